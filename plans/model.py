@@ -1,0 +1,228 @@
+"""The plan document as frozen dataclasses: what a plan says, without how it is written or run.
+
+Facts (operators, edges, keys, expressions, schemas) are what the query means; settings (state TTLs, config, connector
+options) are free to edit. ``FACTS`` and settings are told apart in :mod:`plans.digest`. Columns are addressed by name,
+never by position. Expressions are Spark SQL text over the columns of the operator's input; they are checked against an
+allow list before every run. This module knows nothing of JSON, SQL or Spark.
+
+>>> Column(name="o_id", type="BIGINT")
+Column(name='o_id', type='BIGINT')
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+__all__ = [
+    "Aggregate",
+    "AggregateCall",
+    "Calc",
+    "Column",
+    "Join",
+    "JoinColumn",
+    "JoinKey",
+    "JoinType",
+    "Operator",
+    "Plan",
+    "RowKind",
+    "Scan",
+    "SelectItem",
+    "Sink",
+    "StateEntry",
+    "Table",
+    "TableColumn",
+    "Union",
+    "Watermark",
+]
+
+FORMAT = "1.0"
+
+RowKind = Literal["+I", "-U", "+U", "-D"]
+JoinType = Literal["inner", "left", "right", "full", "semi", "anti"]
+Side = Literal["left", "right"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A named column; ``type`` is in Flink's spelling, such as ``DECIMAL(10, 2)``."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableColumn:
+    """A declared column of a table: physical, or computed when ``expression`` is set."""
+
+    name: str
+    type: str
+    expression: str | None = None
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watermark:
+    """``WATERMARK FOR column AS expression``, recorded as declared."""
+
+    column: str
+    expression: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A connector table as ``CREATE TABLE`` declared it; ``options`` includes ``connector``."""
+
+    columns: tuple[TableColumn, ...]
+    primary_key: tuple[str, ...] = ()
+    watermark: Watermark | None = None
+    comment: str | None = None
+    options: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateEntry:
+    """One state of a stateful operator (FLIP-292): ``ttl`` runs, ``origin`` says what each layer asked for.
+
+    ``ttl`` and the values of ``origin`` are durations in canonical spelling (``3 d``; ``0 ms`` never expires).
+    ``origin`` has the keys ``default``, ``config`` and ``hint``, as far as that layer spoke; a ``ttl`` that differs
+    from the topmost of them is a plan edit. ``input`` names the input as the query does.
+    """
+
+    index: int
+    name: str
+    input: str
+    ttl: str
+    origin: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scan:
+    """Reads ``columns`` (physical ones, by name) of ``table``; insert-only."""
+
+    id: str
+    table: str
+    columns: tuple[str, ...]
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectItem:
+    """An output column of a calc: passed through by name, or computed as ``expression`` of ``type``."""
+
+    name: str
+    expression: str | None = None
+    type: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calc:
+    """Keeps the input rows for which ``filter`` is true, then projects them to ``select``. Stateless."""
+
+    id: str
+    inputs: tuple[str, ...]
+    select: tuple[SelectItem, ...]
+    filter: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinKey:
+    """One equality ``left.left = right.right``; both columns have the same type, and NULL never matches."""
+
+    left: str
+    right: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinColumn:
+    """An output column of a join: ``column`` of the input on ``side``, under ``name``."""
+
+    name: str
+    type: str
+    side: Side
+    column: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Join:
+    """A regular stream join. ``condition`` is what the equalities leave over, over ``l.column`` and ``r.column``."""
+
+    id: str
+    inputs: tuple[str, ...]
+    join_type: JoinType
+    keys: tuple[JoinKey, ...]
+    condition: str | None
+    state: tuple[StateEntry, ...]
+    output: tuple[JoinColumn, ...]
+    changelog: tuple[RowKind, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AggregateCall:
+    """``function(argument)`` over the rows whose ``filter`` column is true; no argument means ``COUNT(*)``.
+
+    ``function`` is COUNT, SUM, AVG, MIN or MAX; ``argument`` and ``filter`` name input columns.
+    """
+
+    name: str
+    function: str
+    argument: str | None = None
+    distinct: bool = False
+    filter: str | None = None
+    type: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aggregate:
+    """A group aggregate. Output columns: ``keys`` in order, then the calls. No keys: one global group."""
+
+    id: str
+    inputs: tuple[str, ...]
+    keys: tuple[str, ...]
+    aggregates: tuple[AggregateCall, ...]
+    state: tuple[StateEntry, ...]
+    changelog: tuple[RowKind, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Union:
+    """UNION ALL of inputs that agree in column names and types."""
+
+    id: str
+    inputs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sink:
+    """Writes its input, whose columns are those of ``table`` in order, to ``table``."""
+
+    id: str
+    inputs: tuple[str, ...]
+    table: str
+
+
+Operator = Scan | Calc | Join | Aggregate | Union | Sink
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A compiled job. ``operators`` stand in dependency order: inputs before their consumers."""
+
+    name: str
+    mode: Literal["streaming"] = "streaming"
+    config: Mapping[str, str] = field(default_factory=dict)
+    tables: Mapping[str, Table] = field(default_factory=dict)
+    functions: Mapping[str, str] = field(default_factory=dict)
+    operators: tuple[Operator, ...] = ()
+    format: str = FORMAT
+
+    def operator(self, operator_id: str) -> Operator:
+        """The operator called ``operator_id``; KeyError if there is none."""
+        for candidate in self.operators:
+            if candidate.id == operator_id:
+                return candidate
+        raise KeyError(operator_id)

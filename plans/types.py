@@ -1,0 +1,220 @@
+"""Column types in Flink's spelling: parsed, printed in one canonical way, compared.
+
+    BIGINT   DECIMAL(10, 2)   TIMESTAMP(3)   ARRAY<STRING>   MAP<STRING, INT>   ROW<a INT, b STRING NOT NULL>
+
+Synonyms collapse: INTEGER is INT, NUMERIC is DECIMAL, VARCHAR(2147483647) is STRING. A length that is not given is 1, as in
+Flink. Knows neither Spark nor Arrow types; the runtime maps them.
+
+>>> str(parse_type("numeric(10,2) not null"))
+'DECIMAL(10, 2) NOT NULL'
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+__all__ = ["DataType", "parse_type"]
+
+_MAX_LENGTH = 2147483647
+_SYNONYMS = {
+    "INTEGER": "INT",
+    "NUMERIC": "DECIMAL",
+    "DEC": "DECIMAL",
+    "DOUBLE PRECISION": "DOUBLE",
+    "BYTES": "BYTES",
+}
+_PLAIN = {"BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DATE", "STRING", "BYTES"}
+_INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataType:
+    """A type: ``root`` plus the parameters that root has.
+
+    ``precision`` serves DECIMAL (1..38), TIMESTAMP and TIMESTAMP_LTZ (0..6), and the length of CHAR, VARCHAR, BINARY and
+    VARBINARY. ``children`` holds the element of an ARRAY, key and value of a MAP, or the fields of a ROW in the order
+    of ``names``.
+    """
+
+    root: str
+    precision: int | None = None
+    scale: int | None = None
+    children: tuple[DataType, ...] = ()
+    names: tuple[str, ...] = ()
+    nullable: bool = True
+
+    def __str__(self) -> str:
+        text = self.root
+        if self.root == "DECIMAL":
+            text = f"DECIMAL({self.precision}, {self.scale})"
+        elif self.root == "ROW":
+            fields = (f"{_identifier(n)} {t}" for n, t in zip(self.names, self.children, strict=True))
+            text = f"ROW<{', '.join(fields)}>"
+        elif self.children:
+            text = f"{self.root}<{', '.join(map(str, self.children))}>"
+        elif self.precision is not None:
+            text = f"{self.root}({self.precision})"
+        return text if self.nullable else f"{text} NOT NULL"
+
+    @property
+    def is_numeric(self) -> bool:
+        return self.is_integer or self.root in ("FLOAT", "DOUBLE", "DECIMAL")
+
+    @property
+    def is_integer(self) -> bool:
+        return self.root in _INTEGERS
+
+    @property
+    def is_text(self) -> bool:
+        return self.root in ("STRING", "VARCHAR", "CHAR")
+
+    def as_nullable(self) -> DataType:
+        """The same type, with NULL allowed at the top level."""
+        return replace(self, nullable=True)
+
+
+def _identifier(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else "`" + name.replace("`", "``") + "`"
+
+
+_TOKEN = re.compile(r"\s*(?:(?P<word>[A-Za-z_][A-Za-z0-9_]*)|(?P<number>\d+)|`(?P<quoted>(?:[^`]|``)+)`|(?P<mark>[<>(),]))")
+
+
+def parse_type(text: str) -> DataType:
+    """Parse a type as Flink writes it; ValueError with the reason if it is not one that hintplan supports."""
+    tokens: list[tuple[str, str]] = []
+    position = 0
+    while position < len(text.rstrip()):
+        match = _TOKEN.match(text, position)
+        if not match:
+            raise ValueError(f"unexpected {text[position:].strip()[:10]!r} in type {text!r}")
+        kind = match.lastgroup or ""
+        tokens.append((kind, match.group(kind)))
+        position = match.end()
+    parser = _Parser(text, tokens)
+    result = parser.type()
+    if parser.index != len(tokens):
+        raise ValueError(f"unexpected {tokens[parser.index][1]!r} in type {text!r}")
+    return result
+
+
+class _Parser:
+    def __init__(self, text: str, tokens: list[tuple[str, str]]) -> None:
+        self.text = text
+        self.tokens = tokens
+        self.index = 0
+
+    def word(self) -> str | None:
+        if self.index < len(self.tokens) and self.tokens[self.index][0] == "word":
+            return self.tokens[self.index][1].upper()
+        return None
+
+    def take(self, *words: str) -> bool:
+        saved = self.index
+        for word in words:
+            if self.word() != word:
+                self.index = saved
+                return False
+            self.index += 1
+        return True
+
+    def mark(self, mark: str, required: bool = True) -> bool:
+        if self.index < len(self.tokens) and self.tokens[self.index] == ("mark", mark):
+            self.index += 1
+            return True
+        if required:
+            raise ValueError(f"expected {mark!r} in type {self.text!r}")
+        return False
+
+    def numbers(self) -> tuple[int, ...]:
+        if not self.mark("(", required=False):
+            return ()
+        found = []
+        while True:
+            if self.index >= len(self.tokens) or self.tokens[self.index][0] != "number":
+                raise ValueError(f"expected a number in type {self.text!r}")
+            found.append(int(self.tokens[self.index][1]))
+            self.index += 1
+            if self.mark(")", required=False):
+                return tuple(found)
+            self.mark(",")
+
+    def type(self) -> DataType:
+        root = self.word()
+        if root is None:
+            raise ValueError(f"expected a type in {self.text!r}")
+        self.index += 1
+        if root == "DOUBLE":
+            self.take("PRECISION")
+        result = self.body(_SYNONYMS.get(root, root))
+        if self.take("NOT", "NULL"):
+            return replace(result, nullable=False)
+        self.take("NULL")
+        return result
+
+    def body(self, root: str) -> DataType:
+        if root in _PLAIN:
+            return DataType(root=root)
+        if root == "DECIMAL":
+            return self.decimal(self.numbers())
+        if root in ("CHAR", "VARCHAR", "BINARY", "VARBINARY"):
+            return self.length(root, self.numbers())
+        if root in ("TIMESTAMP", "TIMESTAMP_LTZ"):
+            return self.timestamp(root, self.numbers())
+        if root == "ARRAY":
+            self.mark("<")
+            element = self.type()
+            self.mark(">")
+            return DataType(root="ARRAY", children=(element,))
+        if root == "MAP":
+            self.mark("<")
+            key = self.type()
+            self.mark(",")
+            value = self.type()
+            self.mark(">")
+            return DataType(root="MAP", children=(key, value))
+        if root == "ROW":
+            return self.row()
+        raise ValueError(f"type {root} is not supported")
+
+    def decimal(self, numbers: tuple[int, ...]) -> DataType:
+        precision, scale = (numbers + (10, 0)[len(numbers) :])[:2] if len(numbers) < 3 else (0, 0)
+        if not (1 <= precision <= 38 and 0 <= scale <= precision):
+            raise ValueError(f"DECIMAL needs a precision of 1 to 38 and a scale of 0 to the precision, in {self.text!r}")
+        return DataType(root="DECIMAL", precision=precision, scale=scale)
+
+    def length(self, root: str, numbers: tuple[int, ...]) -> DataType:
+        size = numbers[0] if numbers else 1
+        if len(numbers) > 1 or not 1 <= size <= _MAX_LENGTH:
+            raise ValueError(f"{root} needs one length from 1 to {_MAX_LENGTH}, in {self.text!r}")
+        if size == _MAX_LENGTH and root.startswith("VAR"):
+            return DataType(root="STRING" if root == "VARCHAR" else "BYTES")
+        return DataType(root=root, precision=size)
+
+    def timestamp(self, root: str, numbers: tuple[int, ...]) -> DataType:
+        precision = numbers[0] if numbers else 6
+        if len(numbers) > 1 or precision > 6:
+            raise ValueError(f"{root} is supported with a precision of 0 to 6 (microseconds), in {self.text!r}")
+        if self.take("WITH", "LOCAL", "TIME", "ZONE"):
+            root = "TIMESTAMP_LTZ"
+        elif not self.take("WITHOUT", "TIME", "ZONE") and self.word() == "WITH":
+            raise ValueError("TIMESTAMP WITH TIME ZONE is not supported; use TIMESTAMP_LTZ")
+        return DataType(root=root, precision=precision)
+
+    def row(self) -> DataType:
+        close = ">" if self.mark("<", required=False) else ")"
+        if close == ")":
+            self.mark("(")
+        names: list[str] = []
+        children: list[DataType] = []
+        while True:
+            kind, value = self.tokens[self.index] if self.index < len(self.tokens) else ("", "")
+            if kind not in ("word", "quoted"):
+                raise ValueError(f"expected a field name in type {self.text!r}")
+            self.index += 1
+            names.append(value.replace("``", "`"))
+            children.append(self.type())
+            if self.mark(close, required=False):
+                return DataType(root="ROW", names=tuple(names), children=tuple(children))
+            self.mark(",")

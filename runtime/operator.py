@@ -1,0 +1,90 @@
+"""What a stateful operator is to the Spark shell around it, and what the shell is to the operator.
+
+An operator is a pure function over Arrow tables, called once per partition and micro-batch:
+
+    (input deltas, stored state, now) -> (output delta, state to store)
+
+It never sees Spark, a clock or a file: ``now`` is passed in, and segments of state are read and written through a
+:class:`SegmentStore`. The shell hashes, routes and packs the rows, calls ``process``, and persists what it returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+__all__ = ["INSERT", "DELETE", "KIND", "UPDATE_AFTER", "UPDATE_BEFORE", "InputSpec", "Result", "SegmentStore",
+           "StatefulOperator", "hash_column"]
+
+KIND = "__kind"
+"""The int8 column that carries the row kind on changelog edges; insert-only edges have no such column."""
+
+INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE = 0, 1, 2, 3
+"""Row kinds +I, -U, +U, -D, numbered as Flink's RowKind."""
+
+
+def hash_column(index: int) -> str:
+    """The name of the int64 column that holds the ``index``-th hash of an :class:`InputSpec`."""
+    return f"__hash{index}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputSpec:
+    """What an operator wants of one input.
+
+    ``columns`` are the data columns. ``hashes`` names the column sets to hash with Spark's ``xxhash64`` (seed 42; no
+    columns hash to 42): the first routes the row to its partition. ``changelog`` says whether ``__kind`` is present.
+    A delta has the data columns, then ``__kind`` if ``changelog``, then ``__hash0``, ``__hash1`` and so on.
+    """
+
+    columns: pa.Schema
+    hashes: tuple[tuple[str, ...], ...]
+    changelog: bool
+
+
+class SegmentStore(Protocol):
+    """Immutable segments of state by id, of one operator in one partition. What is written is read back as it was."""
+
+    def read(self, segment: str) -> pa.Table: ...
+
+    def write(self, segment: str, table: pa.Table) -> int:
+        """Store ``table`` under a new id and return its size in bytes."""
+        ...
+
+    def delete(self, segment: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What one call of an operator yields.
+
+    ``output`` has the operator's output columns, and ``__kind`` if the operator emits a changelog; row order is
+    meaningful. ``manifest`` is to be stored and handed to the next call; ``None`` if no state is left. ``timer`` is the
+    next time in ms at which the partition must be called even without input, or ``None``.
+    """
+
+    output: pa.Table
+    manifest: bytes | None
+    timer: int | None
+    rows_in: int
+    state_rows: int
+    state_bytes: int
+
+
+class StatefulOperator(Protocol):
+    """A join or an aggregate, picklable, bound to the schemas and settings of one plan operator."""
+
+    @property
+    def inputs(self) -> tuple[InputSpec, ...]: ...
+
+    @property
+    def output(self) -> pa.Schema: ...
+
+    def process(
+        self, deltas: Sequence[pa.Table | None], manifest: bytes | None, store: SegmentStore, now: int
+    ) -> Result:
+        """Process one micro-batch; ``deltas`` has one table per input, ``None`` where nothing came. ``now`` is in ms."""
+        ...
