@@ -1,0 +1,76 @@
+"""Flink type text as Spark types and as Arrow types: the one place where the three are matched.
+
+Both functions need no Spark session, so Python workers may call them. Nullability is dropped: streams of this engine may
+null any column (outer joins), and neither Spark's readers nor Arrow enforce it. Lengths are dropped too, because Spark has
+no such columns in a DataFrame: CHAR and VARCHAR are strings, BINARY and VARBINARY bytes. Timestamps have microseconds
+whatever their declared precision. Knows neither plans nor connectors.
+
+>>> str(to_arrow("ROW<a INT, b ARRAY<TIMESTAMP_LTZ(3)>>"))
+'struct<a: int32, b: list<item: timestamp[us, tz=UTC]>>'
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark.sql import types as spark
+
+from plans.types import DataType, parse_type
+
+__all__ = ["to_arrow", "to_spark"]
+
+_PLAIN: dict[str, tuple[spark.DataType, pa.DataType]] = {
+    "BOOLEAN": (spark.BooleanType(), pa.bool_()),
+    "TINYINT": (spark.ByteType(), pa.int8()),
+    "SMALLINT": (spark.ShortType(), pa.int16()),
+    "INT": (spark.IntegerType(), pa.int32()),
+    "BIGINT": (spark.LongType(), pa.int64()),
+    "FLOAT": (spark.FloatType(), pa.float32()),
+    "DOUBLE": (spark.DoubleType(), pa.float64()),
+    "DATE": (spark.DateType(), pa.date32()),
+    "STRING": (spark.StringType(), pa.string()),
+    "CHAR": (spark.StringType(), pa.string()),
+    "VARCHAR": (spark.StringType(), pa.string()),
+    "BYTES": (spark.BinaryType(), pa.binary()),
+    "BINARY": (spark.BinaryType(), pa.binary()),
+    "VARBINARY": (spark.BinaryType(), pa.binary()),
+    "TIMESTAMP": (spark.TimestampNTZType(), pa.timestamp("us")),
+    "TIMESTAMP_LTZ": (spark.TimestampType(), pa.timestamp("us", tz="UTC")),
+}
+
+
+def to_spark(type_text: str) -> spark.DataType:
+    """The Spark type of a Flink type; ValueError if the text is not a supported type."""
+    return _spark(parse_type(type_text))
+
+
+def to_arrow(type_text: str) -> pa.DataType:
+    """The Arrow type in which segments of state and deltas carry a Flink type; ValueError as :func:`to_spark`."""
+    return _arrow(parse_type(type_text))
+
+
+def _spark(parsed: DataType) -> spark.DataType:
+    children = [_spark(child) for child in parsed.children]
+    if parsed.root == "DECIMAL":
+        return spark.DecimalType(parsed.precision or 0, parsed.scale or 0)
+    if parsed.root == "ARRAY":
+        return spark.ArrayType(children[0])
+    if parsed.root == "MAP":
+        return spark.MapType(children[0], children[1])
+    if parsed.root == "ROW":
+        return spark.StructType(
+            [spark.StructField(name, child) for name, child in zip(parsed.names, children, strict=True)]
+        )
+    return _PLAIN[parsed.root][0]
+
+
+def _arrow(parsed: DataType) -> pa.DataType:
+    children = [_arrow(child) for child in parsed.children]
+    if parsed.root == "DECIMAL":
+        return pa.decimal128(parsed.precision, parsed.scale)
+    if parsed.root == "ARRAY":
+        return pa.list_(children[0])
+    if parsed.root == "MAP":
+        return pa.map_(children[0], children[1])
+    if parsed.root == "ROW":
+        return pa.struct([pa.field(name, child) for name, child in zip(parsed.names, children, strict=True)])
+    return _PLAIN[parsed.root][1]
