@@ -1,0 +1,311 @@
+"""What each connector accepts, as data: its options, whether it reads and writes, and which row kinds its sink takes.
+
+Option names are Flink's. ``check_table`` finds everything wrong with a table's options before anything runs. How a
+connector reads and writes belongs to the runtime; this module only knows names, values and column types.
+
+>>> table = Table(columns=(TableColumn(name="v", type="INT"),), options={"connector": "print", "print-identifer": "x"})
+>>> print(*check_table("result", table))
+tables.result.options.print-identifer: the print connector has no option 'print-identifer'
+  hint: did you mean 'print-identifier'?
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Literal
+
+from plans.datagen import check_fields
+from plans.errors import Diagnostic
+from plans.model import RowKind, Table, TableColumn
+from plans.types import parse_type
+
+__all__ = [
+    "CONNECTORS",
+    "SQLITE_URL",
+    "ConnectorSpec",
+    "OptionSpec",
+    "can_read",
+    "can_write",
+    "check_table",
+    "is_upsert_sink",
+    "option",
+    "sink_kinds",
+]
+
+SQLITE_URL = "jdbc:sqlite:"
+ALL_KINDS: frozenset[RowKind] = frozenset(("+I", "-U", "+U", "-D"))
+UPSERT_KINDS: frozenset[RowKind] = frozenset(("+I", "+U", "-D"))
+INSERT_ONLY: frozenset[RowKind] = frozenset(("+I",))
+
+_SECRET = re.compile(r"\$\{env:[A-Za-z_][A-Za-z0-9_]*\}")
+_NESTED = ("ARRAY", "MAP", "ROW")
+_BINARY = ("BYTES", "BINARY", "VARBINARY")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptionSpec:
+    """One option of a connector; ``default`` is what holds when it is not given, in the spelling of the option.
+
+    An ``int`` is at least ``minimum``; a ``character`` is one character or ``\\t``; ``choices`` are the only values. A
+    ``secret`` must be written as ``${env:NAME}``.
+    """
+
+    name: str
+    kind: Literal["string", "int", "bool", "character"] = "string"
+    required: bool = False
+    default: str | None = None
+    choices: tuple[str, ...] = ()
+    minimum: int = 1
+    secret: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectorSpec:
+    """What a connector can do. ``refusals`` says why for what it cannot, by ``read`` and ``write``."""
+
+    name: str
+    readable: bool
+    writable: bool
+    options: tuple[OptionSpec, ...]
+    field_options: bool = False
+    refusal: str = ""
+
+
+_FILESYSTEM = ConnectorSpec(
+    name="filesystem",
+    readable=True,
+    writable=True,
+    options=(
+        OptionSpec(name="path", required=True),
+        OptionSpec(name="format", required=True, choices=("csv", "json", "parquet")),
+        OptionSpec(name="source.max-files-per-trigger", kind="int"),
+        OptionSpec(name="sink.changelog", kind="bool", default="false"),
+        OptionSpec(name="json.ignore-parse-errors", kind="bool", default="false"),
+        OptionSpec(name="csv.ignore-parse-errors", kind="bool", default="false"),
+        OptionSpec(name="csv.field-delimiter", kind="character", default=","),
+        OptionSpec(name="csv.quote-character", kind="character", default='"'),
+        OptionSpec(name="csv.disable-quote-character", kind="bool", default="false"),
+        OptionSpec(name="csv.escape-character", kind="character"),
+        OptionSpec(name="csv.allow-comments", kind="bool", default="false"),
+        OptionSpec(name="csv.null-literal"),
+    ),
+)
+
+_PRINT = ConnectorSpec(
+    name="print",
+    readable=False,
+    writable=True,
+    options=(OptionSpec(name="print-identifier"),),
+    refusal="it only writes",
+)
+
+_BLACKHOLE = ConnectorSpec(name="blackhole", readable=False, writable=True, options=(), refusal="it only writes")
+
+_DATAGEN = ConnectorSpec(
+    name="datagen",
+    readable=True,
+    writable=False,
+    options=(
+        OptionSpec(name="rows-per-second", kind="int", default="10000"),
+        OptionSpec(name="number-of-rows", kind="int", minimum=0),
+    ),
+    field_options=True,
+    refusal="it only reads",
+)
+
+_JDBC = ConnectorSpec(
+    name="jdbc",
+    readable=False,
+    writable=True,
+    options=(
+        OptionSpec(name="url", required=True),
+        OptionSpec(name="table-name", required=True),
+        OptionSpec(name="username"),
+        OptionSpec(name="password", secret=True),
+    ),
+    refusal="reading from a database is not supported in this version; export the table to files",
+)
+
+CONNECTORS: Mapping[str, ConnectorSpec] = {
+    spec.name: spec for spec in (_BLACKHOLE, _DATAGEN, _FILESYSTEM, _JDBC, _PRINT)
+}
+
+
+def can_read(table: Table) -> bool:
+    """Whether the table's connector can be scanned."""
+    spec = CONNECTORS.get(table.options.get("connector", ""))
+    return spec is not None and spec.readable
+
+
+def can_write(table: Table) -> bool:
+    """Whether the table's connector can be inserted into."""
+    spec = CONNECTORS.get(table.options.get("connector", ""))
+    return spec is not None and spec.writable
+
+
+def is_upsert_sink(table: Table) -> bool:
+    """Whether the sink replaces and deletes rows by the table's primary key."""
+    return table.options.get("connector") == "jdbc" and bool(table.primary_key)
+
+
+def sink_kinds(table: Table) -> frozenset[RowKind]:
+    """The row kinds the table accepts as a sink; empty if it cannot be written to."""
+    if not can_write(table):
+        return frozenset()
+    connector = table.options["connector"]
+    if connector in ("print", "blackhole"):
+        return ALL_KINDS
+    if connector == "filesystem":
+        return ALL_KINDS if option(table, "sink.changelog") == "true" else INSERT_ONLY
+    return UPSERT_KINDS if is_upsert_sink(table) else INSERT_ONLY
+
+
+def option(table: Table, name: str) -> str | None:
+    """The value of an option of a checked table, or its default; booleans come in lower case."""
+    spec = next(o for o in CONNECTORS[table.options["connector"]].options if o.name == name)
+    value = table.options.get(name, spec.default)
+    return value.lower() if value is not None and spec.kind == "bool" else value
+
+
+def check_table(name: str, table: Table) -> tuple[Diagnostic, ...]:
+    """Everything wrong with the options of table ``name``, with paths such as ``tables.orders.options.path``."""
+    return tuple(_check(f"tables.{name}.options", table))
+
+
+def _check(path: str, table: Table) -> Iterator[Diagnostic]:
+    connector = table.options.get("connector")
+    spec = CONNECTORS.get(connector or "")
+    if spec is None:
+        known = ", ".join(sorted(CONNECTORS))
+        close = get_close_matches(connector or "", CONNECTORS, n=1)
+        yield Diagnostic(
+            message=f"there is no connector {connector!r}" if connector else "the table names no connector",
+            hint=f"did you mean {close[0]!r}? Known are {known}" if close else f"write 'connector' = one of {known}",
+            path=f"{path}.connector",
+        )
+        return
+    known_options = {o.name: o for o in spec.options}
+    for key, value in table.options.items():
+        if key == "connector" or (spec.field_options and key.startswith("fields.")):
+            continue
+        if key not in known_options:
+            yield _unknown(path, spec, key)
+        elif problem := _bad_value(known_options[key], value):
+            message, hint = problem
+            yield Diagnostic(message=message, hint=hint, path=f"{path}.{key}")
+    for wanted in spec.options:
+        if wanted.required and wanted.name not in table.options:
+            yield Diagnostic(
+                message=f"the {spec.name} connector needs the option {wanted.name!r}",
+                hint=f"add '{wanted.name}' = " + (f"one of {', '.join(wanted.choices)}" if wanted.choices else "'...'"),
+                path=f"{path}.{wanted.name}",
+            )
+    if spec is _FILESYSTEM:
+        yield from _check_filesystem(path, table)
+    elif spec is _DATAGEN:
+        yield from check_fields(path, table)
+    elif spec is _JDBC:
+        yield from _check_jdbc(path, table)
+
+
+def _unknown(path: str, spec: ConnectorSpec, key: str) -> Diagnostic:
+    names = [o.name for o in spec.options]
+    close = get_close_matches(key, names, n=1)
+    if close:
+        hint = f"did you mean {close[0]!r}?"
+    elif names:
+        hint = f"it knows {', '.join(names)}" + (" and fields.<column>.<setting>" if spec.field_options else "")
+    else:
+        hint = "it has no options; remove it"
+    return Diagnostic(message=f"the {spec.name} connector has no option {key!r}", hint=hint, path=f"{path}.{key}")
+
+
+def _bad_value(spec: OptionSpec, value: str) -> tuple[str, str] | None:
+    """What is wrong with ``value``, and what to write instead; a secret's value is never repeated."""
+    if spec.secret:
+        if _SECRET.fullmatch(value):
+            return None
+        return (
+            f"{spec.name!r} is a secret and must not stand in the text",
+            "write '${env:NAME}' and set NAME for the run",
+        )
+    if "${" in _SECRET.sub("", value):
+        return f"{spec.name!r} has a placeholder that is not of the form ${{env:NAME}}", "write ${env:NAME}"
+    if spec.choices and value not in spec.choices:
+        close = get_close_matches(value.lower(), spec.choices, n=1)
+        choices = ", ".join(spec.choices)
+        return f"{spec.name!r} is {value!r}, expected one of {choices}", f"write {(close or spec.choices)[0]!r}"
+    if spec.kind == "bool" and value.lower() not in ("true", "false"):
+        return f"{spec.name!r} is {value!r}, expected true or false", "write 'true' or 'false'"
+    if spec.kind == "int" and not (re.fullmatch(r"[0-9]{1,18}", value) and int(value) >= spec.minimum):
+        return f"{spec.name!r} is {value!r}, expected a whole number of at least {spec.minimum}", "write digits only"
+    if spec.kind == "character" and value != "\\t" and len(value) != 1:
+        return f"{spec.name!r} is {value!r}, expected one character", "write one character, or \\t for a tab"
+    if spec.kind == "string" and spec.required and not value.strip():
+        return f"{spec.name!r} is empty", "give it a value"
+    return None
+
+
+def _check_filesystem(path: str, table: Table) -> Iterator[Diagnostic]:
+    chosen = table.options.get("format", "")
+    for key in table.options:
+        prefix = key.split(".")[0]
+        if prefix in ("csv", "json") and prefix != chosen and chosen in ("csv", "json", "parquet"):
+            yield Diagnostic(
+                message=f"{key!r} belongs to the format {prefix}, but the table's format is {chosen}",
+                hint=f"remove it, or write 'format' = '{prefix}'",
+                path=f"{path}.{key}",
+            )
+    unquoted = table.options.get("csv.disable-quote-character", "").lower() == "true"
+    if unquoted and "csv.quote-character" in table.options:
+        yield Diagnostic(
+            message="'csv.quote-character' cannot be set when 'csv.disable-quote-character' is true",
+            hint="remove one of them",
+            path=f"{path}.csv.quote-character",
+        )
+    if chosen == "csv":
+        yield from _refuse_types(path, table, _NESTED + _BINARY, "a CSV file cannot hold", "use json or parquet")
+    if table.options.get("sink.changelog", "").lower() == "true" and any(c.name == "op" for c in _physical(table)):
+        yield Diagnostic(
+            message="'sink.changelog' adds a column 'op', but the table has a column of that name",
+            hint="rename the table's column",
+            path=f"{path}.sink.changelog",
+        )
+
+
+def _check_jdbc(path: str, table: Table) -> Iterator[Diagnostic]:
+    url = table.options.get("url", SQLITE_URL + "x")
+    file = url.removeprefix(SQLITE_URL)
+    if not url.startswith(SQLITE_URL):
+        scheme = ":".join(url.split(":")[:2]) + ":" if url.startswith("jdbc:") else "the url"
+        yield Diagnostic(
+            message=f"{scheme} is not supported in this version; only {SQLITE_URL}<path> is",
+            hint=f"write 'url' = '{SQLITE_URL}results.db'",
+            path=f"{path}.url",
+        )
+    elif not file or file.startswith(":") or "?" in file:
+        yield Diagnostic(
+            message=f"{SQLITE_URL} must be followed by the path of a file, without parameters",
+            hint=f"write 'url' = '{SQLITE_URL}results.db'",
+            path=f"{path}.url",
+        )
+    yield from _refuse_types(path, table, _NESTED, "an SQLite table cannot hold", "write its parts as columns")
+
+
+def _refuse_types(path: str, table: Table, roots: tuple[str, ...], message: str, hint: str) -> Iterator[Diagnostic]:
+    for column in _physical(table):
+        try:
+            root = parse_type(column.type).root
+        except ValueError:
+            continue  # a wrong type is reported with the column, not with the options
+        if root in roots:
+            yield Diagnostic(
+                message=f"{message} column {column.name!r} of type {column.type}", hint=hint, path=f"{path}.connector"
+            )
+
+
+def _physical(table: Table) -> tuple[TableColumn, ...]:
+    return tuple(column for column in table.columns if column.expression is None)
