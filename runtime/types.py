@@ -1,9 +1,9 @@
 """Flink type text as Spark types and as Arrow types: the one place where the three are matched.
 
-Both functions need no Spark session, so Python workers may call them. Nullability is dropped: streams of this engine may
-null any column (outer joins), and neither Spark's readers nor Arrow enforce it. Lengths are dropped too, because Spark has
-no such columns in a DataFrame: CHAR and VARCHAR are strings, BINARY and VARBINARY bytes. Timestamps have microseconds
-whatever their declared precision. Knows neither plans nor connectors.
+Both functions need no Spark session, so Python workers may call them. Nullability is dropped: outer joins may null any
+column, and neither Spark's readers nor Arrow enforce it. Lengths are dropped too, because Spark has no such columns in
+a DataFrame: CHAR and VARCHAR are strings, BINARY and VARBINARY bytes. Timestamps have microseconds whatever their
+declared precision. Knows neither plans nor connectors.
 
 >>> str(to_arrow("ROW<a INT, b ARRAY<TIMESTAMP_LTZ(3)>>"))
 'struct<a: int32, b: list<item: timestamp[us, tz=UTC]>>'

@@ -1,0 +1,48 @@
+"""Arrow tables as IPC blobs, the form in which rows cross Spark between operators.
+
+A blob is one Arrow IPC stream, uncompressed, because Spark compresses its shuffle and its state store by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+__all__ = ["blob_column", "chunks", "from_blob", "to_blob"]
+
+CHUNK_ROWS = 1 << 18
+"""Rows in a blob at most; keeps blobs far below the 2 GiB limit of a Spark value and gives unpacking something to
+stream."""
+
+
+def to_blob(table: pa.Table) -> bytes:
+    """``table`` as one IPC stream."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+def from_blob(blob: bytes) -> pa.Table:
+    """The table in ``blob``, without copying its columns."""
+    with pa.ipc.open_stream(pa.py_buffer(blob)) as reader:
+        return reader.read_all()
+
+
+def blob_column(tables: Sequence[pa.Table]) -> pa.Array:
+    """``tables`` as a binary column of IPC streams, written side by side into one buffer."""
+    sink = pa.BufferOutputStream()
+    offsets = [0]
+    for table in tables:
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        offsets.append(sink.tell())
+    starts = pa.array(offsets, pa.int32()).buffers()[1]
+    return pa.Array.from_buffers(pa.binary(), len(tables), [None, starts, sink.getvalue()])
+
+
+def chunks(table: pa.Table, rows: int = CHUNK_ROWS) -> Iterator[pa.Table]:
+    """Zero-copy slices of at most ``rows`` rows, in order; none if the table is empty."""
+    for start in range(0, table.num_rows, rows):
+        yield table.slice(start, rows)

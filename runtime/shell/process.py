@@ -1,0 +1,137 @@
+"""The stateful processor: one call of an operator per partition and micro-batch, on Spark's ``transformWithState``.
+
+It turns blobs into deltas, hands the operator its manifest and segments, stores what comes back, keeps one timer per
+partition, and reports metrics as a row of their own. State variables, their names and their schemas are the format of
+the checkpoint: they never change; what they hold carries ``STATE_VERSION``. Knows no joins and no aggregates.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.types import Row
+
+from plans.errors import RunError
+from runtime.operator import Result, StatefulOperator
+from runtime.shell.blobs import chunks, from_blob, to_blob
+from runtime.shell.pack import TICK
+from runtime.shell.segments import Segments, Stored
+
+__all__ = ["METRICS", "OUTPUT_DDL", "STATE_VERSION", "PartitionProcessor"]
+
+STATE_VERSION = 1
+METRICS = (
+    "rows_in",
+    "rows_out",
+    "state_rows",
+    "state_rows_delta",
+    "state_bytes",
+    "state_bytes_delta",
+    "reports",
+)
+"""Metrics of one call, summed per batch; ``reports`` counts calls, so that totals are known to be whole or partial."""
+
+OUTPUT_DDL = "blob binary, " + ", ".join(f"{name} bigint" for name in METRICS)
+
+_MANIFEST_DDL = "version int, timer bigint, state_rows bigint, state_bytes bigint, segments string, manifest binary"
+
+
+class _Saved(NamedTuple):
+    timer: int | None = None
+    state_rows: int = 0
+    state_bytes: int = 0
+    segments: dict[str, Stored] = {}  # noqa: RUF012 -- never mutated
+    manifest: bytes | None = None
+
+
+class PartitionProcessor(StatefulProcessor):
+    """Runs ``operator`` for the one bucket of each partition; ``name`` is the plan's operator id."""
+
+    def __init__(self, name: str, operator: StatefulOperator) -> None:
+        self._name = name
+        self._operator = operator
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._handle = handle
+        self._manifest = handle.getValueState("manifest", _MANIFEST_DDL)
+        self._segments = handle.getMapState("segments", "id string", "data binary")
+
+    def handleInputRows(self, key: Any, rows: Iterable[Row], timerValues: Any) -> Iterator[Row]:
+        blobs = sorted((row.side, row.task, row.seq, row.blob) for row in rows if row.side != TICK)
+        deltas: list[pa.Table | None] = []
+        for side in range(len(self._operator.inputs)):
+            tables = [from_blob(blob) for found, _, _, blob in blobs if found == side]
+            deltas.append(pa.concat_tables(tables) if tables else None)
+        yield from self._call(deltas, timerValues.getCurrentProcessingTimeInMs(), expired=None)
+
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:
+        deltas = [None] * len(self._operator.inputs)
+        expired = expiredTimerInfo.getExpiryTimeInMs()
+        yield from self._call(deltas, timerValues.getCurrentProcessingTimeInMs(), expired=expired)
+
+    def close(self) -> None:
+        pass
+
+    def _call(self, deltas: Sequence[pa.Table | None], now: int, *, expired: int | None) -> Iterator[Row]:
+        before = self._load()
+        segments = Segments(before.segments, self._segments, _local_directory())
+        result = self._operator.process(deltas, before.manifest, segments, now)
+        # Spark fires what is due in this batch and deletes it afterwards, so the next timer lies in the future.
+        timer = None if result.timer is None else max(result.timer, now + 1)
+        if timer != before.timer:
+            if before.timer is not None and before.timer != expired:
+                self._handle.deleteTimer(before.timer)
+            if timer is not None:
+                self._handle.registerTimer(timer)
+        self._save(before, result, timer, segments.commit())
+        for chunk in chunks(result.output):
+            yield _row(blob=to_blob(chunk))
+        yield _row(
+            rows_in=result.rows_in,
+            rows_out=result.output.num_rows,
+            state_rows=result.state_rows,
+            state_rows_delta=result.state_rows - before.state_rows,
+            state_bytes=result.state_bytes,
+            state_bytes_delta=result.state_bytes - before.state_bytes,
+            reports=1,
+        )
+
+    def _load(self) -> _Saved:
+        found = self._manifest.get()
+        if found is None:
+            return _Saved()
+        version, timer, state_rows, state_bytes, segments, manifest = found
+        if version != STATE_VERSION:
+            raise RunError(
+                f"the state of operator {self._name} has format {version}, this version of hintplan reads "
+                f"{STATE_VERSION}",
+                hint="run the plan with the version of hintplan that wrote the checkpoint, or use a new checkpoint",
+            )
+        stored = {name: (token, count) for name, (token, count) in json.loads(segments).items()}
+        return _Saved(timer, state_rows, state_bytes, stored, None if manifest is None else bytes(manifest))
+
+    def _save(self, before: _Saved, result: Result, timer: int | None, segments: dict[str, Stored]) -> None:
+        after = _Saved(timer, result.state_rows, result.state_bytes, segments, result.manifest)
+        if after == before:
+            return
+        if after == _Saved():
+            self._manifest.clear()
+        else:
+            self._manifest.update(
+                (STATE_VERSION, timer, after.state_rows, after.state_bytes, json.dumps(segments), after.manifest)
+            )
+
+
+def _row(**values: Any) -> Row:
+    return Row(blob=values.pop("blob", None), **{name: values.get(name) for name in METRICS})
+
+
+def _local_directory() -> Path:
+    """Where this worker keeps segments: below the executor's scratch space, which Spark removes with the executor."""
+    return Path(os.environ["SPARK_LOCAL_DIRS"].split(",")[0]) / "hintplan-segments"

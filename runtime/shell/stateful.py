@@ -1,0 +1,68 @@
+"""A stateful operator as a step between DataFrames: hash, pack, shuffle, process, observe, unpack.
+
+The only module of the shell that builds DataFrames. Works the same on Spark classic and Spark Connect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial, reduce
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from runtime.operator import KIND, InputSpec, StatefulOperator, hash_column
+from runtime.shell.buckets import bucket_ids
+from runtime.shell.pack import PACKED_DDL, pack
+from runtime.shell.process import METRICS, OUTPUT_DDL, PartitionProcessor
+from runtime.shell.unpack import unpack
+
+__all__ = ["apply_operator"]
+
+
+def apply_operator(name: str, operator: StatefulOperator, inputs: Sequence[DataFrame], partitions: int) -> DataFrame:
+    """The output of ``operator`` over streaming ``inputs``, which have at least the columns their ``InputSpec`` names.
+
+    ``partitions`` must be the session's ``spark.sql.shuffle.partitions``. Metrics are observed under ``name``.
+    """
+    buckets = bucket_ids(partitions)
+    packed = [
+        _pack_input(frame, spec, side, buckets)
+        for side, (frame, spec) in enumerate(zip(inputs, operator.inputs, strict=True))
+    ]
+    processed = (
+        reduce(DataFrame.unionAll, packed)
+        .groupBy("bucket")
+        .transformWithState(
+            statefulProcessor=PartitionProcessor(name, operator),
+            outputStructType=OUTPUT_DDL,
+            outputMode="Append",
+            timeMode="ProcessingTime",
+        )
+    )
+    metrics = [F.sum(metric).alias(metric) for metric in METRICS]
+    observed = processed.observe(name, *metrics)
+    return observed.select("blob").mapInArrow(
+        partial(unpack, schema=operator.output), from_arrow_schema(operator.output, prefer_timestamp_ntz=True)
+    )
+
+
+def _pack_input(frame: DataFrame, spec: InputSpec, side: int, buckets: Sequence[int]) -> DataFrame:
+    names = [*spec.columns.names, *([KIND] if spec.changelog else [])]
+    data = [F.col(_quoted(name)) for name in names]
+    hashes = [_hash(columns).alias(hash_column(index)) for index, columns in enumerate(spec.hashes)]
+    fields = [*spec.columns, *([pa.field(KIND, pa.int8())] if spec.changelog else [])]
+    fields += [pa.field(hash_column(index), pa.int64()) for index in range(len(hashes))]
+    return frame.select(*data, *hashes).mapInArrow(
+        partial(pack, side=side, schema=pa.schema(fields), buckets=buckets), PACKED_DDL
+    )
+
+
+def _hash(columns: Sequence[str]) -> Column:
+    return F.xxhash64(*[F.col(_quoted(c)) for c in columns]) if columns else F.lit(42).cast("bigint")
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
