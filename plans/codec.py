@@ -1,0 +1,164 @@
+"""Reads and writes plan files.
+
+Reading refuses whatever is not a proper plan, and says where: text, then schema, then changed facts, then meaning.
+Writing has one layout; the same plan gives the same bytes in any process.
+
+>>> plan = load("plan.json")                                       # doctest: +SKIP
+>>> dump(plan, "plan.json")                                        # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path as FilePath
+from typing import Any
+
+from plans.digest import plan_digests
+from plans.document import from_document, to_document
+from plans.errors import Diagnostic, PlanError
+from plans.jsontext import MAX_BYTES, JsonText, Path
+from plans.model import FORMAT, Plan
+from plans.paths import find, show
+from plans.printer import print_document
+from plans.schema import Finding, describe
+from plans.schema import check as check_schema
+from plans.validate import validate
+
+__all__ = ["dump", "dumps", "load", "loads", "read_plan_bytes", "write_plan_bytes"]
+
+_MAX_DIAGNOSTICS = 100
+
+
+def load(path: str | os.PathLike[str], *, allow_fact_edits: bool = False, check_meaning: bool = True) -> Plan:
+    """Read the plan file at ``path``; PlanError with file, line, column and path of everything that is wrong.
+
+    A fact that differs from its digest is refused unless ``allow_fact_edits``. ``check_meaning=False`` leaves out
+    :func:`plans.validate.validate`, for looking at a plan that cannot run.
+    """
+    data = read_plan_bytes(path)
+    return loads(data, file=os.fspath(path), allow_fact_edits=allow_fact_edits, check_meaning=check_meaning)
+
+
+def loads(
+    data: bytes | str, *, file: str | None = None, allow_fact_edits: bool = False, check_meaning: bool = True
+) -> Plan:
+    """Like :func:`load`, from text; ``file`` is what messages call it."""
+    source = JsonText(data, file=file)
+    document = source.value
+    findings = _check_format(document) or check_schema(document)
+    if findings:
+        raise PlanError(diagnostics=_placed(source, findings[:_MAX_DIAGNOSTICS]))
+    plan = from_document(document)
+    changed = [] if allow_fact_edits else list(_changed_facts(plan, document.get("digests")))
+    # What is wrong with a changed fact says more than that it was changed.
+    problems = validate(plan) if check_meaning or changed else ()
+    if changed or problems:
+        meant = [Finding(path=find(p.path or "", document), message=p.message, hint=p.hint) for p in problems]
+        raise PlanError(diagnostics=_placed(source, [*meant, *changed][:_MAX_DIAGNOSTICS]))
+    return plan
+
+
+def dumps(plan: Plan) -> bytes:
+    """The canonical bytes of ``plan``, its digests included."""
+    return print_document({**to_document(plan), "digests": plan_digests(plan)})
+
+
+def dump(plan: Plan, path: str | os.PathLike[str]) -> None:
+    """Write ``plan`` to ``path``, whole or not at all."""
+    write_plan_bytes(dumps(plan), path)
+
+
+def read_plan_bytes(path: str | os.PathLike[str]) -> bytes:
+    """The bytes of a plan file; PlanError if it cannot be read, or is too large, which is found before reading it."""
+    name = os.fspath(path)
+    try:
+        with open(path, "rb") as stream:
+            size = os.fstat(stream.fileno()).st_size
+            if size > MAX_BYTES:
+                raise PlanError(f"the file has {size:,} bytes, more than {MAX_BYTES // 2**20} MiB", file=name)
+            # A pipe has no size beforehand: one byte more than allowed is enough to refuse it.
+            return stream.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise PlanError(f"cannot be read: {error.strerror}", file=name) from error
+
+
+def write_plan_bytes(data: bytes, path: str | os.PathLike[str]) -> None:
+    """Replace the file at ``path`` in one step, keeping its mode; a link stays a link."""
+    target = FilePath(path).resolve()
+    try:
+        mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
+        descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
+        try:
+            with os.fdopen(descriptor, "wb") as stream:
+                stream.write(data)
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.chmod(temporary, mode)
+            os.replace(temporary, target)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise PlanError(f"cannot be written: {error.strerror}", file=os.fspath(path)) from error
+
+
+def _umask() -> int:
+    # The only way to read the umask is to set it.
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _check_format(document: Any) -> list[Finding]:
+    """A plan of another format is not worth comparing with the schema of this one."""
+    if not isinstance(document, dict):
+        return [Finding(path=(), message=f"expected a plan, which is an object, found {describe(document)}")]
+    if document.get("format", FORMAT) != FORMAT:
+        message = f"plan format {describe(document['format'])} is not supported"
+        hint = f"this version of hintplan reads format '{FORMAT}'; compile the plan again from its SQL"
+        return [Finding(path=("format",), message=message, hint=hint)]
+    return []
+
+
+def _changed_facts(plan: Plan, written: dict[str, dict[str, str]] | None) -> Iterator[Finding]:
+    accept = "--allow-fact-edits accepts the change"
+    if written is None:
+        message = "the plan has no digests, so it cannot be told whether its facts were changed by hand"
+        yield Finding(path=(), message=message, hint="--allow-fact-edits accepts the plan as it is")
+        return
+    positions = {operator.id: index for index, operator in enumerate(plan.operators)}
+    for kind, actual in plan_digests(plan).items():
+        noun = kind.removesuffix("s")
+        for name, digest in actual.items():
+            path: Path = (kind, positions[name] if kind == "operators" else name)
+            recorded = written[kind].get(name)
+            if recorded is None:
+                message = f"{noun} '{name}': it was added or renamed by hand (it has no digest)"
+                yield Finding(path=path, message=message, hint=accept)
+            elif recorded != digest:
+                message = f"{noun} '{name}': its facts were changed by hand (digest {digest}, file says {recorded})"
+                hint = f"free to edit are config, the ttl of states, and table options but 'connector'; {accept}"
+                yield Finding(path=path, message=message, hint=hint)
+        for name in sorted(written[kind].keys() - actual.keys()):
+            message = f"{noun} '{name}': it was removed or renamed by hand (only its digest is left)"
+            yield Finding(path=("digests", kind, name), message=message, hint=accept)
+
+
+def _placed(source: JsonText, findings: list[Finding]) -> tuple[Diagnostic, ...]:
+    """Give every finding its line, column and readable path, in the order of the file."""
+    spans = source.spans({finding.path[:length] for finding in findings for length in range(len(finding.path) + 1)})
+    placed = []
+    for finding in findings:
+        where, key = finding.path, finding.key
+        while where not in spans:
+            where, key = where[:-1], False
+        line, column = source.line_column(spans[where][0 if key else 1])
+        path = show(finding.path, source.value) or None
+        placed.append(
+            Diagnostic(
+                message=finding.message, hint=finding.hint, file=source.file, line=line, column=column, path=path
+            )
+        )
+    return tuple(sorted(placed, key=lambda d: (d.line or 0, d.column or 0)))

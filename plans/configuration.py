@@ -1,0 +1,103 @@
+"""The configuration keys that a job knows: what they mean, their defaults, and how their values are written.
+
+A value that is wrong is a ValueError that says what would be right. Where a key was set, and who wins, is the
+planner's affair.
+
+>>> normalise("table.exec.state.ttl", "3600s")
+'1 h'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from plans.durations import format_duration, parse_duration
+from plans.names import did_you_mean
+
+__all__ = [
+    "DEFAULT_STATE_TTL",
+    "MODE",
+    "NAME",
+    "PARALLELISM",
+    "STATE_TTL",
+    "TIME_ZONE",
+    "ConfigKey",
+    "known_keys",
+    "normalise",
+]
+
+STATE_TTL = "table.exec.state.ttl"
+MODE = "execution.runtime-mode"
+NAME = "pipeline.name"
+PARALLELISM = "parallelism.default"
+TIME_ZONE = "table.local-time-zone"
+
+DEFAULT_STATE_TTL = "0 ms"
+_MAX_PARALLELISM = 32768
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigKey:
+    """A known key; ``plan_field`` names the top-level field of the plan that holds it instead of ``config``."""
+
+    description: str
+    parse: Callable[[str], str]
+    plan_field: str | None = None
+
+
+def _duration(text: str) -> str:
+    return format_duration(parse_duration(text))
+
+
+def _mode(text: str) -> str:
+    if text.strip().lower() != "streaming":
+        raise ValueError(f"execution mode '{text}' is not supported; write 'streaming'")
+    return "streaming"
+
+
+def _name(text: str) -> str:
+    if not text.strip():
+        raise ValueError("the name of a job cannot be blank")
+    return text.strip()
+
+
+def _parallelism(text: str) -> str:
+    digits = text.strip()
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= 9 and 1 <= int(digits) <= _MAX_PARALLELISM):
+        raise ValueError(f"expected a whole number from 1 to {_MAX_PARALLELISM}, found '{text}'")
+    return str(int(digits))
+
+
+def _time_zone(text: str) -> str:
+    import zoneinfo
+
+    try:
+        zoneinfo.ZoneInfo(text)
+    except (ValueError, OSError) as error:
+        raise ValueError(f"'{text}' is not a time zone; write a name such as 'UTC' or 'Europe/Berlin'") from error
+    return text
+
+
+KEYS: dict[str, ConfigKey] = {
+    MODE: ConfigKey(description="Whether the job streams.", parse=_mode, plan_field="mode"),
+    PARALLELISM: ConfigKey(description="The number of partitions of every stateful operator.", parse=_parallelism),
+    NAME: ConfigKey(description="The name of the job.", parse=_name, plan_field="name"),
+    STATE_TTL: ConfigKey(
+        description="How long an unwritten state row is kept where no hint says otherwise; 0 ms keeps it forever.",
+        parse=_duration,
+    ),
+    TIME_ZONE: ConfigKey(description="The session time zone; UTC if absent.", parse=_time_zone),
+}
+
+
+def known_keys() -> tuple[str, ...]:
+    """All keys that a script may set, sorted."""
+    return tuple(sorted(KEYS))
+
+
+def normalise(key: str, value: str) -> str:
+    """The canonical spelling of ``value`` for ``key``; ValueError if the key is unknown or the value is wrong."""
+    if key not in KEYS:
+        raise ValueError(f"unknown configuration key '{key}'; {did_you_mean(key, known_keys(), what='known keys')}")
+    return KEYS[key].parse(value)

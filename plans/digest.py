@@ -1,0 +1,62 @@
+"""Digests over the facts of a plan: what a hand edit must not change without saying so.
+
+Facts are what the query means: operators, edges, keys, expressions, schemas. Settings are free: ``config``, ``name``,
+the ``ttl`` and ``origin`` of state entries, and table options other than ``connector``. A digest guards against
+mistakes and unnoticed changes, not against an attacker, who can recompute it.
+
+>>> operator_facts(model.Scan(id="scan_o", table="o", columns=("a",)))
+{'id': 'scan_o', 'op': 'scan', 'table': 'o', 'columns': ['a']}
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from plans.document import operator_document, table_document
+from plans.model import Operator, Plan, Table
+
+__all__ = ["operator_digest", "operator_facts", "plan_digests", "table_digest", "table_facts"]
+
+_STATE_SETTINGS = ("ttl", "origin")
+
+
+def operator_facts(operator: Operator) -> dict[str, Any]:
+    """The JSON values of ``operator`` without its settings."""
+    facts = operator_document(operator)
+    if "state" in facts:
+        facts["state"] = [{k: v for k, v in entry.items() if k not in _STATE_SETTINGS} for entry in facts["state"]]
+    return facts
+
+
+def table_facts(table: Table) -> dict[str, Any]:
+    """The JSON values of ``table`` without its settings; of the options only ``connector`` is a fact."""
+    facts = table_document(table)
+    facts["options"] = {key: value for key, value in facts["options"].items() if key == "connector"}
+    return facts
+
+
+def operator_digest(operator: Operator) -> str:
+    """The first 16 hex digits of sha256 over the facts of ``operator``, its id included."""
+    return _digest(operator_facts(operator))
+
+
+def table_digest(name: str, table: Table) -> str:
+    """The first 16 hex digits of sha256 over the facts of ``table`` and its name."""
+    return _digest({"table": name, **table_facts(table)})
+
+
+def plan_digests(plan: Plan) -> dict[str, dict[str, str]]:
+    """The ``digests`` of a plan document, sorted by name."""
+    operators = {operator.id: operator_digest(operator) for operator in plan.operators}
+    return {
+        "tables": {name: table_digest(name, plan.tables[name]) for name in sorted(plan.tables)},
+        "operators": {operator_id: operators[operator_id] for operator_id in sorted(operators)},
+    }
+
+
+def _digest(facts: dict[str, Any]) -> str:
+    # Sorted keys and no blanks: the digest must not depend on the layout of the file.
+    text = json.dumps(facts, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

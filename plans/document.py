@@ -1,0 +1,259 @@
+"""Turns a plan into plain JSON values in canonical key order, and back.
+
+``from_document`` takes values that :mod:`plans.schema` has found to be well formed, and normalises durations. Knows no
+text and no digests.
+
+>>> operator_document(Scan(id="scan_o", table="o", columns=("a",)))
+{'id': 'scan_o', 'op': 'scan', 'table': 'o', 'columns': ['a']}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from plans.configuration import KEYS, normalise
+from plans.durations import format_duration, parse_duration
+from plans.model import (
+    Aggregate,
+    AggregateCall,
+    Calc,
+    Join,
+    JoinColumn,
+    JoinKey,
+    Operator,
+    Plan,
+    Scan,
+    SelectItem,
+    Sink,
+    StateEntry,
+    Table,
+    TableColumn,
+    Union,
+    Watermark,
+)
+
+__all__ = ["LAYERS", "OPS", "from_document", "op_name", "operator_document", "table_document", "to_document"]
+
+Json = dict[str, Any]
+
+LAYERS = ("default", "config", "hint")
+"""Who may set a setting, weakest first; a value that differs from the last that spoke is a plan edit."""
+
+OPS: Mapping[str, type[Operator]] = {
+    "scan": Scan,
+    "calc": Calc,
+    "join": Join,
+    "aggregate": Aggregate,
+    "union": Union,
+    "sink": Sink,
+}
+_OP_NAMES = {cls: name for name, cls in OPS.items()}
+
+
+def op_name(operator: Operator) -> str:
+    """The value of ``op`` for this operator."""
+    return _OP_NAMES[type(operator)]
+
+
+def to_document(plan: Plan) -> Json:
+    """The whole plan without its digests; maps are sorted, table options start with ``connector``."""
+    return {
+        "format": plan.format,
+        "name": plan.name,
+        "mode": plan.mode,
+        "config": {key: plan.config[key] for key in sorted(plan.config)},
+        "tables": {name: table_document(plan.tables[name]) for name in sorted(plan.tables)},
+        "functions": {name: plan.functions[name] for name in sorted(plan.functions)},
+        "operators": [operator_document(operator) for operator in plan.operators],
+    }
+
+
+def table_document(table: Table) -> Json:
+    """One table; absent optional keys are left out."""
+    document: Json = {"columns": [_table_column(column) for column in table.columns]}
+    if table.primary_key:
+        document["primary-key"] = list(table.primary_key)
+    if table.watermark:
+        document["watermark"] = {"column": table.watermark.column, "expression": table.watermark.expression}
+    if table.comment is not None:
+        document["comment"] = table.comment
+    first = {"connector": table.options["connector"]} if "connector" in table.options else {}
+    document["options"] = {**first, **table.options}
+    return document
+
+
+def operator_document(operator: Operator) -> Json:
+    """One operator, starting with ``id`` and ``op``."""
+    document: Json = {"id": operator.id, "op": op_name(operator)}
+    if operator.inputs:
+        document["inputs"] = list(operator.inputs)
+    match operator:
+        case Scan():
+            document |= {"table": operator.table, "columns": list(operator.columns)}
+        case Calc():
+            if operator.filter is not None:
+                document["filter"] = operator.filter
+            document["select"] = [_select_item(item) for item in operator.select]
+        case Join():
+            document |= {
+                "join-type": operator.join_type,
+                "keys": [{"left": key.left, "right": key.right} for key in operator.keys],
+                "condition": operator.condition,
+                "output": [
+                    {"name": column.name, "type": column.type, "from": f"{column.side}.{column.column}"}
+                    for column in operator.output
+                ],
+                "changelog": list(operator.changelog),
+                "state": [_state_entry(entry) for entry in operator.state],
+            }
+        case Aggregate():
+            document |= {
+                "keys": list(operator.keys),
+                "aggregates": [_aggregate_call(call) for call in operator.aggregates],
+                "changelog": list(operator.changelog),
+                "state": [_state_entry(entry) for entry in operator.state],
+            }
+        case Sink():
+            document["table"] = operator.table
+    return document
+
+
+def from_document(document: Json) -> Plan:
+    """Build the plan from well-formed JSON values."""
+    return Plan(
+        format=document["format"],
+        name=document["name"],
+        mode=document["mode"],
+        config={key: normalise(key, value) if key in KEYS else value for key, value in document["config"].items()},
+        tables={name: _read_table(table) for name, table in document["tables"].items()},
+        functions=dict(document["functions"]),
+        operators=tuple(_READERS[operator["op"]](operator) for operator in document["operators"]),
+    )
+
+
+def _table_column(column: TableColumn) -> Json:
+    document = {"name": column.name, "type": column.type}
+    if column.expression is not None:
+        document["expression"] = column.expression
+    if column.comment is not None:
+        document["comment"] = column.comment
+    return document
+
+
+def _select_item(item: SelectItem) -> Any:
+    if item.expression is None:
+        return item.name
+    return {"name": item.name, "type": item.type, "expression": item.expression}
+
+
+def _aggregate_call(call: AggregateCall) -> Json:
+    document: Json = {"name": call.name, "function": call.function}
+    if call.argument is not None:
+        document["argument"] = call.argument
+    if call.distinct:
+        document["distinct"] = True
+    if call.filter is not None:
+        document["filter"] = call.filter
+    document["type"] = call.type
+    return document
+
+
+def _state_entry(entry: StateEntry) -> Json:
+    return {
+        "index": entry.index,
+        "name": entry.name,
+        "input": entry.input,
+        "ttl": entry.ttl,
+        "origin": {layer: entry.origin[layer] for layer in LAYERS if layer in entry.origin},
+    }
+
+
+def _read_table(document: Json) -> Table:
+    watermark = document.get("watermark")
+    return Table(
+        columns=tuple(TableColumn(**column) for column in document["columns"]),
+        primary_key=tuple(document.get("primary-key", ())),
+        watermark=Watermark(**watermark) if watermark else None,
+        comment=document.get("comment"),
+        options=dict(document["options"]),
+    )
+
+
+def _read_scan(document: Json) -> Scan:
+    return Scan(id=document["id"], table=document["table"], columns=tuple(document["columns"]))
+
+
+def _read_calc(document: Json) -> Calc:
+    return Calc(
+        id=document["id"],
+        inputs=tuple(document["inputs"]),
+        filter=document.get("filter"),
+        select=tuple(SelectItem(name=i) if isinstance(i, str) else SelectItem(**i) for i in document["select"]),
+    )
+
+
+def _read_join(document: Json) -> Join:
+    return Join(
+        id=document["id"],
+        inputs=tuple(document["inputs"]),
+        join_type=document["join-type"],
+        keys=tuple(JoinKey(**key) for key in document["keys"]),
+        condition=document["condition"],
+        state=_read_state(document),
+        output=tuple(_read_join_column(column) for column in document["output"]),
+        changelog=tuple(document["changelog"]),
+    )
+
+
+def _read_join_column(document: Json) -> JoinColumn:
+    side, _, column = document["from"].partition(".")
+    return JoinColumn(name=document["name"], type=document["type"], side=side, column=column)
+
+
+def _read_aggregate(document: Json) -> Aggregate:
+    return Aggregate(
+        id=document["id"],
+        inputs=tuple(document["inputs"]),
+        keys=tuple(document["keys"]),
+        aggregates=tuple(AggregateCall(**call) for call in document["aggregates"]),
+        state=_read_state(document),
+        changelog=tuple(document["changelog"]),
+    )
+
+
+def _read_state(document: Json) -> tuple[StateEntry, ...]:
+    return tuple(
+        StateEntry(
+            index=entry["index"],
+            name=entry["name"],
+            input=entry["input"],
+            ttl=_duration(entry["ttl"]),
+            origin={layer: _duration(entry["origin"][layer]) for layer in LAYERS if layer in entry["origin"]},
+        )
+        for entry in document["state"]
+    )
+
+
+@lru_cache(maxsize=4096)
+def _duration(text: str) -> str:
+    return format_duration(parse_duration(text, require_unit=True))
+
+
+def _read_union(document: Json) -> Union:
+    return Union(id=document["id"], inputs=tuple(document["inputs"]))
+
+
+def _read_sink(document: Json) -> Sink:
+    return Sink(id=document["id"], inputs=tuple(document["inputs"]), table=document["table"])
+
+
+_READERS: Mapping[str, Callable[[Json], Operator]] = {
+    "scan": _read_scan,
+    "calc": _read_calc,
+    "join": _read_join,
+    "aggregate": _read_aggregate,
+    "union": _read_union,
+    "sink": _read_sink,
+}

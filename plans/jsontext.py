@@ -1,0 +1,275 @@
+"""Reads JSON text strictly, and finds the line and column of any value in it.
+
+Refused, each with its place: duplicate keys, NaN and Infinity, numbers that lose precision, a byte order mark, invalid
+UTF-8, lone surrogates, trailing text, nesting deeper than 64 and texts of more than 16 MiB. The fast path is the
+standard library's parser; the scanner below runs only to word an error or to find a place. Knows nothing of plans.
+
+>>> text = JsonText(b'{"a": [1, true]}')
+>>> text.line_column(text.spans({("a", 1)})["a", 1][1])
+(1, 11)
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from plans.errors import PlanError
+
+__all__ = ["MAX_BYTES", "MAX_DEPTH", "JsonText", "Path", "Span"]
+
+MAX_BYTES = 16 * 1024 * 1024
+MAX_DEPTH = 64
+
+Path = tuple[str | int, ...]
+Span = tuple[int, int, int]
+"""Offsets of a value: where its key starts (or the value, in an array), where the value starts, and where it ends."""
+
+_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"')
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+_WORD = re.compile(r"[^\s\[\]{}:,\"]+")
+_BLANKS = re.compile(r"[ \t\r\n]*")
+_BRACKETS = re.compile(r"[\[\]{}]")
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
+_LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_INTEGER_DIGITS = 20
+_MEANT = {"true": "write true", "false": "write false", "none": "write null"} | dict.fromkeys(
+    ("nan", "infinity", "-infinity", "+infinity"), "write a finite number"
+)
+
+
+class _Rejected(Exception):
+    """The fast path met something that the scanner is to describe."""
+
+
+class JsonText:
+    """A JSON text; ``value`` is what it says. PlanError with the place if it is not acceptable."""
+
+    def __init__(self, data: bytes | str, *, file: str | None = None) -> None:
+        self.file = file
+        self.text = self._decode(data)
+        self.value = self._parse()
+
+    def spans(self, paths: set[Path]) -> dict[Path, Span]:
+        """Where the values at ``paths`` stand, as far as there are any."""
+        return {path: span for path, span in _scan(self) if path in paths}
+
+    def error(self, offset: int, message: str, *, hint: str | None = None, path: str | None = None) -> PlanError:
+        line, column = self.line_column(offset)
+        return PlanError(message, file=self.file, line=line, column=column, hint=hint, path=path)
+
+    def line_column(self, offset: int) -> tuple[int, int]:
+        """Line and column, from 1, of an offset."""
+        return self.text.count("\n", 0, offset) + 1, offset - self.text.rfind("\n", 0, offset)
+
+    def _decode(self, data: bytes | str) -> str:
+        if len(data) > MAX_BYTES:
+            raise PlanError(f"the file is larger than {MAX_BYTES // 2**20} MiB", file=self.file)
+        if isinstance(data, str):
+            text = data
+        else:
+            try:
+                text = data.decode("utf-8")
+            except UnicodeDecodeError as error:
+                before = data[: error.start].decode("utf-8")
+                line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+                found = f"found byte 0x{data[error.start]:02x}"
+                message = f"expected UTF-8, {found}"
+                raise PlanError(
+                    message, file=self.file, line=line, column=column, hint="save the file as UTF-8"
+                ) from None
+        if text.startswith("\ufeff"):
+            hint = "save the file as UTF-8 without a byte order mark"
+            raise PlanError("the file starts with a byte order mark", file=self.file, line=1, column=1, hint=hint)
+        return text
+
+    def _parse(self) -> Any:
+        if self._depth() > MAX_DEPTH or _SURROGATE.search(self.text):
+            for _ in _scan(self):
+                pass
+        try:
+            return json.loads(
+                self.text,
+                object_pairs_hook=_object,
+                parse_constant=_reject,
+                parse_int=_integer,
+                parse_float=_float,
+            )
+        except (json.JSONDecodeError, _Rejected) as error:
+            for _ in _scan(self):
+                pass
+            raise PlanError(f"not valid JSON: {error}", file=self.file) from None
+
+    def _depth(self) -> int:
+        deepest = depth = 0
+        # In an invalid text the strings may not pair up; the scanner then says what is wrong with it.
+        for bracket in _BRACKETS.findall(_STRING.sub("", self.text)):
+            depth += 1 if bracket in "[{" else -1
+            deepest = max(deepest, depth)
+        return deepest
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise _Rejected
+    return found
+
+
+def _reject(text: str) -> Any:
+    raise _Rejected
+
+
+def _integer(text: str) -> int:
+    if len(text) > _INTEGER_DIGITS or not -(2**63) <= int(text) < 2**63:
+        raise _Rejected
+    return int(text)
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if value in (float("inf"), float("-inf")):
+        raise _Rejected
+    return value
+
+
+def _scan(source: JsonText) -> Iterator[tuple[Path, Span]]:
+    """Every value with its path and place, innermost first; PlanError at the first thing that is not strict JSON."""
+    text, position = source.text, 0
+    path: list[str | int] = []
+    # Per open container: its closing bracket, the offsets of its key and start, and the keys seen so far.
+    open_containers: list[tuple[str, int, int, dict[str, int]]] = []
+    key_start: int | None = None
+    while True:
+        position = _skip(text, position)
+        start, key_at = position, position if key_start is None else key_start
+        key_start = None
+        character = text[position : position + 1]
+        if character in ("{", "["):
+            if len(open_containers) == MAX_DEPTH:
+                raise source.error(position, f"nested more than {MAX_DEPTH} levels deep")
+            closing = "}" if character == "{" else "]"
+            open_containers.append((closing, key_at, start, {}))
+            position = _skip(text, position + 1)
+            if text[position : position + 1] != closing:
+                path.append(0)
+                if closing == "}":
+                    position, key_start = _key(source, position, path, open_containers[-1][3])
+                continue
+        else:
+            position = _scalar(source, position, character)
+            yield tuple(path), (key_at, start, position)
+        # A value has ended, or an empty container is about to close: close what closes here, or go to the next member.
+        while open_containers:
+            position = _skip(text, position)
+            closing, opened_key, opened, keys = open_containers[-1]
+            character = text[position : position + 1]
+            if character == closing:
+                open_containers.pop()
+                position += 1
+                if len(path) > len(open_containers):
+                    path.pop()
+                yield tuple(path), (opened_key, opened, position)
+                continue
+            if character != ",":
+                raise source.error(
+                    position,
+                    f"expected ',' or '{closing}', found {_found(text, position)}",
+                    hint=_end_hint(text, position),
+                )
+            comma, position = position, _skip(text, position + 1)
+            if text[position : position + 1] == closing:
+                raise source.error(comma, f"expected no comma before '{closing}'", hint="remove the comma")
+            if closing == "}":
+                position, key_start = _key(source, position, path, keys)
+            else:
+                last = path[-1]
+                path[-1] = last + 1 if isinstance(last, int) else 0
+            break
+        else:
+            break
+    position = _skip(text, position)
+    if position < len(text):
+        raise source.error(position, f"expected the end of the file, found {_found(text, position)}")
+
+
+def _skip(text: str, position: int) -> int:
+    match = _BLANKS.match(text, position)
+    return match.end() if match else position
+
+
+def _key(source: JsonText, position: int, path: list[str | int], keys: dict[str, int]) -> tuple[int, int]:
+    """Read ``"key":``, put the key in place of the last part of ``path``; where the value and where the key starts."""
+    text = source.text
+    if text[position : position + 1] != '"':
+        found = _found(text, position)
+        raise source.error(position, f"expected a key in double quotes, found {found}", hint=_end_hint(text, position))
+    end = _string_end(source, position)
+    key = json.loads(text[position:end])
+    if key in keys:
+        line, _ = source.line_column(keys[key])
+        raise source.error(position, f"duplicate key '{key}', first given in line {line}", hint="remove one of the two")
+    keys[key] = position
+    path[-1] = key
+    colon = _skip(text, end)
+    if text[colon : colon + 1] != ":":
+        raise source.error(
+            colon, f"expected ':' after the key '{key}', found {_found(text, colon)}", hint=_end_hint(text, colon)
+        )
+    return colon + 1, position
+
+
+def _scalar(source: JsonText, position: int, character: str) -> int:
+    text = source.text
+    if character == '"':
+        return _string_end(source, position)
+    word = _WORD.match(text, position)
+    if word is None:
+        found = _found(text, position)
+        raise source.error(position, f"expected a value, found {found}", hint=_end_hint(text, position))
+    if word[0] in ("true", "false", "null"):
+        return word.end()
+    number = _NUMBER.fullmatch(word[0])
+    shown = _found(text, position)
+    if number is None:
+        hint = _MEANT.get(word[0].lower(), "write text in double quotes")
+        raise source.error(position, f"expected a value, found {shown}", hint=hint)
+    if number[1] is None and number[2] is None:
+        if len(word[0]) > _INTEGER_DIGITS or not -(2**63) <= int(word[0]) < 2**63:
+            raise source.error(position, f"expected a whole number of at most 64 bit, found {shown}")
+    elif float(word[0]) in (float("inf"), float("-inf")):
+        raise source.error(position, f"expected a finite number, found {shown}")
+    return word.end()
+
+
+def _string_end(source: JsonText, position: int) -> int:
+    text = source.text
+    match = _STRING.match(text, position)
+    if match is None:
+        line_end = text.find("\n", position)
+        raise source.error(
+            position,
+            "the text in double quotes does not end in its line, or has an invalid character or escape in it",
+            hint='close the quotes; write \\n, \\t, \\" and \\\\ as such'
+            if line_end >= 0
+            else _end_hint(text, len(text)),
+        )
+    if not match[0].isascii() or "\\u" in match[0]:
+        lone = _LONE_SURROGATE.search(json.loads(match[0]))
+        if lone:
+            raise source.error(position, "the text has half of a surrogate pair in it, which is no character")
+    return match.end()
+
+
+def _found(text: str, position: int) -> str:
+    if position >= len(text):
+        return "the end of the file"
+    word = _WORD.match(text, position)
+    shown = word[0] if word else text[position]
+    return f"'{shown[:40]}...'" if len(shown) > 40 else f"'{shown}'"
+
+
+def _end_hint(text: str, position: int) -> str | None:
+    return "the file seems to be cut off" if position >= len(text) else None

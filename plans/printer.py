@@ -1,0 +1,96 @@
+"""Prints a plan document in its one canonical layout: two-space indent, one fact a line, UTF-8, final newline.
+
+The structure that reviewers read line by line (see ``_EXPANDED``) always has one key a line. Any other value stands on
+one line if it fits in 120 columns, else it is expanded. Characters that a terminal or a review page would not show,
+such as escape sequences and direction overrides, are written as ``\\u`` escapes.
+
+>>> print_value({"name": "a", "type": "INT"})
+'{ "name": "a", "type": "INT" }'
+"""
+
+from __future__ import annotations
+
+import json
+from json.encoder import encode_basestring
+from typing import Any
+
+__all__ = ["print_document", "print_value"]
+
+_WIDTH = 120
+_EXPANDED: tuple[tuple[str, ...], ...] = (
+    (),
+    ("config",),
+    ("tables",),
+    ("tables", "*"),
+    ("tables", "*", "options"),
+    ("operators",),
+    ("operators", "*"),
+    ("digests",),
+    ("digests", "tables"),
+    ("digests", "operators"),
+)
+
+Path = tuple[str, ...]
+
+
+def print_document(document: dict[str, Any]) -> bytes:
+    """The canonical bytes of a whole plan document, whose keys are already in canonical order."""
+    return (print_value(document, path=()) + "\n").encode()
+
+
+def print_value(value: Any, *, path: Path | None = None, indent: int = 0, column: int = 0) -> str:
+    """Print ``value`` as it stands at ``path`` of a plan (``*`` for any name or index; None for somewhere inside).
+
+    ``indent`` is that of the line it stands on, ``column`` where it starts. The layout of what is inside an expanded
+    value follows the same rule.
+    """
+    children = _children(value)
+    expand = path in _EXPANDED
+    if not children or not expand:
+        text = _one_line(value)
+        # One column is kept for the comma that may follow.
+        if not children or column + len(text) < _WIDTH:
+            return text
+    open_bracket, close_bracket = "{}" if isinstance(value, dict) else "[]"
+    lines = []
+    for key, child in children:
+        start = "" if isinstance(value, list) else f"{_string(key)}: "
+        child_path = _child_path(path, key if isinstance(value, dict) else "*")
+        lines.append(
+            " " * (indent + 2)
+            + start
+            + print_value(child, path=child_path, indent=indent + 2, column=indent + 2 + len(start))
+        )
+    return open_bracket + "\n" + ",\n".join(lines) + "\n" + " " * indent + close_bracket
+
+
+def _children(value: Any) -> list[tuple[str, Any]]:
+    if isinstance(value, dict):
+        return list(value.items())
+    if isinstance(value, list):
+        return [("*", child) for child in value]
+    return []
+
+
+def _child_path(path: Path | None, key: str) -> Path | None:
+    if path is None:
+        return None
+    return next((p for p in ((*path, key), (*path, "*")) if p in _EXPANDED), None)
+
+
+def _one_line(value: Any) -> str:
+    if isinstance(value, str):
+        return _string(value)
+    if isinstance(value, dict):
+        inner = ", ".join(f"{_string(key)}: {_one_line(child)}" for key, child in value.items())
+        return f"{{ {inner} }}" if inner else "{}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_one_line, value))}]"
+    return json.dumps(value, allow_nan=False)
+
+
+def _string(text: str) -> str:
+    quoted = encode_basestring(text)
+    if quoted.isprintable():
+        return quoted
+    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in quoted)

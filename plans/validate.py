@@ -1,0 +1,101 @@
+"""Whether a plan means something that can run: graph, columns, states, configuration, tables and changelogs.
+
+All problems are collected, not only the first. Expressions are not parsed here; they are checked against the allowed
+functions before a run.
+
+>>> validate(Plan(name="p", operators=(Scan(id="scan_o", table="o", columns=("a",)),)))[0].message
+"nothing reads operator 'scan_o'"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+
+from plans.columns import check_columns
+from plans.configuration import KEYS, known_keys, normalise
+from plans.connectors import can_read, can_write, check_table, sink_kinds
+from plans.document import op_name
+from plans.errors import Diagnostic
+from plans.graph import check_graph
+from plans.model import Plan, RowKind, Scan, Sink
+from plans.names import did_you_mean
+from plans.states import check_states
+
+__all__ = ["validate"]
+
+
+def validate(plan: Plan) -> tuple[Diagnostic, ...]:
+    """Every problem of ``plan``; empty if it is valid. ``path`` names the place; the caller knows file and line."""
+    problems = [*_check_config(plan)]
+    for name, table in plan.tables.items():
+        problems += check_table(name, table)
+    graph = [*check_graph(plan)]
+    _, columns = check_columns(plan)
+    problems += [*graph, *columns, *_check_uses(plan), *check_states(plan)]
+    # Kinds are followed along edges, so the edges must be right.
+    if not graph and find_spec("plans.changelog"):
+        problems += _check_kinds(plan)
+    return tuple(problems)
+
+
+def _check_config(plan: Plan) -> Iterator[Diagnostic]:
+    for key, value in plan.config.items():
+        path = f"config.{key}"
+        known = KEYS.get(key)
+        if known is None:
+            keys = [name for name in known_keys() if KEYS[name].plan_field is None]
+            hint = did_you_mean(key, keys, what="known keys")
+            yield Diagnostic(message=f"unknown configuration key '{key}'", path=path, hint=hint)
+            continue
+        if known.plan_field is not None:
+            message = f"'{key}' does not stand in config: it is '{known.plan_field}' at the top of the plan"
+            yield Diagnostic(message=message, path=path)
+            continue
+        try:
+            normalise(key, value)
+        except ValueError as error:
+            yield Diagnostic(message=str(error), path=path, hint=getattr(error, "hint", None))
+
+
+def _check_uses(plan: Plan) -> Iterator[Diagnostic]:
+    for operator in plan.operators:
+        if isinstance(operator, (Scan, Sink)) and operator.table in plan.tables:
+            table = plan.tables[operator.table]
+            verb, able = ("read", can_read(table)) if isinstance(operator, Scan) else ("written", can_write(table))
+            connector = table.options.get("connector", "")
+            if not able:
+                message = f"table '{operator.table}' cannot be {verb}: its connector is '{connector}'"
+                yield Diagnostic(message=message, path=f"operators.{operator.id}.table")
+
+
+def _check_kinds(plan: Plan) -> Iterator[Diagnostic]:
+    from plans.changelog import output_kinds
+
+    kinds = output_kinds(plan)
+    for operator in plan.operators:
+        if isinstance(operator, Sink) and operator.table in plan.tables:
+            accepted = sink_kinds(plan.tables[operator.table])
+            refused = [kind for kind in kinds[operator.inputs[0]] if kind not in accepted]
+            if refused:
+                producer = _producer(plan, operator.inputs[0], refused[0], kinds)
+                message = (
+                    f"table '{operator.table}' takes {_kinds(accepted)}, but gets {_kinds(refused)} from "
+                    f"the {op_name(plan.operator(producer))} '{producer}'"
+                )
+                hint = "use a connector that takes updates, such as an upsert table with a primary key"
+                yield Diagnostic(message=message, path=f"operators.{operator.id}", hint=hint)
+
+
+def _producer(plan: Plan, operator_id: str, kind: RowKind, kinds: dict[str, tuple[RowKind, ...]]) -> str:
+    """The operator at or above ``operator_id`` that first emits ``kind``."""
+    by_id = {operator.id: operator for operator in plan.operators}
+    while True:
+        above = [name for name in by_id[operator_id].inputs if kind in kinds[name]]
+        if not above:
+            return operator_id
+        operator_id = above[0]
+
+
+def _kinds(kinds: frozenset[RowKind] | list[RowKind]) -> str:
+    return ", ".join(kind for kind in ("+I", "-U", "+U", "-D") if kind in kinds)
