@@ -1,0 +1,129 @@
+"""The datagen source: made-up rows at a steady rate, without end or up to a number of rows.
+
+A running query gets ``rows-per-second`` rows for each second since it was started; what was missed while it was down is
+not made up for. A run that takes what is there and stops gets all rows of a bounded table at once, in micro-batches of
+``rows-per-second`` rows; an unbounded table is refused there. Rows are functions of their number (see
+:mod:`runtime.connectors.generators`), and a time column holds the time at which its micro-batch was planned, which is
+part of the offset: a replayed micro-batch has the same rows.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
+from pyspark.sql.types import StructType
+
+from plans.connectors import option
+from plans.datagen import FieldSpec, field_specs, row_limit
+from plans.errors import RunError
+from plans.model import Table
+from runtime.connectors.generators import batch, row_width
+from runtime.connectors.schema import physical_schema
+
+__all__ = ["DatagenReader", "DatagenSource", "is_unbounded", "read"]
+
+_TASKS = 8
+_ROWS_PER_TASK = 50_000
+_BYTES_PER_BATCH = 4_000_000
+
+
+def is_unbounded(table: Table) -> bool:
+    """Whether the table has neither ``number-of-rows`` nor a sequence."""
+    return row_limit(table) is None
+
+
+def read(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:
+    """The generated ``columns`` of ``table`` as a stream; which columns are read does not change their values."""
+    specs = {spec.name: spec for spec in field_specs(table)}
+    spark.dataSource.register(DatagenSource)
+    limit = row_limit(table)
+    reader = spark.readStream.format(DatagenSource.name()).schema(physical_schema(table, columns))
+    return reader.options(
+        fields=json.dumps([asdict(specs[column]) for column in columns], default=str),
+        rate=option(table, "rows-per-second") or "",
+        limit="" if limit is None else str(limit),
+    ).load()
+
+
+class DatagenSource(DataSource):
+    """The Spark data source behind the connector; its options are what :func:`read` writes."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "hintplan_datagen"
+
+    def streamReader(self, schema: StructType) -> DatagenReader:
+        limit = self.options["limit"]
+        return DatagenReader(
+            specs=tuple(_spec(fields) for fields in json.loads(self.options["fields"])),
+            rate=int(self.options["rate"]),
+            limit=int(limit) if limit else None,
+        )
+
+
+class DatagenReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Plans micro-batches by the clock and yields their rows. An offset is ``{"row": next row, "time": ms}``.
+
+    ``rate`` is in rows a second, ``limit`` the number of rows in all; ``clock`` tells the time in ms.
+    """
+
+    def __init__(
+        self,
+        *,
+        specs: tuple[FieldSpec, ...],
+        rate: int,
+        limit: int | None,
+        clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    ) -> None:
+        self.specs = specs
+        self.rate = rate
+        self.limit = limit
+        self.clock = clock
+        self.all_at_once = False
+        self.started: tuple[int, int] | None = None
+
+    def initialOffset(self) -> dict[str, int]:
+        return {"row": 0, "time": self.clock()}
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        if self.limit is None:
+            raise RunError("a datagen table without 'number-of-rows' never ends", hint="run without --once")
+        self.all_at_once = True
+
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
+        now = self.clock()
+        if self.started is None:
+            self.started = (start["row"], now)
+        if self.all_at_once:
+            row = start["row"] + self.rate
+        else:
+            first_row, first_time = self.started
+            row = max(start["row"], first_row + (now - first_time) * self.rate // 1000)
+        if self.limit is not None:
+            row = min(row, max(self.limit, start["row"]))
+        return start if row == start["row"] else {"row": row, "time": now}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
+        rows = end["row"] - start["row"]
+        tasks = min(_TASKS, -(-rows // _ROWS_PER_TASK))
+        cuts = [start["row"] + rows * task // tasks for task in range(tasks)] + [end["row"]]
+        return [InputPartition((cuts[task], cuts[task + 1], end["time"])) for task in range(tasks)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        first, last, time_ms = partition.value
+        step = max(1, _BYTES_PER_BATCH // row_width(self.specs))
+        for low in range(first, last, step):
+            yield batch(self.specs, low, min(low + step, last), time_ms=time_ms)
+
+
+def _spec(fields: dict[str, Any]) -> FieldSpec:
+    return FieldSpec(**{**fields, "minimum": Decimal(fields["minimum"]), "maximum": Decimal(fields["maximum"])})

@@ -1,0 +1,98 @@
+"""The jdbc sink: a table of an SQLite database, kept up to date by primary key, or appended to without one.
+
+The driver collects each micro-batch, nets its changes and writes them in one transaction, so a reader of the database
+sees whole micro-batches. With a PRIMARY KEY, a replayed micro-batch writes what is already there. Without one, the
+database remembers the last micro-batch of each query, and a replayed one is skipped. The table is created if it is not
+there; one that has other columns is refused. On Spark Connect all this happens on the server, paths and environment
+variables included. ``username`` and ``password`` are resolved, but SQLite has no users and ignores them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+from pyspark.sql.utils import is_remote
+
+from plans.connectors import SQLITE_URL
+from plans.errors import RunError
+from plans.model import Column, Table
+from runtime.connectors.netting import Net, Row, net
+from runtime.connectors.sqlite import SqliteTable, append_rows, apply_net, check_target, storage_columns
+from runtime.operator import INSERT, KIND
+from runtime.secrets import resolve
+
+__all__ = ["SqliteBatch", "writer"]
+
+_QUERY_ID = "sql.streaming.queryId"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SqliteBatch:
+    """Writes one micro-batch; Spark Connect pickles it to the server, with secrets still unresolved."""
+
+    url: str
+    target: SqliteTable
+    credentials: tuple[str, ...]
+    checkpoint: str | None
+
+    def path(self) -> str:
+        for secret in self.credentials:
+            resolve(secret)
+        return resolve(self.url.removeprefix(SQLITE_URL))
+
+    def __call__(self, df: DataFrame, batch_id: int) -> None:
+        table = df.toArrow()
+        rows: Iterator[Row] = zip(*storage_columns(table, self.target.columns), strict=True)
+        if self.target.primary_key:
+            apply_net(self.path(), self.target, self.net(rows, table))
+        else:
+            append_rows(self.path(), self.target, rows, query_id=_query_id(df, self.checkpoint), batch_id=batch_id)
+
+    def net(self, rows: Iterator[Row], table: pa.Table) -> Net:
+        """The net changes of a collected batch, whose kinds are all ``+I`` if it has no kind column."""
+        names = [column.name for column in self.target.columns]
+        kinds = table.column(KIND).to_pylist() if KIND in table.column_names else [INSERT] * table.num_rows
+        return net(rows, kinds, key=[names.index(name) for name in self.target.primary_key])
+
+
+def writer(
+    df: DataFrame, name: str, table: Table, *, changelog: bool, checkpoint: str | None = None
+) -> DataStreamWriter:
+    """A writer into the table's database; RunError if the database already has another table of that name."""
+    if changelog and not table.primary_key:
+        raise RunError(
+            f"table {name} cannot take updates: it has no primary key to find rows by",
+            hint="declare PRIMARY KEY (...) NOT ENFORCED",
+            path=f"tables.{name}",
+        )
+    batch = SqliteBatch(
+        url=table.options["url"],
+        target=SqliteTable(
+            name=resolve(table.options["table-name"]),
+            columns=tuple(Column(name=c.name, type=c.type) for c in table.columns if c.expression is None),
+            primary_key=table.primary_key,
+        ),
+        credentials=tuple(table.options[key] for key in ("username", "password") if key in table.options),
+        checkpoint=checkpoint,
+    )
+    if not is_remote():
+        check_target(batch.path(), batch.target)
+    return df.writeStream.outputMode("append").foreachBatch(batch)
+
+
+def _query_id(df: DataFrame, checkpoint: str | None) -> str:
+    """The id that Spark gave the query when its checkpoint was new, and keeps across restarts."""
+    if not is_remote():
+        return df.sparkSession.sparkContext.getLocalProperty(_QUERY_ID) or ""
+    if checkpoint is None:
+        raise RunError(
+            "appending to a database through Spark Connect needs a checkpoint, to tell a replayed batch from a new one",
+            hint="run with --checkpoint, or declare PRIMARY KEY (...) NOT ENFORCED",
+        )
+    metadata = df.sparkSession.read.text(f"{checkpoint.rstrip('/')}/metadata", wholetext=True).collect()
+    return str(json.loads(metadata[0][0])["id"])

@@ -1,0 +1,49 @@
+"""The print sink: every change as a line on standard output, in the spelling of Flink's print connector.
+
+    +I[1, DE, 5.0]
+    revenue> -U[2, null, 1.0E10]
+
+A micro-batch is collected on the driver and printed in row order. On Spark Connect the driver is the server, so the
+lines stand in the server's output. A batch that is replayed after a failure is printed again.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from plans.model import Table
+from runtime.connectors.rowtext import lines
+from runtime.operator import KIND
+from runtime.secrets import resolve
+
+__all__ = ["PrintBatch", "writer"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrintBatch:
+    """Prints one micro-batch; Spark Connect pickles it to the server."""
+
+    identifier: str
+
+    def __call__(self, df: DataFrame, batch_id: int) -> None:
+        table = df.toArrow()
+        kinds = None
+        if KIND in table.column_names:
+            kinds = table.column(KIND).to_pylist()
+            table = table.drop_columns([KIND])
+        prefix = f"{resolve(self.identifier)}> " if self.identifier else ""
+        # One write for the batch: several sinks may print at the same time.
+        sys.stdout.write("".join(f"{prefix}{line}\n" for line in lines(table, kinds)))
+        sys.stdout.flush()
+
+
+def writer(
+    df: DataFrame, name: str, table: Table, *, changelog: bool, checkpoint: str | None = None
+) -> DataStreamWriter:
+    """A writer that prints each micro-batch."""
+    batch = PrintBatch(identifier=table.options.get("print-identifier", ""))
+    return df.writeStream.outputMode("append").foreachBatch(batch)

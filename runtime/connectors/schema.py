@@ -1,0 +1,16 @@
+"""The physical columns of a table as a Spark schema: what files hold and generators produce."""
+
+from __future__ import annotations
+
+from pyspark.sql.types import StructField, StructType
+
+from plans.model import Table
+from runtime.types import to_spark
+
+__all__ = ["physical_schema"]
+
+
+def physical_schema(table: Table, columns: tuple[str, ...] | None = None) -> StructType:
+    """The physical columns of ``table``, or those named in ``columns`` in that order; all nullable."""
+    types = {column.name: column.type for column in table.columns if column.expression is None}
+    return StructType([StructField(name, to_spark(types[name])) for name in columns or types])

@@ -1,0 +1,31 @@
+"""Secrets in options: ``${env:NAME}`` becomes the value of the environment variable NAME, as late as possible.
+
+A resolved text goes straight to whoever needs it: it is never logged, put into an error message, or kept in a plan or a
+checkpoint. Texts that cannot hold a placeholder do not come here.
+
+>>> import os; os.environ["DB_DIR"] = "/srv"
+>>> resolve("jdbc:sqlite:${env:DB_DIR}/results.db")
+'jdbc:sqlite:/srv/results.db'
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from plans.errors import RunError
+
+__all__ = ["resolve"]
+
+_PLACEHOLDER = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+def resolve(text: str) -> str:
+    """Replace every ``${env:NAME}`` in ``text``; RunError naming the variables that are not set."""
+    missing = sorted({name for name in _PLACEHOLDER.findall(text) if name not in os.environ})
+    if missing:
+        raise RunError(
+            f"environment variable {', '.join(missing)} is not set, but the plan refers to it",
+            hint=f"export {missing[0]}=... before the run",
+        )
+    return _PLACEHOLDER.sub(lambda match: os.environ[match.group(1)], text)
