@@ -16,8 +16,18 @@ from typing import Protocol
 
 import pyarrow as pa
 
-__all__ = ["INSERT", "DELETE", "KIND", "UPDATE_AFTER", "UPDATE_BEFORE", "InputSpec", "Result", "SegmentStore",
-           "StatefulOperator", "hash_column"]
+__all__ = [
+    "DELETE",
+    "INSERT",
+    "KIND",
+    "UPDATE_AFTER",
+    "UPDATE_BEFORE",
+    "InputSpec",
+    "Result",
+    "SegmentStore",
+    "StatefulOperator",
+    "hash_column",
+]
 
 KIND = "__kind"
 """The int8 column that carries the row kind on changelog edges; insert-only edges have no such column."""
@@ -86,5 +96,5 @@ class StatefulOperator(Protocol):
     def process(
         self, deltas: Sequence[pa.Table | None], manifest: bytes | None, store: SegmentStore, now: int
     ) -> Result:
-        """Process one micro-batch; ``deltas`` has one table per input, ``None`` where nothing came. ``now`` is in ms."""
+        """Process one micro-batch at ``now`` (ms); ``deltas`` has one table per input, ``None`` where nothing came."""
         ...

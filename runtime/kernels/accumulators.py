@@ -1,0 +1,158 @@
+"""Accumulators of group aggregates: what is stored per group, how a micro-batch changes it, what it yields.
+
+COUNT, SUM and AVG are linear: the change is a weighted sum over the batch, whatever its mix of row kinds. MIN and MAX
+keep the extreme; under retraction they and DISTINCT calls also need the values themselves
+(:mod:`runtime.kernels.values`). Result types and NULL rules are Flink's: AVG of an integer is truncated to that integer
+type, integer sums wrap around, AVG of a DECIMAL rounds half up, SUM of no values is NULL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from plans.model import AggregateCall
+from runtime.state.layout import Int64s
+
+__all__ = ["Accumulator", "accumulators_of", "combine", "contribution", "result", "summed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accumulator:
+    """One stored number or value per group: ``function`` is count, sum, min or max of ``argument`` where ``filter``.
+
+    No ``argument`` counts rows. ``type`` is the Arrow type in state: int64, float64, decimal128(38, s), or the
+    argument's own for min and max.
+    """
+
+    name: str
+    function: str
+    argument: str | None
+    filter: str | None
+    distinct: bool
+    type: pa.DataType
+
+    @property
+    def is_extreme(self) -> bool:
+        return self.function in ("min", "max")
+
+
+_NEEDS = {"COUNT": ("count",), "SUM": ("sum", "count"), "AVG": ("sum", "count"), "MIN": ("min",), "MAX": ("max",)}
+
+
+def accumulators_of(call: AggregateCall, columns: pa.Schema) -> tuple[Accumulator, ...]:
+    """The accumulators that ``call`` needs; equal needs of several calls have equal names."""
+    return tuple(_accumulator(function, call, columns) for function in _NEEDS[call.function])
+
+
+def _accumulator(function: str, call: AggregateCall, columns: pa.Schema) -> Accumulator:
+    distinct = call.distinct and function not in ("min", "max")
+    name = f"__{function}({'distinct ' if distinct else ''}{call.argument or '*'})"
+    name += f" where {call.filter}" if call.filter else ""
+    argument = columns.field(call.argument).type if call.argument else None
+    kind = pa.int64()
+    if function in ("min", "max"):
+        kind = argument
+    elif function == "sum" and pa.types.is_floating(argument):
+        kind = pa.float64()
+    elif function == "sum" and pa.types.is_decimal(argument):
+        kind = pa.decimal128(38, argument.scale)
+    return Accumulator(
+        name=name, function=function, argument=call.argument, filter=call.filter, distinct=distinct, type=kind
+    )
+
+
+def contribution(accumulator: Accumulator, rows: pa.Table, weights: Int64s | None) -> pa.Array:
+    """What each row adds to ``accumulator``: a weighted number, or for min and max the value (NULL: nothing).
+
+    ``weights`` are +1 and -1, None for all +1.
+    """
+    used = rows[accumulator.filter] if accumulator.filter else None
+    values = rows[accumulator.argument].combine_chunks() if accumulator.argument else None
+    if accumulator.function == "count":
+        numbers = np.ones(rows.num_rows, np.int64) if weights is None else weights
+        if values is not None and values.null_count:
+            numbers = numbers * np.asarray(pc.is_valid(values))
+        if used is not None:
+            numbers = numbers * np.asarray(pc.fill_null(used, False))
+        return pa.array(numbers)
+    if used is not None:
+        values = pc.if_else(pc.fill_null(used, False), values, pa.scalar(None, values.type)).combine_chunks()
+    if accumulator.is_extreme:
+        return values
+    values = pc.cast(values, accumulator.type)
+    if weights is not None and len(weights) and weights.min() < 0:
+        if pa.types.is_decimal(accumulator.type):
+            values = pc.if_else(pa.array(weights < 0), pc.negate(values), values)
+        else:
+            values = pc.multiply(values, pc.cast(pa.array(weights), accumulator.type))
+    return values
+
+
+def summed(groups: Int64s, accumulators: Sequence[Accumulator], parts: Sequence[pa.Array]) -> list[pa.Array]:
+    """Fold the contributions ``parts`` per group; groups are numbered by first appearance, the result is in that order.
+
+    A linear accumulator without a contribution is 0, an extreme NULL.
+    """
+    names = [str(index) for index in range(len(parts))]
+    table = pa.table([pa.array(groups), *parts], ["group", *names])
+    folds = [
+        (name, accumulator.function if accumulator.is_extreme else "sum")
+        for name, accumulator in zip(names, accumulators, strict=True)
+    ]
+    folded = table.group_by("group", use_threads=False).aggregate(folds)
+    columns = []
+    for (name, fold), accumulator in zip(folds, accumulators, strict=True):
+        column = folded[f"{name}_{fold}"].combine_chunks()
+        columns.append(column if accumulator.is_extreme else _zero_for_null(column, accumulator.type))
+    return columns
+
+
+def _zero_for_null(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    return pc.fill_null(column, pa.scalar(0, pa.int64()).cast(kind))
+
+
+def combine(accumulator: Accumulator, old: pa.Array, change: pa.Array) -> pa.Array:
+    """The new accumulator from the ``old`` one (NULL where the group is new) and the batch's change."""
+    if accumulator.function == "min":
+        return pc.min_element_wise(old, change)
+    if accumulator.function == "max":
+        return pc.max_element_wise(old, change)
+    old = _zero_for_null(old, accumulator.type)
+    if pa.types.is_decimal(accumulator.type):
+        # Arrow widens the precision of a decimal sum by one, beyond what 128 bits may declare.
+        wide = pa.decimal256(38, accumulator.type.scale)
+        return pc.cast(pc.add(pc.cast(old, wide), pc.cast(change, wide)), accumulator.type)
+    return pc.add(old, change)
+
+
+def result(call: AggregateCall, kind: pa.DataType, columns: pa.Schema, state: Mapping[str, pa.Array]) -> pa.Array:
+    """The value of ``call`` as Arrow type ``kind``, from the accumulators in ``state`` by name."""
+    needed = [state[accumulator.name] for accumulator in accumulators_of(call, columns)]
+    if call.function == "COUNT":
+        return pc.fill_null(needed[0], 0)
+    if call.function in ("MIN", "MAX"):
+        return pc.cast(needed[0], kind)
+    total, count = needed
+    empty = pc.or_kleene(pc.equal(pc.fill_null(count, 0), 0), pc.is_null(total))
+    value = _narrow(total, kind) if call.function == "SUM" else _average(total, count, kind)
+    return pc.if_else(empty, pa.scalar(None, kind), value)
+
+
+def _narrow(total: pa.Array, kind: pa.DataType) -> pa.Array:
+    # Integer sums wrap around at the width of their type.
+    return pc.cast(total, kind, safe=False)
+
+
+def _average(total: pa.Array, count: pa.Array, kind: pa.DataType) -> pa.Array:
+    divisor = pc.if_else(pc.equal(pc.fill_null(count, 0), 0), 1, pc.fill_null(count, 1))
+    if pa.types.is_integer(kind):
+        return _narrow(pc.divide(_zero_for_null(total, pa.int64()), divisor), kind)
+    if pa.types.is_decimal(kind):
+        wide = pc.divide(pc.cast(total, pa.decimal256(38, total.type.scale)), pc.cast(divisor, pa.decimal256(19, 0)))
+        return pc.cast(pc.round(wide, ndigits=kind.scale, round_mode="half_towards_infinity"), kind)
+    return pc.cast(pc.divide(total, pc.cast(divisor, pa.float64())), kind)

@@ -1,0 +1,272 @@
+"""The group aggregate: accumulators per group, and a values table per argument that must be remembered.
+
+Emits Flink's changelog: +I for a new group, -U/+U for a changed one, -D when the last row went; with a TTL also for an
+unchanged result, so that state downstream stays alive (FLIP-373's engine behaviour). An expired group starts afresh
+with +I, and retractions of it are dropped. State layout, format 1: table ``groups`` (hash of the keys; keys;
+accumulators; count of rows; last write) and one ``values(...)`` table per remembered argument.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from plans.model import AggregateCall
+from runtime.kernels.accumulators import Accumulator, accumulators_of, combine, contribution, result, summed
+from runtime.kernels.retraction import overdrawn
+from runtime.kernels.values import VALUE, ValueChange, update_values, values_layout
+from runtime.operator import DELETE, INSERT, KIND, UPDATE_AFTER, UPDATE_BEFORE, InputSpec, Result, SegmentStore
+from runtime.operator import hash_column as hash_name
+from runtime.state.identity import Mask, encode_groups, equal_rows
+from runtime.state.keyed import KeyedState
+from runtime.state.layout import COUNT, HASH, WRITE, Int64s, StateLayout
+from runtime.state.manifest import read_manifest, write_manifest
+
+__all__ = ["AggregateOperator"]
+
+GROUPS = "groups"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AggregateOperator:
+    """A group aggregate bound to its input columns, TTL (ms, 0 for ever) and result types."""
+
+    columns: pa.Schema
+    changelog: bool
+    keys: tuple[str, ...]
+    calls: tuple[AggregateCall, ...]
+    types: tuple[pa.DataType, ...]
+    ttl: int
+    update_before: bool
+
+    @property
+    def key_columns(self) -> pa.Schema:
+        return pa.schema([self.columns.field(key) for key in self.keys])
+
+    @property
+    def accumulators(self) -> tuple[Accumulator, ...]:
+        """The distinct accumulators of all calls, in order of first need."""
+        found = {a.name: a for call in self.calls for a in accumulators_of(call, self.columns)}
+        return tuple(found.values())
+
+    def remembered(self, accumulator: Accumulator) -> bool:
+        """Whether ``accumulator`` is fed from a values table: DISTINCT, or an extreme that may be retracted."""
+        return accumulator.distinct or (accumulator.is_extreme and self.changelog)
+
+    @property
+    def arguments(self) -> tuple[tuple[str, str | None], ...]:
+        """The (argument, filter) pairs that have a values table."""
+        pairs = {(a.argument or "", a.filter): None for a in self.accumulators if self.remembered(a)}
+        return tuple(pairs)
+
+    @property
+    def groups_layout(self) -> StateLayout:
+        payload = pa.schema([(accumulator.name, accumulator.type) for accumulator in self.accumulators])
+        return StateLayout(name=GROUPS, identity=self.key_columns, payload=payload)
+
+    @property
+    def layouts(self) -> tuple[StateLayout, ...]:
+        values = (values_layout(a, f, self.key_columns, self.columns.field(a).type) for a, f in self.arguments)
+        return (self.groups_layout, *values)
+
+    @property
+    def inputs(self) -> tuple[InputSpec, ...]:
+        hashes = (self.keys, *((argument,) for argument, _ in self.arguments))
+        return (InputSpec(columns=self.columns, hashes=hashes, changelog=self.changelog),)
+
+    @property
+    def output(self) -> pa.Schema:
+        calls = (pa.field(call.name, kind) for call, kind in zip(self.calls, self.types, strict=True))
+        return pa.schema([*self.key_columns, *calls, pa.field(KIND, pa.int8())])
+
+    def process(
+        self, deltas: Sequence[pa.Table | None], manifest: bytes | None, store: SegmentStore, now: int
+    ) -> Result:
+        layouts = self.layouts
+        tables = read_manifest(manifest, {layout.name: layout.fingerprint for layout in layouts})
+        states = {
+            layout.name: KeyedState(layout, tables[layout.name], store, ttl=self.ttl, now=now) for layout in layouts
+        }
+        rows = deltas[0]
+        output = self.output.empty_table()
+        if rows is not None and rows.num_rows:
+            batch = rows.combine_chunks()
+            weights = None
+            if self.changelog:
+                kinds = batch[KIND].to_numpy()
+                weights = np.where((kinds == INSERT) | (kinds == UPDATE_AFTER), np.int64(1), np.int64(-1))
+            output = _update(self, states, batch, weights, now)
+        committed = {name: state.commit() for name, state in states.items()}
+        purges = [due for state in states.values() if (due := state.next_purge()) is not None]
+        return Result(
+            output=output,
+            manifest=write_manifest(committed),
+            timer=min(purges, default=None),
+            rows_in=rows.num_rows if rows is not None else 0,
+            state_rows=sum(table.rows for table in committed.values()),
+            state_bytes=sum(segment.size for table in committed.values() for segment in table.segments),
+        )
+
+
+def _update(
+    operator: AggregateOperator, states: dict[str, KeyedState], batch: pa.Table, weights: Int64s | None, now: int
+) -> pa.Table:
+    groups_state = states[GROUPS]
+    key_arrays = [batch[name].combine_chunks() for name in operator.keys or (hash_name(0),)]
+    groups, first = encode_groups(key_arrays)
+    keys = batch.select(list(operator.keys)).take(first)
+    hashes = batch[hash_name(0)].to_numpy()[first]
+    codes = groups_state.find(keys, hashes)
+    live = groups_state.live(codes)
+    old_count = np.zeros(len(first), np.int64)
+    old_count[live] = groups_state.integers(codes[live], COUNT)
+    if weights is not None:
+        retracted = np.bincount(groups[weights < 0], minlength=len(first))
+        if (retracted > old_count).any():
+            counted = ~overdrawn(groups, weights, old_count)
+            if not counted.all():
+                return _update(operator, states, batch.filter(pa.array(counted)), weights[counted], now)
+    if not len(first):
+        return operator.output.empty_table()
+    change = np.bincount(groups, weights=weights, minlength=len(first)).astype(np.int64)
+    new_count = old_count + change
+    old = _accumulators(operator, groups_state, codes, live)
+    new = _changed(operator, states, batch, weights, groups, keys, hashes, old, now)
+    rows = [pa.array(hashes), *keys.columns, *new.values(), pa.array(new_count), pa.array(np.full(len(first), now))]
+    table = pa.table(rows, [HASH, *operator.keys, *new, COUNT, WRITE]).cast(operator.groups_layout.schema)
+    groups_state.put(table, codes >= 0)
+    return _emit(operator, keys, old, new, live, new_count > 0)
+
+
+def _accumulators(operator: AggregateOperator, state: KeyedState, codes: Int64s, live: Mask) -> dict[str, pa.Array]:
+    names = [accumulator.name for accumulator in operator.accumulators]
+    if not names:
+        return {}
+    stored = state.take(codes[live], names)
+    place = np.cumsum(live) - 1
+    aligned = stored.take(pa.array(place, mask=~live))
+    return {name: aligned[name].combine_chunks() for name in names}
+
+
+def _changed(
+    operator: AggregateOperator,
+    states: dict[str, KeyedState],
+    batch: pa.Table,
+    weights: Int64s | None,
+    groups: Int64s,
+    keys: pa.Table,
+    hashes: Int64s,
+    old: dict[str, pa.Array],
+    now: int,
+) -> dict[str, pa.Array]:
+    plain = [a for a in operator.accumulators if not operator.remembered(a)]
+    parts = summed(groups, plain, [contribution(a, batch, weights) for a in plain])
+    new = {a.name: combine(a, old[a.name], part) for a, part in zip(plain, parts, strict=True)}
+    for index, (argument, filter_) in enumerate(operator.arguments):
+        state = states[operator.layouts[index + 1].name]
+        values = batch[argument].combine_chunks()
+        if filter_:
+            used = pc.fill_null(batch[filter_], False).combine_chunks()
+            values = pc.if_else(used, values, pa.scalar(None, values.type))
+        value_hashes = batch[hash_name(index + 1)].to_numpy()
+        change = update_values(state, keys, hashes, groups, values, value_hashes, weights, now)
+        for accumulator in operator.accumulators:
+            if (accumulator.argument, accumulator.filter) == (argument, filter_) and operator.remembered(accumulator):
+                before = old[accumulator.name]
+                if accumulator.is_extreme:
+                    new[accumulator.name] = _extreme(accumulator, state, keys, hashes, before, change)
+                else:
+                    new[accumulator.name] = _distinct(accumulator, before, change, len(hashes))
+    return {accumulator.name: new[accumulator.name] for accumulator in operator.accumulators}
+
+
+def _distinct(accumulator: Accumulator, old: pa.Array, change: ValueChange, size: int) -> pa.Array:
+    moved = np.flatnonzero(change.transition)
+    rows = pa.table({accumulator.argument: change.values.take(moved)})
+    plain = Accumulator(
+        name=accumulator.name,
+        function=accumulator.function,
+        argument=accumulator.argument,
+        filter=None,
+        distinct=False,
+        type=accumulator.type,
+    )
+    part = contribution(plain, rows, change.transition[moved])
+    return combine(plain, old, _spread(plain, change.groups[moved], part, size))
+
+
+def _extreme(
+    accumulator: Accumulator,
+    state: KeyedState,
+    keys: pa.Table,
+    hashes: Int64s,
+    old: pa.Array,
+    change: ValueChange,
+) -> pa.Array:
+    size = len(hashes)
+    there = np.flatnonzero(~change.gone)
+    added = _spread(accumulator, change.groups[there], change.values.take(there), size)
+    new = combine(accumulator, old, added)
+    gone = np.flatnonzero(change.gone)
+    group = change.groups[gone]
+    is_extreme = equal_rows(pa.table([change.values], [VALUE]), gone, pa.table([old], [VALUE]), group)
+    again = np.unique(group[is_extreme])
+    if not again.size:
+        return new
+    # The extreme itself went: look for the next one among the group's remaining values.
+    places, values = [np.empty(0, np.int64)], [change.values.slice(0, 0)]
+    for place, code in state.scan(keys.take(again), hashes[again]):
+        places.append(again[place])
+        values.append(state.take(code, [VALUE])[VALUE].combine_chunks())
+    rest = _spread(accumulator, np.concatenate(places), pa.concat_arrays(values), size)
+    searched = np.zeros(size, np.bool_)
+    searched[again] = True
+    return pc.if_else(pa.array(searched), rest, new)
+
+
+def _spread(accumulator: Accumulator, groups: Int64s, part: pa.Array, size: int) -> pa.Array:
+    """Fold ``part`` per group and lay it out over all ``size`` groups; a group without a part gets 0 or NULL."""
+    numbers, first = encode_groups([pa.array(groups)])
+    (folded,) = summed(numbers, [accumulator], [part])
+    place = np.full(size, -1, np.int64)
+    place[groups[first]] = np.arange(len(first))
+    spread = folded.take(pa.array(place, mask=place < 0))
+    return spread if accumulator.is_extreme else pc.fill_null(spread, pa.scalar(0, pa.int64()).cast(accumulator.type))
+
+
+def _emit(
+    operator: AggregateOperator,
+    keys: pa.Table,
+    old: dict[str, pa.Array],
+    new: dict[str, pa.Array],
+    was: Mask,
+    is_: Mask,
+) -> pa.Table:
+    before = _results(operator, keys, old)
+    after = _results(operator, keys, new)
+    changed = was | is_
+    if not operator.ttl:
+        every = np.arange(len(was))
+        same = equal_rows(before.drop_columns(list(operator.keys)), every, after, every)
+        changed &= ~(was & is_ & same)
+    emit_old = changed & was & (~is_ | operator.update_before)
+    emit_new = changed & is_
+    size = len(was)
+    # Row 2i is group i before, row 2i+1 after: an update's -U directly precedes its +U.
+    emitted = np.column_stack((emit_old, emit_new)).ravel()
+    place = np.column_stack((np.arange(size), np.arange(size, 2 * size))).ravel()[emitted]
+    kinds = np.column_stack((np.where(is_, UPDATE_BEFORE, DELETE), np.where(was, UPDATE_AFTER, INSERT))).ravel()
+    rows = pa.concat_tables([before, after]).combine_chunks().take(place)
+    return rows.append_column(operator.output.field(KIND), pa.array(kinds[emitted].astype(np.int8)))
+
+
+def _results(operator: AggregateOperator, keys: pa.Table, state: dict[str, pa.Array]) -> pa.Table:
+    columns = [
+        result(call, kind, operator.columns, state) for call, kind in zip(operator.calls, operator.types, strict=True)
+    ]
+    schema = pa.schema(list(operator.output)[:-1])
+    return pa.table([*keys.columns, *columns], names=schema.names).cast(schema)

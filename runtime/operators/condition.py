@@ -1,0 +1,184 @@
+"""The residual condition of a join, compiled for Arrow: what must hold of a pair beyond its equal keys.
+
+An outer, semi or anti join must know how many partners of a row satisfy the whole condition, so the condition is
+evaluated inside the join, on candidate pairs, with SQL's three-valued logic. It is parsed on the driver; workers get an
+Arrow expression. Column references are ``l.column`` and ``r.column``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from sqlglot import exp, parse_one
+from sqlglot.errors import SqlglotError
+
+from plans.errors import RunError
+from plans.model import Join
+from runtime.state.identity import Mask
+
+__all__ = ["JoinCondition", "compile_condition"]
+
+_ROW = "__row"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinCondition:
+    """A compiled condition and the columns it needs of either side."""
+
+    expression: pc.Expression
+    left: tuple[str, ...]
+    right: tuple[str, ...]
+
+    def holds(self, left: pa.Table, right: pa.Table) -> Mask:
+        """Whether each pair, given as equally long tables, satisfies the condition; NULL does not."""
+        columns = {f"l.{name}": left[name] for name in self.left} | {f"r.{name}": right[name] for name in self.right}
+        rows = left.num_rows if self.left else right.num_rows
+        pairs = pa.table({**columns, _ROW: pa.array(np.arange(rows))})
+        result = np.zeros(rows, np.bool_)
+        result[pairs.filter(self.expression)[_ROW].to_numpy()] = True
+        return result
+
+
+def compile_condition(op: Join, left: pa.Schema, right: pa.Schema) -> JoinCondition:
+    """Compile ``op.condition`` over the columns of both inputs; RunError for what a join cannot evaluate."""
+    text = op.condition or ""
+    compiler = _Compiler(f"operators.{op.id}.condition", {"l": left, "r": right})
+    try:
+        tree = parse_one(text, dialect="spark")
+    except SqlglotError as error:
+        raise RunError(f"cannot be parsed: {text}", path=compiler.path) from error
+    expression = compiler.compile(tree)
+    return JoinCondition(
+        expression=expression, left=tuple(sorted(compiler.used["l"])), right=tuple(sorted(compiler.used["r"]))
+    )
+
+
+_BINARY: dict[type[exp.Expression], Callable[[Any, Any], Any]] = {
+    exp.And: lambda a, b: a & b,
+    exp.Or: lambda a, b: a | b,
+    exp.EQ: lambda a, b: a == b,
+    exp.NEQ: lambda a, b: a != b,
+    exp.LT: lambda a, b: a < b,
+    exp.LTE: lambda a, b: a <= b,
+    exp.GT: lambda a, b: a > b,
+    exp.GTE: lambda a, b: a >= b,
+    exp.Add: lambda a, b: a + b,
+    exp.Sub: lambda a, b: a - b,
+    exp.Mul: lambda a, b: a * b,
+    exp.IntDiv: lambda a, b: a / b,
+    exp.NullSafeEQ: lambda a, b: (a.is_null() & b.is_null()) | pc.coalesce(a == b, pc.scalar(False)),
+}
+
+_CASTS = {
+    exp.DType.TINYINT: pa.int8(),
+    exp.DType.SMALLINT: pa.int16(),
+    exp.DType.INT: pa.int32(),
+    exp.DType.BIGINT: pa.int64(),
+    exp.DType.FLOAT: pa.float32(),
+    exp.DType.DOUBLE: pa.float64(),
+    exp.DType.DATE: pa.date32(),
+    exp.DType.TIMESTAMPNTZ: pa.timestamp("us"),
+}
+
+
+class _Compiler:
+    def __init__(self, path: str, sides: dict[str, pa.Schema]) -> None:
+        self.path = path
+        self.sides = sides
+        self.used: dict[str, set[str]] = {"l": set(), "r": set()}
+
+    def compile(self, node: exp.Expression) -> pc.Expression:
+        operation = _BINARY.get(type(node))
+        if operation is not None:
+            return operation(self.compile(node.this), self.compile(node.expression))
+        handler = getattr(self, f"_{type(node).__name__.lower()}", None)
+        if handler is None:
+            raise self._refused(node)
+        return handler(node)
+
+    def _refused(self, node: exp.Expression) -> RunError:
+        return RunError(
+            f"a join condition cannot contain {node.sql(dialect='spark')}",
+            path=self.path,
+            hint="compute it as a column of a sub-query below the join",
+        )
+
+    def _column(self, node: exp.Column) -> pc.Expression:
+        schema = self.sides.get(node.table)
+        if schema is None or node.name not in schema.names:
+            raise RunError(f"unknown column {node.sql(dialect='spark')}", path=self.path)
+        self.used[node.table].add(node.name)
+        return pc.field(f"{node.table}.{node.name}")
+
+    def _paren(self, node: exp.Paren) -> pc.Expression:
+        return self.compile(node.this)
+
+    def _not(self, node: exp.Not) -> pc.Expression:
+        return ~self.compile(node.this)
+
+    def _neg(self, node: exp.Neg) -> pc.Expression:
+        return pc.negate(self.compile(node.this))
+
+    def _literal(self, node: exp.Literal) -> pc.Expression:
+        if node.is_string:
+            return pc.scalar(node.this)
+        return pc.scalar(node.to_py())
+
+    def _boolean(self, node: exp.Boolean) -> pc.Expression:
+        return pc.scalar(bool(node.this))
+
+    def _null(self, node: exp.Null) -> pc.Expression:
+        return pc.scalar(None)
+
+    def _is(self, node: exp.Is) -> pc.Expression:
+        operand = self.compile(node.this)
+        if isinstance(node.expression, exp.Null):
+            return operand.is_null()
+        if isinstance(node.expression, exp.Boolean):
+            return pc.coalesce(operand == pc.scalar(bool(node.expression.this)), pc.scalar(False))
+        raise self._refused(node)
+
+    def _between(self, node: exp.Between) -> pc.Expression:
+        operand = self.compile(node.this)
+        return (operand >= self.compile(node.args["low"])) & (operand <= self.compile(node.args["high"]))
+
+    def _in(self, node: exp.In) -> pc.Expression:
+        if not node.expressions or node.args.get("query") is not None:
+            raise self._refused(node)
+        operand = self.compile(node.this)
+        result = operand == self.compile(node.expressions[0])
+        for item in node.expressions[1:]:
+            result = result | (operand == self.compile(item))
+        return result
+
+    def _coalesce(self, node: exp.Coalesce) -> pc.Expression:
+        return pc.coalesce(self.compile(node.this), *(self.compile(item) for item in node.expressions))
+
+    def _case(self, node: exp.Case) -> pc.Expression:
+        default = node.args.get("default")
+        result = self.compile(default) if default is not None else pc.scalar(None)
+        for branch in reversed(node.args["ifs"]):
+            test = branch.this if node.this is None else exp.EQ(this=node.this, expression=branch.this)
+            holds = pc.coalesce(self.compile(test), pc.scalar(False))
+            result = pc.if_else(holds, self.compile(branch.args["true"]), result)
+        return result
+
+    def _like(self, node: exp.Like) -> pc.Expression:
+        if not (isinstance(node.expression, exp.Literal) and node.expression.is_string):
+            raise self._refused(node)
+        return pc.match_like(self.compile(node.this), pattern=node.expression.this)
+
+    def _cast(self, node: exp.Cast) -> pc.Expression:
+        target = node.args["to"]
+        kind = _CASTS.get(target.this)
+        if target.this == exp.DType.DECIMAL and len(target.expressions) == 2:
+            precision, scale = (int(size.name) for size in target.expressions)
+            kind = pa.decimal128(precision, scale)
+        if kind is None:
+            raise self._refused(node)
+        return self.compile(node.this).cast(kind)

@@ -1,0 +1,288 @@
+"""The regular stream join: inner, outer, semi and anti, over changelogs on either side, with a TTL per side.
+
+Both sides keep their rows in state, each distinct row once with its count; preserved sides (the outer ones, the left of a
+semi or anti join) also keep how many partners a row has found. A batch is processed one side after the other, as
+Flink processes record by record: a side's change meets the other side's state, and is then part of its own. What a
+batch nets to is emitted as +I and -D. NULL keys never match and are never stored. Retracting an expired row is still
+emitted for its live partners, nothing is retracted on expiry, and a match refreshes the TTL of a preserved row only.
+State layout, format 1: tables ``left`` and ``right`` (hash of key and row; all columns; partners; count; last write).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from plans.model import JoinType
+from runtime.kernels.retraction import overdrawn
+from runtime.operator import DELETE, INSERT, KIND, UPDATE_AFTER, InputSpec, Result, SegmentStore
+from runtime.operator import hash_column as hash_name
+from runtime.operators.condition import JoinCondition
+from runtime.state.identity import distinct_rows
+from runtime.state.keyed import KeyedState
+from runtime.state.layout import COUNT, WRITE, Int64s, StateLayout, prefixed_hash
+from runtime.state.manifest import read_manifest, write_manifest
+
+__all__ = ["JoinOperator"]
+
+PARTNERS = "__partners"
+LEFT, RIGHT = 0, 1
+_PRESERVED: dict[JoinType, tuple[bool, bool]] = {
+    "inner": (False, False),
+    "left": (True, False),
+    "right": (False, True),
+    "full": (True, True),
+    "semi": (True, False),
+    "anti": (True, False),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinOperator:
+    """A join bound to the columns of its inputs. ``columns`` are the output's (name, side, input column)."""
+
+    kind: JoinType
+    left: pa.Schema
+    right: pa.Schema
+    left_keys: tuple[str, ...]
+    right_keys: tuple[str, ...]
+    changelog: tuple[bool, bool]
+    condition: JoinCondition | None
+    ttls: tuple[int, int]
+    columns: tuple[tuple[str, str, str], ...]
+    emits_changelog: bool
+
+    @property
+    def sides(self) -> tuple[pa.Schema, pa.Schema]:
+        return self.left, self.right
+
+    @property
+    def keys(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        return self.left_keys, self.right_keys
+
+    @property
+    def layouts(self) -> tuple[StateLayout, StateLayout]:
+        def layout(side: int, name: str) -> StateLayout:
+            payload = pa.schema([(PARTNERS, pa.int64())] if _PRESERVED[self.kind][side] else [])
+            return StateLayout(name=name, identity=self.sides[side], payload=payload, key=self.keys[side])
+
+        return layout(LEFT, "left"), layout(RIGHT, "right")
+
+    @property
+    def inputs(self) -> tuple[InputSpec, ...]:
+        return tuple(
+            InputSpec(columns=columns, hashes=(keys, tuple(columns.names)), changelog=changelog)
+            for columns, keys, changelog in zip(self.sides, self.keys, self.changelog, strict=True)
+        )
+
+    @property
+    def output(self) -> pa.Schema:
+        fields = [pa.field(name, self.sides[side == "right"].field(column).type) for name, side, column in self.columns]
+        return pa.schema([*fields, pa.field(KIND, pa.int8())] if self.emits_changelog else fields)
+
+    def process(
+        self, deltas: Sequence[pa.Table | None], manifest: bytes | None, store: SegmentStore, now: int
+    ) -> Result:
+        layouts = self.layouts
+        tables = read_manifest(manifest, {layout.name: layout.fingerprint for layout in layouts})
+        states = tuple(
+            KeyedState(layout, tables[layout.name], store, ttl=ttl, now=now)
+            for layout, ttl in zip(layouts, self.ttls, strict=True)
+        )
+        # The side whose rows are not preserved goes first, so that rows of one batch meet before they are padded.
+        order = (RIGHT, LEFT) if self.kind in ("left", "semi", "anti") else (LEFT, RIGHT)
+        pieces = [self.output.empty_table()]
+        for side in order:
+            rows = deltas[side]
+            if rows is not None and rows.num_rows:
+                pieces += _apply(self, side, rows.combine_chunks(), states, now)
+        committed = {state.layout.name: state.commit() for state in states}
+        purges = [due for state in states if (due := state.next_purge()) is not None]
+        return Result(
+            output=pa.concat_tables(pieces),
+            manifest=write_manifest(committed),
+            timer=min(purges, default=None),
+            rows_in=sum(rows.num_rows for rows in deltas if rows is not None),
+            state_rows=sum(table.rows for table in committed.values()),
+            state_bytes=sum(segment.size for table in committed.values() for segment in table.segments),
+        )
+
+
+class _Output:
+    """Collects what a phase emits; deletes leave before inserts."""
+
+    def __init__(self, operator: JoinOperator) -> None:
+        self.operator = operator
+        self.deletes: list[pa.Table] = []
+        self.inserts: list[pa.Table] = []
+
+    def add(self, left: pa.Table | None, right: pa.Table | None, weights: Int64s) -> None:
+        """Emit row i of the given sides ``abs(weights[i])`` times; a missing side is NULL."""
+        for sign, target, kind in ((-1, self.deletes, DELETE), (1, self.inserts, INSERT)):
+            chosen = np.flatnonzero(np.sign(weights) == sign)
+            if not chosen.size:
+                continue
+            times = np.abs(weights[chosen])
+            chosen = np.repeat(chosen, times) if int(times.max()) > 1 else chosen
+            whole = chosen.size == len(weights) and int(times.max()) == 1
+            columns = []
+            for (_, side, column), field in zip(self.operator.columns, self.operator.output, strict=False):
+                source = right if side == "right" else left
+                if source is None:
+                    columns.append(pa.nulls(len(chosen), field.type))
+                else:
+                    columns.append(source[column] if whole else source[column].take(chosen))
+            if self.operator.emits_changelog:
+                columns.append(pa.array(np.full(len(chosen), kind, np.int8)))
+            target.append(pa.table(columns, schema=self.operator.output))
+
+    def pieces(self) -> list[pa.Table]:
+        return [*self.deletes, *self.inserts]
+
+
+def _apply(
+    operator: JoinOperator, side: int, batch: pa.Table, states: tuple[KeyedState, ...], now: int
+) -> list[pa.Table]:
+    output = _Output(operator)
+    weights = np.ones(batch.num_rows, np.int64)
+    if operator.changelog[side]:
+        kinds = batch[KIND].to_numpy()
+        weights = np.where((kinds == INSERT) | (kinds == UPDATE_AFTER), np.int64(1), np.int64(-1))
+    keyed = np.ones(batch.num_rows, np.bool_)
+    for key in operator.keys[side]:
+        if batch[key].null_count:
+            keyed &= np.asarray(pc.is_valid(batch[key]))
+    if not keyed.all():
+        if _PRESERVED[operator.kind][side] and operator.kind != "semi":
+            _pad(output, side, batch.filter(pa.array(~keyed)), weights[~keyed])
+        batch, weights = batch.filter(pa.array(keyed)), weights[keyed]
+    if batch.num_rows:
+        rows, net, partners = _net(operator, side, batch, weights, states, now, output)
+        if _PRESERVED[operator.kind][side]:
+            shown = partners > 0 if operator.kind == "semi" else partners == 0
+            _pad(output, side, rows, np.where(shown, net, 0))
+    return output.pieces()
+
+
+def _net(
+    operator: JoinOperator,
+    side: int,
+    batch: pa.Table,
+    weights: Int64s,
+    states: tuple[KeyedState, ...],
+    now: int,
+    output: _Output,
+) -> tuple[pa.Table, Int64s, Int64s]:
+    """Net the batch, join it with the other side's state, and make it part of its own side's state.
+
+    Returns the distinct rows, the net change of each, and how many partners each has.
+    """
+    own = states[side]
+    row_hashes = prefixed_hash(batch[hash_name(0)].to_numpy(), batch[hash_name(1)].to_numpy())
+    rows = batch.select(operator.sides[side].names)
+    entries, first = distinct_rows(rows, row_hashes)
+    if len(first) < batch.num_rows:
+        rows = rows.take(first)
+    net = np.bincount(entries, weights=weights, minlength=len(first)).astype(np.int64)
+    key_hashes, hashes = batch[hash_name(0)].to_numpy()[first], row_hashes[first]
+    codes = own.find(rows, hashes)
+    live = own.live(codes)
+    old = np.zeros(len(first), np.int64)
+    old[live] = own.integers(codes[live], COUNT)
+    new = old + net
+    if operator.changelog[side] and weights.min() < 0:
+        kept = ~overdrawn(entries, weights, old)
+        new = old + np.bincount(entries[kept], weights=weights[kept], minlength=len(first)).astype(np.int64)
+    partners = _match(operator, side, rows, key_hashes, net, states[1 - side], now, output)
+    stored = [pa.array(hashes), *rows.columns]
+    if _PRESERVED[operator.kind][side]:
+        known = partners.copy()
+        known[live & (net <= 0)] = own.integers(codes[live & (net <= 0)], PARTNERS)
+        stored.append(pa.array(known))
+    stored += [pa.array(new), pa.array(np.full(len(first), now, np.int64))]
+    own.put(pa.table(stored, schema=own.layout.schema), codes >= 0)
+    return rows, net, partners
+
+
+def _match(
+    operator: JoinOperator,
+    side: int,
+    rows: pa.Table,
+    key_hashes: Int64s,
+    net: Int64s,
+    other: KeyedState,
+    now: int,
+    output: _Output,
+) -> Int64s:
+    """Emit the pairs of ``rows`` with the other side's live rows, and return how many partners each row has."""
+    partners = np.zeros(rows.num_rows, np.int64)
+    tracked = _PRESERVED[operator.kind][1 - side]
+    met_codes, met_net = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    keys = rows.select(list(operator.keys[side])).rename_columns(list(operator.keys[1 - side]))
+    names = [column for _, of, column in operator.columns if (of == "right") == (side == LEFT)]
+    for place, code in other.scan(keys, key_hashes):
+        if operator.condition is not None:
+            holds = _holds(operator.condition, side, rows, place, other, code)
+            place, code = place[holds], code[holds]
+        if not place.size:
+            continue
+        copies = other.integers(code, COUNT)
+        partners += np.bincount(place, weights=copies, minlength=len(partners)).astype(np.int64)
+        if operator.kind not in ("semi", "anti"):
+            mine = rows.take(place)
+            theirs = other.take(code, list(dict.fromkeys(names)))
+            left, right = (mine, theirs) if side == LEFT else (theirs, mine)
+            output.add(left, right, net[place] * copies)
+        if tracked:
+            met_codes.append(code)
+            met_net.append(net[place])
+    if tracked:
+        _associate(operator, 1 - side, other, np.concatenate(met_codes), np.concatenate(met_net), now, output)
+    return partners
+
+
+def _holds(
+    condition: JoinCondition, side: int, rows: pa.Table, place: Int64s, other: KeyedState, code: Int64s
+) -> np.ndarray:
+    mine, theirs = (condition.left, condition.right) if side == LEFT else (condition.right, condition.left)
+    my_rows = rows.select(list(mine)).take(place) if mine else rows.select([])
+    their_rows = other.take(code, list(theirs)) if theirs else rows.select([])
+    return condition.holds(my_rows, their_rows) if side == LEFT else condition.holds(their_rows, my_rows)
+
+
+def _associate(
+    operator: JoinOperator,
+    side: int,
+    state: KeyedState,
+    met_codes: Int64s,
+    met_net: Int64s,
+    now: int,
+    output: _Output,
+) -> None:
+    """Update how many partners the preserved rows ``met_codes`` of ``side`` have; emit those that gain or lose all."""
+    codes, place = np.unique(met_codes, return_inverse=True)
+    if not codes.size:
+        return
+    old = state.integers(codes, PARTNERS)
+    gained = np.bincount(place, weights=met_net, minlength=len(codes)).astype(np.int64)
+    new = np.maximum(old + gained, 0)
+    rows = state.take(codes, state.layout.schema.names)
+    copies = rows[COUNT].to_numpy()
+    sign = 1 if operator.kind == "semi" else -1
+    became = np.where((old == 0) & (new > 0), sign, 0) + np.where((old > 0) & (new == 0), -sign, 0)
+    _pad(output, side, rows, became * copies)
+    names = state.layout.schema.names
+    rows = rows.set_column(names.index(PARTNERS), PARTNERS, pa.array(new))
+    rows = rows.set_column(names.index(WRITE), WRITE, pa.array(np.full(len(codes), now, np.int64)))
+    state.put(rows.cast(state.layout.schema), np.ones(len(codes), np.bool_))
+
+
+def _pad(output: _Output, side: int, rows: pa.Table, weights: Int64s) -> None:
+    if side == LEFT:
+        output.add(rows, None, weights)
+    else:
+        output.add(None, rows, weights)

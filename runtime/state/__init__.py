@@ -1,0 +1,4 @@
+"""Columnar state of one operator in one partition: immutable, hash-sorted Arrow segments, newest wins.
+
+Knows Arrow and numpy, a :class:`runtime.operator.SegmentStore` to keep segments in, and the time it is told; not Spark.
+"""

@@ -1,0 +1,115 @@
+"""Row identity on real columns: NULL-safe comparison, and picking the newest of several versions of a row.
+
+>>> import numpy as np, pyarrow as pa
+>>> rows = pa.table({"k": [1, None, 1]})
+>>> equal_rows(rows, np.array([0, 1, 0]), rows, np.array([2, 1, 1])).tolist()
+[True, True, False]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from runtime.state.layout import Int64s
+
+__all__ = ["Mask", "distinct_rows", "encode_groups", "equal_rows", "keep_newest", "without_chunks"]
+
+Mask = npt.NDArray[np.bool_]
+
+
+def without_chunks(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """The column as one array."""
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def equal_rows(left: pa.Table, left_rows: Int64s, right: pa.Table, right_rows: Int64s) -> Mask:
+    """Whether row ``left_rows[i]`` equals row ``right_rows[i]`` in all columns of ``left``; NULL and NaN equal."""
+    result = np.ones(len(left_rows), np.bool_)
+    for name in left.column_names:
+        result &= _equal(left[name].take(left_rows), right[name].take(right_rows))
+    return result
+
+
+def _equal(left: pa.ChunkedArray, right: pa.ChunkedArray) -> Mask:
+    equal = pc.fill_null(pc.equal(left, right), False)
+    if left.null_count and right.null_count:
+        equal = pc.or_(equal, pc.and_(pc.is_null(left), pc.is_null(right)))
+    if pa.types.is_floating(left.type):
+        both_nan = pc.and_(pc.is_nan(left), pc.is_nan(right))
+        equal = pc.or_(equal, pc.fill_null(both_nan, False))
+    return np.asarray(equal)
+
+
+def encode_groups(columns: Sequence[pa.Array]) -> tuple[Int64s, Int64s]:
+    """Number the distinct rows of ``columns`` by first appearance, NULL being a value like any other.
+
+    Returns each row's group number, and each group's first row.
+    """
+    groups = _codes(columns[0])
+    for column in columns[1:]:
+        codes = _codes(column)
+        combined = groups * (int(codes.max(initial=0)) + 1) + codes
+        groups = _codes(pa.array(combined))
+    size = int(groups.max(initial=-1)) + 1
+    first = np.empty(size, np.int64)
+    first[groups[::-1]] = np.arange(len(groups) - 1, -1, -1)
+    return groups, first
+
+
+def _codes(column: pa.Array) -> Int64s:
+    return pc.dictionary_encode(column, null_encoding="encode").indices.to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def distinct_rows(rows: pa.Table, hashes: Int64s) -> tuple[Int64s, Int64s]:
+    """As :func:`encode_groups` over all columns of ``rows``, comparing only rows that share one of ``hashes``."""
+    order = np.argsort(hashes, kind="stable")
+    same = hashes[order[1:]] == hashes[order[:-1]]
+    if not same.any():
+        every = np.arange(len(hashes))
+        return every, every
+    shared = np.zeros(len(hashes), np.bool_)
+    shared[order[1:][same]] = True
+    shared[order[:-1][same]] = True
+    single, several = np.flatnonzero(~shared), np.flatnonzero(shared)
+    columns = [pa.array(hashes[several]), *(without_chunks(column) for column in rows.take(several).columns)]
+    groups, first = encode_groups(columns)
+    numbers = np.empty(len(hashes), np.int64)
+    numbers[single] = np.arange(len(single))
+    numbers[several] = len(single) + groups
+    firsts = np.concatenate((single, several[first]))
+    by_appearance = np.argsort(firsts)
+    rank = np.empty(len(firsts), np.int64)
+    rank[by_appearance] = np.arange(len(firsts))
+    return rank[numbers], firsts[by_appearance]
+
+
+def keep_newest(same_as_next: Mask, identity: Callable[[Int64s], pa.Table]) -> Mask:
+    """Mark the newest version of each row, in rows sorted by hash and then from old to new.
+
+    ``same_as_next[i]`` says that rows i and i+1 have the same hash (one shorter than the rows); ``identity`` yields the
+    identity columns of given rows. Only rows that share a hash are ever compared.
+    """
+    keep = np.ones(len(same_as_next) + 1, np.bool_)
+    older = np.flatnonzero(same_as_next)
+    if not older.size:
+        return keep
+    shared = np.union1d(older, older + 1)
+    rows = identity(shared)
+    place = np.searchsorted(shared, older)
+    if equal_rows(rows, place, rows, place + 1).all():
+        keep[older] = False
+        return keep
+    # Different rows under one hash: their versions may be interleaved, so tell them apart by value.
+    runs = np.cumsum(np.concatenate(([True], ~same_as_next)))[shared]
+    columns = [pa.array(runs), *(without_chunks(column) for column in rows.columns)]
+    groups, _ = encode_groups(columns)
+    newest = np.zeros(int(groups.max()) + 1, np.int64)
+    newest[groups] = np.arange(len(groups))
+    keep[shared] = False
+    keep[shared[newest]] = True
+    return keep

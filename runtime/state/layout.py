@@ -1,0 +1,57 @@
+"""How a state table is laid out: its columns, and the 64-bit hash that its segments are sorted by.
+
+Every row has an identity (the columns that tell it from others), a payload, how often it occurs (``__count``; 0 is a
+deletion), and when it was last written (``__write``, ms). The sort hash of a row is either the hash of its key, or, in a
+state that is also probed by key prefix, 40 bits of the key's hash followed by 24 bits of the row's hash:
+
+>>> import numpy as np
+>>> key, row = np.array([0x1122334455667788]), np.array([0x7FFFFFFFFFABCDEF])
+>>> hex(prefixed_hash(key, row)[0])
+'0x1122334455abcdef'
+
+Hashes only narrow the search; identity is always compared on the real columns.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+__all__ = ["COUNT", "HASH", "SUFFIX_MASK", "WRITE", "Int64s", "StateLayout", "prefixed_hash"]
+
+HASH, COUNT, WRITE = "__hash", "__count", "__write"
+
+SUFFIX_MASK = np.int64((1 << 24) - 1)
+
+Int64s = npt.NDArray[np.int64]
+
+
+def prefixed_hash(key: Int64s, row: Int64s) -> Int64s:
+    """The sort hash of rows that are found by key as well as by identity."""
+    return (key & ~SUFFIX_MASK) | (row & SUFFIX_MASK)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateLayout:
+    """The columns of one state table. ``key`` names the identity columns by which a prefix is probed, if any."""
+
+    name: str
+    identity: pa.Schema
+    payload: pa.Schema
+    key: tuple[str, ...] = ()
+
+    @property
+    def schema(self) -> pa.Schema:
+        return pa.schema(
+            [pa.field(HASH, pa.int64()), *self.identity, *self.payload, (COUNT, pa.int64()), (WRITE, pa.int64())]
+        )
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes whenever stored segments could no longer be read as this layout."""
+        columns = [f"{field.name}:{field.type}" for field in self.schema]
+        return hashlib.sha256("\n".join([*columns, f"key:{self.key}"]).encode()).hexdigest()[:16]

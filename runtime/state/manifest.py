@@ -1,0 +1,86 @@
+"""The manifest: which segments make up the state of one operator in one partition, and what is known of them.
+
+It is the only mutable piece of stored state, rewritten once per micro-batch. It carries a format version and the
+fingerprint of each layout; state that this code cannot read is refused, never dropped.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass
+
+from plans.errors import RunError
+
+__all__ = ["FORMAT", "SegmentEntry", "StateTable", "read_manifest", "write_manifest"]
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentEntry:
+    """One stored segment. ``first_write`` and ``last_write`` bound its rows' write times in ms.
+
+    ``shadows`` says whether a row of it may replace a row of an older segment.
+    """
+
+    id: str
+    rows: int
+    size: int
+    first_write: int
+    last_write: int
+    shadows: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateTable:
+    """A state table: ``segments`` from oldest to newest, and the number of ``rows`` they stand for."""
+
+    fingerprint: str
+    rows: int = 0
+    segments: tuple[SegmentEntry, ...] = ()
+
+
+def write_manifest(tables: Mapping[str, StateTable]) -> bytes | None:
+    """Encode ``tables``, or return None when none of them has a segment."""
+    if not any(table.segments for table in tables.values()):
+        return None
+    document = {
+        "format": FORMAT,
+        "tables": {
+            name: {
+                "fingerprint": table.fingerprint,
+                "rows": table.rows,
+                "segments": [list(astuple(segment)) for segment in table.segments],
+            }
+            for name, table in tables.items()
+        },
+    }
+    return json.dumps(document, separators=(",", ":")).encode()
+
+
+def read_manifest(data: bytes | None, fingerprints: Mapping[str, str]) -> dict[str, StateTable]:
+    """Decode a manifest for the layouts in ``fingerprints`` (by table name); RunError if it does not fit them."""
+    if data is None:
+        return {name: StateTable(fingerprint=fingerprint) for name, fingerprint in fingerprints.items()}
+    document = json.loads(data)
+    if document.get("format") != FORMAT:
+        raise RunError(
+            f"the stored state has format {document.get('format')!r}; this version reads format {FORMAT}",
+            hint="run the version of hintplan that wrote the checkpoint, or start with a new checkpoint",
+        )
+    stored = document["tables"]
+    for name in sorted(stored.keys() | fingerprints.keys()):
+        if name not in stored or name not in fingerprints or stored[name]["fingerprint"] != fingerprints[name]:
+            raise RunError(
+                f"the stored state table {name!r} has another layout than the plan's operator needs",
+                hint="run the plan that wrote the checkpoint, or start with a new checkpoint",
+            )
+    return {
+        name: StateTable(
+            fingerprint=fingerprints[name],
+            rows=table["rows"],
+            segments=tuple(SegmentEntry(*segment) for segment in table["segments"]),
+        )
+        for name, table in stored.items()
+    }
