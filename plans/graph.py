@@ -1,4 +1,4 @@
-"""Whether the operators of a plan form a proper graph: every input exists and stands above, and everything ends in a sink.
+"""Whether the operators of a plan form a proper graph: inputs exist and stand above, and everything ends in a sink.
 
 >>> list(check_graph(Plan(name="p", operators=(Scan(id="scan_o", table="o", columns=()),))))[0].message
 "nothing reads operator 'scan_o'"
@@ -48,7 +48,7 @@ def check_graph(plan: Plan) -> Iterator[Diagnostic]:
 
 def _cyclic(plan: Plan) -> set[str]:
     """Ids on a cycle: what is left when operators without inputs, then those without consumers, are taken away."""
-    inputs = {operator.id: {name for name in operator.inputs} for operator in plan.operators}
+    inputs = {operator.id: set(operator.inputs) for operator in plan.operators}
     inputs = {name: found & inputs.keys() for name, found in inputs.items()}
     consumers: dict[str, set[str]] = {name: set() for name in inputs}
     for name, found in inputs.items():

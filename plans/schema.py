@@ -99,7 +99,7 @@ def _compiled() -> Check:
 
 
 def _compile(schema: Schema, resolve: Callable[[str], Check]) -> Check:
-    """One function for all keywords of ``schema``; keywords apply to values of their type only, as the standard says."""
+    """One function for all keywords of ``schema``; a keyword applies only to values of its type, as in the standard."""
     checks: list[Check] = []
     rest = set(schema) - _ANNOTATIONS
     for keywords, build in _BUILDERS:

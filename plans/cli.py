@@ -1,0 +1,157 @@
+"""The root of the command line: finds commands by name when they are used, renders errors, chooses the exit code.
+
+Exit codes: 0 done; 1 the input is wrong or the run failed; 2 there are differences (only with ``--exit-code``);
+64 wrong usage; 130 interrupted. A command is a ``click.Command`` that returns its exit code, or None for 0, and raises
+HintplanError. None is imported before its turn: ``hintplan diff`` must not wait for pyspark to load.
+
+>>> COMMANDS["run"].target
+'runtime.cli:run_command'
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import click
+
+from plans.errors import HintplanError
+from plans.terminal import say
+
+__all__ = ["COMMANDS", "main"]
+
+EXIT_FAILED = 1
+EXIT_USAGE = 64
+EXIT_INTERRUPTED = 130
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LazyCommand:
+    """Where a command is found (``module:attribute``), and its line in the help, which must not import it."""
+
+    target: str
+    help: str
+
+
+COMMANDS = {
+    "compile": LazyCommand(target="planner.cli:compile_command", help="Compile a SQL script to a plan."),
+    "validate": LazyCommand(target="plans.commands:validate_command", help="Check plans without running them."),
+    "explain": LazyCommand(target="plans.commands:explain_command", help="Show operators, state, and who set what."),
+    "set": LazyCommand(target="plans.commands:set_command", help="Edit settings of a plan, checked."),
+    "diff": LazyCommand(target="plans.commands:diff_command", help="Compare two plans by meaning."),
+    "run": LazyCommand(target="runtime.cli:run_command", help="Run a plan on Spark."),
+    "schema": LazyCommand(target="plans.commands:schema_command", help="Print the JSON Schema of plans."),
+}
+
+
+class _Root(click.Group):
+    """Finds commands in ``COMMANDS``, and gives each of them ``--debug``."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[name].target.partition(":")
+        command: click.Command = getattr(import_module(module), attribute)
+        if not any(option.name == "debug" for option in command.params):
+            command.params.append(_debug_option())
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.help) for name, command in COMMANDS.items()])
+
+
+def _debug_option() -> click.Option:
+    # Only for the parser and the help: a command that cannot even be imported needs its traceback too, see main().
+    return click.Option(["--debug"], is_flag=True, expose_value=False, help="Show tracebacks.")
+
+
+def _print_version(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        try:
+            click.echo(f"hintplan {version('hintplan')}")
+        except PackageNotFoundError:
+            click.echo("hintplan (not installed)")
+        ctx.exit()
+
+
+root = _Root(
+    "hintplan",
+    help="Compile hinted SQL to a plan; read, edit and review the plan; run it on Spark.",
+    params=[
+        click.Option(
+            ["--version"],
+            is_flag=True,
+            expose_value=False,
+            is_eager=True,
+            callback=_print_version,
+            help="Show the version.",
+        ),
+        _debug_option(),
+    ],
+    no_args_is_help=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit; ``arguments`` are those of the process if None."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    sys.exit(_guarded(lambda: root.main(words, prog_name="hintplan", standalone_mode=False), "--debug" in words))
+
+
+def _guarded(run: Callable[[], Any], debug: bool) -> int:
+    """The exit code of ``run``; every exception becomes a message."""
+    try:
+        code = run()
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except click.exceptions.Exit as request:
+        return request.exit_code
+    except click.UsageError as error:
+        _say_usage(error)
+        return EXIT_USAGE
+    except (KeyboardInterrupt, click.Abort):
+        say("interrupted")
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # The reader has gone, as in `hintplan explain plan.json | head`. Python must not try to flush again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_FAILED
+    except HintplanError as error:
+        if debug:
+            say(traceback.format_exc())
+        say(str(error))
+        return EXIT_FAILED
+    except click.ClickException as error:
+        say(error.format_message())
+        return EXIT_FAILED
+    except Exception as error:  # noqa: BLE001 - the edge: a bug must not show as a traceback
+        if debug:
+            say(traceback.format_exc())
+        first_line = (str(error).splitlines() or [""])[0][:200]
+        say(f"internal error: {type(error).__name__}: {first_line}")
+        if not debug:
+            say("  hint: --debug shows the traceback")
+        return EXIT_FAILED
+
+
+def _say_usage(error: click.UsageError) -> None:
+    if error.ctx is not None:
+        say(error.ctx.get_usage())
+    say(f"error: {error.format_message()}")
+    if error.ctx is not None:
+        say(f"  hint: {error.ctx.command_path} --help")
+
+
+if __name__ == "__main__":
+    main()
