@@ -118,10 +118,11 @@ def _zero_for_null(column: pa.Array, kind: pa.DataType) -> pa.Array:
 
 def combine(accumulator: Accumulator, old: pa.Array, change: pa.Array) -> pa.Array:
     """The new accumulator from the ``old`` one (NULL where the group is new) and the batch's change."""
-    if accumulator.function == "min":
-        return pc.min_element_wise(old, change)
-    if accumulator.function == "max":
-        return pc.max_element_wise(old, change)
+    if accumulator.is_extreme:
+        fold = pc.min_element_wise if accumulator.function == "min" else pc.max_element_wise
+        if pa.types.is_boolean(accumulator.type):  # Arrow orders booleans per group, but not element by element
+            return pc.cast(fold(pc.cast(old, pa.int8()), pc.cast(change, pa.int8())), accumulator.type)
+        return fold(old, change)
     old = _zero_for_null(old, accumulator.type)
     if pa.types.is_decimal(accumulator.type):
         # Arrow widens the precision of a decimal sum by one, beyond what 128 bits may declare.
