@@ -38,7 +38,11 @@ def read(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...])
     schema = physical_schema(table)
     chosen = table.options["format"]
     lenient = chosen != "parquet" and option(table, f"{chosen}.ignore-parse-errors") == "true"
-    reader = spark.readStream.format(chosen).options(**_format_options(table))
+    reader = spark.readStream.format(chosen)
+    if chosen == "csv":
+        # Spark takes what nullValue stands for, "" by default, for NULL even in quotes; no file has this one.
+        reader = reader.option("nullValue", "\0")
+    reader = reader.options(**_format_options(table))
     reader = reader.option("maxFileAge", _EVERY_AGE)  # by default, files older than the newest by a week are dropped
     if files := table.options.get("source.max-files-per-trigger"):
         reader = reader.option("maxFilesPerTrigger", files)
