@@ -82,7 +82,7 @@ def test_csv_columns_are_read_by_position_whichever_are_asked_for(spark, tmp_pat
 def test_a_row_that_does_not_fit_fails_the_run(spark, tmp_path):
     write_lines(tmp_path / "in" / "1.json", '{"id": "one"}')
     df = read(spark, "orders", table(files(tmp_path / "in"), *ORDERS), ("id",))
-    with pytest.raises(StreamingQueryException, match="FAILED_READ_FILE|MALFORMED_RECORD_IN_PARSING"):
+    with pytest.raises(StreamingQueryException, match=r"FAILED_READ_FILE|MALFORMED_RECORD_IN_PARSING"):
         collected(spark, df, tmp_path)
 
 
@@ -295,6 +295,7 @@ def test_a_batch_that_spark_replays_is_appended_once(spark, tmp_path):
     query = run(read(spark, "orders", source, ("country",)), target, tmp_path / "cp")
     assert [p.batchId for p in query.recentProgress if p.numInputRows] == [0]
     assert stored(tmp_path / "out.db", "SELECT * FROM l") == [("DE",), ("DE",)]
+    assert stored(tmp_path / "out.db", "SELECT * FROM hintplan_commits") == [("l", str(query.id), 0)]
 
 
 def test_a_database_with_another_table_is_refused_before_the_query_starts(spark, tmp_path):

@@ -1,0 +1,63 @@
+"""Run by ``test_connectors_on_connect.py`` in a process of its own: sinks and a source through Spark Connect.
+
+    python connect_job.py DIRECTORY
+
+Appends ten generated rows to ``DIRECTORY/out.db`` in two micro-batches, runs the last of them again, and does the same
+with an upsert sink. Prints what went wrong to standard error, and nothing else.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from plans.errors import RunError
+from plans.model import Table, TableColumn
+from runtime.connectors import read, writer
+
+OPTIONS = {
+    "connector": "datagen",
+    "rows-per-second": "5",
+    "number-of-rows": "10",
+    "fields.id.kind": "sequence",
+    "fields.id.start": "1",
+    "fields.id.end": "10",
+}
+
+
+def run(spark: SparkSession, folder: Path, name: str, key: tuple[str, ...]) -> None:
+    columns = (TableColumn(name="id", type="BIGINT"), TableColumn(name="s", type="STRING"))
+    options = {"connector": "jdbc", "url": "jdbc:sqlite:${env:OUT_DIR}/out.db", "table-name": name}
+    target = Table(columns=columns, options=options, primary_key=key)
+    checkpoint = str(folder / f"{name}-checkpoint")
+    rows = read(spark, "gen", Table(columns=columns, options=OPTIONS), ("id", "s"))
+    out = writer(rows, name, target, changelog=False, checkpoint=checkpoint)
+    out.option("checkpointLocation", checkpoint).trigger(availableNow=True).start().awaitTermination()
+
+
+def main(folder: Path) -> None:
+    spark = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    try:
+        for name, key in (("log", ()), ("latest", ("id",))):
+            run(spark, folder, name, key)
+            for commit in (folder / f"{name}-checkpoint" / "commits").glob("*1*"):
+                commit.unlink()
+            run(spark, folder, name, key)
+        missing = Table(
+            columns=(TableColumn(name="id", type="BIGINT"),),
+            options={"connector": "filesystem", "path": str(folder / "none"), "format": "json"},
+        )
+        try:
+            read(spark, "missing", missing, ("id",))
+        except RunError:
+            return
+        print("a missing path was not noticed", file=sys.stderr)
+        sys.exit(1)
+    finally:
+        spark.stop()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
