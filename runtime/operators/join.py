@@ -193,11 +193,11 @@ def _net(
     live = own.live(codes)
     old = np.zeros(len(first), np.int64)
     old[live] = own.integers(codes[live], COUNT)
-    new = old + net
+    dropped = np.zeros(len(first), np.int64)
     if operator.changelog[side] and weights.min() < 0:
-        kept = ~overdrawn(entries, weights, old)
-        new = old + np.bincount(entries[kept], weights=weights[kept], minlength=len(first)).astype(np.int64)
-    partners = _match(operator, side, rows, key_hashes, net, states[1 - side], now, output)
+        dropped = np.bincount(entries[overdrawn(entries, weights, old)], minlength=len(first))
+    new = old + net + dropped
+    partners = _match(operator, side, rows, key_hashes, net, dropped, states[1 - side], now, output)
     stored = [pa.array(hashes), *rows.columns]
     if _PRESERVED[operator.kind][side]:
         known = partners.copy()
@@ -214,6 +214,7 @@ def _match(
     rows: pa.Table,
     key_hashes: Int64s,
     net: Int64s,
+    dropped: Int64s,
     other: KeyedState,
     now: int,
     output: _Output,
@@ -221,7 +222,7 @@ def _match(
     """Emit the pairs of ``rows`` with the other side's live rows, and return how many partners each row has."""
     partners = np.zeros(rows.num_rows, np.int64)
     tracked = _PRESERVED[operator.kind][1 - side]
-    met_codes, met_net = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    met_codes, met_rows = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     keys = rows.select(list(operator.keys[side])).rename_columns(list(operator.keys[1 - side]))
     names = [column for _, of, column in operator.columns if (of == "right") == (side == LEFT)]
     for place, code in other.scan(keys, key_hashes):
@@ -239,9 +240,12 @@ def _match(
             output.add(left, right, net[place] * copies)
         if tracked:
             met_codes.append(code)
-            met_net.append(net[place])
+            met_rows.append(place)
     if tracked:
-        _associate(operator, 1 - side, other, np.concatenate(met_codes), np.concatenate(met_net), now, output)
+        met = np.concatenate(met_rows)
+        gained = np.maximum(net + dropped, 0)[met]
+        lost = (dropped + np.maximum(-(net + dropped), 0))[met]
+        _associate(operator, 1 - side, other, np.concatenate(met_codes), gained, lost, now, output)
     return partners
 
 
@@ -259,17 +263,23 @@ def _associate(
     side: int,
     state: KeyedState,
     met_codes: Int64s,
-    met_net: Int64s,
+    gained: Int64s,
+    lost: Int64s,
     now: int,
     output: _Output,
 ) -> None:
-    """Update how many partners the preserved rows ``met_codes`` of ``side`` have; emit those that gain or lose all."""
+    """Update how many partners the preserved rows ``met_codes`` of ``side`` have; emit those that gain or lose all.
+
+    Losses count before gains and never below zero: a partner that had expired before this row came was never counted,
+    and the retraction of it must not use up the partner that replaces it.
+    """
     codes, place = np.unique(met_codes, return_inverse=True)
     if not codes.size:
         return
     old = state.integers(codes, PARTNERS)
-    gained = np.bincount(place, weights=met_net, minlength=len(codes)).astype(np.int64)
-    new = np.maximum(old + gained, 0)
+    less = np.bincount(place, weights=lost, minlength=len(codes)).astype(np.int64)
+    more = np.bincount(place, weights=gained, minlength=len(codes)).astype(np.int64)
+    new = np.maximum(old - less, 0) + more
     rows = state.take(codes, state.layout.schema.names)
     copies = rows[COUNT].to_numpy()
     sign = 1 if operator.kind == "semi" else -1

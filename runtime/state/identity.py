@@ -98,7 +98,9 @@ def keep_newest(same_as_next: Mask, identity: Callable[[Int64s], pa.Table]) -> M
     older = np.flatnonzero(same_as_next)
     if not older.size:
         return keep
-    shared = np.union1d(older, older + 1)
+    is_shared = np.zeros(len(keep), np.bool_)
+    is_shared[older] = is_shared[older + 1] = True
+    shared = np.flatnonzero(is_shared)
     rows = identity(shared)
     place = np.searchsorted(shared, older)
     if equal_rows(rows, place, rows, place + 1).all():

@@ -1,0 +1,183 @@
+"""The keyed state table: newest version wins, collisions stay apart, merges keep it small, and nothing is dropped early."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from plans.errors import RunError
+from runtime.state.keyed import KeyedState
+from runtime.state.layout import COUNT, HASH, WRITE, StateLayout, prefixed_hash
+from runtime.state.manifest import StateTable, read_manifest, write_manifest
+from runtime.state.memory import MemoryStore
+
+LAYOUT = StateLayout(
+    name="t",
+    identity=pa.schema([("k", pa.int64()), ("r", pa.string())]),
+    payload=pa.schema([("x", pa.int64())]),
+    key=("k",),
+)
+
+
+class Batches:
+    """A state table over several micro-batches; ``hasher`` maps (k, r) to (key hash, row hash)."""
+
+    def __init__(self, ttl: int = 0, hasher=lambda k, r: (hash((k,)), hash((k, r)))) -> None:
+        self.ttl = ttl
+        self.hasher = hasher
+        self.store = MemoryStore()
+        self.table = StateTable(fingerprint=LAYOUT.fingerprint)
+
+    def open(self, now: int = 0) -> KeyedState:
+        return KeyedState(LAYOUT, self.table, self.store, ttl=self.ttl, now=now)
+
+    def hashes(self, rows):
+        pairs = [self.hasher(k, r) for k, r in rows]
+        key, row = (np.array([p[i] for p in pairs], np.int64) for i in (0, 1))
+        return key, prefixed_hash(key, row)
+
+    def identity(self, rows):
+        return pa.table([pa.array([k for k, _ in rows]), pa.array([r for _, r in rows])], schema=LAYOUT.identity)
+
+    def write(self, changes: dict, now: int = 0) -> None:
+        """``changes`` maps (k, r) to (x, count)."""
+        state = self.open(now)
+        rows = list(changes)
+        if rows:
+            _, hashes = self.hashes(rows)
+            codes = state.find(self.identity(rows), hashes)
+            table = pa.table(
+                [
+                    pa.array(hashes),
+                    *self.identity(rows).columns,
+                    pa.array([changes[row][0] for row in rows], pa.int64()),
+                    pa.array([changes[row][1] for row in rows], pa.int64()),
+                    pa.array([now] * len(rows), pa.int64()),
+                ],
+                schema=LAYOUT.schema,
+            )
+            state.put(table, codes >= 0)
+        self.table = state.commit()
+
+    def found(self, rows, now: int = 0) -> dict:
+        state = self.open(now)
+        _, hashes = self.hashes(rows)
+        codes = state.find(self.identity(rows), hashes)
+        live = np.flatnonzero(state.live(codes))
+        taken = state.take(codes[live], ["x", COUNT]).to_pylist()
+        return {rows[place]: (item["x"], item[COUNT]) for place, item in zip(live, taken, strict=True)}
+
+    def scanned(self, keys, now: int = 0) -> dict:
+        state = self.open(now)
+        hashes = np.array([self.hasher(k, None)[0] for k in keys], np.int64)
+        result: dict = {k: {} for k in keys}
+        for place, code in state.scan(pa.table({"k": pa.array(keys, pa.int64())}), hashes, limit=3):
+            for position, item in zip(place, state.take(code, ["k", "r", "x", COUNT]).to_pylist(), strict=True):
+                assert item["k"] == keys[position]
+                result[keys[position]][item["r"]] = (item["x"], item[COUNT])
+        return result
+
+
+changes = st.dictionaries(
+    st.tuples(st.integers(0, 3), st.sampled_from(["p", "q", None])),
+    st.tuples(st.integers(0, 9), st.integers(0, 2)),
+    max_size=6,
+)
+HASHERS = {
+    "good": lambda k, r: (k * 0x9E3779B97F4A7C15 % 2**63, (k * 31 + len(str(r)) * 7 + ord(str(r)[0])) * 0x51ED),
+    "same key hash": lambda k, r: (99 << 24, ord(str(r)[0])),
+    "same everything": lambda k, r: (5, 5),
+}
+
+
+@pytest.mark.parametrize("hasher", HASHERS.values(), ids=HASHERS.keys())
+@settings(max_examples=80, deadline=None)
+@given(batches=st.lists(changes, max_size=14))
+def test_it_behaves_as_a_dictionary(hasher, batches):
+    state = Batches(hasher=hasher)
+    model: dict = {}
+    every = [(k, r) for k in range(4) for r in ("p", "q", None)]
+    for batch in batches:
+        state.write(batch)
+        for row, (x, count) in batch.items():
+            model.pop(row, None)
+            if count:
+                model[row] = (x, count)
+        assert state.found(every) == model
+        assert state.scanned([0, 1, 2, 3]) == {
+            k: {r: value for (key, r), value in model.items() if key == k} for k in range(4)
+        }
+        assert state.table.rows == len(model)
+        assert len(state.table.segments) <= 4
+
+
+def test_a_row_refreshed_in_a_newer_segment_outlives_its_older_version():
+    state = Batches(ttl=100)
+    state.write({(1, "p"): (1, 1), (2, "p"): (1, 1)}, now=0)
+    state.write({(1, "p"): (2, 1)}, now=90)
+    assert state.found([(1, "p"), (2, "p")], now=120) == {(1, "p"): (2, 1)}
+
+
+def test_an_expired_newer_version_never_uncovers_an_older_one():
+    state = Batches(ttl=10)
+    state.write({(1, "p"): (1, 1)}, now=0)
+    for now in range(1, 12):
+        state.write({(1, "p"): (now, 1)}, now=now)
+    state.ttl = 1_000_000
+    assert state.found([(1, "p")], now=500_000) == {(1, "p"): (11, 1)}
+
+
+def test_segments_that_expired_as_a_whole_are_dropped_unread():
+    state = Batches(ttl=10)
+    state.write({(1, "p"): (1, 1)}, now=0)
+    (segment,) = state.store.segments
+    state.store.segments[segment] = None  # reading it would fail
+    state.write({}, now=12)
+    assert state.store.segments == {}
+    assert (state.table.rows, state.table.segments) == (0, ())
+
+
+def test_rewrites_stay_logarithmic_and_segments_few():
+    written = 0
+
+    class Counting(MemoryStore):
+        def write(self, segment, table):
+            nonlocal written
+            written += table.num_rows
+            return super().write(segment, table)
+
+    state = Batches()
+    state.store = Counting()
+    for batch in range(32):
+        state.write({(batch * 5000 + n, "p"): (n, 1) for n in range(5000)})
+    assert state.table.rows == 160_000
+    assert written <= 160_000 * 4  # once as new, then once per tier of four
+    assert len(state.store.segments) == len(state.table.segments) <= 9
+
+
+def test_a_manifest_of_another_format_is_refused():
+    data = json.dumps({"format": 2, "tables": {}}).encode()
+    with pytest.raises(RunError, match="has format 2; this version reads format 1"):
+        read_manifest(data, {"t": LAYOUT.fingerprint})
+
+
+def test_state_of_another_layout_is_refused_and_not_dropped():
+    state = Batches()
+    state.write({(1, "p"): (1, 1)})
+    data = write_manifest({"t": state.table})
+    assert read_manifest(data, {"t": LAYOUT.fingerprint})["t"] == state.table
+    with pytest.raises(RunError, match="state table 't' has another layout"):
+        read_manifest(data, {"t": "0" * 16})
+    with pytest.raises(RunError, match="state table 'u' has another layout"):
+        read_manifest(data, {"t": LAYOUT.fingerprint, "u": "0" * 16})
+
+
+def test_the_layout_of_stored_state_has_not_changed():
+    # State written by earlier versions must stay readable: a change here needs a new format and a migration.
+    assert LAYOUT.schema.names == [HASH, "k", "r", "x", COUNT, WRITE]
+    assert prefixed_hash(np.array([-1]), np.array([0])).tolist() == [-(1 << 24)]
