@@ -1,0 +1,139 @@
+"""Plan -> streaming DataFrames: walks the operators in order and builds each from those it reads.
+
+One builder an operator kind, found in ``BUILDERS``. Scans, calcs and unions are native Spark; joins and aggregates run in
+the shell around the engine's operators. Expressions are checked before Spark sees them. Knows no SQL and no session
+settings, and starts nothing.
+
+    frames = build(plan, spark, partitions=2)      # one DataFrame per operator id, sinks excepted
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from plans.changelog import output_kinds
+from plans.columns import output_columns
+from plans.model import Aggregate, Calc, Column, Join, JoinColumn, Operator, Plan, Scan, SelectItem, Sink, Union
+from runtime import connectors
+from runtime.expressions import check_expression, quoted
+from runtime.operator import INSERT, KIND
+from runtime.operators import build_operator
+from runtime.shell.stateful import apply_operator
+from runtime.types import to_spark
+
+__all__ = ["BUILDERS", "Edges", "build"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edges:
+    """What builders know beside their operator: the columns on each edge, and which edges carry row kinds."""
+
+    spark: SparkSession
+    plan: Plan
+    columns: Mapping[str, tuple[Column, ...]]
+    changelog: Mapping[str, bool]
+    partitions: int
+
+    def names(self, operator_id: str) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns[operator_id])
+
+
+def build(plan: Plan, spark: SparkSession, *, partitions: int) -> dict[str, DataFrame]:
+    """The output of each operator but sinks; ``partitions`` as in :func:`runtime.shell.stateful.apply_operator`.
+
+    RunError, naming the operator, for an expression that may not run or something that cannot be read.
+    """
+    edges = Edges(
+        spark=spark,
+        plan=plan,
+        columns=output_columns(plan),
+        changelog={name: kinds != ("+I",) for name, kinds in output_kinds(plan).items()},
+        partitions=partitions,
+    )
+    frames: dict[str, DataFrame] = {}
+    for operator in plan.operators:
+        if not isinstance(operator, Sink):
+            inputs = [frames[name] for name in operator.inputs]
+            frames[operator.id] = BUILDERS[type(operator)](operator, inputs, edges)
+    return frames
+
+
+def _scan(operator: Scan, inputs: list[DataFrame], edges: Edges) -> DataFrame:
+    table = edges.plan.tables[operator.table]
+    return connectors.read(edges.spark, operator.table, table, operator.columns)
+
+
+def _calc(operator: Calc, inputs: list[DataFrame], edges: Edges) -> DataFrame:
+    (frame,) = inputs
+    path = f"operators.{operator.id}"
+    known = {(name,): name for name in edges.names(operator.inputs[0])}
+
+    def expression(text: str, where: str) -> F.Column:
+        return F.expr(check_expression(text, known, operator=operator.id, path=f"{path}.{where}").sql)
+
+    def item(index: int, item: SelectItem) -> F.Column:
+        if item.expression is None:
+            return F.col(quoted(item.name))
+        computed = expression(item.expression, f"select[{index}].expression")
+        return (computed if item.type is None else computed.cast(to_spark(item.type))).alias(item.name)
+
+    if operator.filter is not None:
+        frame = frame.where(expression(operator.filter, "filter"))
+    selected = [item(index, each) for index, each in enumerate(operator.select)]
+    return frame.select(*selected, *([KIND] if edges.changelog[operator.id] else []))
+
+
+def _union(operator: Union, inputs: list[DataFrame], edges: Edges) -> DataFrame:
+    data = [quoted(name) for name in edges.names(operator.id)]
+    result: DataFrame | None = None
+    for name, frame in zip(operator.inputs, inputs, strict=True):
+        kind = [F.col(KIND) if edges.changelog[name] else F.lit(INSERT).cast("tinyint").alias(KIND)]
+        part = frame.select(*data, *(kind if edges.changelog[operator.id] else []))
+        result = part if result is None else result.unionAll(part)
+    return result
+
+
+def _aggregate(operator: Aggregate, inputs: list[DataFrame], edges: Edges) -> DataFrame:
+    return _stateful(operator, inputs, edges)
+
+
+def _join(operator: Join, inputs: list[DataFrame], edges: Edges) -> DataFrame:
+    if operator.condition is None:
+        return _stateful(operator, inputs, edges)
+    sides = dict(zip("lr", operator.inputs, strict=True))
+    carried = {(side, name): f"__{side}_{name}" for side, source in sides.items() for name in edges.names(source)}
+    path = f"operators.{operator.id}.condition"
+    checked = check_expression(operator.condition, carried, operator=operator.id, path=path)
+    if operator.join_type != "inner":
+        # Whether a row has a partner decides on its padding, so the condition is part of the operator.
+        return _stateful(operator, inputs, edges)
+    types = {side: {column.name: column.type for column in edges.columns[source]} for side, source in sides.items()}
+    extra = tuple(
+        JoinColumn(
+            name=carried[side, name], type=types[side][name], side="left" if side == "l" else "right", column=name
+        )
+        for side, name in checked.columns
+    )
+    joined = _stateful(replace(operator, condition=None, output=(*operator.output, *extra)), inputs, edges)
+    kind = [KIND] if edges.changelog[operator.id] else []
+    return joined.where(F.expr(checked.sql)).select(*(quoted(column.name) for column in operator.output), *kind)
+
+
+def _stateful(operator: Join | Aggregate, inputs: list[DataFrame], edges: Edges) -> DataFrame:
+    columns = tuple(edges.columns[name] for name in operator.inputs)
+    changelog = tuple(edges.changelog[name] for name in operator.inputs)
+    return apply_operator(operator.id, build_operator(operator, columns, changelog), inputs, edges.partitions)
+
+
+BUILDERS: Mapping[type[Operator], Callable[[Any, list[DataFrame], Edges], DataFrame]] = {
+    Aggregate: _aggregate,
+    Calc: _calc,
+    Join: _join,
+    Scan: _scan,
+    Union: _union,
+}

@@ -1,0 +1,220 @@
+"""Runs a plan: one streaming query per sink, all on one session of their own, guarded by the checkpoint.
+
+    execution = execute(plans.load("plan.json"), checkpoint="/data/checkpoints/revenue", once=True)
+    execution.await_termination()
+
+Knows no command line. Everything that can be refused is refused before anything is started or written.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from plans.configuration import PARALLELISM, TIME_ZONE
+from plans.durations import parse_duration
+from plans.errors import PlanError, RunError
+from plans.model import Plan, Scan, Sink
+from plans.validate import validate
+from runtime import connectors
+from runtime.build import build
+from runtime.checkpoint import compare, facts_of, read_facts, write_facts
+from runtime.failure import root_cause
+from runtime.operator import KIND
+from runtime.progress import BatchProgress, OperatorProgress, batch_progress
+from runtime.session import default_partitions, is_local, is_remote, prepare_session, start_session
+from runtime.shipping import ship_code
+
+__all__ = ["Execution", "execute"]
+
+DEFAULT_TRIGGER = "1 s"
+"""Time between the starts of two batches of a continuous run; without one, batches without data would follow each
+other all the time."""
+
+_POLL_SECONDS = 0.2
+
+
+@dataclass(slots=True, kw_only=True)
+class Execution:
+    """A running plan. ``queries`` has Spark's handle of each sink's query; ``checkpoint`` is where they keep state."""
+
+    queries: Mapping[str, Any]
+    checkpoint: str
+    temporary: bool
+    partitions: int
+    notes: tuple[str, ...] = ()
+    _seen: dict[str, int] = field(default_factory=dict)
+    _operators: dict[str, Mapping[str, OperatorProgress]] = field(default_factory=dict)
+    _last: dict[str, BatchProgress] = field(default_factory=dict)
+
+    @property
+    def active(self) -> bool:
+        """Whether any query runs."""
+        return any(query.isActive for query in self.queries.values())
+
+    @property
+    def progress(self) -> dict[str, BatchProgress]:
+        """The last finished micro-batch of each sink's query, as far as there is one."""
+        for _ in self.new_batches():
+            pass
+        return dict(self._last)
+
+    def new_batches(self) -> Iterator[BatchProgress]:
+        """The micro-batches that finished since the last call, in order for each sink."""
+        for sink, query in self.queries.items():
+            for found in query.recentProgress:
+                # A trigger that found nothing to do is reported too, under the number of the batch to come.
+                if found.batchId <= self._seen.get(sink, -1) or "addBatch" not in found.durationMs:
+                    continue
+                batch = batch_progress(sink, found, self._operators.get(sink, {}), self.partitions)
+                self._seen[sink] = batch.batch
+                self._operators[sink] = batch.operators
+                self._last[sink] = batch
+                yield batch
+
+    def await_termination(self, timeout: float | None = None) -> bool:
+        """Wait until all queries have ended, at most ``timeout`` seconds; whether they have.
+
+        When a query fails, the others are stopped and RunError says why it failed.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            self.raise_failure()
+            waiting = next((query for query in self.queries.values() if query.isActive), None)
+            if waiting is None:
+                self.raise_failure()
+                self._discard()
+                return True
+            if deadline is not None and time.monotonic() >= deadline:
+                return False
+            self.wait(_POLL_SECONDS)
+
+    def wait(self, seconds: float) -> None:
+        """Wait until a query ends, at most ``seconds``; says nothing of how it ended."""
+        from pyspark.errors import StreamingQueryException
+
+        waiting = next((query for query in self.queries.values() if query.isActive), None)
+        if waiting is not None:
+            try:
+                waiting.awaitTermination(seconds)
+            except StreamingQueryException:
+                return
+
+    def raise_failure(self) -> None:
+        """If a query has failed, stop the others and raise RunError with the root cause."""
+        for sink, query in self.queries.items():
+            error = query.exception()
+            if error is not None:
+                self.stop()
+                raise RunError(f"the query of {sink} failed: {root_cause(error)}") from error
+
+    def in_batch(self) -> bool:
+        """Whether any query is in the middle of a micro-batch."""
+        return any(query.isActive and query.status["isTriggerActive"] for query in self.queries.values())
+
+    def stop(self) -> None:
+        """Stop all queries now; a batch in the middle is dropped and runs again after a restart."""
+        for query in self.queries.values():
+            query.stop()
+        self._discard()
+
+    def _discard(self) -> None:
+        if self.temporary:
+            shutil.rmtree(self.checkpoint, ignore_errors=True)
+
+
+def execute(
+    plan: Plan,
+    spark: SparkSession | None = None,
+    *,
+    checkpoint: str | None = None,
+    once: bool = False,
+    trigger: str | None = None,
+) -> Execution:
+    """Start ``plan`` on ``spark``, or on the active session, or on a new local one.
+
+    ``checkpoint`` is a directory, on a file system that all workers share, where the run keeps its state and finds it
+    again; without one, a local run uses a temporary one. ``once`` takes what is there and ends. ``trigger`` is the time
+    between two batches, such as ``'5 s'``. PlanError if the plan is wrong; RunError if it cannot run here.
+    """
+    problems = validate(plan)
+    if problems:
+        raise PlanError(diagnostics=problems)
+    settings = _trigger(once, trigger)
+    if once:
+        for operator in plan.operators:
+            if isinstance(operator, Scan):
+                connectors.refuse_unbounded(operator.table, plan.tables[operator.table])
+    spark = spark or SparkSession.getActiveSession() or start_session(None, {})
+    own = prepare_session(spark, time_zone=plan.config.get(TIME_ZONE, "UTC"), once=once)
+    if checkpoint is None and (is_remote(own) or not is_local(own.sparkContext.master)):
+        raise RunError(
+            "a run on a cluster keeps its state in a checkpoint that all workers can reach",
+            hint="give a checkpoint directory on a shared file system",
+        )
+    recorded = None if checkpoint is None else read_facts(own, checkpoint)
+    asked = int(plan.config[PARALLELISM]) if PARALLELISM in plan.config else None
+    partitions = recorded.partitions if recorded else asked or default_partitions(own)
+    if recorded is not None and checkpoint is not None:
+        compare(checkpoint, recorded, plan)
+    own.conf.set("spark.sql.shuffle.partitions", str(partitions))
+    ship_code(own)
+    frames = build(plan, own, partitions=partitions)
+    location = checkpoint or tempfile.mkdtemp(prefix="hintplan-checkpoint-")
+    writers = {
+        operator.id: _writer(plan, operator, frames[operator.inputs[0]], location)
+        for operator in plan.operators
+        if isinstance(operator, Sink)
+    }
+    if recorded is None and checkpoint is not None:
+        write_facts(own, checkpoint, facts_of(plan, partitions))
+    execution = Execution(
+        queries={},
+        checkpoint=location,
+        temporary=checkpoint is None,
+        partitions=partitions,
+        notes=_notes(asked, recorded.partitions if recorded else None),
+    )
+    try:
+        execution.queries = {sink: writer.trigger(**settings).start() for sink, writer in writers.items()}
+    except BaseException:
+        for query in own.streams.active:
+            query.stop()
+        raise
+    return execution
+
+
+def _writer(plan: Plan, sink: Sink, frame: Any, location: str) -> Any:
+    where = f"{location.rstrip('/')}/{sink.id}"
+    changelog = KIND in frame.columns
+    counted = frame.observe(sink.id, F.count(F.lit(1)).alias("rows_out"))
+    writer = connectors.writer(counted, sink.table, plan.tables[sink.table], changelog=changelog, checkpoint=where)
+    return writer.queryName(sink.id).option("checkpointLocation", where)
+
+
+def _trigger(once: bool, trigger: str | None) -> dict[str, Any]:
+    if once and trigger is not None:
+        raise RunError("a run that takes what is there and stops has no trigger", hint="give one or the other")
+    if once:
+        return {"availableNow": True}
+    try:
+        milliseconds = parse_duration(trigger or DEFAULT_TRIGGER, require_unit=True)
+    except ValueError as error:
+        raise RunError(f"the trigger is wrong: {error}", hint="write a duration such as '5 s'") from error
+    return {"processingTime": f"{milliseconds} milliseconds"}
+
+
+def _notes(asked: int | None, recorded: int | None) -> tuple[str, ...]:
+    if recorded is None or asked is None or asked == recorded:
+        return ()
+    return (
+        f"{PARALLELISM} is {asked}, but the checkpoint was written with {recorded} partitions, which stay: "
+        "state cannot be redistributed",
+    )

@@ -1,0 +1,69 @@
+"""What a run says about itself: one record per micro-batch, from Spark's query progress and our observed metrics.
+
+Operators report their state per partition. In a batch without data only partitions with a due timer report, so totals
+are carried on from batch to batch by the reported differences. Knows neither terminals nor JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["BatchProgress", "OperatorProgress", "batch_progress"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorProgress:
+    """One stateful operator after a batch: rows of this batch, and its whole state; sizes in bytes."""
+
+    rows_in: int = 0
+    rows_out: int = 0
+    state_rows: int = 0
+    state_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchProgress:
+    """One micro-batch of the query behind ``sink``; ``operators`` has the stateful ones by id."""
+
+    sink: str
+    batch: int
+    timestamp: str
+    rows_in: int
+    rows_out: int
+    duration_ms: int
+    operators: Mapping[str, OperatorProgress]
+
+
+def batch_progress(
+    sink: str, progress: Any, before: Mapping[str, OperatorProgress], partitions: int
+) -> BatchProgress:
+    """The record of Spark's ``progress``; ``before`` has the operators as they were after the previous batch."""
+    operators = dict(before)
+    rows_out = 0
+    for name, observed in progress.observedMetrics.items():
+        metrics = {key: value or 0 for key, value in observed.asDict().items()}
+        if name == sink:
+            rows_out = metrics["rows_out"]
+        else:
+            operators[name] = _operator(metrics, before.get(name, OperatorProgress()), partitions)
+    return BatchProgress(
+        sink=sink,
+        batch=progress.batchId,
+        timestamp=progress.timestamp,
+        rows_in=progress.numInputRows,
+        rows_out=rows_out,
+        duration_ms=int(progress.durationMs.get("triggerExecution", 0)),
+        operators=operators,
+    )
+
+
+def _operator(metrics: Mapping[str, int], before: OperatorProgress, partitions: int) -> OperatorProgress:
+    whole = metrics["reports"] == partitions
+    return OperatorProgress(
+        rows_in=metrics["rows_in"],
+        rows_out=metrics["rows_out"],
+        state_rows=metrics["state_rows"] if whole else before.state_rows + metrics["state_rows_delta"],
+        state_bytes=metrics["state_bytes"] if whole else before.state_bytes + metrics["state_bytes_delta"],
+    )
