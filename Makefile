@@ -1,0 +1,37 @@
+# make demo    the flights example, from SQL to results
+# make test    all tests
+# make lint    ruff and mypy
+#
+# Each builds .venv first, if pyproject.toml is newer than it. PYTHON chooses the interpreter: make test PYTHON=python3.12
+
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+
+.PHONY: demo test lint java clean
+
+demo: $(INSTALLED) java
+	PATH="$(CURDIR)/$(BIN):$$PATH" examples/flights/demo.sh
+
+test: $(INSTALLED) java
+	$(BIN)/python -m pytest
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+java:
+	@.ci/java
+
+$(INSTALLED): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit(\
+	"hintplan needs Python 3.11 or newer; $(PYTHON) is %s. Choose another: make PYTHON=python3.12" % sys.version.split()[0])'
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	echo "$(PYTHON) cannot make virtual environments; on Debian: apt-get install -y python3-venv" >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+clean:
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis examples/flights/data examples/flights/checkpoint \
+	examples/flights/*.db examples/flights/*.json
