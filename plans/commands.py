@@ -11,14 +11,14 @@ from typing import Any
 
 import click
 
-from plans.codec import load, loads
+from plans.codec import load, loads, read_plan_bytes, write_plan_bytes
 from plans.errors import Diagnostic, PlanError
 from plans.jsontext import MAX_BYTES
 from plans.model import Plan
 from plans.states import state_of
-from plans.terminal import say, show
+from plans.terminal import say, show, wants_colour
 
-__all__ = ["schema_command", "validate_command"]
+__all__ = ["diff_command", "explain_command", "schema_command", "set_command", "validate_command"]
 
 _STDIN = "-"
 _allow_fact_edits = click.option(
@@ -70,6 +70,100 @@ def schema_command() -> None:
     from plans.schema import schema_text
 
     show(schema_text().rstrip("\n"))
+
+
+@click.command("explain")
+@click.argument("path", metavar="PLAN")
+@_allow_fact_edits
+@_as_json
+def explain_command(path: str, allow_fact_edits: bool, as_json: bool) -> None:
+    """Show the operators of a plan as a tree, with every state, its TTL, and who set it."""
+    from plans.explain import explain, explain_json
+
+    plan = read_plan(path, allow_fact_edits=allow_fact_edits, check_meaning=False)
+    if as_json:
+        show_json(explain_json(plan))
+    elif wants_colour():
+        show(explain(plan, paint=_painted), styled=True)
+    else:
+        show(explain(plan))
+
+
+def _painted(text: str, part: str) -> str:
+    return click.style(text, bold=part == "operator", fg="yellow" if part == "edit" else None)
+
+
+@click.command("diff")
+@click.argument("before")
+@click.argument("after")
+@click.option("--exit-code", is_flag=True, help="Exit with 2 if there are differences.")
+@click.option("--format", "layout", type=click.Choice(["text", "markdown", "json"]), default="text", show_default=True)
+@_allow_fact_edits
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+def diff_command(before: str, after: str, exit_code: bool, layout: str, allow_fact_edits: bool, as_json: bool) -> int:
+    """Compare two plans by meaning: settings and who set them, operators, and what becomes of running state."""
+    from plans.diff import diff
+    from plans.diff_report import report_json, report_markdown, report_text
+
+    plans = [read_plan(path, allow_fact_edits=allow_fact_edits, check_meaning=False) for path in (before, after)]
+    changes = diff(plans[0], plans[1])
+    if as_json or layout == "json":
+        show_json(report_json(changes))
+    elif layout == "markdown":
+        show(report_markdown(changes))
+    elif wants_colour():
+        show("\n".join(map(_coloured, report_text(changes).split("\n"))), styled=True)
+    else:
+        show(report_text(changes))
+    return 2 if exit_code and changes else 0
+
+
+def _coloured(line: str) -> str:
+    colour = {"~": "yellow", "+": "green", "-": "red"}.get(line[:1])
+    return click.style(line, fg=colour) if colour and line[1:2] == " " else line
+
+
+@click.command("set")
+@click.argument("path", metavar="PLAN")
+@click.argument("assignments", metavar="PATH=VALUE...", nargs=-1, required=True)
+@_allow_fact_edits
+@_as_json
+def set_command(path: str, assignments: tuple[str, ...], allow_fact_edits: bool, as_json: bool) -> None:
+    """Edit settings of a plan; nothing is written unless everything is right.
+
+    \b
+    hintplan set plan.json join_o_c.state.leftState.ttl='3 d'
+    hintplan set plan.json config.table.exec.state.ttl='2 h'
+    hintplan set plan.json tables.orders.options.path=data/orders
+    """
+    from plans.diff import diff
+    from plans.diff_report import report_json, report_text
+    from plans.edit import set_value
+    from plans.rewrite import rewrite
+
+    data = read_plan_bytes(path)
+    # An edit may be what repairs the plan, so its meaning is checked afterwards.
+    plan = edited = loads(data, file=path, allow_fact_edits=allow_fact_edits, check_meaning=False)
+    problems: list[Diagnostic] = []
+    for assignment in assignments:
+        setting, equals, value = assignment.partition("=")
+        if not equals:
+            raise click.UsageError(f"expected PATH=VALUE, found '{assignment}'")
+        try:
+            edited, _ = set_value(edited, setting, value)
+        except PlanError as error:
+            problems += error.diagnostics
+    if problems:
+        raise PlanError(diagnostics=tuple(problems))
+    written = rewrite(data, plan, edited)
+    loads(written, file=path, allow_fact_edits=allow_fact_edits)
+    if written != data:
+        write_plan_bytes(written, path)
+    changes = diff(plan, edited)
+    if as_json:
+        show_json(report_json(changes))
+    else:
+        say(report_text(changes))
 
 
 def _diagnostic_json(problem: Diagnostic) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import json
 from json.encoder import encode_basestring
 from typing import Any
 
-__all__ = ["print_document", "print_value"]
+__all__ = ["layout_of", "print_document", "print_value"]
 
 _WIDTH = 120
 _EXPANDED: tuple[tuple[str, ...], ...] = (
@@ -36,6 +36,14 @@ Path = tuple[str, ...]
 def print_document(document: dict[str, Any]) -> bytes:
     """The canonical bytes of a whole plan document, whose keys are already in canonical order."""
     return (print_value(document, path=()) + "\n").encode()
+
+
+def layout_of(path: tuple[str | int, ...]) -> Path | None:
+    """What :func:`print_value` takes as ``path`` for the value at this path of a plan."""
+    found: Path | None = ()
+    for part in path:
+        found = _child_path(found, str(part))
+    return found
 
 
 def print_value(value: Any, *, path: Path | None = None, indent: int = 0, column: int = 0) -> str:

@@ -1,0 +1,149 @@
+"""Edits of a plan's settings: one value at a path, with everything that follows from it, and nothing else.
+
+    join_o_c.state.leftState.ttl     config.<key>     tables.<table>.options.<option>
+
+A TTL edit leaves its origin alone: the origin goes on to say what default, config and hint asked for. A new
+``config.table.exec.state.ttl`` is written into every origin, and moves the TTL of the entries that follow config.
+
+>>> set_value(Plan(name="p"), "config.parallelism.default", "4")[0].config
+{'parallelism.default': '4'}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from plans.configuration import KEYS, STATE_TTL, known_keys, normalise
+from plans.diff import Change, diff
+from plans.document import operator_document
+from plans.durations import DurationError, format_duration, parse_duration
+from plans.errors import PlanError
+from plans.model import Aggregate, Join, Operator, Plan, StateEntry, Table
+from plans.names import did_you_mean
+from plans.states import same_duration, state_of
+
+__all__ = ["set_value"]
+
+
+def set_value(plan: Plan, path: str, value: str) -> tuple[Plan, tuple[Change, ...]]:
+    """Set the setting at ``path``; the new plan and what has changed. PlanError if it is no setting, or a bad value.
+
+    A TTL that is set back to what its strongest layer says is no edit any more.
+    """
+    head, _, rest = path.removeprefix("operators.").partition(".")
+    by_id = {operator.id: operator for operator in plan.operators}
+    if path.startswith("config.") and "config" not in by_id:
+        edited = _set_config(plan, path, rest, value)
+    elif path.startswith("tables.") and "tables" not in by_id:
+        edited = _set_option(plan, path, rest, value)
+    elif path == "name":
+        edited = replace(plan, name=_checked(path, KEYS["pipeline.name"].parse, value))
+    elif head in by_id:
+        edited = _set_state(plan, path, by_id[head], rest, value)
+    elif path in ("format", "mode", "functions", "operators", "digests", "tables", "config"):
+        raise PlanError(f"'{path}' cannot be set", path=path, hint=_settable(plan))
+    else:
+        known = [operator.id for operator in plan.operators if state_of(operator)]
+        raise PlanError(f"there is no operator '{head}'", path=path, hint=_hint(head, known, plan))
+    return edited, diff(plan, edited)
+
+
+def _set_config(plan: Plan, path: str, key: str, value: str) -> Plan:
+    known = KEYS.get(key)
+    if known is None or known.plan_field is not None:
+        keys = [name for name in known_keys() if KEYS[name].plan_field is None]
+        raise PlanError(f"'{key}' cannot be set in config", path=path, hint=did_you_mean(key, keys, what="known keys"))
+    text = _checked(path, lambda raw: normalise(key, raw), value)
+    edited = replace(plan, config={**plan.config, key: text})
+    if key != STATE_TTL:
+        return edited
+    return replace(edited, operators=tuple(_with_config_layer(operator, text) for operator in plan.operators))
+
+
+def _with_config_layer(operator: Operator, config: str) -> Operator:
+    if not isinstance(operator, (Join, Aggregate)):
+        return operator
+    return replace(operator, state=tuple(_entry_with_config(entry, config) for entry in operator.state))
+
+
+def _entry_with_config(entry: StateEntry, config: str) -> StateEntry:
+    previous = entry.origin.get("config", entry.origin.get("default"))
+    follows = "hint" not in entry.origin and previous is not None and same_duration(entry.ttl, previous)
+    origin = {"config": config} | {layer: ttl for layer, ttl in entry.origin.items() if layer == "hint"}
+    return replace(entry, origin=origin, ttl=config if follows else entry.ttl)
+
+
+def _set_option(plan: Plan, path: str, rest: str, value: str) -> Plan:
+    # A table's name may contain dots.
+    name = next((name for name in plan.tables if rest == name or rest.startswith(name + ".")), None)
+    if name is None:
+        wrong = rest.partition(".")[0]
+        raise PlanError(f"there is no table '{wrong}'", path=path, hint=did_you_mean(wrong, plan.tables, what="tables"))
+    field, _, key = rest[len(name) + 1 :].partition(".")
+    table: Table = plan.tables[name]
+    if field != "options" or not key:
+        message = f"'{field}' of a table is a fact of the query" if field and field != "options" else "not a setting"
+        raise PlanError(
+            message, path=path, hint=f"change the SQL and compile it again; can be set: tables.{name}.options.<option>"
+        )
+    if key == "connector":
+        message = "'connector' is a fact: another connector may have other columns and row kinds"
+        raise PlanError(message, path=path, hint="change the SQL and compile it again")
+    return replace(plan, tables={**plan.tables, name: replace(table, options={**table.options, key: value})})
+
+
+def _set_state(plan: Plan, path: str, operator: Operator, rest: str, value: str) -> Plan:
+    names = [entry.name for entry in state_of(operator)]
+    paths = [f"{operator.id}.state.{name}.ttl" for name in names]
+    can = f"can be set: {', '.join(paths)}" if paths else f"'{operator.id}' keeps no state and has nothing to set"
+    field, _, below = rest.partition(".")
+    if field in names:
+        # Differences are shown without "state", and a path copied from there must do.
+        field, below = "state", rest
+    if field != "state":
+        if field in operator_document(operator):
+            message = f"'{field}' of an operator is a fact of the query"
+            raise PlanError(message, path=path, hint=f"change the SQL and compile it again; {can}")
+        message = f"unknown part '{field}'" if field else "not a setting"
+        raise PlanError(message, path=path, hint=_near(rest, paths, operator, can))
+    name, _, setting = below.partition(".")
+    if name not in names or not isinstance(operator, (Join, Aggregate)):
+        raise PlanError(f"there is no state '{name}'", path=path, hint=_near(rest, paths, operator, can))
+    if setting == "origin" or setting.startswith("origin."):
+        message = "an origin records what default, config and hint asked for; it is not set"
+        hint = f"set {operator.id}.state.{name}.ttl, or change the hint and compile again"
+        raise PlanError(message, path=path, hint=hint)
+    if setting != "ttl":
+        known = ("index", "name", "input")
+        message = f"'{setting}' of a state is a fact of the query" if setting in known else f"unknown part '{setting}'"
+        raise PlanError(message, path=path, hint=f"can be set: {operator.id}.state.{name}.ttl")
+    ttl = _checked(path, lambda raw: format_duration(parse_duration(raw, require_unit=True)), value)
+    state = tuple(replace(entry, ttl=ttl) if entry.name == name else entry for entry in operator.state)
+    edited = replace(operator, state=state)
+    return replace(plan, operators=tuple(edited if other.id == operator.id else other for other in plan.operators))
+
+
+def _checked(path: str, parse: Callable[[str], str], value: str) -> str:
+    try:
+        return parse(value)
+    except DurationError as error:
+        raise PlanError(f"bad duration '{value}': {error.reason}", path=path, hint=error.hint) from error
+    except ValueError as error:
+        raise PlanError(str(error), path=path) from error
+
+
+def _near(rest: str, paths: list[str], operator: Operator, can: str) -> str:
+    suggestion = did_you_mean(f"{operator.id}.{rest}", paths) if paths else ""
+    return f"{suggestion} {can}" if suggestion.startswith("did") else can
+
+
+def _hint(name: str, known: list[str], plan: Plan) -> str:
+    suggestion = did_you_mean(name, known)
+    return f"{suggestion} {_settable(plan)}" if suggestion.startswith("did") else _settable(plan)
+
+
+def _settable(plan: Plan) -> str:
+    paths = [f"{o.id}.state.{entry.name}.ttl" for o in plan.operators for entry in state_of(o)]
+    shown = [*paths[:6], *(["..."] if len(paths) > 6 else []), "config.<key>", "tables.<table>.options.<option>"]
+    return f"can be set: {', '.join(shown)}"

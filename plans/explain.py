@@ -1,0 +1,203 @@
+"""A plan as a tree: from each sink down to its scans, with every state, its TTL, and who set it.
+
+The same plan gives the same text everywhere. An operator that several others read is printed once and referred to after
+that; a tree that grows too deep for a screen goes on below, from the left.
+
+>>> print(explain(Plan(name="nothing")))
+nothing · streaming · 0 operators, 0 with state
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from plans.columns import check_columns
+from plans.connectors import is_upsert_sink
+from plans.document import LAYERS, op_name
+from plans.durations import parse_duration
+from plans.model import Aggregate, AggregateCall, Calc, Join, Operator, Plan, Scan, Sink, StateEntry, Table, Union
+from plans.states import source, state_of, top_layer
+from plans.terminal import clean
+
+__all__ = ["describe", "explain", "explain_json", "who_set"]
+
+_MIN_LEFT, _MAX_LEFT = 34, 64
+_MAX_DEPTH = 16
+_MAX_DESCRIPTION = 160
+
+Part = Literal["operator", "state", "edit", "text"]
+Paint = Callable[[str, Part], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Line:
+    part: Part
+    left: str
+    right: str
+    ttl: str = ""
+
+
+def explain(plan: Plan, *, paint: Paint = lambda text, part: text) -> str:
+    """The tree as text; ``paint`` may colour the left part of a line and must not change its width."""
+    stateful = sum(1 for operator in plan.operators if state_of(operator))
+    head = f"{plan.name} · {plan.mode} · {_count(len(plan.operators), 'operator')}, {stateful} with state"
+    blocks = [clean(head)]
+    if plan.config:
+        blocks[0] += "\n" + clean("config: " + " · ".join(f"{key} {plan.config[key]}" for key in sorted(plan.config)))
+    trees = _trees(plan)
+    lines = [line for tree in trees for line in tree]
+    if not lines:
+        return blocks[0]
+    left = min(max(_MIN_LEFT, *(len(line.left) for line in lines)), _MAX_LEFT) + 1
+    ttl = max((len(line.ttl) for line in lines), default=0) + 4
+    for tree in trees:
+        rows = []
+        for line in tree:
+            right = f"{line.ttl:<{ttl}}{line.right}" if line.ttl else line.right
+            rows.append((paint(f"{line.left:<{left}}", line.part) + right).rstrip())
+        blocks.append("\n".join(rows))
+    return "\n\n".join(blocks)
+
+
+def explain_json(plan: Plan) -> dict[str, Any]:
+    """What the tree shows, and the columns of every operator, as JSON values."""
+    columns, _ = check_columns(plan)
+    return {
+        "name": plan.name,
+        "mode": plan.mode,
+        "config": dict(sorted(plan.config.items())),
+        "operators": [
+            {
+                "id": operator.id,
+                "op": op_name(operator),
+                "inputs": list(operator.inputs),
+                "description": describe(operator, plan),
+                "columns": [{"name": c.name, "type": c.type} for c in columns.get(operator.id, ())],
+                "state": [
+                    {
+                        "name": entry.name,
+                        "input": entry.input,
+                        "ttl": entry.ttl,
+                        "set-by": source(entry),
+                        "origin": {layer: entry.origin[layer] for layer in LAYERS if layer in entry.origin},
+                    }
+                    for entry in state_of(operator)
+                ],
+            }
+            for operator in plan.operators
+        ],
+    }
+
+
+def describe(operator: Operator, plan: Plan) -> str:
+    """What the operator does, in the words of SQL."""
+    match operator:
+        case Scan():
+            table = plan.tables.get(operator.table)
+            total = len(table.columns) if table else 0
+            return (
+                f"{_table(operator.id, operator.table, table)} · {len(operator.columns)} of {_count(total, 'column')}"
+            )
+        case Calc():
+            parts = [f"WHERE {operator.filter}"] if operator.filter is not None else []
+            parts += [f"{item.name} = {item.expression}" for item in operator.select if item.expression is not None]
+            return " · ".join(parts) or f"SELECT {', '.join(item.name for item in operator.select)}"
+        case Join():
+            conditions = [f"{key.left} = {key.right}" for key in operator.keys]
+            conditions += [operator.condition] if operator.condition is not None else []
+            if not conditions and operator.join_type == "inner":
+                return "CROSS JOIN"
+            kind = "" if operator.join_type == "inner" else f"{operator.join_type.upper()} "
+            return f"{kind}JOIN ON {' AND '.join(conditions) or 'TRUE'}"
+        case Aggregate():
+            calls = ", ".join(_call(call) for call in operator.aggregates)
+            keys = ", ".join(operator.keys)
+            if not calls:
+                return f"DISTINCT {keys}"
+            return f"GROUP BY {keys}: {calls}" if keys else f"one group: {calls}"
+        case Union():
+            return f"UNION ALL of {len(operator.inputs)} inputs"
+        case Sink():
+            table = plan.tables.get(operator.table)
+            text = _table(operator.id, operator.table, table)
+            return text + (f" · upsert by {', '.join(table.primary_key)}" if table and is_upsert_sink(table) else "")
+
+
+def who_set(entry: StateEntry) -> str:
+    """Who set the TTL, then what the weaker layers said, such as ``edit · hint 1 d · config 1 h``."""
+    by = source(entry)
+    top = top_layer(entry)
+    parts = [by]
+    for layer in reversed(LAYERS):
+        # That a built-in default exists below a hint tells nobody anything.
+        weaker = layer != by and (layer != "default" or layer == top)
+        if layer in entry.origin and weaker:
+            parts.append(f"{layer} {entry.origin[layer]}")
+    if parse_duration(entry.ttl) == 0:
+        parts.append("never expires")
+    return " · ".join(parts)
+
+
+def _trees(plan: Plan) -> list[list[_Line]]:
+    by_id = {operator.id: operator for operator in plan.operators}
+    read = {name for operator in plan.operators for name in operator.inputs}
+    roots = [operator.id for operator in plan.operators if operator.id not in read]
+    printed: set[str] = set()
+    trees = []
+    while roots:
+        root = roots.pop(0)
+        if root not in printed:
+            trees.append(_tree(root, plan, by_id, printed, roots))
+    return trees
+
+
+def _tree(root: str, plan: Plan, by_id: dict[str, Operator], printed: set[str], roots: list[str]) -> list[_Line]:
+    """The lines from ``root`` down; what lies too deep is put in front of ``roots``."""
+    lines: list[_Line] = []
+    below: list[str] = []
+    # (operator, what leads to it, what leads past it, depth)
+    waiting = [(root, "", "", 0)]
+    while waiting:
+        name, lead, past, depth = waiting.pop()
+        operator = by_id.get(name)
+        if operator is None or name in printed or depth > _MAX_DEPTH:
+            note = "not in the plan" if operator is None else "above" if name in printed else "continues below"
+            lines.append(_Line(part="operator", left=clean(lead + name), right=f"({note})"))
+            if note == "continues below":
+                below.append(name)
+            continue
+        printed.add(name)
+        lines.append(_Line(part="operator", left=clean(lead + name), right=_shortened(describe(operator, plan))))
+        width = max((len(entry.name) for entry in state_of(operator)), default=0)
+        for entry in state_of(operator):
+            left = clean(f"{past}{'│  ' if operator.inputs else '   '}{entry.name:<{width}}  {entry.input}")
+            part: Part = "edit" if source(entry) == "edit" else "state"
+            lines.append(_Line(part=part, left=left, right=who_set(entry), ttl=entry.ttl))
+        children = list(enumerate(operator.inputs, start=1))
+        for number, child in reversed(children):
+            last = number == len(children)
+            waiting.append((child, past + ("└─ " if last else "├─ "), past + ("   " if last else "│  "), depth + 1))
+    roots[:0] = below
+    return lines
+
+
+def _shortened(text: str) -> str:
+    text = clean(" ".join(text.split()))
+    return text if len(text) <= _MAX_DESCRIPTION else text[: _MAX_DESCRIPTION - 1] + "…"
+
+
+def _table(operator_id: str, name: str, table: Table | None) -> str:
+    connector = table.options.get("connector", "?") if table else "unknown table"
+    # The usual id already names the table.
+    return connector if operator_id.partition("_")[2] == name.lower() else f"{name} · {connector}"
+
+
+def _call(call: AggregateCall) -> str:
+    argument = ("DISTINCT " if call.distinct else "") + (call.argument if call.argument is not None else "*")
+    return f"{call.function}({argument})" + (f" FILTER ({call.filter})" if call.filter is not None else "")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
