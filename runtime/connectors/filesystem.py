@@ -3,7 +3,8 @@
 Reading: each file is read once, in order of modification time; new files are picked up as they appear, and a file that
 arrives with an old time stamp is not skipped. A row that does not fit the columns fails the run; with
 ``ignore-parse-errors`` a field that cannot be read becomes NULL, and a row of which nothing can be read is skipped.
-An empty CSV field is NULL, an empty quoted one is the empty string.
+An empty CSV field is NULL, an empty quoted one is the empty string. Spark records the names of the files in the
+checkpoint, so a path may come from the environment, but must not hold a secret.
 
 Writing: Spark's own file sink, exactly once per checkpoint. Text formats write timestamps as Flink does
 (``2020-01-01 00:00:00.000000``, with a ``Z`` for TIMESTAMP_LTZ) and NULL as ``null`` in JSON, as nothing in CSV unless
