@@ -1,7 +1,7 @@
 """Plan -> streaming DataFrames: walks the operators in order and builds each from those it reads.
 
-One builder an operator kind, found in ``BUILDERS``. Scans, calcs and unions are native Spark; joins and aggregates run in
-the shell around the engine's operators. Expressions are checked before Spark sees them. Knows no SQL and no session
+One builder an operator kind, found in ``BUILDERS``. Scans, calcs and unions are native Spark; joins and aggregates run
+in the shell around the engine's operators. Expressions are checked before Spark sees them. Knows no SQL and no session
 settings, and starts nothing.
 
     frames = build(plan, spark, partitions=2)      # one DataFrame per operator id, sinks excepted
@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
+from plans.changelog import output_kinds
+from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from plans.changelog import output_kinds
 from plans.columns import output_columns
 from plans.model import Aggregate, Calc, Column, Join, JoinColumn, Operator, Plan, Scan, SelectItem, Sink, Union
 from runtime import connectors
@@ -71,12 +73,12 @@ def _scan(operator: Scan, inputs: list[DataFrame], edges: Edges) -> DataFrame:
 def _calc(operator: Calc, inputs: list[DataFrame], edges: Edges) -> DataFrame:
     (frame,) = inputs
     path = f"operators.{operator.id}"
-    known = {(name,): name for name in edges.names(operator.inputs[0])}
+    known: dict[tuple[str, ...], str] = {(name,): name for name in edges.names(operator.inputs[0])}
 
-    def expression(text: str, where: str) -> F.Column:
+    def expression(text: str, where: str) -> SparkColumn:
         return F.expr(check_expression(text, known, operator=operator.id, path=f"{path}.{where}").sql)
 
-    def item(index: int, item: SelectItem) -> F.Column:
+    def item(index: int, item: SelectItem) -> SparkColumn:
         if item.expression is None:
             return F.col(quoted(item.name))
         computed = expression(item.expression, f"select[{index}].expression")
@@ -90,12 +92,11 @@ def _calc(operator: Calc, inputs: list[DataFrame], edges: Edges) -> DataFrame:
 
 def _union(operator: Union, inputs: list[DataFrame], edges: Edges) -> DataFrame:
     data = [quoted(name) for name in edges.names(operator.id)]
-    result: DataFrame | None = None
+    parts: list[DataFrame] = []
     for name, frame in zip(operator.inputs, inputs, strict=True):
         kind = [F.col(KIND) if edges.changelog[name] else F.lit(INSERT).cast("tinyint").alias(KIND)]
-        part = frame.select(*data, *(kind if edges.changelog[operator.id] else []))
-        result = part if result is None else result.unionAll(part)
-    return result
+        parts.append(frame.select(*data, *(kind if edges.changelog[operator.id] else [])))
+    return reduce(DataFrame.unionAll, parts)
 
 
 def _aggregate(operator: Aggregate, inputs: list[DataFrame], edges: Edges) -> DataFrame:
@@ -106,7 +107,9 @@ def _join(operator: Join, inputs: list[DataFrame], edges: Edges) -> DataFrame:
     if operator.condition is None:
         return _stateful(operator, inputs, edges)
     sides = dict(zip("lr", operator.inputs, strict=True))
-    carried = {(side, name): f"__{side}_{name}" for side, source in sides.items() for name in edges.names(source)}
+    carried: dict[tuple[str, ...], str] = {
+        (side, name): f"__{side}_{name}" for side, source in sides.items() for name in edges.names(source)
+    }
     path = f"operators.{operator.id}.condition"
     checked = check_expression(operator.condition, carried, operator=operator.id, path=path)
     if operator.join_type != "inner":

@@ -29,7 +29,7 @@ from runtime.checkpoint import compare, facts_of, read_facts, write_facts
 from runtime.failure import root_cause
 from runtime.operator import KIND
 from runtime.progress import BatchProgress, OperatorProgress, batch_progress
-from runtime.session import default_partitions, is_local, is_remote, prepare_session, start_session
+from runtime.session import default_partitions, prepare_session, shares_machine, start_session
 from runtime.shipping import ship_code
 
 __all__ = ["Execution", "execute"]
@@ -53,6 +53,7 @@ class Execution:
     _seen: dict[str, int] = field(default_factory=dict)
     _operators: dict[str, Mapping[str, OperatorProgress]] = field(default_factory=dict)
     _last: dict[str, BatchProgress] = field(default_factory=dict)
+    _stopping: dict[str, int] = field(default_factory=dict)
 
     @property
     def active(self) -> bool:
@@ -115,9 +116,21 @@ class Execution:
                 self.stop()
                 raise RunError(f"the query of {sink} failed: {root_cause(error)}") from error
 
-    def in_batch(self) -> bool:
-        """Whether any query is in the middle of a micro-batch."""
-        return any(query.isActive and query.status["isTriggerActive"] for query in self.queries.values())
+    def stop_between_batches(self) -> bool:
+        """Stop every query that is not in the middle of a micro-batch, or has finished one since the first call.
+
+        To be called until it returns True, which says that all queries have ended.
+        """
+        for sink, query in self.queries.items():
+            last = query.lastProgress
+            done = -1 if last is None else last.batchId
+            first = self._stopping.setdefault(sink, done)
+            if query.isActive and (done > first or not query.status["isTriggerActive"]):
+                query.stop()
+        if self.active:
+            return False
+        self._discard()
+        return True
 
     def stop(self) -> None:
         """Stop all queries now; a batch in the middle is dropped and runs again after a restart."""
@@ -154,7 +167,7 @@ def execute(
                 connectors.refuse_unbounded(operator.table, plan.tables[operator.table])
     spark = spark or SparkSession.getActiveSession() or start_session(None, {})
     own = prepare_session(spark, time_zone=plan.config.get(TIME_ZONE, "UTC"), once=once)
-    if checkpoint is None and (is_remote(own) or not is_local(own.sparkContext.master)):
+    if checkpoint is None and not shares_machine(own):
         raise RunError(
             "a run on a cluster keeps its state in a checkpoint that all workers can reach",
             hint="give a checkpoint directory on a shared file system",

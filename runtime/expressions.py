@@ -21,7 +21,7 @@ import sqlglot
 from plans.functions import ALLOWED_FUNCTIONS
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
-from sqlglot.tokens import TokenType
+from sqlglot.tokenizer_core import TokenType
 
 from plans.errors import RunError
 from plans.names import did_you_mean

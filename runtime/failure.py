@@ -1,7 +1,7 @@
 """The root cause of a failed query, out of Spark's nested exceptions, for a person to read.
 
-What went wrong in a Python worker or deep in the JVM arrives as text: a Java stack trace with a Python traceback inside.
-The innermost Python traceback wins, else the last of Java's ``Caused by``.
+What went wrong in a Python worker or deep in the JVM arrives as text: a Java stack trace with a Python traceback
+inside. The innermost Python traceback wins, else the last of Java's ``Caused by``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Spark sessions: the settings a run needs, and how to get a session that has them.
 
-Settings that can be changed on a running session are set on a session of the run's own (``newSession``), so nobody else's
-change. Those that cannot are checked, and the error says what to write where the session is built. Knows no plan beyond
-the values it is given.
+Settings that can be changed on a running session are set on a session of the run's own (``newSession``), so nobody
+else's change. Those that cannot are checked, and the error says what to write where the session is built. Knows no plan
+beyond the values it is given.
 
     spark = start_session("local[2]", {})            # or any session of the caller's
     own = prepare_session(spark, time_zone="UTC", once=True)
@@ -23,7 +23,14 @@ from pyspark.sql import functions as F
 
 from plans.errors import RunError
 
-__all__ = ["default_partitions", "is_local", "is_remote", "prepare_session", "require_java", "start_session"]
+__all__ = [
+    "default_partitions",
+    "prepare_session",
+    "refuse_managed",
+    "require_java",
+    "shares_machine",
+    "start_session",
+]
 
 MINIMUM_JAVA = 17
 
@@ -44,6 +51,23 @@ _SETTINGS = {
 }
 
 
+_MANAGED = {
+    "spark.sql.shuffle.partitions": "SET 'parallelism.default' in the script, or edit it in the plan's config",
+    "spark.sql.session.timeZone": "SET 'table.local-time-zone' in the script, or edit it in the plan's config",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "it follows from --once",
+}
+
+
+def refuse_managed(conf: Mapping[str, str]) -> None:
+    """RunError if ``conf`` sets what a run sets by itself, for it would have no effect."""
+    for key in conf:
+        if key in _MANAGED:
+            raise RunError(f"{key} cannot be set for a run", hint=_MANAGED[key])
+        if key in _SETTINGS or key in _FIXED:
+            fixed = _SETTINGS.get(key) or _FIXED[key]
+            raise RunError(f"{key} cannot be set for a run", hint=f"hintplan needs {key}={fixed} and sets it")
+
+
 def start_session(master: str | None, conf: Mapping[str, str], *, remote: str | None = None) -> SparkSession:
     """Start a session on ``master``, ``local[*]`` if None, or connect to ``remote``; ``conf`` wins over our defaults.
 
@@ -61,10 +85,10 @@ def start_session(master: str | None, conf: Mapping[str, str], *, remote: str | 
     else:
         master = master or "local[*]"
         builder = builder.master(master)
-        defaults["spark.ui.enabled"] = "false" if is_local(master) else "true"
+        defaults["spark.ui.enabled"] = "false" if _is_local(master) else "true"
         defaults["spark.ui.showConsoleProgress"] = "false"
         defaults["spark.log.level"] = "ERROR"
-    if is_local(master or remote or ""):
+    if _is_local(master or remote):
         # Local workers must run where hintplan, pyarrow and protobuf are; elsewhere the cluster decides.
         os.environ["PYSPARK_PYTHON"] = sys.executable
     for key, value in {**defaults, **conf}.items():
@@ -97,20 +121,23 @@ def prepare_session(spark: SparkSession, *, time_zone: str, once: bool) -> Spark
 
 def default_partitions(spark: SparkSession) -> int:
     """How many tasks the cluster runs at once, as Spark sees it; works on Spark Connect too, at the cost of a job."""
-    if not is_remote(spark):
+    if not _is_remote(spark):
         return int(spark.sparkContext.defaultParallelism)
     counted = spark.range(1 << 16).select(F.spark_partition_id().alias("p")).agg(F.max("p")).collect()
     return int(counted[0][0]) + 1
 
 
-def is_remote(spark: SparkSession) -> bool:
-    """Whether ``spark`` is a Spark Connect session."""
+def _is_remote(spark: SparkSession) -> bool:
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
-def is_local(master: str) -> bool:
-    """Whether ``master`` runs everything in this process's JVM."""
-    return re.match(r"local(\[|$)", master) is not None
+def shares_machine(spark: SparkSession) -> bool:
+    """Whether the workers of ``spark`` run on this machine, in a JVM that this process has started."""
+    return not _is_remote(spark) and _is_local(spark.sparkContext.master)
+
+
+def _is_local(master: str | None) -> bool:
+    return re.match(r"local(\[|$)", master or "") is not None
 
 
 def require_java() -> None:

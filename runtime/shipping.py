@@ -16,7 +16,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from runtime.session import is_local, is_remote
+from runtime.session import shares_machine
 
 __all__ = ["archive", "ship_code"]
 
@@ -27,7 +27,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 def ship_code(spark: SparkSession) -> None:
     """Add hintplan's packages to the Python path of the workers of ``spark``, unless they share this machine's."""
-    if not is_remote(spark) and is_local(spark.sparkContext.master):
+    if shares_machine(spark):
         return
     spark.addArtifacts(str(_kept_archive()), pyfile=True)
 

@@ -67,7 +67,7 @@ class Segments:
         if segment in self._pending or segment in self._stored:
             raise RunError(f"segment {segment!r} of state is written twice; segments are immutable")
         self._pending[segment] = table
-        return table.nbytes
+        return int(table.nbytes)
 
     def delete(self, segment: str) -> None:
         if self._pending.pop(segment, None) is None:

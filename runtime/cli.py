@@ -1,0 +1,174 @@
+"""``hintplan run``: options, signals and exit codes around :func:`runtime.execution.execute`.
+
+The first SIGINT or SIGTERM ends the run after the batch in progress, the second one at once; the exit codes are the
+shell's, 130 and 143. Rows of print sinks are the only thing on stdout, unless ``--json`` asks for records there.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from plans.commands import read_plan
+from plans.durations import parse_duration
+from plans.errors import RunError
+from plans.model import Plan
+from plans.terminal import say
+
+__all__ = ["run_command"]
+
+
+@dataclass(slots=True)
+class _Stop:
+    """Signals received so far."""
+
+    received: int = 0
+    number: int = 0
+
+    def __call__(self, number: int, frame: Any) -> None:
+        self.received += 1
+        self.number = number
+        if self.received == 1:
+            say("stopping after this batch; once more to stop now")
+
+
+def _settings(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for value in values:
+        key, equals, text = value.partition("=")
+        if not equals or not key.strip():
+            raise click.BadParameter(f"{value!r} is not of the form key=value")
+        found[key.strip()] = text.strip()
+    return found
+
+
+def _duration(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    if value is not None:
+        try:
+            parse_duration(value, require_unit=True)
+        except ValueError as error:
+            raise click.BadParameter(f"{error}; write a duration such as '5 s'") from error
+    return value
+
+
+@click.command("run")
+@click.argument("path", metavar="PLAN")
+@click.option("--once", is_flag=True, help="Take what is there, then stop.")
+@click.option("--trigger", callback=_duration, metavar="DURATION", help="Time between two batches (default 1 s).")
+@click.option("--checkpoint", metavar="DIR", help="Where state is kept between runs; without it, it is forgotten.")
+@click.option("--master", metavar="URL", help="Spark master (default local[*]).")
+@click.option("--remote", metavar="URL", help="Spark Connect server, such as sc://host:15002.")
+@click.option("--conf", multiple=True, callback=_settings, metavar="KEY=VALUE", help="A Spark setting; repeatable.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON record per batch; print sinks go to stderr.")
+@click.option("--allow-fact-edits", is_flag=True, help="Accept operators and tables that were changed by hand.")
+@click.option("--debug", is_flag=True, help="Show tracebacks and what Spark says.")
+def run_command(
+    path: str,
+    once: bool,
+    trigger: str | None,
+    checkpoint: str | None,
+    master: str | None,
+    remote: str | None,
+    conf: dict[str, str],
+    as_json: bool,
+    allow_fact_edits: bool,
+    debug: bool,
+) -> int:
+    """Run a plan on Spark, until it is stopped or, with --once, until its input is read."""
+    if once and trigger:
+        raise click.UsageError("--once takes what is there and stops; it has no --trigger")
+    if master and remote:
+        raise click.UsageError("--master starts Spark and --remote connects to it; give one of them")
+    plan = read_plan(path, allow_fact_edits=allow_fact_edits)
+    with _session(master, remote, conf, debug=debug) as spark:
+        return _run(plan, spark, checkpoint=checkpoint, once=once, trigger=trigger, as_json=as_json)
+
+
+@contextmanager
+def _session(master: str | None, remote: str | None, conf: dict[str, str], *, debug: bool) -> Iterator[Any]:
+    from runtime.quiet import SparkLog
+    from runtime.session import refuse_managed, start_session
+
+    refuse_managed(conf)
+    log = None if debug else SparkLog()
+    try:
+        with log.captured() if log else nullcontext():
+            spark = start_session(master, conf, remote=remote)
+        try:
+            yield spark
+        finally:
+            spark.stop()
+    except RunError:
+        if log and log.path.stat().st_size:
+            say(f"Spark's log: {log.path}")
+            log = None
+        raise
+    finally:
+        if log:
+            log.discard()
+
+
+def _run(plan: Plan, spark: Any, *, checkpoint: str | None, once: bool, trigger: str | None, as_json: bool) -> int:
+    from runtime.execution import execute
+    from runtime.report import open_report
+
+    stop = _Stop()
+    previous = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    started = time.monotonic()
+    try:
+        execution = execute(plan, spark, checkpoint=_absolute(checkpoint), once=once, trigger=trigger)
+        if execution.temporary:
+            say("no --checkpoint: state is kept in a temporary directory and forgotten at the end")
+        for note in execution.notes:
+            say(note)
+        totals = {"batches": 0, "rows_in": 0, "rows_out": 0}
+        with open_report(as_json=as_json) as report:
+
+            def tell() -> None:
+                for batch in execution.new_batches():
+                    totals["batches"] += 1
+                    totals["rows_in"] += batch.rows_in
+                    totals["rows_out"] += batch.rows_out
+                    report.batch(batch)
+
+            status = "failed"
+            try:
+                status = _follow(execution, stop, tell)
+            finally:
+                if status != "failed":
+                    tell()
+                elapsed = int((time.monotonic() - started) * 1000)
+                report.end(status, {"plan": plan.name, **totals, "duration_ms": elapsed})
+        return 128 + stop.number if status == "stopped" else 0
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def _follow(execution: Any, stop: _Stop, tell: Any) -> str:
+    while True:
+        tell()
+        execution.raise_failure()
+        if not execution.active:
+            execution.await_termination()
+            return "finished"
+        if stop.received > 1:
+            execution.stop()
+            return "stopped"
+        if stop.received and execution.stop_between_batches():
+            return "stopped"
+        execution.wait(0.2)
+
+
+def _absolute(checkpoint: str | None) -> str | None:
+    """A local path from where the user stands; a URL as it is."""
+    if checkpoint is None or "://" in checkpoint:
+        return checkpoint
+    return str(Path(checkpoint).absolute())

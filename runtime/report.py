@@ -1,0 +1,147 @@
+"""What ``hintplan run`` says while it runs: a line per batch, a table on a terminal, or JSON for scripts.
+
+Rows of print sinks own stdout. Lines and table go to stderr; JSON goes to stdout, and then print sinks move to stderr.
+
+>>> human_bytes(3_355_443)
+'3.2 MiB'
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import asdict
+from typing import Any, Protocol, TextIO
+
+from plans.terminal import say
+from runtime.progress import BatchProgress
+
+__all__ = ["JsonReport", "LineReport", "Report", "TableReport", "human_bytes", "human_duration", "open_report"]
+
+
+class Report(Protocol):
+    """Told of every batch, and of the end: ``status`` is finished, stopped or failed."""
+
+    def batch(self, batch: BatchProgress) -> None: ...
+
+    def end(self, status: str, summary: Mapping[str, Any]) -> None: ...
+
+
+@contextmanager
+def open_report(*, as_json: bool) -> Iterator[Report]:
+    """The report that fits where output goes."""
+    if as_json:
+        out = sys.stdout
+        with redirect_stdout(sys.stderr):
+            yield JsonReport(out)
+    elif sys.stderr.isatty():
+        with TableReport() as report:
+            yield report
+    else:
+        yield LineReport()
+
+
+class JsonReport:
+    """One JSON object a line: ``{"event": "batch", ...}`` and at the end ``{"event": "end", ...}``."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+
+    def batch(self, batch: BatchProgress) -> None:
+        self._print({"event": "batch", **asdict(batch)})
+
+    def end(self, status: str, summary: Mapping[str, Any]) -> None:
+        self._print({"event": "end", "status": status, **summary})
+
+    def _print(self, value: Mapping[str, Any]) -> None:
+        self._out.write(json.dumps(value) + "\n")
+        self._out.flush()
+
+
+class LineReport:
+    """One line a batch on stderr."""
+
+    def batch(self, batch: BatchProgress) -> None:
+        states = [
+            f"{name} {found.state_rows:,} rows {human_bytes(found.state_bytes)}"
+            for name, found in batch.operators.items()
+        ]
+        flow = f"{batch.rows_in:,} rows in · {batch.rows_out:,} rows out · {human_duration(batch.duration_ms)}"
+        say(f"{batch.sink} batch {batch.batch}: {' · '.join([flow, *states])}")
+
+    def end(self, status: str, summary: Mapping[str, Any]) -> None:
+        say(_closing(status, summary))
+
+
+class TableReport:
+    """A table on stderr that is redrawn in place; one row for each sink and each of its stateful operators."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
+        self._batches: dict[str, BatchProgress] = {}
+        # Rows of print sinks go above the table if they share its terminal, and stay out of it if they don't.
+        shared = sys.stdout.isatty()
+        console = Console(file=sys.stderr)
+        self._live = Live(console=console, auto_refresh=False, redirect_stdout=shared, redirect_stderr=False)
+
+    def __enter__(self) -> TableReport:
+        self._live.start()
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        self._live.stop()
+
+    def batch(self, batch: BatchProgress) -> None:
+        self._batches[batch.sink] = batch
+        self._live.update(self._table(), refresh=True)
+
+    def end(self, status: str, summary: Mapping[str, Any]) -> None:
+        self._live.stop()
+        say(_closing(status, summary))
+
+    def _table(self) -> Any:
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
+        table.add_column("")
+        for heading in ("batch", "rows in", "rows out", "time", "state rows", "state"):
+            table.add_column(heading, justify="right")
+        for batch in self._batches.values():
+            cells = (str(batch.batch), f"{batch.rows_in:,}", f"{batch.rows_out:,}", human_duration(batch.duration_ms))
+            table.add_row(Text(batch.sink, style="bold"), *cells)
+            for name, found in batch.operators.items():
+                flow = ("", f"{found.rows_in:,}", f"{found.rows_out:,}", "")
+                table.add_row(Text(f"  {name}"), *flow, f"{found.state_rows:,}", human_bytes(found.state_bytes))
+        return table
+
+
+def _closing(status: str, summary: Mapping[str, Any]) -> str:
+    batches = summary["batches"]
+    return (
+        f"{status} after {batches:,} {'batch' if batches == 1 else 'batches'}: {summary['rows_in']:,} rows in · "
+        f"{summary['rows_out']:,} rows out · {human_duration(summary['duration_ms'])}"
+    )
+
+
+def human_bytes(size: int) -> str:
+    """``size`` in the largest binary unit of which there is at least one."""
+    value = float(size)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if value < 1024:
+            return f"{size} B" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1024
+    return f"{value:.1f} TiB"
+
+
+def human_duration(milliseconds: int) -> str:
+    """Milliseconds below a second, else seconds with a decimal, else minutes and seconds."""
+    if milliseconds < 1000:
+        return f"{milliseconds} ms"
+    if milliseconds < 60_000:
+        return f"{milliseconds / 1000:.1f} s"
+    return f"{milliseconds // 60_000} min {milliseconds % 60_000 // 1000} s"
