@@ -1,7 +1,7 @@
 """How a state table is laid out: its columns, and the 64-bit hash that its segments are sorted by.
 
-Every row has an identity (the columns that tell it from others), a payload, how often it occurs (``__count``; 0 is a
-deletion), and when it was last written (``__write``, ms). The sort hash of a row is either the hash of its key, or, in a
+Every row has an identity (the columns that tell it from others), a payload, how often it occurs (``__count``; 0 deletes
+it), and when it was last written (``__write``, ms). The sort hash of a row is either the hash of its key, or, in a
 state that is also probed by key prefix, 40 bits of the key's hash followed by 24 bits of the row's hash:
 
 >>> import numpy as np

@@ -1,7 +1,7 @@
 """A record-by-record model of Flink 2.3's regular join and group aggregate, TTL included.
 
-Written from Flink's documented and measured behaviour, independent of the columnar engine: dictionaries and loops. It is
-the oracle for the kernels: what it nets to over a batch must be what they emit.
+Written from Flink's documented and measured behaviour, independent of the columnar engine: dictionaries and loops. It
+is the oracle for the kernels: what it nets to over a batch must be what they emit.
 """
 
 from __future__ import annotations

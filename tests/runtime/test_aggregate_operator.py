@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from decimal import Decimal
+from itertools import pairwise
 
 import pyarrow as pa
 import pytest
@@ -292,7 +293,7 @@ def histories(draw, size: int = 24):
 
 def cut(items: list, cuts: list[int]) -> list[list]:
     places = sorted({min(c, len(items)) for c in cuts} | {0, len(items)})
-    return [items[a:b] for a, b in zip(places, places[1:], strict=False)] or [[]]
+    return [items[a:b] for a, b in pairwise(places)] or [[]]
 
 
 slicings = st.lists(st.integers(0, 24), max_size=20)

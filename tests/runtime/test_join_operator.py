@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import partial
+from itertools import pairwise
 
 import pyarrow as pa
 import pytest
@@ -125,7 +126,7 @@ def test_recorded_flink_inputs_fold_to_flinks_result(text, kind, expected, at_on
     assert values == expected
 
 
-# One event a batch: Flink's recorded output, with -U as -D and +U as +I, which is what -U/+U of a join mean to a reader.
+# One event a batch: Flink's recorded output, with -U as -D and +U as +I, which is what they mean to a reader.
 EXACT = [
     (E1, "left", ["+a1∅", "-a1∅ +a1b1", "+a2b1", "+a1b2 +a2b2", "", "+a3b3", "+a1b1 +a1b2"]),
     (
@@ -195,7 +196,7 @@ def histories(draw, changelog: bool = True, size: int = 24):
 
 def cut(items: list, cuts: list[int]) -> list[list]:
     places = sorted({min(c, len(items)) for c in cuts} | {0, len(items)})
-    return [items[a:b] for a, b in zip(places, places[1:], strict=False)] or [[]]
+    return [items[a:b] for a, b in pairwise(places)] or [[]]
 
 
 slicings = st.lists(st.integers(0, 24), max_size=20)
@@ -216,7 +217,7 @@ def batch_join(kind: str, left: Counter, right: Counter) -> Counter:
             for r_row, r_count in partners.items():
                 result[l_row + r_row] += l_count * r_count
             if not partners and kind in ("left", "full"):
-                result[l_row + (None, None)] += l_count
+                result[(*l_row, None, None)] += l_count
     if kind in ("right", "full"):
         for r_row, r_count in right.items():
             if r_row not in matched_right:
@@ -329,7 +330,7 @@ def test_a_row_expires_to_the_millisecond(age, joined, side):
 
 
 def test_a_match_refreshes_a_preserved_row_but_not_an_inner_one():
-    # Flink: LEFT join, left TTL 1 s, right rows every 0.6 s: still joined 1.8 s after its arrival; INNER: gone at 1.2 s.
+    # Flink, left TTL 1 s, right rows every 0.6 s: LEFT still joined 1.8 s after its arrival, INNER gone at 1.2 s.
     for kind, joined in (("left", True), ("inner", False)):
         run = Run(join(kind, ttls=(1000, 0)))
         run.batch([("+I", (1, "a1"))], [], now=0)

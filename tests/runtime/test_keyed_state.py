@@ -1,4 +1,4 @@
-"""The keyed state table: newest version wins, collisions stay apart, merges keep it small, and nothing is dropped early."""
+"""The keyed state table: the newest version wins, collisions stay apart, merges keep it small, nothing goes early."""
 
 from __future__ import annotations
 
