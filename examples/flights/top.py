@@ -8,6 +8,7 @@ from __future__ import annotations
 import sqlite3
 import sys
 
+from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
@@ -21,10 +22,10 @@ def main(path: str, rows: int) -> None:
     connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
     try:
         groups, flights = connection.execute("SELECT COUNT(*), SUM(flights) FROM delays").fetchone()
-        table = Table(title=f"{flights:,} flights in {groups} groups", title_justify="left")
-        table.add_column("airline")
-        table.add_column("maker")
-        for column in ("flights", "mean delay, min", "distance, miles"):
+        table = Table(title=f"{flights:,} flights in {groups} groups", title_justify="left", box=SIMPLE)
+        table.add_column("airline", no_wrap=True)
+        table.add_column("maker", no_wrap=True)
+        for column in ("flights", "delay, min", "miles"):
             table.add_column(column, justify="right")
         for carrier, maker, count, delay, distance in connection.execute(QUERY, (rows,)):
             table.add_row(carrier, maker, f"{count:,}", "" if delay is None else f"{delay:.1f}", f"{distance:,}")
