@@ -4,8 +4,8 @@ Facts are what the query means: operators, edges, keys, expressions, schemas. Se
 the ``ttl`` and ``origin`` of state entries, and table options other than ``connector``. A digest guards against
 mistakes and unnoticed changes, not against an attacker, who can recompute it.
 
->>> operator_facts(model.Scan(id="scan_o", table="o", columns=("a",)))
-{'id': 'scan_o', 'op': 'scan', 'table': 'o', 'columns': ['a']}
+>>> table_facts(Table(columns=(), options={"connector": "print", "print-identifier": "x"}))
+{'columns': [], 'options': {'connector': 'print'}}
 """
 
 from __future__ import annotations

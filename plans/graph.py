@@ -1,7 +1,8 @@
 """Whether the operators of a plan form a proper graph: inputs exist and stand above, and everything ends in a sink.
 
->>> list(check_graph(Plan(name="p", operators=(Scan(id="scan_o", table="o", columns=()),))))[0].message
-"nothing reads operator 'scan_o'"
+>>> sink = Sink(id="sink_r", inputs=("scan_o",), table="r")
+>>> [problem.message for problem in check_graph(Plan(name="p", operators=(sink,)))]
+["there is no operator 'scan_o'"]
 """
 
 from __future__ import annotations

@@ -187,7 +187,8 @@ def _object(schema: Schema, resolve: Callable[[str], Check]) -> Check:
             if one is not None:
                 one(child, (*path, key), findings)
             elif closed:
-                hint = did_you_mean(key, [k for k in properties if k not in value], what="other keys here")
+                unused = [k for k in properties if k not in value]
+                hint = did_you_mean(key, unused, what="other keys here") if unused else "remove it"
                 findings.append(Finding(path=(*path, key), message=f"unknown key '{key[:80]}'", hint=hint, key=True))
         if len(value) < least:
             keys = ", ".join(f"'{name}'" for name in properties)
