@@ -293,6 +293,18 @@ def _check_jdbc(path: str, table: Table) -> Iterator[Diagnostic]:
             path=f"{path}.url",
         )
     yield from _refuse_types(path, table, _NESTED, "an SQLite table cannot hold", "write its parts as columns")
+    yield from _check_key(path, table)
+
+
+def _check_key(path: str, table: Table) -> Iterator[Diagnostic]:
+    computed = [column.name for column in table.columns if column.expression is not None]
+    for name in table.primary_key:
+        if name in computed:
+            yield Diagnostic(
+                message=f"the primary key column {name!r} is computed, so it is not in the database",
+                hint="use physical columns in PRIMARY KEY",
+                path=f"{path}.connector",
+            )
 
 
 def _refuse_types(path: str, table: Table, roots: tuple[str, ...], message: str, hint: str) -> Iterator[Diagnostic]:

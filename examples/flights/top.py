@@ -22,13 +22,15 @@ def main(path: str, rows: int) -> None:
     connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
     try:
         groups, flights = connection.execute("SELECT COUNT(*), SUM(flights) FROM delays").fetchone()
-        table = Table(title=f"{flights:,} flights in {groups} groups", title_justify="left", box=SIMPLE, padding=(0, 1, 0, 0))
+        table = Table(title=f"{flights:,} flights in {groups} groups", title_justify="left", box=SIMPLE)
+        table.padding = (0, 1, 0, 0)
         table.add_column("airline", no_wrap=True)
         table.add_column("maker", no_wrap=True)
         for column in ("flights", "delay, min", "1,000 miles"):
             table.add_column(column, justify="right")
         for carrier, maker, count, delay, distance in connection.execute(QUERY, (rows,)):
-            table.add_row(carrier, maker, f"{count:,}", "" if delay is None else f"{delay:.1f}", f"{distance / 1000:,.0f}")
+            mean = "" if delay is None else f"{delay:.1f}"
+            table.add_row(carrier, maker, f"{count:,}", mean, f"{distance / 1000:,.0f}")
     finally:
         connection.close()
     Console().print(table)

@@ -134,6 +134,12 @@ def test_an_sqlite_table_refuses_nested_types():
     assert "cannot hold column 'r' of type ROW<a INT>" in findings(SQLITE, "r ROW<a INT>")[0]
 
 
+def test_a_database_refuses_a_computed_column_in_its_primary_key():
+    columns = (TableColumn(name="id", type="INT"), TableColumn(name="k", type="INT", expression="id + 1"))
+    (found,) = check_table("t", Table(columns=columns, options=SQLITE, primary_key=("id", "k")))
+    assert "the primary key column 'k' is computed" in found.message
+
+
 @pytest.mark.parametrize(
     ("options", "columns", "message"),
     [
