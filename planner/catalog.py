@@ -1,0 +1,112 @@
+"""Tables and views as the script declares them, checked and ready to be read.
+
+Owns the meaning of a declaration: names, types of computed columns, keys, watermarks, options. Its form was checked by
+:mod:`planner.ddl`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from plans.connectors import check_table
+from plans.model import Table, TableColumn, Watermark
+from plans.names import did_you_mean
+from plans.types import DataType
+
+from planner.context import ComputedColumn, Context, TableEntry
+from planner.dialect import parse_expression
+from planner.queries import build_view
+from planner.scope import Input, Scope
+from planner.source import Report
+from planner.statements import CreateTable, CreateView
+from planner.translation import Translator
+
+__all__ = ["declare_table", "declare_view"]
+
+
+def declare_table(context: Context, statement: CreateTable) -> None:
+    """Add a table to the catalog; SqlError if its declaration makes no sense."""
+    if _exists(context, statement):
+        return
+    _check_columns(context, statement)
+    declared = {c.name: c for c in statement.columns}
+    for name in statement.primary_key:
+        if name not in declared or declared[name].type is None:
+            what = "is computed" if name in declared else "does not exist"
+            raise context.source.error(
+                f"primary key column '{name}' of table '{statement.name}' {what}", statement.offset,
+                did_you_mean(name, (c.name for c in statement.columns if c.type), what="physical columns"),
+            )
+    physical = tuple(context.field(c.name, c.type) for c in statement.columns if c.type is not None)
+    scope = Scope(inputs=(Input(name=statement.name, kind="table", fields=physical, offset=statement.offset),))
+    translator = Translator(source=context.source, scope=scope, clause="a computed column")
+    computed = tuple(
+        ComputedColumn(
+            name=c.name,
+            expr=translator.expression(parse_expression(context.source, context.text, list(c.expression))),
+        )
+        for c in statement.columns
+        if c.type is None
+    )
+    types = {c.name: c.expr.type for c in computed}
+    columns = tuple(
+        TableColumn(name=c.name, type=str(types[c.name] if c.type is None else c.type),
+                    expression=c.expression_text, comment=c.comment)
+        for c in statement.columns
+    )  # fmt: skip
+    watermark = None
+    if statement.watermark:
+        column, expression, offset = statement.watermark
+        _check_watermark(context, column, {**types, **{f.name: f.type for f in physical}}, offset)
+        watermark = Watermark(column=column, expression=expression)
+    table = Table(columns=columns, primary_key=statement.primary_key, watermark=watermark, comment=statement.comment,
+                  options=statement.options)  # fmt: skip
+    for found in check_table(statement.name, table):
+        raise context.source.error(f"table '{statement.name}': {found.message}", statement.offset, found.hint)
+    context.catalog.tables[statement.name] = TableEntry(
+        table=table, offset=statement.offset, physical=physical, computed=computed
+    )
+
+
+def declare_view(context: Context, statement: CreateView) -> None:
+    """Add a view to the catalog; its query is compiled once here, so that its errors show even if nothing reads it."""
+    if _exists(context, statement):
+        return
+    report, context.report = context.report, Report(source=context.source)
+    build_view(context, statement)
+    context.report = report
+    context.catalog.views[statement.name] = statement
+
+
+def _exists(context: Context, statement: CreateTable | CreateView) -> bool:
+    if statement.name not in context.catalog.names():
+        return False
+    if statement.if_not_exists:
+        return True
+    raise context.source.error(f"'{statement.name}' is declared twice", statement.offset, "rename one of them")
+
+
+def _check_columns(context: Context, statement: CreateTable) -> None:
+    seen: dict[str, str] = {}
+    for column in statement.columns:
+        folded = column.name.lower()
+        if folded in seen:
+            same = "twice" if seen[folded] == column.name else f"beside '{seen[folded]}', from which only its case differs"
+            raise context.source.error(f"column '{column.name}' is declared {same}", column.offset, "rename one of them")
+        seen[folded] = column.name
+    if all(c.type is None for c in statement.columns):
+        raise context.source.error(
+            f"table '{statement.name}' has no physical column", statement.offset, "declare at least one with a type"
+        )
+
+
+def _check_watermark(context: Context, column: str, types: Mapping[str, DataType], offset: int) -> None:
+    if column not in types:
+        raise context.source.error(
+            f"WATERMARK FOR unknown column '{column}'", offset, did_you_mean(column, types, what="columns")
+        )
+    found = types[column]
+    if found.root not in ("TIMESTAMP", "TIMESTAMP_LTZ"):
+        raise context.source.error(
+            f"WATERMARK needs a TIMESTAMP column, '{column}' is {found.as_nullable()}", offset, "use a TIMESTAMP(3) column"
+        )

@@ -1,0 +1,91 @@
+"""What all parts of a compilation share: the text, the tables and views, the hints, warnings, and a supply of fields.
+
+One object per compilation; nothing here outlives it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from plans.model import Table
+from plans.types import DataType
+from sqlglot import exp
+
+from planner.expressions import Expr, Field, Ref
+from planner.hint_scope import Ledger
+from planner.source import Report, Source
+from planner.statements import CreateView
+
+__all__ = ["Catalog", "ComputedColumn", "Context", "Cte", "Environment", "TableEntry"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComputedColumn:
+    """A computed column: ``expr`` over the physical ``columns``, which are fields of the declaration."""
+
+    name: str
+    expr: Expr
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableEntry:
+    """A declared table: its plan form, the fields of its physical columns, and what its computed ones compute."""
+
+    table: Table
+    offset: int
+    physical: tuple[Field, ...]
+    computed: tuple[ComputedColumn, ...]
+
+
+@dataclass(slots=True)
+class Catalog:
+    """Tables and views by name, in the order of declaration; one namespace."""
+
+    tables: dict[str, TableEntry] = field(default_factory=dict)
+    views: dict[str, CreateView] = field(default_factory=dict)
+
+    def names(self) -> tuple[str, ...]:
+        return (*self.tables, *self.views)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cte:
+    """A common table expression and the environment its query sees."""
+
+    query: exp.Query
+    columns: tuple[str, ...]
+    environment: Environment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """What a query block inherits: the CTEs in reach, the name of the block, and whether UNION removes its duplicates."""
+
+    block: str
+    ctes: Mapping[str, Cte] = field(default_factory=dict)
+    under_union: bool = False
+
+
+@dataclass(slots=True)
+class Context:
+    """One compilation. ``text`` is the source with comments and hints blanked out."""
+
+    source: Source
+    text: str
+    report: Report
+    ledger: Ledger
+    catalog: Catalog = field(default_factory=Catalog)
+    used_views: set[str] = field(default_factory=set)
+    _fields: int = 0
+
+    def field(self, name: str, data_type: DataType) -> Field:
+        """A new field, different from all others."""
+        self._fields += 1
+        return Field(id=self._fields, name=name, type=data_type.as_nullable())
+
+    def field_for(self, expression: Expr, name: str) -> Field:
+        """The field of ``expression`` under ``name``: its own if it is a column of that name, else a new one."""
+        if isinstance(expression, Ref) and expression.field.name == name:
+            return expression.field
+        return self.field(name, expression.type)

@@ -1,0 +1,154 @@
+"""Flink SQL queries for sqlglot: its tokens, and a parser that keeps what was written and where.
+
+sqlglot rewrites many function calls while parsing; here every call stays as written (``exp.Anonymous``), so that
+only :mod:`planner.functions` decides what a name means. Each SELECT remembers the offset of its keyword, each CAST the
+text of its type. Hints and comments never reach this module: :mod:`planner.lexer` has blanked them out.
+
+>>> tokenize("SELECT `a b` FROM t")[1].text
+'a b'
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from sqlglot import exp, parser, tokens
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.tokens import Token, TokenType
+
+from planner.source import Source
+
+__all__ = ["Token", "TokenType", "is_comma_join", "offset_of", "parse_expression", "parse_query", "select_offset", "tokenize"]
+
+_START = "start"
+_COMMA = "comma"
+
+
+class Flink(Dialect):
+    """Flink SQL as far as queries go; DDL is parsed by :mod:`planner.ddl`."""
+
+    class Tokenizer(tokens.Tokenizer):
+        IDENTIFIERS: ClassVar[list[str | tuple[str, str]]] = ["`"]
+        KEYWORDS: ClassVar[dict[str, TokenType]] = {
+            word: kind
+            for word, kind in tokens.Tokenizer.KEYWORDS.items()
+            if not word.startswith(("/*", "--", "{")) and kind != TokenType.COMMAND
+        }
+        COMMENTS: ClassVar[list[str | tuple[str, str]]] = []
+        COMMANDS: ClassVar[set[TokenType]] = set()
+
+    class Parser(parser.Parser):
+        FUNCTIONS: ClassVar[dict[str, Any]] = {}
+        NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+            "CASE": lambda self: self._parse_case(),
+        }
+        FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+            "CAST": lambda self: self._parse_flink_cast("CAST"),
+            "TRY_CAST": lambda self: self._parse_flink_cast("TRY_CAST"),
+            "EXTRACT": lambda self: self._parse_extract(),
+            "POSITION": lambda self: self._parse_position(),
+            "SUBSTRING": lambda self: self._parse_substring(),
+            "TRIM": lambda self: self._parse_trim(),
+        }
+        NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {
+            TokenType.CURRENT_DATE: exp.CurrentDate,
+            TokenType.CURRENT_TIMESTAMP: exp.CurrentTimestamp,
+            TokenType.LOCALTIMESTAMP: exp.Localtimestamp,
+        }
+
+        def _parse_hint(self) -> exp.Hint | None:
+            """Stands in for the hint: sqlglot calls it right after SELECT, whose offset it keeps."""
+            place = exp.Hint(expressions=[])
+            place.meta[_START] = self._prev.start
+            return place
+
+        def _parse_join(self, *args: Any, **kwargs: Any) -> exp.Join | None:
+            first = self._curr
+            join = super()._parse_join(*args, **kwargs)
+            if isinstance(join, exp.Join):
+                join.meta[_START] = first.start
+                join.meta[_COMMA] = first.token_type == TokenType.COMMA
+            return join
+
+        def expression(self, instance: Any, token: Token | None = None, comments: list[str] | None = None) -> Any:
+            result = super().expression(instance, token, comments)
+            if isinstance(result, exp.CurrentDate | exp.CurrentTimestamp | exp.Localtimestamp):
+                result.meta.setdefault(_START, self._prev.start)
+            return result
+
+        def _parse_flink_cast(self, name: str) -> exp.Expr:
+            value = self._parse_disjunction()
+            if not self._match(TokenType.ALIAS):
+                self.raise_error("Expected AS after the value in CAST")
+            first = self._curr
+            depth = 0
+            while self._curr and (depth or self._curr.token_type != TokenType.R_PAREN):
+                depth += (self._curr.token_type == TokenType.L_PAREN) - (self._curr.token_type == TokenType.R_PAREN)
+                self._advance()
+            text = self.sql[first.start : self._prev.end + 1] if first and self._prev.end >= first.start else ""
+            target = exp.Literal.string(text)
+            target.meta[_START] = first.start if first else self._prev.start
+            return exp.Anonymous(this=name, expressions=[value, target])
+
+
+_FLINK = Flink()
+
+
+def tokenize(text: str) -> list[Token]:
+    """The tokens of ``text``, whose comments are already blanked out; TokenError if there is no such token."""
+    return list(_FLINK.tokenize(text))
+
+
+def parse_query(source: Source, text: str, query: list[Token]) -> exp.Query:
+    """Parse the tokens of one query; ``text`` is what they were cut from. SqlError at the token that does not fit."""
+    try:
+        found = _FLINK.parser().parse(query, text)
+    except TokenError as error:
+        raise source.error("the query cannot be read", query[0].start, str(error)) from error
+    except ParseError as error:
+        raise _syntax_error(source, query, error) from None
+    root = found[0] if found else None
+    if not isinstance(root, exp.Query) or isinstance(root, exp.Table):
+        raise source.error("expected a query", query[0].start, "write SELECT ... FROM ...")
+    return root
+
+
+def _syntax_error(source: Source, query: list[Token], error: ParseError) -> Exception:
+    detail = error.errors[0] if error.errors else {}
+    line, column = detail.get("line"), detail.get("col")
+    offset = query[-1].start
+    if line is not None and column is not None:
+        # sqlglot gives the column of the last character of the token
+        ends = (t for t in query if t.line == line and t.col == column)
+        offset = next(ends, query[-1]).start
+    what = str(detail.get("description") or error).rstrip(".")
+    near = source.text[offset:].split(maxsplit=1)[:1]
+    at = f" at '{near[0]}'" if near else ""
+    return source.error(f"syntax error{at}: {what[:1].lower()}{what[1:]}", offset, "check what stands just before it")
+
+
+def parse_expression(source: Source, text: str, tokens_: list[Token]) -> exp.Expr:
+    """Parse the tokens of one expression, such as that of a computed column."""
+    first = tokens_[0]
+    select = Token(TokenType.SELECT, "SELECT", first.line, first.col, first.start, first.start)
+    query = parse_query(source, text, [select, *tokens_])
+    if not isinstance(query, exp.Select) or len(query.expressions) != 1 or query.args.get("from_"):
+        raise source.error("expected one expression", first.start, "write an expression over the table's columns")
+    return query.expressions[0]
+
+
+def is_comma_join(join: exp.Join) -> bool:
+    """Whether the join was written as ``a, b``."""
+    return bool(join.meta[_COMMA])
+
+
+def offset_of(node: exp.Expr) -> int:
+    """The offset of the first character of ``node`` that left a trace in the syntax tree."""
+    found = [n.meta[_START] for n in node.walk() if _START in n.meta]
+    return min(found, default=0)
+
+
+def select_offset(select: exp.Select) -> int:
+    """The offset of the SELECT keyword."""
+    return int(select.args["hint"].meta[_START])

@@ -1,0 +1,176 @@
+"""FROM: tables, views, CTEs, sub-queries and joins become relations, and the names that the block can use.
+
+Joins keep their sides as written. Equalities are not looked for here; a comma join starts without a condition and gets
+one when WHERE is pushed into it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from planner import queries
+from planner.context import Context, Cte, Environment, TableEntry
+from planner.dialect import is_comma_join, offset_of
+from planner.expressions import BOOLEAN, Expr, Field, Ref, call, conjuncts, substitute
+from planner.hint_scope import BlockHints
+from planner.inputs import alias_of, find_table, inputs_of
+from planner.relations import Calc, Item, Join, Relation, Scan, StateInput, identity
+from planner.scope import Scope, resolve
+from planner.translation import Translator, comparable, only
+
+__all__ = ["From", "build_from"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class From:
+    """A relation with the names it offers; ``name`` is how a hint addresses it, None for an intermediate result."""
+
+    relation: Relation
+    scope: Scope
+    name: str | None
+
+
+def build_from(
+    context: Context, environment: Environment, select: exp.Select, hints: BlockHints, outer: Scope | None
+) -> From:
+    """Compile the FROM clause of ``select``; columns of ``outer`` are visible to correlated sub-queries only."""
+    first = select.args["from_"].this
+    found = _source(context, environment, first, hints)
+    for join in select.args.get("joins") or []:
+        found = _join(context, environment, found, join, hints)
+    return replace(found, scope=replace(found.scope, parent=outer))
+
+
+def _source(context: Context, environment: Environment, node: exp.Expr, hints: BlockHints) -> From:
+    if isinstance(node, exp.Subquery) and not _is_query(node.this):
+        only(context.source, node, "this", "alias", "joins")
+        if alias_of(node):
+            raise context.source.error(
+                "an alias for a join in parentheses is not supported", offset_of(node.args["alias"]),
+                "write (SELECT * FROM ...) alias",
+            )
+        found = _source(context, environment, node.this, hints)
+    else:
+        found = _input(context, environment, node)
+    for join in node.args.get("joins") or []:
+        found = _join(context, environment, found, join, hints)
+    return found
+
+
+def _is_query(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Select | exp.SetOperation) or (
+        isinstance(node, exp.Subquery) and _is_query(node.this)
+    )  # fmt: skip
+
+
+def _input(context: Context, environment: Environment, node: exp.Expr) -> From:
+    described = next(iter(inputs_of(context, environment, node)))
+    name, alias = described.name, node.args.get("alias")
+    base = name or "query"
+    if isinstance(node, exp.Table):
+        target = find_table(context, environment, node)
+        if isinstance(target, TableEntry):
+            relation = _scan(context, environment, node.name, target, base)
+        elif isinstance(target, Cte):
+            inner = replace(target.environment, block=node.name)
+            relation = queries.build_query(context, inner, target.query)
+            relation = queries.renamed(context, relation, target.columns, described.offset)
+        else:
+            context.used_views.add(node.name)
+            relation = queries.build_view(context, target)
+    else:
+        only(context.source, node, "this", "alias", "joins")
+        inner = replace(environment, block=name or environment.block, under_union=False)
+        relation = queries.build_query(context, inner, node.this)
+    relation = replace(relation, base=base)
+    if isinstance(alias, exp.TableAlias) and alias.args.get("columns"):
+        columns = tuple(c.name for c in alias.args["columns"])
+        relation = queries.renamed(context, relation, columns, offset_of(alias))
+    scope = Scope(inputs=(replace(described, fields=relation.fields),))
+    return From(relation=relation, scope=scope, name=name)
+
+
+def _scan(context: Context, environment: Environment, name: str, entry: TableEntry, base: str) -> Relation:
+    fields = {f.id: context.field(f.name, f.type) for f in entry.physical}
+    scan = Scan(table=name, fields=tuple(fields.values()), base=base, block=environment.block)
+    if not entry.computed:
+        return scan
+    values: dict[int, Expr] = {old: Ref(field=new) for old, new in fields.items()}
+    physical = {f.name: Item(field=f, expr=Ref(field=f)) for f in fields.values()}
+    computed = {
+        c.name: Item(field=context.field(c.name, c.expr.type), expr=substitute(c.expr, values)) for c in entry.computed
+    }
+    items = tuple({**physical, **computed}[c.name] for c in entry.table.columns)
+    return Calc(input=scan, filter=None, items=items, base=base, block=environment.block)
+
+
+def _join(context: Context, environment: Environment, left: From, join: exp.Join, hints: BlockHints) -> From:
+    source, offset = context.source, offset_of(join)
+    only(source, join, "this", "on", "using", "side", "kind", "method")
+    method, kind, side = (str(join.args.get(k) or "").upper() for k in ("method", "kind", "side"))
+    if kind in ("SEMI", "ANTI"):
+        raise source.error(f"{kind} JOIN is not supported", offset, "write WHERE [NOT] EXISTS (SELECT ...)")
+    if kind not in ("", "INNER", "OUTER", "CROSS") or method not in ("", "NATURAL"):
+        raise source.error(f"{method} {kind} JOIN is not supported".replace("  ", " ").strip(), offset, "write JOIN ... ON")
+    on, using = join.args.get("on"), join.args.get("using")
+    if on is None and not using and not method and not is_comma_join(join) and kind != "CROSS":
+        raise source.error("this JOIN has no condition", offset, "add ON left.column = right.column")
+    right = _source(context, environment, join.this, hints)
+    _check_names(context, left, right)
+    scope = Scope(inputs=(*left.scope.inputs, *right.scope.inputs), merged={**left.scope.merged, **right.scope.merged},
+                  hidden=left.scope.hidden | right.scope.hidden)  # fmt: skip
+    parts: tuple[Expr, ...] = ()
+    if on is not None:
+        parts = conjuncts(Translator(source=source, scope=scope, clause="ON").condition(on))
+    elif using or method:
+        names = tuple(u.name for u in using or ()) or _shared(left, right)
+        if not names:
+            raise source.error("the sides of this NATURAL JOIN share no column", offset, "write JOIN ... ON")
+        if side not in ("", "LEFT"):
+            raise source.error(f"USING and NATURAL are not supported in a {side} JOIN", offset, "write JOIN ... ON")
+        parts, scope = _using(context, left, right, scope, names, offset)
+    join_type = {"": "inner", "LEFT": "left", "RIGHT": "right", "FULL": "full"}[side]
+    relation = Join(
+        left=left.relation, right=right.relation, join_type=join_type, on=parts,  # type: ignore[arg-type]
+        items=identity((*left.relation.fields, *right.relation.fields)),
+        states=(StateInput(name=left.name, hint=hints.of(left.name)),
+                StateInput(name=right.name, hint=hints.of(right.name))),
+        offset=offset, base=f"{left.relation.base}_{right.relation.base}", block=environment.block,
+    )  # fmt: skip
+    return From(relation=relation, scope=scope, name=None)
+
+
+def _check_names(context: Context, left: From, right: From) -> None:
+    known = {i.name for i in left.scope.inputs if i.name}
+    for found in right.scope.inputs:
+        if found.name in known:
+            raise context.source.error(
+                f"'{found.name}' stands twice in FROM", found.offset, f"give it an alias: {found.name} AS {found.name}2"
+            )
+
+
+def _shared(left: From, right: From) -> tuple[str, ...]:
+    names = {f.name for f in right.relation.fields}
+    return tuple(dict.fromkeys(f.name for f in left.relation.fields if f.name in names))
+
+
+def _using(
+    context: Context, left: From, right: From, scope: Scope, names: tuple[str, ...], offset: int
+) -> tuple[tuple[Expr, ...], Scope]:
+    parts: list[Expr] = []
+    merged: dict[str, Field] = {}
+    hidden: set[int] = set(scope.hidden)
+    translator = Translator(source=context.source, scope=scope, clause="USING")
+    for name in names:
+        a = resolve(context.source, left.scope, None, name, offset)
+        b = resolve(context.source, right.scope, None, name, offset)
+        assert isinstance(a, Ref)
+        assert isinstance(b, Ref)
+        parts.append(call("=", comparable(translator, "USING", (a, b), offset), BOOLEAN, offset))
+        merged[name] = a.field
+        hidden |= {a.field.id, b.field.id}
+    return tuple(parts), replace(scope, merged={**merged, **scope.merged}, hidden=frozenset(hidden))
+
+

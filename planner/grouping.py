@@ -1,0 +1,130 @@
+"""GROUP BY, HAVING and aggregate functions of a block.
+
+Keys, arguments and filters of an aggregate are columns: what is more than that is computed in a calc below it, what the
+SELECT list makes of the results in a calc above it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from planner import aggregates, queries
+from planner.context import Context, Environment
+from planner.dialect import offset_of, select_offset
+from planner.expressions import AggregateCallExpr, Expr, Field, Literal, Ref, conjuncts, rewrite, walk
+from planner.relations import Aggregate, AggregateItem, Calc, Item, Relation, StateInput, identity
+from planner.scope import Scope
+from planner.translation import Translator, only
+
+__all__ = ["build", "is_grouped"]
+
+
+def is_grouped(context: Context, select: exp.Select) -> bool:
+    """Whether the block aggregates; SELECT DISTINCT alone does not count."""
+    if select.args.get("group") is not None:
+        return True
+    clauses = [*select.expressions, *([select.args["having"]] if select.args.get("having") else [])]
+    return any(_has_aggregate(c) for c in clauses)
+
+
+def _has_aggregate(node: exp.Expr) -> bool:
+    if isinstance(node, exp.Query):
+        return False
+    if isinstance(node, exp.Window):
+        return False
+    if isinstance(node, exp.Anonymous) and node.name.upper() in aggregates.NAMES:
+        return True
+    return any(_has_aggregate(child) for child in node.iter_expressions())
+
+
+def build(
+    context: Context, environment: Environment, select: exp.Select, relation: Relation, scope: Scope, state: StateInput
+) -> tuple[Relation, tuple[Item, ...]]:
+    """The aggregation of ``relation``, filtered by HAVING, and the items of the SELECT list over it."""
+    keys = _keys(context, select, scope)
+    translator = Translator(source=context.source, scope=scope, clause="SELECT", aggregates=True)
+    selected = queries.projections(context, select, translator)
+    having = select.args.get("having")
+    conditions: tuple[Expr, ...] = ()
+    if having is not None:
+        conditions = conjuncts(replace(translator, clause="HAVING").condition(having.this))
+    names = {e: n for n, e in reversed(selected) if isinstance(e, AggregateCallExpr)}
+    calls = tuple(dict.fromkeys(
+        e for root in (*(e for _, e in selected), *conditions) for e in walk(root) if isinstance(e, AggregateCallExpr)
+    ))  # fmt: skip
+    computed: list[Item] = []
+    key_fields = tuple(_column(context, k, computed) for k in keys)
+    items = tuple(
+        AggregateItem(
+            field=context.field(names.get(c, ""), c.type), function=c.function, distinct=c.distinct,
+            argument=None if c.argument is None else _column(context, c.argument, computed),
+            filter=None if c.filter is None else _column(context, c.filter, computed),
+        )
+        for c in calls
+    )  # fmt: skip
+    if computed:
+        relation = Calc(input=relation, filter=None, items=(*identity(relation.fields), *computed), base=relation.base,
+                        block=environment.block)  # fmt: skip
+    grouped: Relation = Aggregate(
+        input=relation, keys=tuple(dict.fromkeys(key_fields)), calls=items, state=state, offset=select_offset(select),
+        base=relation.base, block=environment.block,
+    )  # fmt: skip
+    results: dict[Expr, Field] = {
+        **dict(zip(keys, key_fields, strict=True)), **{c: i.field for c, i in zip(calls, items, strict=True)}
+    }
+    known = {f.id for f in results.values()}
+
+    def over_results(expression: Expr) -> Expr:
+        def change(e: Expr) -> Expr | None:
+            return Ref(field=results[e], offset=e.offset) if e in results else None
+
+        found = rewrite(expression, change)
+        for e in walk(found):
+            if isinstance(e, Ref) and e.field.id not in known:
+                raise context.source.error(
+                    f"column '{e.field.name}' is neither grouped nor aggregated", e.offset,
+                    f"add it to GROUP BY, or aggregate it, such as MAX({e.field.name})",
+                )
+        return found
+
+    grouped = queries.filtered(grouped, tuple(over_results(c) for c in conditions), environment.block)
+    outputs = ((n, over_results(e)) for n, e in selected)
+    return grouped, tuple(Item(field=context.field_for(e, n), expr=e) for n, e in outputs)
+
+
+def _column(context: Context, expression: Expr, computed: list[Item]) -> Field:
+    """The field that holds ``expression``, computed if it is not a column."""
+    if isinstance(expression, Ref):
+        return expression.field
+    for item in computed:
+        if item.expr == expression:
+            return item.field
+    computed.append(Item(field=context.field("", expression.type), expr=expression))
+    return computed[-1].field
+
+
+def _keys(context: Context, select: exp.Select, scope: Scope) -> tuple[Expr, ...]:
+    group = select.args.get("group")
+    if group is None:
+        return ()
+    source = context.source
+    for kind in ("grouping_sets", "rollup", "cube", "totals", "all"):
+        if group.args.get(kind):
+            place = offset_of(group) or select_offset(select)
+            raise source.error(f"{kind.replace('_', ' ').upper()} is not supported", place, "UNION ALL one query per grouping")
+    only(source, group, "expressions")
+    translator = Translator(source=source, scope=scope, clause="GROUP BY")
+    found: list[Expr] = []
+    for node in group.expressions:
+        expression = translator.expression(node)
+        if isinstance(expression, Literal):
+            raise source.error(
+                "GROUP BY a constant is not supported: positions of the SELECT list are not counted", offset_of(node),
+                "repeat the expression of the SELECT list",
+            )
+        if expression.type.root in ("ARRAY", "MAP", "ROW", "NULL", "INTERVAL"):
+            raise source.error(f"GROUP BY does not take {expression.type}", offset_of(node), "group by scalar columns")
+        found.append(expression)
+    return tuple(dict.fromkeys(found))

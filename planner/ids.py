@@ -1,0 +1,43 @@
+"""Operator ids: derived from the names in the query, so that unrelated changes to a script rename nothing.
+
+>>> supply = IdSupply()
+>>> supply.take("join", ("o", "Order Lines"), "result"), supply.take("join", ("o", "Order Lines"), "result")
+('join_o_order_lines', 'join_o_order_lines_in_result')
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+__all__ = ["IdSupply"]
+
+_MAX_LENGTH = 64
+
+
+class IdSupply:
+    """Hands out each id once: the plain name first, then with the block's name, then numbered in query order."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+
+    def take(self, kind: str, names: tuple[str, ...], block: str) -> str:
+        plain = "_".join((kind, *map(_clean, names)))
+        inside = f"{plain}_in_{_clean(block)}"
+        number = 1
+        found = _shortened(plain)
+        while found in self._taken:
+            found = _shortened(inside if number == 1 else f"{inside}_{number}")
+            number += 1
+        self._taken.add(found)
+        return found
+
+
+def _clean(name: str) -> str:
+    return re.sub(r"[^a-z0-9_]", "_", name.lower())
+
+
+def _shortened(name: str) -> str:
+    if len(name) <= _MAX_LENGTH:
+        return name
+    return f"{name[: _MAX_LENGTH - 9]}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"

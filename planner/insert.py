@@ -1,0 +1,210 @@
+"""INSERT INTO: the query's columns are fitted to the sink's, and its changes to what the sink can take.
+
+Columns go by position. What would lose values needs a CAST in the query; what would leave wrong rows in the sink is refused.
+"""
+
+from __future__ import annotations
+
+from plans.connectors import can_write, is_upsert_sink, sink_kinds
+from plans.model import Table
+from plans.names import did_you_mean
+from plans.types import parse_type
+from sqlglot import exp
+
+from planner.coercion import cast, castable, implicitly_assignable
+from planner.context import Context, Environment, TableEntry
+from planner.dialect import offset_of, parse_query
+from planner.expressions import NULL, Expr, Field, Literal, Ref, is_deterministic
+from planner.passes import optimise
+from planner.queries import build_query
+from planner.relations import Aggregate, Calc, Item, Join, Relation, Scan
+from planner.statements import Insert
+from planner.unique_keys import is_insert_only, unique_keys
+
+__all__ = ["build_insert"]
+
+
+def build_insert(context: Context, statement: Insert) -> Relation:
+    """The optimised relation that feeds the sink: its fields are the sink's physical columns, in order."""
+    entry = _sink(context, statement)
+    query = parse_query(context.source, context.text, list(statement.query))
+    relation = build_query(context, Environment(block=statement.table), query)
+    targets = _targets(context, statement, entry)
+    if len(targets) != len(relation.fields):
+        listed = " listed" if statement.columns else ""
+        raise context.source.error(
+            f"the query has {len(relation.fields)} columns, sink '{statement.table}' has {len(targets)}{listed}",
+            offset_of(query), f"select, in this order: {', '.join(t.name for t in targets)}",
+        )
+    places = _places(query, len(targets))
+    values = {
+        t.name: _fitted(context, statement, t, f, place)
+        for t, f, place in zip(targets, relation.fields, places, strict=True)
+    }
+    items = tuple(
+        Item(field=context.field(f.name, f.type), expr=values.get(f.name) or Literal(text=None, type=f.type.as_nullable()))
+        for f in entry.physical
+    )
+    relation = optimise(
+        context, Calc(input=relation, filter=None, items=items, base=relation.base, block=statement.table)
+    )
+    _check_repeatable(context, relation, statement)
+    _check_changes(context, statement, entry, relation)
+    return relation
+
+
+def _sink(context: Context, statement: Insert) -> TableEntry:
+    name, source = statement.table, context.source
+    if name in context.catalog.views:
+        raise source.error(f"'{name}' is a view and cannot be written to", statement.table_offset, "insert into a table")
+    entry = context.catalog.tables.get(name)
+    if entry is None:
+        known = tuple(context.catalog.tables)
+        raise source.error(f"unknown sink table '{name}'", statement.table_offset, did_you_mean(name, known, what="declared"))
+    if not can_write(entry.table):
+        raise source.error(
+            f"connector '{entry.table.options.get('connector')}' of table '{name}' cannot be written to",
+            statement.table_offset, "insert into a table whose connector writes, such as 'print' or 'filesystem'",
+        )  # fmt: skip
+    return entry
+
+
+def _targets(context: Context, statement: Insert, entry: TableEntry) -> tuple[Field, ...]:
+    if not statement.columns:
+        return entry.physical
+    by_name = {f.name: f for f in entry.physical}
+    for name in statement.columns:
+        if name not in by_name:
+            raise context.source.error(
+                f"sink '{statement.table}' has no physical column '{name}'", statement.columns_offset,
+                did_you_mean(name, by_name, what="columns"),
+            )
+        if statement.columns.count(name) > 1:
+            raise context.source.error(f"column '{name}' is listed twice", statement.columns_offset, "list it once")
+    declared = {c.name: c.type for c in entry.table.columns}
+    for name in by_name:
+        if name not in statement.columns and declared[name].endswith("NOT NULL"):
+            raise context.source.error(
+                f"column '{name}' of sink '{statement.table}' is NOT NULL and gets no value", statement.columns_offset,
+                "list it and select a value for it",
+            )
+    return tuple(by_name[n] for n in statement.columns)
+
+
+def _places(query: exp.Query, width: int) -> list[int]:
+    """Where each output column stands, as far as the first SELECT spells it out."""
+    first: exp.Expr = query
+    while not isinstance(first, exp.Select):
+        first = first.this
+    if len(first.expressions) == width:
+        return [offset_of(e) for e in first.expressions]
+    return [offset_of(first)] * width
+
+
+def _fitted(context: Context, statement: Insert, target: Field, source: Field, place: int) -> Expr:
+    value = Ref(field=source)
+    if source.type == NULL:
+        return Literal(text=None, type=target.type.as_nullable())
+    if not implicitly_assignable(source.type, target.type):
+        what = f"'{source.name}'" if source.name else "a value"
+        wanted = target.type.as_nullable()
+        advice = f"write CAST({source.name or '...'} AS {wanted})"
+        if not castable(source.type, wanted):
+            advice = f"select a {wanted}, or declare the column as {source.type.as_nullable()}"
+        raise context.source.error(
+            f"column '{target.name}' of sink '{statement.table}' is {wanted}, but {what} is {source.type.as_nullable()}",
+            place, advice,
+        )  # fmt: skip
+    return cast(value, parse_type(str(target.type)).as_nullable(), place)
+
+
+def _check_repeatable(context: Context, relation: Relation, statement: Insert) -> None:
+    """Refuse expressions that give other values when a row is taken back than when it was added."""
+    if isinstance(relation, Scan):
+        return
+    if isinstance(relation, Calc) and not is_insert_only(relation.input):
+        expressions = (*(i.expr for i in relation.items), *([relation.filter] if relation.filter is not None else []))
+        bad = next((e for e in expressions if not is_deterministic(e)), None)
+        if bad is not None:
+            raise context.source.error(
+                "the current time over a query whose rows can change: a row could not be taken back as it was written",
+                getattr(bad, "offset", 0) or statement.offset,
+                "compute it before the join or aggregation, such as in a computed column of the table",
+            )
+    if isinstance(relation, Calc | Aggregate):
+        _check_repeatable(context, relation.input, statement)
+    elif isinstance(relation, Join):
+        _check_repeatable(context, relation.left, statement)
+        _check_repeatable(context, relation.right, statement)
+    else:
+        for branch in relation.inputs:
+            _check_repeatable(context, branch, statement)
+
+
+def _check_changes(context: Context, statement: Insert, entry: TableEntry, relation: Relation) -> None:
+    if is_insert_only(relation):
+        return
+    table = entry.table
+    if "-D" not in sink_kinds(table):
+        what, offset = _first_updating(relation)
+        place = f" at {context.source.where(offset)}" if offset else ""
+        raise context.source.error(
+            f"sink '{statement.table}' ({table.options.get('connector')}) takes inserts only, but {what}{place} "
+            "updates and deletes rows it has written",
+            statement.table_offset, _advice(table),
+        )  # fmt: skip
+    if is_upsert_sink(table):
+        _check_key(context, statement, entry, relation)
+
+
+def _advice(table: Table) -> str:
+    if table.options.get("connector") == "filesystem":
+        return "set 'sink.changelog' = 'true' on the table, or write to an upsert sink"
+    return "write to a sink that takes updates, such as 'print', or 'jdbc' with a PRIMARY KEY"
+
+
+def _first_updating(relation: Relation) -> tuple[str, int]:
+    """The topmost operator that makes an insert-only stream change, and its place."""
+    if isinstance(relation, Aggregate):
+        kind = "the aggregation" if relation.calls else "the removal of duplicates"
+        if is_insert_only(relation.input) or relation.calls:
+            return kind, relation.offset
+        return _first_updating(relation.input)
+    if isinstance(relation, Join):
+        if relation.join_type not in ("inner", "semi"):
+            return f"the {relation.join_type} join", relation.offset
+        return _first_updating(relation.right if is_insert_only(relation.left) else relation.left)
+    if isinstance(relation, Calc):
+        return _first_updating(relation.input)
+    assert not isinstance(relation, Scan)
+    return _first_updating(next(i for i in relation.inputs if not is_insert_only(i)))
+
+
+def _check_key(context: Context, statement: Insert, entry: TableEntry, relation: Relation) -> None:
+    tables = {n: e.table for n, e in context.catalog.tables.items()}
+    names = {f.id: f.name for f in relation.fields}
+    primary = set(entry.table.primary_key)
+    found = unique_keys(relation, tables)
+    shown = sorted(", ".join(sorted(names[i] for i in key)) or "nothing: it has one row" for key in found)
+    if any({names[i] for i in key} <= primary for key in found):
+        return
+    key = ", ".join(entry.table.primary_key)
+    if not found and _ends_in_join(relation):
+        context.report.warn(
+            f"nothing says that ({key}), the primary key of sink '{statement.table}', identifies a row of this join: "
+            "rows that share it overwrite each other, and deleting one deletes it for all",
+            statement.table_offset, "declare the PRIMARY KEYs of the joined tables, or aggregate by the sink's key",
+        )  # fmt: skip
+        return
+    detail = f"its rows are identified by ({'), or by ('.join(shown)})" if shown else "it does not select a key of its rows"
+    raise context.source.error(
+        f"this query does not fit the primary key ({key}) of sink '{statement.table}': {detail}; several rows would share "
+        "one row of the sink, and deleting one would delete it for all",
+        statement.table_offset, "group by the sink's primary key, or declare the sink with the query's key",
+    )  # fmt: skip
+
+
+def _ends_in_join(relation: Relation) -> bool:
+    while isinstance(relation, Calc):
+        relation = relation.input
+    return isinstance(relation, Join)

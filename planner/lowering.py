@@ -1,0 +1,211 @@
+"""The logical plan written as the operators of a plan: ids, column names, expressions as text, TTLs with their origin.
+
+Operators that are equal in everything but their id become one. Names of columns are unique within an operator, also when
+case is ignored, because Spark ignores it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from plans import model
+from plans.configuration import DEFAULT_STATE_TTL, STATE_TTL
+from plans.model import AggregateCall, JoinColumn, JoinKey, Operator, SelectItem, StateEntry
+
+from planner.expressions import Expr, Field, Ref
+from planner.hint_scope import Ledger
+from planner.ids import IdSupply
+from planner.passes.merge_calcs import is_projection
+from planner.relations import Aggregate, Calc, Item, Join, Relation, Scan, StateInput, Union
+from planner.spark_text import identifier, spark_text
+
+__all__ = ["Lowering"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Lowered:
+    """An operator: its id, its columns in order, and which of them holds which field."""
+
+    id: str
+    columns: tuple[str, ...]
+    names: Mapping[int, str]
+
+    def printed(self, prefix: str = "") -> dict[int, str]:
+        return {field: prefix + identifier(name) for field, name in self.names.items()}
+
+
+class Lowering:
+    """Collects the operators of all sinks of a script; ``config`` gives the TTL where no hint does."""
+
+    def __init__(self, ledger: Ledger, config: Mapping[str, str]) -> None:
+        self.ledger = ledger
+        self.config = config
+        self.operators: list[Operator] = []
+        self._ids = IdSupply()
+        self._known: dict[str, str] = {}
+
+    def sink(self, table: str, relation: Relation) -> None:
+        """Add a sink for ``relation``, whose fields have the names of the table's columns."""
+        source = self._lower(relation, exact=True)
+        self._add(model.Sink(id="", inputs=(source.id,), table=table), (table,), table)
+
+    def _add(self, operator: Operator, names: tuple[str, ...], block: str) -> str:
+        key = repr(operator)
+        if isinstance(operator, model.Sink) or key not in self._known:
+            found = self._ids.take(_kind(operator), names, block)
+            operator = replace(operator, id=found)
+            self.operators.append(operator)
+            self._known[key] = found
+        return self._known[key]
+
+    def _lower(self, relation: Relation, *, exact: bool = False) -> _Lowered:
+        """Lower ``relation``; ``exact`` asks for columns named and ordered as its fields are."""
+        if isinstance(relation, Scan):
+            return self._scan(relation, exact)
+        if isinstance(relation, Calc):
+            return self._calc(relation, exact)
+        if isinstance(relation, Join):
+            return self._join(relation)
+        if isinstance(relation, Aggregate):
+            return self._aggregate(relation, exact)
+        return self._union(relation)
+
+    def _scan(self, scan: Scan, exact: bool) -> _Lowered:
+        columns = tuple(f.name for f in scan.fields)
+        operator = model.Scan(id="", table=scan.table, columns=columns)
+        found = self._add(operator, (scan.table,), scan.block)
+        return _Lowered(id=found, columns=columns, names={f.id: f.name for f in scan.fields})
+
+    def _calc(self, calc: Calc, exact: bool) -> _Lowered:
+        source = self._lower(calc.input)
+        wanted = _unique(calc.fields)
+        if is_projection(calc):
+            passed = {i.field.id: source.names[i.expr.field.id] for i in calc.items if isinstance(i.expr, Ref)}
+            if not exact or tuple(passed.values()) == source.columns == wanted:
+                return replace(source, names=passed)
+        names = source.printed()
+        select = tuple(_select_item(n, i, source, names) for n, i in zip(wanted, calc.items, strict=True))
+        condition = None if calc.filter is None else spark_text(calc.filter, names)
+        operator = model.Calc(id="", inputs=(source.id,), select=select, filter=condition)
+        found = self._add(operator, (calc.input.base,), calc.block)
+        return _Lowered(id=found, columns=wanted, names=_names(calc.fields, wanted))
+
+    def _join(self, join: Join) -> _Lowered:
+        left, right = self._lower(join.left), self._lower(join.right)
+        columns = _unique(join.fields)
+        output = tuple(_join_column(n, i, left, right) for n, i in zip(columns, join.items, strict=True))
+        condition = None
+        if join.condition is not None:
+            condition = spark_text(join.condition, {**left.printed("l."), **right.printed("r.")})
+        operator = model.Join(
+            id="", inputs=(left.id, right.id), join_type=join.join_type,
+            keys=tuple(JoinKey(left=left.names[a.id], right=right.names[b.id]) for a, b in join.keys),
+            condition=condition, output=output, changelog=(),
+            state=(self._state(0, "leftState", join.states[0], left), self._state(1, "rightState", join.states[1], right)),
+        )  # fmt: skip
+        found = self._add(operator, (join.left.base, join.right.base), join.block)
+        self._account(found, join.states, ("leftState", "rightState"))
+        return _Lowered(id=found, columns=columns, names=_names(join.fields, columns))
+
+    def _aggregate(self, aggregate: Aggregate, exact: bool) -> _Lowered:
+        source = self._lower(aggregate.input)
+        keys = tuple(source.names[k.id] for k in aggregate.keys)
+        columns = _unique(tuple(c.field for c in aggregate.calls), keys)
+        calls = tuple(
+            AggregateCall(
+                name=name, function=c.function, distinct=c.distinct, type=str(c.field.type),
+                argument=None if c.argument is None else source.names[c.argument.id],
+                filter=None if c.filter is None else source.names[c.filter.id],
+            )
+            for name, c in zip(columns[len(keys) :], aggregate.calls, strict=True)
+        )  # fmt: skip
+        operator: Operator = model.Aggregate(
+            id="", inputs=(source.id,), keys=keys, aggregates=calls, changelog=(),
+            state=(self._state(0, "groupAggregateState", aggregate.state, source),),
+        )  # fmt: skip
+        found = self._add(operator, (aggregate.input.base,), aggregate.block)
+        self._account(found, (aggregate.state,), ("groupAggregateState",))
+        lowered = _Lowered(id=found, columns=columns, names=_names(aggregate.fields, columns))
+        wanted = _unique(aggregate.fields)
+        if exact and wanted != columns:  # keys are called as in the input
+            return self._renamed(lowered, aggregate, wanted)
+        return lowered
+
+    def _renamed(self, source: _Lowered, relation: Relation, wanted: tuple[str, ...]) -> _Lowered:
+        items = tuple(Item(field=f, expr=Ref(field=f)) for f in relation.fields)
+        names = source.printed()
+        select = tuple(_select_item(n, i, source, names) for n, i in zip(wanted, items, strict=True))
+        operator = model.Calc(id="", inputs=(source.id,), select=select, filter=None)
+        found = self._add(operator, (relation.base,), relation.block)
+        return _Lowered(id=found, columns=wanted, names=_names(relation.fields, wanted))
+
+    def _union(self, union: Union) -> _Lowered:
+        columns = _unique(union.fields)
+        inputs: list[str] = []
+        for branch in union.inputs:
+            # every input shows the columns under the names of the union
+            shown = tuple(
+                Item(field=replace(f, name=n), expr=Ref(field=f)) for f, n in zip(branch.fields, columns, strict=True)
+            )
+            as_union = Calc(input=branch, filter=None, items=shown, base=branch.base, block=branch.block)
+            if isinstance(branch, Calc):
+                named = zip(branch.items, columns, strict=True)
+                items = tuple(replace(i, field=replace(i.field, name=n)) for i, n in named)
+                as_union = replace(branch, items=items)
+            inputs.append(self._lower(as_union, exact=True).id)
+        found = self._add(model.Union(id="", inputs=tuple(inputs)), (union.base,), union.block)
+        return _Lowered(id=found, columns=columns, names=_names(union.fields, columns))
+
+    def _state(self, index: int, name: str, state: StateInput, source: _Lowered) -> StateEntry:
+        config = self.config.get(STATE_TTL)
+        origin = {"default": DEFAULT_STATE_TTL} if config is None else {"config": config}
+        ttl = DEFAULT_STATE_TTL if config is None else config
+        if state.hint is not None:
+            ttl = origin["hint"] = state.hint.ttl
+        return StateEntry(index=index, name=name, input=state.name or source.id, ttl=ttl, origin=origin)
+
+    def _account(self, operator: str, states: tuple[StateInput, ...], names: tuple[str, ...]) -> None:
+        for state, name in zip(states, names, strict=True):
+            if state.hint is not None:
+                self.ledger.applied(state.hint.offset, f"{operator}.{name}")
+
+
+def _kind(operator: Operator) -> str:
+    return type(operator).__name__.lower()
+
+
+def _unique(fields: tuple[Field, ...], before: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """``before`` and then a name for each field, none of them twice."""
+    names = list(before)
+    taken = {n.lower() for n in before} | {f.name.lower() for f in fields}
+    used = {n.lower() for n in before}
+    for field in fields:
+        name = field.name
+        if not name or name.lower() in used:
+            stem, number = name or "expr", 0
+            while f"{stem}{number}".lower() in taken | used:
+                number += 1
+            name = f"{stem}{number}"
+        used.add(name.lower())
+        names.append(name)
+    return tuple(names)
+
+
+def _names(fields: tuple[Field, ...], columns: tuple[str, ...]) -> dict[int, str]:
+    return {f.id: n for f, n in zip(fields, columns, strict=True)}
+
+
+def _select_item(name: str, item: Item, source: _Lowered, names: Mapping[int, str]) -> SelectItem:
+    expression: Expr = item.expr
+    if isinstance(expression, Ref) and source.names[expression.field.id] == name:
+        return SelectItem(name=name)
+    return SelectItem(name=name, expression=spark_text(expression, names), type=str(item.field.type))
+
+
+def _join_column(name: str, item: Item, left: _Lowered, right: _Lowered) -> JoinColumn:
+    assert isinstance(item.expr, Ref)
+    field = item.expr.field
+    if field.id in left.names:
+        return JoinColumn(name=name, type=str(item.field.type), side="left", column=left.names[field.id])
+    return JoinColumn(name=name, type=str(item.field.type), side="right", column=right.names[field.id])

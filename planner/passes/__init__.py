@@ -1,0 +1,32 @@
+"""What is done to a logical plan between compiling a query and giving its operators ids.
+
+One rule, one module, one function; ``PASSES`` is the order. Each takes the context and a relation and returns a relation
+with the same output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from planner.context import Context
+from planner.passes.extract_join_keys import extract_join_keys
+from planner.passes.merge_calcs import merge_calcs
+from planner.passes.prune_columns import prune_columns
+from planner.passes.push_down_filters import push_down_filters
+from planner.relations import Relation
+
+__all__ = ["PASSES", "optimise"]
+
+PASSES: tuple[Callable[[Context, Relation], Relation], ...] = (
+    push_down_filters,
+    extract_join_keys,
+    prune_columns,
+    merge_calcs,
+)
+
+
+def optimise(context: Context, relation: Relation) -> Relation:
+    """Run all passes in order."""
+    for rule in PASSES:
+        relation = rule(context, relation)
+    return relation

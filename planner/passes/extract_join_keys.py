@@ -1,0 +1,162 @@
+"""Turns the condition of each join into key columns and what is left over.
+
+Both columns of a key have the same type; expressions and conversions are computed in calcs below the join. What is left of
+the condition must be simple enough to be evaluated inside the join, except for an inner join, where it can follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from planner.coercion import cast, common_type
+from planner.context import Context
+from planner.expressions import (
+    Call, Expr, Field, Literal, Ref, conjunction, fields_of, is_deterministic, rewrite, walk,
+)  # fmt: skip
+from planner.relations import Aggregate, Calc, Item, Join, Relation, Scan, Union, identity
+
+__all__ = ["extract_join_keys"]
+
+_SIMPLE = frozenset(("AND", "OR", "NOT", "=", "<>", "<", "<=", ">", ">=", "IS NULL", "IS NOT NULL", "BETWEEN", "IN",
+                     "CASE", "coalesce", "LIKE"))  # fmt: skip
+_ARITHMETIC = frozenset(("+", "-", "*", "/", "div", "%", "NEGATE"))
+
+
+def extract_join_keys(context: Context, relation: Relation) -> Relation:
+    """Give every join its keys; SqlError for a join without an equality, or with a condition it cannot evaluate."""
+    if isinstance(relation, Scan):
+        return relation
+    if isinstance(relation, Calc | Aggregate):
+        return replace(relation, input=extract_join_keys(context, relation.input))
+    if isinstance(relation, Union):
+        return replace(relation, inputs=tuple(extract_join_keys(context, i) for i in relation.inputs))
+    left, right = extract_join_keys(context, relation.left), extract_join_keys(context, relation.right)
+    return _with_keys(context, replace(relation, left=left, right=right))
+
+
+class _Side:
+    """One input of a join, and the columns computed for the join in a calc above it."""
+
+    def __init__(self, context: Context, relation: Relation) -> None:
+        self.context = context
+        self.relation = relation
+        self.ids = {f.id for f in relation.fields}
+        self.computed: list[Item] = []
+
+    def owns(self, expression: Expr) -> bool:
+        """Whether the expression reads columns of this side and of no other."""
+        ids = {f.id for f in fields_of(expression)}
+        return bool(ids) and ids <= self.ids
+
+    def column(self, expression: Expr) -> Field:
+        if isinstance(expression, Ref):
+            return expression.field
+        for item in self.computed:
+            if item.expr == expression and item.field.type == expression.type:
+                return item.field
+        self.computed.append(Item(field=self.context.field("", expression.type), expr=expression))
+        return self.computed[-1].field
+
+    def result(self) -> Relation:
+        if not self.computed:
+            return self.relation
+        items = (*identity(self.relation.fields), *self.computed)
+        return Calc(
+            input=self.relation, filter=None, items=items, base=self.relation.base, block=self.relation.block
+        )  # fmt: skip
+
+
+def _with_keys(context: Context, join: Join) -> Relation:
+    left, right = _Side(context, join.left), _Side(context, join.right)
+    keys: list[tuple[Field, Field]] = []
+    rest: list[Expr] = []
+    for part in join.on:
+        pair = _equality(part, left, right)
+        if pair is None:
+            rest.append(part)
+        elif (key := (left.column(pair[0]), right.column(pair[1]))) not in keys:
+            keys.append(key)
+    if not keys:
+        raise _no_equality(context, join)
+    above: tuple[Expr, ...] = ()
+    if join.join_type == "inner":
+        above = tuple(p for p in rest if not _is_simple(p))
+        rest = [p for p in rest if p not in above]
+    else:
+        rest = [_simplified(context, p, left, right) for p in rest]
+    relation: Relation = replace(
+        join, left=left.result(), right=right.result(), on=(), keys=tuple(keys), condition=conjunction(tuple(rest))
+    )
+    if above:
+        relation = Calc(input=relation, filter=conjunction(above), items=identity(relation.fields), base=relation.base,
+                        block=relation.block)  # fmt: skip
+    return relation
+
+
+def _equality(part: Expr, left: _Side, right: _Side) -> tuple[Expr, Expr] | None:
+    if not isinstance(part, Call) or part.function != "=" or not is_deterministic(part):
+        return None
+    a, b = part.args
+    if left.owns(b) and right.owns(a):
+        a, b = b, a
+    if not (left.owns(a) and right.owns(b)):
+        return None
+    common = common_type((a.type, b.type))
+    if common is None:
+        return None
+    return cast(a, common, a.offset), cast(b, common, b.offset)
+
+
+def _no_equality(context: Context, join: Join) -> Exception:
+    if join.join_type in ("semi", "anti"):
+        return context.source.error(
+            "this sub-query has no equality with the outer query", join.offset,
+            "add one to its WHERE: inner.column = outer.column",
+        )
+    null_safe = any(isinstance(e, Call) and e.function == "coalesce" for p in join.on for e in walk(p))
+    advice = "add left.column = right.column; cross joins are not supported"
+    if null_safe:
+        advice = "IS NOT DISTINCT FROM cannot be the only equality: compare COALESCE(column, <unused value>) of both sides"
+    return context.source.error(
+        f"this join of {join.left.base} and {join.right.base} has no equality between its sides", join.offset, advice
+    )
+
+
+def _is_simple(expression: Expr) -> bool:
+    return all(_simple_node(e) for e in walk(expression))
+
+
+def _simple_node(e: Expr) -> bool:
+    if not isinstance(e, Call):
+        return e.type.root != "INTERVAL"
+    if e.function == "IN":
+        return all(isinstance(a, Literal) for a in e.args[1:])
+    if e.function in _SIMPLE:
+        return True
+    if e.function in _ARITHMETIC:
+        return e.type.is_numeric and all(a.type.is_numeric for a in e.args)
+    return e.function == "CAST" and e.type.is_numeric and e.args[0].type.is_numeric
+
+
+def _simplified(context: Context, part: Expr, left: _Side, right: _Side) -> Expr:
+    """``part`` with what the join cannot evaluate computed below it, as far as it concerns one side only."""
+
+    def change(e: Expr) -> Expr | None:
+        if not isinstance(e, Call) or _is_simple(e):
+            return None
+        for side in (left, right):
+            if side.owns(e) and is_deterministic(e) and (e.type.root != "BOOLEAN" or not _simple_node(e)):
+                return Ref(field=side.column(e), offset=e.offset)
+        return None
+
+    simplified = rewrite(part, change)
+    find: Callable[[Expr], bool] = lambda e: not _simple_node(e)  # noqa: E731
+    bad = next((e for e in walk(simplified) if find(e)), None)
+    if bad is not None:
+        what = bad.function if isinstance(bad, Call) else "this"
+        raise context.source.error(
+            f"{what} over columns of both sides cannot be part of the condition of this join", bad.offset or part.offset,
+            "compute it in a sub-query first, or compare columns directly",
+        )
+    return simplified

@@ -1,0 +1,90 @@
+"""Leaves at most one calc between two other operators, and none where it would only rename.
+
+A calc over a calc becomes one, unless that would compute something twice that differs each time, or blow the text up. A
+projection over a join or an aggregation becomes that operator's own output where it can.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from planner.context import Context
+from planner.expressions import Ref, conjunction, conjuncts, is_deterministic, size_of, substitute
+from planner.relations import Aggregate, Calc, Item, Join, Relation, Scan, Union
+
+__all__ = ["is_projection", "merge_calcs"]
+
+_MAX_SIZE = 500
+
+
+def merge_calcs(context: Context, relation: Relation) -> Relation:
+    """Merge adjacent calcs, bottom up."""
+    if isinstance(relation, Scan):
+        return relation
+    if isinstance(relation, Join):
+        return replace(relation, left=merge_calcs(context, relation.left), right=merge_calcs(context, relation.right))
+    if isinstance(relation, Union):
+        return replace(relation, inputs=tuple(merge_calcs(context, i) for i in relation.inputs))
+    below = merge_calcs(context, relation.input)
+    if isinstance(relation, Aggregate):
+        return replace(relation, input=below)
+    return _merged(replace(relation, input=below))
+
+
+def is_projection(calc: Calc) -> bool:
+    """Whether the calc only drops, renames and reorders columns, without doubling one."""
+    refs = [i.expr.field.id for i in calc.items if isinstance(i.expr, Ref)]
+    return calc.filter is None and len(refs) == len(calc.items) == len(set(refs))
+
+
+def _merged(calc: Calc) -> Relation:
+    below = calc.input
+    if isinstance(below, Calc):
+        return _over_calc(calc, below)
+    if not is_projection(calc):
+        return calc
+    if calc.fields == below.fields and all(a.name == b.name for a, b in zip(calc.fields, below.fields, strict=True)):
+        return replace(below, base=calc.base)
+    if isinstance(below, Join):
+        values = {i.field.id: i.expr for i in below.items}
+        return replace(below, items=_substituted(calc.items, values), base=calc.base)
+    if isinstance(below, Aggregate):
+        return _over_aggregate(calc, below)
+    return calc
+
+
+def _substituted(items: tuple[Item, ...], values: dict) -> tuple[Item, ...]:  # type: ignore[type-arg]
+    return tuple(replace(i, expr=substitute(i.expr, values)) for i in items)
+
+
+def _over_calc(calc: Calc, below: Calc) -> Relation:
+    values = {i.field.id: i.expr for i in below.items}
+    items = _substituted(calc.items, values)
+    outer = tuple(substitute(p, values) for p in conjuncts(calc.filter))
+    condition = conjunction((*conjuncts(below.filter), *outer))
+    repeats = not all(is_deterministic(i.expr) for i in below.items)
+    grown = sum(size_of(i.expr) for i in items) + (size_of(condition) if condition is not None else 0)
+    if (repeats and not _reads_once(calc, below)) or grown > _MAX_SIZE:
+        return calc
+    return _merged(replace(calc, input=below.input, filter=condition, items=items))
+
+
+def _reads_once(calc: Calc, below: Calc) -> bool:
+    """Whether each column of ``below`` that changes from call to call is only passed on, and once."""
+    changing = {i.field.id for i in below.items if not is_deterministic(i.expr)}
+    passed = [i.expr.field.id for i in calc.items if isinstance(i.expr, Ref) and i.expr.field.id in changing]
+    read = [e for e in (calc.filter, *(i.expr for i in calc.items if not isinstance(i.expr, Ref))) if e is not None]
+    inside = {f for e in read for f in changing if substitute(e, {f: Ref(field=below.items[0].field)}) != e}
+    return len(passed) == len(set(passed)) and not inside
+
+
+def _over_aggregate(calc: Calc, below: Aggregate) -> Relation:
+    """Rename the results of the calls if the projection does no more than that."""
+    sources = tuple(i.expr.field for i in calc.items if isinstance(i.expr, Ref))
+    keys = len(below.keys)
+    if sources != below.fields or any(
+        i.field != f or i.field.name != f.name for i, f in zip(calc.items[:keys], below.keys, strict=True)
+    ):
+        return calc
+    calls = tuple(replace(c, field=i.field) for c, i in zip(below.calls, calc.items[keys:], strict=True))
+    return replace(below, calls=calls, base=calc.base)

@@ -1,0 +1,47 @@
+"""Drops every column that nothing above reads, so that scans read less and states hold less.
+
+Group keys stay (they decide the groups); unused aggregate calls go. Every operator keeps at least one column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from planner.context import Context
+from planner.expressions import Expr, fields_of
+from planner.relations import Aggregate, Calc, Join, Relation, Scan, Union
+
+__all__ = ["prune_columns"]
+
+
+def prune_columns(context: Context, relation: Relation) -> Relation:
+    """Keep only columns that the output of ``relation`` depends on."""
+    return _prune(relation, {f.id for f in relation.fields})
+
+
+def _ids(expressions: Iterable[Expr | None]) -> set[int]:
+    return {f.id for e in expressions if e is not None for f in fields_of(e)}
+
+
+def _prune(relation: Relation, needed: set[int]) -> Relation:
+    if isinstance(relation, Scan):
+        kept = tuple(f for f in relation.fields if f.id in needed)
+        return replace(relation, fields=kept or relation.fields[:1])
+    if isinstance(relation, Calc):
+        items = tuple(i for i in relation.items if i.field.id in needed) or relation.items[:1]
+        return replace(relation, input=_prune(relation.input, _ids((relation.filter, *(i.expr for i in items)))), items=items)
+    if isinstance(relation, Join):
+        items = tuple(i for i in relation.items if i.field.id in needed) or relation.items[:1]
+        below = _ids((relation.condition, *(i.expr for i in items))) | {f.id for pair in relation.keys for f in pair}
+        return replace(relation, left=_prune(relation.left, below), right=_prune(relation.right, below), items=items)
+    if isinstance(relation, Aggregate):
+        calls = tuple(c for c in relation.calls if c.field.id in needed)
+        if not calls and not relation.keys:
+            calls = relation.calls[:1]
+        read = {f.id for f in relation.keys} | {f.id for c in calls for f in (c.argument, c.filter) if f is not None}
+        return replace(relation, input=_prune(relation.input, read), calls=calls)
+    assert isinstance(relation, Union)
+    kept_at = [i for i, f in enumerate(relation.fields) if f.id in needed] or [0]
+    inputs = tuple(_prune(r, {r.fields[i].id for i in kept_at}) for r in relation.inputs)
+    return replace(relation, inputs=inputs, fields=tuple(relation.fields[i] for i in kept_at))

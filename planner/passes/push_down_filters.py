@@ -1,0 +1,100 @@
+"""Moves every condition as far down as its meaning allows, so that rows that cannot matter never enter a state.
+
+Which side of a join a condition may move to depends on the join: below the side whose rows are padded with NULL nothing from
+WHERE may pass, and a condition of ON may only move to the side whose rows are not kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from planner.context import Context
+from planner.expressions import Expr, Ref, conjunction, conjuncts, fields_of, is_deterministic, substitute
+from planner.relations import Aggregate, Calc, Join, Relation, Scan, Union, identity
+
+__all__ = ["push_down_filters"]
+
+Parts = tuple[Expr, ...]
+
+# sides that conditions from above may move to, and sides that one-sided conditions of ON may move to
+_FROM_ABOVE = {"inner": "lr", "left": "l", "right": "r", "full": "", "semi": "l", "anti": "l"}
+_FROM_ON = {"inner": "lr", "left": "r", "right": "l", "full": "", "semi": "lr", "anti": "r"}
+
+
+def push_down_filters(context: Context, relation: Relation) -> Relation:
+    """Move conditions below projections, joins, aggregations and unions."""
+    return _push(relation, ())
+
+
+def _push(relation: Relation, parts: Parts) -> Relation:
+    if isinstance(relation, Calc):
+        return _through_calc(relation, parts)
+    if isinstance(relation, Join):
+        return _through_join(relation, parts)
+    if isinstance(relation, Aggregate):
+        keys = {f.id for f in relation.keys}
+        below, above = _split(parts, lambda ids: bool(ids) and ids <= keys)
+        return _filtered(replace(relation, input=_push(relation.input, below)), above)
+    if isinstance(relation, Union):
+        below, above = _split(parts, bool)
+        inputs = tuple(
+            _push(i, tuple(substitute(p, {f.id: Ref(field=g) for f, g in zip(relation.fields, i.fields, strict=True)})
+                           for p in below))
+            for i in relation.inputs
+        )  # fmt: skip
+        return _filtered(replace(relation, inputs=inputs), above)
+    assert isinstance(relation, Scan)
+    return _filtered(relation, parts)
+
+
+def _split(parts: Parts, fits: object) -> tuple[Parts, Parts]:
+    """Those deterministic parts whose field ids ``fits``, and the rest."""
+    assert callable(fits)
+    chosen = tuple(p for p in parts if is_deterministic(p) and fits({f.id for f in fields_of(p)}))
+    return chosen, tuple(p for p in parts if p not in chosen)
+
+
+def _filtered(relation: Relation, parts: Parts) -> Relation:
+    if not parts:
+        return relation
+    return Calc(
+        input=relation, filter=conjunction(parts), items=identity(relation.fields), base=relation.base, block=relation.block
+    )
+
+
+def _through_calc(calc: Calc, parts: Parts) -> Relation:
+    values = {i.field.id: i.expr for i in calc.items}
+    movable = {i.field.id for i in calc.items if is_deterministic(i.expr)}
+    below, above = _split(parts, lambda ids: ids <= movable)
+    own = conjuncts(calc.filter)
+    fixed = tuple(p for p in own if not is_deterministic(p))
+    moved = (*(p for p in own if p not in fixed), *(substitute(p, values) for p in below))
+    pushed = replace(calc, input=_push(calc.input, moved), filter=conjunction(fixed))
+    return _filtered(pushed, above)
+
+
+def _through_join(join: Join, parts: Parts) -> Relation:
+    left = {f.id for f in join.left.fields}
+    right = {f.id for f in join.right.fields}
+    above_to, on_to = _FROM_ABOVE[join.join_type], _FROM_ON[join.join_type]
+
+    def to_left(ids: set[int]) -> bool:
+        return bool(ids) and ids <= left
+
+    def to_right(ids: set[int]) -> bool:
+        return bool(ids) and ids <= right
+
+    nothing: Parts = ()
+    from_above_left, rest = _split(parts, to_left) if "l" in above_to else (nothing, parts)
+    from_above_right, rest = _split(rest, to_right) if "r" in above_to else (nothing, rest)
+    on = join.on
+    if join.join_type == "inner":
+        both, rest = _split(rest, lambda ids: bool(ids & left) and bool(ids & right))
+        on = (*on, *both)
+    from_on_left, on = _split(on, to_left) if "l" in on_to else (nothing, on)
+    from_on_right, on = _split(on, to_right) if "r" in on_to else (nothing, on)
+    pushed = replace(
+        join, left=_push(join.left, (*from_on_left, *from_above_left)),
+        right=_push(join.right, (*from_on_right, *from_above_right)), on=on,
+    )  # fmt: skip
+    return _filtered(pushed, rest)

@@ -1,0 +1,138 @@
+"""The logical plan: relational operators over :class:`planner.expressions.Field`, before they get ids and column names.
+
+Every node has ``fields`` (its output), ``base`` (the name under which the query block knows it, from which ids are
+made) and ``block`` (the name of the block it was written in). Nodes are immutable; passes build new ones.
+
+>>> Scan(table="t", fields=(), base="t", block="result").table
+'t'
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from plans.model import JoinType
+
+from planner.expressions import Expr, Field, Ref
+
+__all__ = [
+    "Aggregate", "AggregateItem", "Calc", "Hinted", "Item", "Join", "Relation", "Scan", "StateInput", "Union", "UnnamedInput",
+    "identity",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hinted:
+    """A TTL that a hint asks for; ``offset`` is the place of the key in the hint."""
+
+    ttl: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateInput:
+    """How a hint would address an input of a stateful operator: ``name`` is None for an intermediate result."""
+
+    name: str | None = None
+    hint: Hinted | None = None
+
+
+UnnamedInput = StateInput()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """An output field and what it is computed from."""
+
+    field: Field
+    expr: Expr
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scan:
+    table: str
+    fields: tuple[Field, ...]
+    base: str
+    block: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calc:
+    """Rows of ``input`` for which ``filter`` is true, projected to ``items``."""
+
+    input: Relation
+    filter: Expr | None
+    items: tuple[Item, ...]
+    base: str
+    block: str
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return tuple(i.field for i in self.items)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Join:
+    """``on`` holds conjuncts until the equalities among them become ``keys``; the rest then is ``condition``."""
+
+    left: Relation
+    right: Relation
+    join_type: JoinType
+    on: tuple[Expr, ...]
+    keys: tuple[tuple[Field, Field], ...] = ()
+    condition: Expr | None = None
+    items: tuple[Item, ...]
+    states: tuple[StateInput, StateInput]
+    offset: int
+    base: str
+    block: str
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return tuple(i.field for i in self.items)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AggregateItem:
+    """One aggregate call; ``argument`` and ``filter`` are fields of the input."""
+
+    field: Field
+    function: str
+    argument: Field | None
+    distinct: bool
+    filter: Field | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aggregate:
+    """``keys`` are fields of the input and of the output."""
+
+    input: Relation
+    keys: tuple[Field, ...]
+    calls: tuple[AggregateItem, ...]
+    state: StateInput
+    offset: int
+    base: str
+    block: str
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return (*self.keys, *(c.field for c in self.calls))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Union:
+    """UNION ALL: the i-th field of every input becomes the i-th of ``fields``."""
+
+    inputs: tuple[Relation, ...]
+    fields: tuple[Field, ...]
+    base: str
+    block: str
+
+
+Relation = Scan | Calc | Join | Aggregate | Union
+
+
+def identity(fields: tuple[Field, ...]) -> tuple[Item, ...]:
+    """Items that pass ``fields`` through."""
+    return tuple(Item(field=f, expr=Ref(field=f)) for f in fields)

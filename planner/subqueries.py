@@ -1,0 +1,176 @@
+"""WHERE: plain conditions filter; ``IN (SELECT ...)`` and ``[NOT] EXISTS (SELECT ...)`` become semi and anti joins.
+
+A sub-query may refer to the outer block in its own WHERE; those conditions become the condition of the join. Only
+conditions that must be true on their own (joined by AND) are supported; ``NOT IN`` has other rules for NULL and is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from planner import from_clause, grouping, queries
+from planner.context import Context, Environment
+from planner.dialect import offset_of
+from planner.expressions import BOOLEAN, Expr, Ref, call, conjuncts, fields_of
+from planner.from_clause import From
+from planner.hint_scope import BlockHints
+from planner.inputs import inputs_of, sources_of
+from planner.relations import Join, Relation, StateInput, identity
+from planner.scope import Input, Scope
+from planner.translation import Translator, comparable
+
+__all__ = ["apply_where", "has_semi_joins", "semi_join_inputs"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SubQuery:
+    """``[value] [NOT] IN/EXISTS (query)``."""
+
+    query: exp.Expr
+    value: exp.Expr | None
+    negated: bool
+    offset: int
+
+
+def _parts(node: exp.Expr | None) -> Iterator[exp.Expr]:
+    if isinstance(node, exp.And):
+        yield from _parts(node.this)
+        yield from _parts(node.expression)
+    elif isinstance(node, exp.Paren):
+        inner = list(_parts(node.this))
+        yield from inner if len(inner) > 1 or _sub_query(node.this) else [node]
+    elif node is not None:
+        yield node
+
+
+def _where(select: exp.Select) -> list[exp.Expr]:
+    clause = select.args.get("where")
+    return list(_parts(clause.this)) if clause is not None else []
+
+
+def _sub_query(node: exp.Expr) -> _SubQuery | None:
+    negated, inner = False, node
+    while isinstance(inner, exp.Not | exp.Paren):
+        negated ^= isinstance(inner, exp.Not)
+        inner = inner.this
+    if isinstance(inner, exp.Exists):
+        return _SubQuery(query=inner.this, value=None, negated=negated, offset=offset_of(inner))
+    if isinstance(inner, exp.In) and inner.args.get("query") is not None:
+        return _SubQuery(query=inner.args["query"], value=inner.this, negated=negated, offset=offset_of(inner))
+    return None
+
+
+def has_semi_joins(select: exp.Select) -> bool:
+    """Whether WHERE has sub-queries that become joins."""
+    return any(_sub_query(part) for part in _where(select))
+
+
+def semi_join_inputs(context: Context, environment: Environment, select: exp.Select) -> Iterator[Input | None]:
+    """The right input of each semi or anti join as a hint would address it; None if it has no name."""
+    for part in _where(select):
+        found = _sub_query(part)
+        if found is not None:
+            yield _only_input(context, environment, found.query)
+
+
+def _only_input(context: Context, environment: Environment, query: exp.Expr) -> Input | None:
+    select = _plain_select(query)
+    if select is None or grouping.is_grouped(context, select) or select.args.get("distinct") or has_semi_joins(select):
+        return None
+    inputs = [i for node in sources_of(select) for i in inputs_of(context, environment, node)]
+    return inputs[0] if len(inputs) == 1 else None
+
+
+def _plain_select(query: exp.Expr) -> exp.Select | None:
+    while isinstance(query, exp.Subquery):
+        query = query.this
+    return query if isinstance(query, exp.Select) else None
+
+
+def apply_where(
+    context: Context, environment: Environment, found: From, select: exp.Select, hints: BlockHints
+) -> tuple[Relation, Scope]:
+    """Filter ``found`` by the WHERE clause of ``select``."""
+    relation, correlated = _filtered(context, environment, found, select, hints)
+    assert not correlated
+    return relation, found.scope
+
+
+def _filtered(
+    context: Context, environment: Environment, found: From, select: exp.Select, hints: BlockHints
+) -> tuple[Relation, tuple[Expr, ...]]:
+    """The filtered relation, and the conditions that refer to an outer block."""
+    translator = Translator(source=context.source, scope=found.scope, clause="WHERE")
+    plain: list[Expr] = []
+    correlated: list[Expr] = []
+    sub_queries: list[_SubQuery] = []
+    for part in _where(select):
+        sub_query = _sub_query(part)
+        if sub_query is not None:
+            sub_queries.append(sub_query)
+            continue
+        for condition in conjuncts(translator.condition(part)):
+            outer = any(found.scope.is_outer(f) for f in fields_of(condition))
+            (correlated if outer else plain).append(condition)
+    relation = queries.filtered(found.relation, tuple(plain), environment.block)
+    name = found.name
+    for sub_query in sub_queries:
+        relation = _semi_join(context, environment, relation, found.scope, sub_query, StateInput(name=name, hint=hints.of(name)),
+                              hints)  # fmt: skip
+        name = None
+    return relation, tuple(correlated)
+
+
+def _semi_join(
+    context: Context, environment: Environment, left: Relation, scope: Scope, sub_query: _SubQuery, left_state: StateInput,
+    hints: BlockHints,
+) -> Relation:  # fmt: skip
+    source, offset = context.source, sub_query.offset
+    if sub_query.negated and sub_query.value is not None:
+        raise source.error(
+            "NOT IN (SELECT ...) is not supported: one NULL in the sub-query would make it never true", offset,
+            "write NOT EXISTS (SELECT 1 FROM ... WHERE inner.column = outer.column)",
+        )  # fmt: skip
+    right, outputs, on = _right_side(context, environment, sub_query, scope)
+    if sub_query.value is not None:
+        if len(outputs) != 1:
+            raise source.error(f"IN compares one value with {len(outputs)} columns", offset, "select one column")
+        value = Translator(source=source, scope=scope, clause="WHERE").expression(sub_query.value)
+        pair = comparable(Translator(source=source, scope=scope, clause="WHERE"), "IN", (value, outputs[0]), offset)
+        on = (call("=", pair, BOOLEAN, offset), *on)
+    known = {f.id for f in (*left.fields, *right.fields)}
+    for part in on:
+        if any(f.id not in known for f in fields_of(part)):
+            raise source.error("a sub-query can refer to the block directly around it only", part.offset, "join the tables")
+    named = _only_input(context, environment, sub_query.query)
+    taken = named is not None and any(named.name == i.name for i in scope.inputs)
+    name = named.name if named is not None and not taken else None
+    return Join(
+        left=left, right=right, join_type="anti" if sub_query.negated else "semi", on=on, items=identity(left.fields),
+        states=(left_state, StateInput(name=name, hint=hints.of(name))), offset=offset,
+        base=f"{left.base}_{right.base}", block=environment.block,
+    )  # fmt: skip
+
+
+def _right_side(
+    context: Context, environment: Environment, sub_query: _SubQuery, scope: Scope
+) -> tuple[Relation, tuple[Expr, ...], tuple[Expr, ...]]:
+    """The sub-query's relation, its output expressions, and its conditions on the outer block."""
+    select = _plain_select(sub_query.query)
+    if select is None or grouping.is_grouped(context, select) or select.args.get("distinct") or select.args.get("with_"):
+        relation = queries.build_query(context, environment, sub_query.query)
+        return relation, tuple(Ref(field=f) for f in relation.fields), ()
+    queries.refuse_clauses(context, select)
+    if select.args.get("from_") is None:
+        raise context.source.error("a sub-query without FROM is not supported", sub_query.offset, "compare directly")
+    own = queries.block_hints(context, environment, select, aggregates=False)
+    found = from_clause.build_from(context, environment, select, own, scope)
+    relation, correlated = _filtered(context, environment, found, select, own)
+    outputs: tuple[Expr, ...] = ()
+    if sub_query.value is not None:
+        translator = Translator(source=context.source, scope=replace(found.scope, parent=None), clause="SELECT")
+        outputs = tuple(e for _, e in queries.projections(context, select, translator))
+    return relation, outputs, correlated

@@ -1,0 +1,448 @@
+"""sqlglot's syntax trees of expressions translated to typed expressions, with Flink's meaning.
+
+One function per kind of node; a node or a part of a node that is not listed is refused. Names are resolved through
+:mod:`planner.scope`, function calls through :mod:`planner.scalars` and :mod:`planner.aggregates`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from plans.types import DataType, parse_type
+from sqlglot import exp
+
+from planner import aggregates, scalars
+from planner.coercion import arithmetic_type, as_decimal, cast, castable, common_type, convert
+from planner.dialect import offset_of
+from planner.expressions import BIGINT, BOOLEAN, DOUBLE, INT, NULL, STRING, Call, Expr, Literal, call, literal
+from planner.likes import like_pattern
+from planner.scope import Scope, resolve
+from planner.source import Source
+
+__all__ = ["Translator", "only"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Translator:
+    """What an expression is translated in: the names it may use, and where it stands (``clause``, for messages)."""
+
+    source: Source
+    scope: Scope
+    clause: str
+    aggregates: bool = False
+
+    def expression(self, node: exp.Expr) -> Expr:
+        """The typed expression for ``node``; SqlError where it is wrong or not supported."""
+        handler = _HANDLERS.get(type(node))
+        if handler is None:
+            what, advice = _REFUSED.get(type(node), (f"{node.key.upper()} expressions", "write it another way"))
+            raise self.source.error(f"{what} are not supported", offset_of(node), advice)
+        return handler(self, node)
+
+    def condition(self, node: exp.Expr) -> Expr:
+        """Like :meth:`expression`, but it must be boolean."""
+        found = self.expression(node)
+        return self.boolean(found, node)
+
+    def boolean(self, found: Expr, node: exp.Expr) -> Expr:
+        if found.type.root not in ("BOOLEAN", "NULL"):
+            raise self.source.error(
+                f"expected a condition, found {found.type}", offset_of(node), "compare it with something"
+            )
+        return found
+
+    def mismatch(self, what: str, left: DataType, right: DataType, offset: int) -> Exception:
+        if "NULL" in (left.root, right.root):
+            return self.source.error(f"{what} needs a typed operand, not NULL", offset, "write CAST(NULL AS <type>)")
+        target = right if right.root != "STRING" else left
+        return self.source.error(
+            f"{what} does not take {left.as_nullable()} and {right.as_nullable()}", offset,
+            f"convert one side, such as CAST(... AS {target.as_nullable()})",
+        )
+
+
+def only(source: Source, node: exp.Expr, *known: str) -> None:
+    """Refuse every part of ``node`` that the caller does not read."""
+    for key, value in node.args.items():
+        if key not in known and value:
+            place = value[0] if isinstance(value, list) else value
+            offset = offset_of(place) if isinstance(place, exp.Expr) else 0
+            what = {"with_": "WITH", "from_": "FROM"}.get(key, key.replace("_", " ").upper())
+            raise source.error(f"{what} is not supported here", offset or offset_of(node), "remove it")
+
+
+Handler = Callable[[Translator, exp.Expr], Expr]
+
+
+def _column(t: Translator, node: exp.Expr) -> Expr:
+    offset = offset_of(node)
+    if isinstance(node.this, exp.Star):
+        raise t.source.error("'*' cannot stand here", offset, "name the columns")
+    path = node.args.get("db")
+    qualifier = node.args.get("table")
+    if path is not None:
+        raise t.source.error(
+            f"'{path.name}.{qualifier.name}.{node.name}' has too many parts", offset,
+            "write column or table.column; fields of a ROW cannot be read yet",
+        )
+    return resolve(t.source, t.scope, qualifier.name if qualifier else None, node.name, offset)
+
+
+def _literal(t: Translator, node: exp.Expr) -> Expr:
+    offset = offset_of(node)
+    if node.args["is_string"]:
+        return literal(node.name, STRING, offset)
+    text = node.name.lower()
+    if text.isdigit():
+        if int(text) >= 2**63:
+            raise t.source.error(f"{text} does not fit into BIGINT", offset, f"write CAST('{text}' AS DECIMAL(38, 0))")
+        return literal(str(int(text)), INT if int(text) < 2**31 else BIGINT, offset)
+    if "e" in text:
+        return literal(text.upper(), DOUBLE, offset)
+    whole, _, fraction = text.partition(".")
+    whole = whole.lstrip("0")
+    precision = max(len(whole) + len(fraction), 1)
+    if precision > 38:
+        raise t.source.error("a decimal has at most 38 digits", offset, "shorten it")
+    data_type = DataType(root="DECIMAL", precision=precision, scale=len(fraction))
+    return literal(f"{whole or '0'}.{fraction}" if fraction else whole or "0", data_type, offset)
+
+
+def _typed_literal(t: Translator, node: exp.Expr) -> Expr:
+    """``DATE '...'`` and ``TIMESTAMP '...'``; CAST(...) does not come here."""
+    offset = offset_of(node)
+    kind = node.args["to"].this.name
+    if not isinstance(node.this, exp.Literal) or kind not in ("DATE", "TIMESTAMP"):
+        raise t.source.error(f"a {kind} literal is not supported", offset, "use CAST('...' AS <type>)")
+    return scalars.temporal_literal(t.source, kind, node.this.name, offset)
+
+
+def _interval(t: Translator, node: exp.Expr) -> Expr:
+    offset = offset_of(node)
+    unit = node.args.get("unit")
+    name = unit.name.upper() if isinstance(unit, exp.Var) else ""
+    value = node.this.name if isinstance(node.this, exp.Literal) else ""
+    if name not in ("SECOND", "MINUTE", "HOUR", "DAY", "MONTH", "YEAR") or not value.replace(".", "", 1).isdigit():
+        raise t.source.error("this interval is not supported", offset, "write one number and unit: INTERVAL '5' SECOND")
+    if "." in value and name != "SECOND":
+        raise t.source.error(f"an interval in {name} needs a whole number", offset, "use a smaller unit")
+    return Literal(text=f"INTERVAL '{value}' {name}", type=DataType(root="INTERVAL"), offset=offset)
+
+
+def _boolean(t: Translator, node: exp.Expr) -> Expr:
+    return literal("TRUE" if node.this else "FALSE", BOOLEAN, offset_of(node))
+
+
+def _null(t: Translator, node: exp.Expr) -> Expr:
+    return literal(None, NULL, offset_of(node))
+
+
+def _paren(t: Translator, node: exp.Expr) -> Expr:
+    return t.expression(node.this)
+
+
+def _logic(t: Translator, node: exp.Expr) -> Expr:
+    return call(
+        "AND" if isinstance(node, exp.And) else "OR", (t.condition(node.this), t.condition(node.expression)), BOOLEAN,
+        offset_of(node),
+    )  # fmt: skip
+
+
+def _not(t: Translator, node: exp.Expr) -> Expr:
+    inner = t.condition(node.this)
+    if isinstance(inner, Call) and inner.function == "IS NULL":
+        return call("IS NOT NULL", inner.args, BOOLEAN, inner.offset)
+    return call("NOT", (inner,), BOOLEAN, offset_of(node))
+
+
+def comparable(t: Translator, what: str, values: tuple[Expr, ...], offset: int) -> tuple[Expr, ...]:
+    """The operands of a comparison, converted to a type they share."""
+    types = [v.type for v in values]
+    temporal = next((x for x in types if x.root in ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ")), None)
+    found: list[Expr] = list(values)
+    if temporal is not None:
+        for i, value in enumerate(values):
+            if isinstance(value, Literal) and value.type.is_text and value.text is not None:
+                found[i] = scalars.temporal_literal(t.source, temporal.root, value.text, value.offset)
+    common = common_type([v.type for v in found])
+    for root in ("ARRAY", "MAP", "ROW"):
+        if any(v.type.root == root for v in values):
+            raise t.source.error(f"{what} does not take {root} values", offset, "compare scalar columns")
+    if common is None:
+        other = next(v.type for v in found if common_type((found[0].type, v.type)) is None)
+        raise t.mismatch(what, found[0].type, other, offset)
+    if common == NULL:
+        raise t.source.error(f"{what} needs a typed operand, not NULL", offset, "write IS NULL or CAST(NULL AS <type>)")
+    if common.root in ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ"):
+        roots = {v.type.root for v in found}
+        return tuple(convert(v, common) if len(roots - {"NULL"}) > 1 else v for v in found)
+    return tuple(found)
+
+
+_COMPARISONS: dict[type, str] = {exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
+
+
+def _comparison(t: Translator, node: exp.Expr) -> Expr:
+    operator, offset = _COMPARISONS[type(node)], offset_of(node)
+    values = comparable(t, f"'{operator}'", (t.expression(node.this), t.expression(node.expression)), offset)
+    return call(operator, values, BOOLEAN, offset)
+
+
+def _null_safe(t: Translator, node: exp.Expr) -> Expr:
+    offset = offset_of(node)
+    a, b = t.expression(node.this), t.expression(node.expression)
+    if NULL in (a.type, b.type):
+        value = a if b.type == NULL else b
+        same: Expr = call("IS NULL", (value,), BOOLEAN, offset)
+    else:
+        a, b = comparable(t, "IS DISTINCT FROM", (a, b), offset)
+        both = call("AND", tuple(call("IS NULL", (v,), BOOLEAN, offset) for v in (a, b)), BOOLEAN, offset)
+        same = call("coalesce", (call("=", (a, b), BOOLEAN, offset), both), BOOLEAN, offset)
+    return same if isinstance(node, exp.NullSafeEQ) else call("NOT", (same,), BOOLEAN, offset)
+
+
+def _is(t: Translator, node: exp.Expr) -> Expr:
+    offset = offset_of(node)
+    value = t.expression(node.this)
+    if isinstance(node.expression, exp.Null):
+        return call("IS NULL", (value,), BOOLEAN, offset)
+    if isinstance(node.expression, exp.Boolean):
+        truth = t.boolean(value, node.this)
+        wanted = truth if node.expression.this else call("NOT", (truth,), BOOLEAN, offset)
+        return call("coalesce", (wanted, literal("FALSE", BOOLEAN, offset)), BOOLEAN, offset)
+    raise t.source.error("this IS is not supported", offset, "write IS NULL, IS TRUE, IS FALSE or IS DISTINCT FROM")
+
+
+def _between(t: Translator, node: exp.Expr) -> Expr:
+    only(t.source, node, "this", "low", "high")
+    parts = (t.expression(node.this), t.expression(node.args["low"]), t.expression(node.args["high"]))
+    return call("BETWEEN", comparable(t, "BETWEEN", parts, offset_of(node)), BOOLEAN, offset_of(node))
+
+
+def _in(t: Translator, node: exp.Expr) -> Expr:
+    if node.args.get("query"):
+        raise t.source.error(
+            "IN (SELECT ...) is supported only as a condition of WHERE that must be true on its own", offset_of(node),
+            "put it in WHERE, joined to the rest with AND",
+        )
+    only(t.source, node, "this", "expressions")
+    values = (t.expression(node.this), *(t.expression(e) for e in node.expressions))
+    return call("IN", comparable(t, "IN", values, offset_of(node)), BOOLEAN, offset_of(node))
+
+
+def _like(t: Translator, node: exp.Expr) -> Expr:
+    escape = None
+    if isinstance(node, exp.Escape):
+        escape = node.expression.name if isinstance(node.expression, exp.Literal) else ""
+        node = node.this
+    offset = offset_of(node)
+    value, pattern = t.expression(node.this), node.expression
+    if not isinstance(node, exp.Like) or not isinstance(pattern, exp.Literal) or not pattern.is_string:
+        raise t.source.error("the pattern of LIKE must be a literal", offset_of(pattern), "write LIKE '...'")
+    if not value.type.is_text:
+        raise t.mismatch("LIKE", value.type, STRING, offset)
+    try:
+        text = like_pattern(pattern.name, escape)
+    except ValueError as error:
+        raise t.source.error(str(error), offset_of(pattern), "write an escape before %, _ or itself") from None
+    return call("LIKE", (value, literal(text, STRING, offset_of(pattern))), BOOLEAN, offset)
+
+
+_ARITHMETIC: dict[type, str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%"}
+
+
+def _arithmetic(t: Translator, node: exp.Expr) -> Expr:
+    operator, offset = _ARITHMETIC[type(node)], offset_of(node)
+    left, right = t.expression(node.this), t.expression(node.expression)
+    if "INTERVAL" in (left.type.root, right.type.root):
+        return _shift_time(t, operator, left, right, offset)
+    if not (left.type.is_numeric and right.type.is_numeric):
+        raise t.mismatch(f"'{operator}'", left.type, right.type, offset)
+    return arithmetic(t, operator, left, right, offset)
+
+
+def arithmetic(t: Translator, operator: str, left: Expr, right: Expr, offset: int) -> Expr:
+    """``left operator right`` with Flink's result type; two integers divide without remainder."""
+    result = arithmetic_type(operator, left.type, right.type)
+    if operator == "%" and not result.is_integer and result.root != "DECIMAL":
+        raise t.source.error(f"'%' does not take {result}", offset, "use integers or decimals")
+    if result.is_integer:
+        if operator == "/":
+            quotient = call("div", (left, right), BIGINT, offset)
+            return quotient if result == BIGINT else call("CAST", (quotient,), result, offset)
+        if operator == "%":  # of the second operand's type
+            rest = call("%", (left, right), result, offset)
+            wanted = right.type.as_nullable()
+            return rest if wanted == result else call("CAST", (rest,), wanted, offset)
+        return call(operator, (left, right), result, offset)
+    if result.root == "DECIMAL":
+        operands = tuple(cast(v, as_decimal(v.type), offset) for v in (left, right))
+        return call(operator, operands, result, offset)
+    operands = (convert(left, result), convert(right, result))
+    if operator == "/" and not (isinstance(right, Literal) and float(right.text or 0) != 0):
+        # Flink gives an infinity or NaN where Spark raises an error
+        infinity = call("CAST", (literal("Infinity", STRING),), result, offset)
+        if result.root == "DOUBLE" and left.type.root == "DECIMAL":
+            operands = (cast(left, result, offset), operands[1])
+        is_zero = call("=", (right, literal(0, INT)), BOOLEAN, offset)
+        unbounded = call("*", (operands[0], infinity), result, offset)
+        return call("CASE", (is_zero, unbounded, call("/", operands, result, offset)), result, offset)
+    return call(operator, operands, result, offset)
+
+
+def _shift_time(t: Translator, operator: str, left: Expr, right: Expr, offset: int) -> Expr:
+    if left.type.root == "INTERVAL" and operator == "+":
+        left, right = right, left
+    assert isinstance(right, Literal)
+    unit = (right.text or "").split()[-1]
+    is_time = left.type.root in ("TIMESTAMP", "TIMESTAMP_LTZ")
+    is_date = left.type.root == "DATE" and unit in ("DAY", "MONTH", "YEAR")
+    if right.type.root != "INTERVAL" or operator not in "+-" or not (is_time or is_date):
+        raise t.mismatch(f"'{operator}'", left.type, right.type, offset)
+    return call(operator, (left, right), left.type, offset)
+
+
+def _negate(t: Translator, node: exp.Expr) -> Expr:
+    value = t.expression(node.this)
+    if not value.type.is_numeric:
+        raise t.source.error(f"'-' does not take {value.type}", offset_of(node), "use a number")
+    if isinstance(value, Literal) and value.text is not None and not value.text.startswith("-"):
+        return literal("-" + value.text, value.type, offset_of(node))
+    return call("NEGATE", (value,), value.type, offset_of(node))
+
+
+def _concat(t: Translator, node: exp.Expr) -> Expr:
+    values = (t.expression(node.this), t.expression(node.expression))
+    for value, part in zip(values, (node.this, node.expression), strict=True):
+        if not value.type.is_text:
+            raise t.source.error(f"'||' does not take {value.type}", offset_of(part), "write CAST(... AS STRING)")
+    return call("||", values, STRING, offset_of(node))
+
+
+def _case(t: Translator, node: exp.Expr) -> Expr:
+    offset = offset_of(node)
+    subject = node.this if isinstance(node.this, exp.Expr) else None
+    parts: list[Expr] = []
+    for branch in node.args["ifs"]:
+        if subject is None:
+            parts.append(t.condition(branch.this))
+        else:
+            parts.append(_comparison(t, exp.EQ(this=subject.copy(), expression=branch.this)))
+        parts.append(t.expression(branch.args["true"]))
+    default = node.args.get("default")
+    parts.append(t.expression(default) if default is not None else literal(None, NULL, offset))
+    return scalars.case(t.source, tuple(parts), offset)
+
+
+def _call(t: Translator, node: exp.Expr) -> Expr:
+    name, offset = node.name.upper(), offset_of(node)
+    if name in ("CAST", "TRY_CAST"):
+        return _cast(t, node, name)
+    if name in aggregates.NAMES:
+        return aggregates.translate(t, node, None)
+    if any(isinstance(a, exp.Distinct) for a in node.expressions):
+        raise t.source.error(f"{name} does not take DISTINCT", offset, "remove DISTINCT")
+    if name == "MOD" and len(node.expressions) == 2:
+        return _arithmetic(t, exp.Mod(this=node.expressions[0], expression=node.expressions[1]))
+    return scalars.translate(t.source, name, tuple(t.expression(a) for a in node.expressions), offset)
+
+
+def _cast(t: Translator, node: exp.Expr, name: str) -> Expr:
+    value, target = node.expressions
+    found, offset = t.expression(value), offset_of(node)
+    try:
+        data_type = parse_type(target.name)
+    except ValueError as error:
+        raise t.source.error(str(error), offset_of(target), "use a type such as BIGINT or STRING") from None
+    if not castable(found.type, data_type):
+        raise t.source.error(
+            f"{name} from {found.type.as_nullable()} to {data_type} is not supported", offset,
+            "Flink and Spark disagree on it, or it has no meaning; cast to another type",
+        )
+    if isinstance(found, Literal) and found.text is not None and found.type.is_text and data_type.root in ("DATE",):
+        return scalars.temporal_literal(t.source, data_type.root, found.text, offset)
+    return cast(found, data_type, offset, function=name)
+
+
+def _filter(t: Translator, node: exp.Expr) -> Expr:
+    if not isinstance(node.this, exp.Anonymous) or node.this.name.upper() not in aggregates.NAMES:
+        raise t.source.error("FILTER belongs to an aggregate function", offset_of(node), "remove it")
+    return aggregates.translate(t, node.this, node.expression.this)
+
+
+def _special(function: str, *parts: str) -> Handler:
+    """A call that has a syntax of its own: its parts in order become the arguments of ``function``."""
+
+    def handle(t: Translator, node: exp.Expr) -> Expr:
+        only(t.source, node, *parts)
+        arguments = (node.args.get(part) for part in parts)
+        return scalars.translate(
+            t.source, function, tuple(t.expression(a) for a in arguments if isinstance(a, exp.Expr)), offset_of(node)
+        )
+
+    return handle
+
+
+def _extract(t: Translator, node: exp.Expr) -> Expr:
+    return scalars.translate(t.source, node.name.upper(), (t.expression(node.expression),), offset_of(node))
+
+
+def _trim(t: Translator, node: exp.Expr) -> Expr:
+    only(t.source, node, "this", "position", "expression")
+    character = node.args.get("expression")
+    if character is not None and not (isinstance(character, exp.Literal) and character.name == " "):
+        raise t.source.error("TRIM of other characters than blanks is not supported", offset_of(character), "use REPLACE")
+    function = {"LEADING": "LTRIM", "TRAILING": "RTRIM"}.get(str(node.args.get("position") or "").upper(), "TRIM")
+    return scalars.translate(t.source, function, (t.expression(node.this),), offset_of(node))
+
+
+_HANDLERS: dict[type, Handler] = {
+    exp.Column: _column,
+    exp.Literal: _literal,
+    exp.Cast: _typed_literal,
+    exp.Interval: _interval,
+    exp.Boolean: _boolean,
+    exp.Null: _null,
+    exp.Paren: _paren,
+    exp.And: _logic,
+    exp.Or: _logic,
+    exp.Not: _not,
+    **dict.fromkeys(_COMPARISONS, _comparison),
+    **dict.fromkeys(_ARITHMETIC, _arithmetic),
+    exp.NullSafeEQ: _null_safe,
+    exp.NullSafeNEQ: _null_safe,
+    exp.Is: _is,
+    exp.Between: _between,
+    exp.In: _in,
+    exp.Like: _like,
+    exp.Escape: _like,
+    exp.Neg: _negate,
+    exp.DPipe: _concat,
+    exp.Case: _case,
+    exp.Anonymous: _call,
+    exp.Filter: _filter,
+    exp.Substring: _special("SUBSTRING", "this", "start", "length"),
+    exp.StrPosition: _special("POSITION", "substr", "this"),
+    exp.Extract: _extract,
+    exp.Trim: _trim,
+    exp.CurrentTimestamp: _special("CURRENT_TIMESTAMP"),
+    exp.CurrentDate: _special("CURRENT_DATE"),
+    exp.Localtimestamp: _special("LOCALTIMESTAMP"),
+}
+
+_JOIN_INSTEAD = "join the tables, or use IN (SELECT ...) or EXISTS as a condition of WHERE"
+_REFUSED: dict[type, tuple[str, str]] = {
+    exp.Window: ("window functions (OVER)", "use GROUP BY"),
+    exp.Subquery: ("scalar sub-queries", _JOIN_INSTEAD),
+    exp.Select: ("scalar sub-queries", _JOIN_INSTEAD),
+    exp.Exists: ("EXISTS conditions other than on their own in WHERE", "put it in WHERE, joined to the rest with AND"),
+    exp.Dot: ("fields of a ROW", "flatten the column when reading it"),
+    exp.Bracket: ("elements of arrays and maps", "flatten the column when reading it"),
+    exp.Star: ("'*' in expressions", "name the columns"),
+    exp.Placeholder: ("placeholders", "write the value"),
+    exp.All: ("comparisons with ALL", _JOIN_INSTEAD),
+    exp.Any: ("comparisons with ANY", _JOIN_INSTEAD),
+    exp.SimilarTo: ("SIMILAR TO conditions", "use LIKE"),
+    exp.ILike: ("ILIKE conditions", "write UPPER(x) LIKE '...'"),
+}

@@ -1,0 +1,74 @@
+"""Which columns of a query identify a row of its result: the keys a sink can upsert by.
+
+Derived from declared primary keys (trusted, as in Flink), group keys and joins. A set of keys is a set of sets of field ids;
+any superset of a key identifies rows as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from plans.model import Table
+
+from planner.expressions import Ref
+from planner.relations import Aggregate, Calc, Join, Relation, Scan
+
+__all__ = ["is_insert_only", "unique_keys"]
+
+Keys = frozenset[frozenset[int]]
+_NONE: Keys = frozenset()
+
+
+def unique_keys(relation: Relation, tables: Mapping[str, Table]) -> Keys:
+    """The known unique keys of ``relation``; the empty key means at most one row."""
+    if isinstance(relation, Scan):
+        key = tables[relation.table].primary_key
+        ids = {f.name: f.id for f in relation.fields}
+        return frozenset({frozenset(ids[k] for k in key)}) if key and set(key) <= set(ids) else _NONE
+    if isinstance(relation, Calc):
+        shown: dict[int, int] = {}
+        for item in relation.items:
+            if isinstance(item.expr, Ref):
+                shown.setdefault(item.expr.field.id, item.field.id)
+        found = unique_keys(relation.input, tables)
+        return frozenset(frozenset(shown[i] for i in key) for key in found if key <= set(shown))
+    if isinstance(relation, Aggregate):
+        return frozenset({frozenset(f.id for f in relation.keys)})
+    if isinstance(relation, Join):
+        return _of_join(relation, tables)
+    return _NONE
+
+
+def _of_join(join: Join, tables: Mapping[str, Table]) -> Keys:
+    left = unique_keys(join.left, tables)
+    if join.join_type in ("semi", "anti"):
+        return left
+    right = unique_keys(join.right, tables)
+    left_columns, right_columns = ({f.id for f in side} for side in zip(*join.keys, strict=True))
+    # a row meets at most one row of the other side if the join's columns contain a key of that side
+    one_right = any(key <= right_columns for key in right)
+    one_left = any(key <= left_columns for key in left)
+    found = {a | b for a in left for b in right}
+    if one_right and join.join_type in ("inner", "left"):
+        found |= left
+    if one_left and join.join_type in ("inner", "right"):
+        found |= right
+    shown: dict[int, int] = {}
+    for item in join.items:
+        if isinstance(item.expr, Ref):
+            shown.setdefault(item.expr.field.id, item.field.id)
+    return frozenset(frozenset(shown[i] for i in key) for key in found if key <= set(shown))
+
+
+def is_insert_only(relation: Relation) -> bool:
+    """Whether the relation only ever gains rows."""
+    if isinstance(relation, Scan):
+        return True
+    if isinstance(relation, Calc):
+        return is_insert_only(relation.input)
+    if isinstance(relation, Join):
+        inner = relation.join_type in ("inner", "semi")
+        return inner and is_insert_only(relation.left) and is_insert_only(relation.right)
+    if isinstance(relation, Aggregate):
+        return not relation.calls and is_insert_only(relation.input)
+    return all(is_insert_only(i) for i in relation.inputs)

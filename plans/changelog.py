@@ -1,0 +1,110 @@
+"""Which row kinds flow on the edges of a plan.
+
+A scan is insert-only; calcs and unions pass on what comes; joins and aggregates state theirs in the plan. ``-U`` is left out
+where an aggregate's changes only ever reach sinks that replace rows by the group keys. State TTL never creates kinds: an expired
+row is forgotten, not deleted.
+
+>>> merged([("+I",), ("+I", "-D")])
+('+I', '-D')
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from plans.connectors import is_upsert_sink
+from plans.model import Aggregate, Calc, Join, Operator, Plan, RowKind, Scan, Sink
+
+__all__ = ["merged", "output_kinds", "with_changelogs"]
+
+_ORDER: tuple[RowKind, ...] = ("+I", "-U", "+U", "-D")
+
+INSERT_ONLY: tuple[RowKind, ...] = ("+I",)
+
+
+def merged(kinds: Iterable[tuple[RowKind, ...]]) -> tuple[RowKind, ...]:
+    """All kinds that occur, in the order +I, -U, +U, -D."""
+    found = {kind for group in kinds for kind in group}
+    return tuple(kind for kind in _ORDER if kind in found)
+
+
+def output_kinds(plan: Plan) -> dict[str, tuple[RowKind, ...]]:
+    """The row kinds that each operator emits (a sink: receives), by operator id, as the plan states them."""
+    found: dict[str, tuple[RowKind, ...]] = {}
+    for operator in plan.operators:
+        if isinstance(operator, Join | Aggregate):
+            found[operator.id] = operator.changelog
+        elif isinstance(operator, Scan):
+            found[operator.id] = INSERT_ONLY
+        else:
+            found[operator.id] = merged(found[i] for i in operator.inputs)
+    return found
+
+
+def with_changelogs(plan: Plan) -> Plan:
+    """The plan with the ``changelog`` of every join and aggregate derived from what feeds it and what reads it."""
+    consumers: dict[str, list[Operator]] = {o.id: [] for o in plan.operators}
+    for operator in plan.operators:
+        for source in operator.inputs:
+            consumers[source].append(operator)
+    found: dict[str, tuple[RowKind, ...]] = {}
+    operators: list[Operator] = []
+    for operator in plan.operators:
+        if isinstance(operator, Scan):
+            kinds = INSERT_ONLY
+        elif isinstance(operator, Join):
+            kinds = _join_kinds(operator, merged(found[i] for i in operator.inputs))
+            operator = replace(operator, changelog=kinds)
+        elif isinstance(operator, Aggregate):
+            kinds = _aggregate_kinds(plan, operator, found[operator.inputs[0]], consumers)
+            operator = replace(operator, changelog=kinds)
+        else:
+            kinds = merged(found[i] for i in operator.inputs)
+        found[operator.id] = kinds
+        operators.append(operator)
+    return replace(plan, operators=tuple(operators))
+
+
+def _join_kinds(join: Join, inputs: tuple[RowKind, ...]) -> tuple[RowKind, ...]:
+    if join.join_type in ("inner", "semi") and inputs == INSERT_ONLY:
+        return INSERT_ONLY
+    return ("+I", "-D")
+
+
+def _aggregate_kinds(
+    plan: Plan, aggregate: Aggregate, inputs: tuple[RowKind, ...], consumers: dict[str, list[Operator]]
+) -> tuple[RowKind, ...]:
+    kinds: set[RowKind] = {"+I", "+U"} if aggregate.aggregates else {"+I"}
+    if inputs != INSERT_ONLY:
+        kinds.add("-D")
+    if "+U" in kinds and not _upserted_by_keys(plan, aggregate, consumers):
+        kinds.add("-U")
+    return tuple(kind for kind in _ORDER if kind in kinds)
+
+
+def _upserted_by_keys(plan: Plan, aggregate: Aggregate, consumers: dict[str, list[Operator]]) -> bool:
+    """Whether every way to a sink passes the group keys on, unfiltered, to a sink that upserts by exactly them."""
+    return bool(aggregate.keys) and _reaches_upserts(plan, aggregate.id, {k: k for k in aggregate.keys}, consumers)
+
+
+def _reaches_upserts(
+    plan: Plan, operator_id: str, keys: dict[str, str], consumers: dict[str, list[Operator]]
+) -> bool:
+    """``keys`` maps the group keys to their names in the output of ``operator_id``."""
+    if not consumers[operator_id]:
+        return False
+    for consumer in consumers[operator_id]:
+        if isinstance(consumer, Sink):
+            table = plan.tables[consumer.table]
+            if not is_upsert_sink(table) or set(table.primary_key) != set(keys.values()):
+                return False
+        elif isinstance(consumer, Calc) and consumer.filter is None:
+            shown = {(i.expression or i.name).strip("`"): i.name for i in consumer.select}
+            if not set(keys.values()) <= set(shown):
+                return False
+            if not _reaches_upserts(plan, consumer.id, {k: shown[n] for k, n in keys.items()}, consumers):
+                return False
+        else:
+            return False
+    return True
