@@ -1,0 +1,157 @@
+"""What an expression of a plan may say, and what Spark gets to see of it."""
+
+from __future__ import annotations
+
+import pytest
+from plans.functions import ALLOWED_FUNCTIONS
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from plans.errors import RunError
+from runtime.expressions import MAX_LENGTH, check_expression
+
+COLUMNS = {(name,): name for name in ("a", "b", "s", "ts", "arr", "m", "o", "two words", "back`tick", "select")}
+PATH = "operators.calc_t.filter"
+
+
+def checked(text: str) -> str:
+    return check_expression(text, COLUMNS, operator="calc_t", path=PATH).sql
+
+
+REFUSED = {
+    "reflect('java.lang.System', 'getenv')": "reflect",
+    "REFLECT('java.lang.System', 'getenv')": "reflect",
+    "`reflect`('java.lang.System', 'getenv')": "reflect",
+    "system.builtin.reflect('java.lang.System', 'exit')": "reflect",
+    "try_reflect('java.lang.System', 'getenv')": "try_reflect",
+    "java_method('java.lang.Runtime', 'getRuntime')": "java_method",
+    "coalesce(s, java_method('java.lang.System', 'getenv', 'HOME'))": "java_method",
+    "CASE WHEN a > 0 THEN reflect('x', 'y') END": "reflect",
+    "identifier('reflect')('x', 'y')": "not an expression",
+    "my_udf(a)": "my_udf",
+    "default.my_udf(a)": "my_udf",
+    "input_file_name()": "input_file_name",
+    "current_user": "current_user",
+    "session_user": "session_user",
+    "current_user()": "current_user",
+    "(SELECT 1)": "SELECT",
+    "a IN (SELECT 1)": "SELECT",
+    "EXISTS(SELECT 1 FROM text.`/etc/hostname`)": "SELECT",
+    "text.`/etc/hostname`": "no column of the input",
+    "transform(arr, x -> reflect('a', 'b'))": "lambda",
+    "filter(arr, x -> x > 1)": "lambda",
+    "sum(a)": "sum",
+    "sum(a) OVER ()": "OVER",
+    "count(*)": "count",
+    "explode(arr)": "explode",
+    "*": "star",
+    ":name": "placeholder",
+    "?": "placeholder",
+    "a; DROP TABLE t": "not an expression",
+    "a AS b": "not an expression",
+    "": "not an expression",
+    "a +": "not an expression",
+    "'${env:HOME}'": "Spark would replace",
+    "`${spark.app.id}`": "Spark would replace",
+    "s COLLATE unicode": "collate",
+    "nothing": "'nothing', which is no column",
+    "A": "'A', which is no column",
+    "(" * 201 + "a" + ")" * 201: "200 levels",
+    "CASE WHEN a = 1 THEN " * 201 + "1" + " END" * 201: "200 levels",
+    "NOT " * 5000 + "a": "too deeply",
+    "arr" + "[0]" * 5000: "deep|chain",
+    " + ".join(["a"] * 500): "chains more than",
+    ", ".join(["coalesce(a", *["1"] * 6000]) + ")": "5,000 parts",
+    "a" + " " * MAX_LENGTH: "65,537 characters",
+}
+
+
+@pytest.mark.parametrize("text", REFUSED, ids=lambda text: text[:40])
+def test_what_may_not_run_is_refused_with_operator_and_path(text: str) -> None:
+    with pytest.raises(RunError, match=REFUSED[text]) as caught:
+        checked(text)
+    (found,) = caught.value.diagnostics
+    assert found.path == PATH
+    assert "calc_t" in found.message
+    assert len(found.message) < 500
+
+
+ACCEPTED = {
+    "a + 1 > 2": "`a` + 1 > 2",
+    "`two words` || 'x'": "`two words` || 'x'",
+    "`back``tick`": "`back``tick`",
+    "`select` = 1": "`select` = 1",
+    "o.f.g": "`o`.`f`.`g`",
+    "m['k']": "`m`['k']",
+    "CAST(a AS DECIMAL(10, 2))": "CAST(`a` AS DECIMAL(10, 2))",
+    "ts - INTERVAL '5' SECOND": "`ts` - INTERVAL '5' SECOND",
+    "a -- then a comment, reflect('x')": "`a`",
+    "s = 'reflect(1)'": "`s` = 'reflect(1)'",
+    "a IN (1, 2) AND NOT b IS NULL": "`a` IN (1, 2) AND NOT `b` IS NULL",
+}
+
+
+@pytest.mark.parametrize("text", ACCEPTED)
+def test_harmless_text_is_written_anew_with_columns_quoted(text: str) -> None:
+    assert checked(text) == ACCEPTED[text]
+
+
+def test_many_conjuncts_are_not_a_deep_chain() -> None:
+    assert checked(" AND ".join(f"a <> {number}" for number in range(1000))).count("AND") == 999
+
+
+def test_nesting_up_to_the_limit_is_accepted() -> None:
+    assert checked("(" * 199 + "a" + ")" * 199).count("(") == 199
+
+
+def test_a_join_condition_addresses_columns_by_side() -> None:
+    columns = {("l", "k"): "__l_k", ("r", "k"): "__r_k", ("r", "f"): "__r_f"}
+    found = check_expression("r.k > l.k + 1 AND r.f.g = 2", columns, operator="join_l_r", path="p")
+    assert found.sql == "`__r_k` > `__l_k` + 1 AND `__r_f`.`g` = 2"
+    assert set(found.columns) == {("l", "k"), ("r", "k"), ("r", "f")}
+    with pytest.raises(RunError, match="'k', which is no column of the input"):
+        check_expression("k = 1", columns, operator="join_l_r", path="p")
+
+
+def test_nothing_that_calls_into_the_jvm_or_reads_files_is_on_the_list() -> None:
+    dangerous = {
+        "reflect", "try_reflect", "java_method", "input_file_name", "input_file_block_start", "current_user", "user",
+        "session_user", "current_database", "current_catalog", "from_avro", "schema_of_avro", "java_udf",
+
+    }  # fmt: skip
+    assert not dangerous & {name.lower() for name in ALLOWED_FUNCTIONS}
+
+
+TEXTS = [
+    "it's", "a\\", "\\'", "''", "\\\\'", "a\nb", "\t", "\0x", "é😀", "%_", "\\%", "\\u0041", "\\101", "`", '"', "--",
+    "/* */", "\\n", "\r\n", "\x1a", "a\\\nb", "$1", "{}", "') OR reflect('a", "\\') OR reflect(\\'a",
+]  # fmt: skip
+
+
+@pytest.mark.spark
+def test_string_literals_reach_spark_as_they_were_meant(spark: SparkSession) -> None:
+    frame = spark.range(1)
+    for text in TEXTS:
+        literal = "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+        assert frame.select(F.expr(checked(literal))).collect()[0][0] == text
+
+
+# Of expressions that sqlglot reads into nodes of its own, what Spark computes must not change by writing them anew.
+SAME_MEANING = [
+    "a / 2", "a div 2", "a % 2", "-a", "a - -1", "a * (1 + 2)", "a - (1 - 2)", "NOT a = 1 OR b", "s LIKE '%a\\_%'",
+    "s || a", "a <=> NULL", "a IS NOT DISTINCT FROM 7", "CASE a WHEN 7 THEN 'x' ELSE 'y' END",
+    "CASE WHEN a > 1 THEN 1.5 ELSE 2 END", "TRY_CAST(s AS INT)", "CAST(a AS STRING)", "CAST(1.25 AS DECIMAL(10, 1))",
+    "DATE '2024-02-29'", "TIMESTAMP '2024-02-29 12:00:00'", "TIMESTAMP_NTZ '2024-02-29 12:00:00'",
+    "ts + INTERVAL '1' DAY", "ts - INTERVAL '90' MINUTE", "EXTRACT(YEAR FROM ts)", "a BETWEEN 1 AND 7",
+    "a NOT IN (1, 2)", "s IN ('x', 'banana')", "10L", "1e2", "1.50", "x'ff00'", "CAST(NULL AS DOUBLE) IS NULL",
+]  # fmt: skip
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("text", SAME_MEANING)
+def test_rewriting_does_not_change_what_spark_computes(spark: SparkSession, text: str) -> None:
+    frame = spark.sql("SELECT 7 AS a, true AS b, 'banana_1' AS s, TIMESTAMP_NTZ '2024-02-28 23:30:00' AS ts")
+    expected = frame.select(F.expr(text).alias("v"))
+    found = frame.select(F.expr(checked(text)).alias("v"))
+    assert found.schema["v"].dataType == expected.schema["v"].dataType
+    assert found.collect() == expected.collect()

@@ -1,0 +1,174 @@
+"""Segments of state and the saved manifest, against a dictionary in place of Spark's state store."""
+
+from __future__ import annotations
+
+import json
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from plans.errors import RunError
+from runtime.shell import segments as segments_module
+from runtime.shell.process import STATE_VERSION, PartitionProcessor
+from runtime.shell.segments import Segments
+from tests.spark.counting import counting
+
+ROWS = pa.schema([("id", pa.int64())])
+
+
+class DictStore:
+    """MapState's three calls, counting what crosses them."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, bytes] = {}
+        self.calls = 0
+
+    def getValue(self, key: tuple[str]) -> tuple[bytes] | None:
+        self.calls += 1
+        return (self.values[key[0]],) if key[0] in self.values else None
+
+    def updateValue(self, key: tuple[str], value: tuple[bytes]) -> None:
+        self.calls += 1
+        self.values[key[0]] = value[0]
+
+    def removeKey(self, key: tuple[str]) -> None:
+        self.calls += 1
+        del self.values[key[0]]
+
+
+class OneValue:
+    """ValueState with or without a value."""
+
+    def __init__(self, value: tuple[Any, ...] | None = None) -> None:
+        self.value = value
+
+    def get(self) -> tuple[Any, ...] | None:
+        return self.value
+
+    def update(self, value: tuple[Any, ...]) -> None:
+        self.value = value
+
+    def clear(self) -> None:
+        self.value = None
+
+
+def table(first: int, rows: int) -> pa.Table:
+    return pa.table({"id": pa.array(range(first, first + rows), pa.int64())})
+
+
+def test_a_segment_reads_back_as_it_was_written(tmp_path: Path) -> None:
+    store = DictStore()
+    first = Segments({}, store, tmp_path)
+    assert first.write("a", table(5, 100).slice(10, 20)) == 160
+    assert first.read("a") == table(15, 20)
+    stored = first.commit()
+    assert Segments(stored, store, tmp_path).read("a") == table(15, 20)
+
+
+def test_a_segment_that_lies_on_the_worker_is_not_fetched(tmp_path: Path) -> None:
+    store = DictStore()
+    first = Segments({}, store, tmp_path)
+    first.write("a", table(0, 10))
+    stored = first.commit()
+    store.calls = 0
+    assert Segments(stored, store, tmp_path).read("a") == table(0, 10)
+    assert store.calls == 0
+
+
+def test_a_segment_in_many_chunks_is_put_together_on_another_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(segments_module, "CHUNK_BYTES", 1000)
+    store = DictStore()
+    first = Segments({}, store, tmp_path / "one")
+    first.write("a", table(0, 1000))
+    stored = first.commit()
+    assert len(store.values) == stored["a"][1] > 8
+    assert max(map(len, store.values.values())) == 1000
+    assert Segments(stored, store, tmp_path / "two").read("a") == table(0, 1000)
+    assert [path.suffix for path in (tmp_path / "two").iterdir()] == [".arrow"]
+
+
+def test_writing_and_deleting_within_a_batch_costs_nothing(tmp_path: Path) -> None:
+    store = DictStore()
+    segments = Segments({}, store, tmp_path)
+    segments.write("a", table(0, 10))
+    segments.delete("a")
+    assert segments.commit() == {}
+    assert store.calls == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_deleting_removes_the_segment_from_store_and_worker(tmp_path: Path) -> None:
+    store = DictStore()
+    first = Segments({}, store, tmp_path)
+    first.write("a", table(0, 10))
+    second = Segments(first.commit(), store, tmp_path)
+    second.delete("a")
+    assert store.values, "nothing is removed before the call has succeeded"
+    assert second.commit() == {}
+    assert store.values == {}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_same_name_in_another_history_is_another_segment(tmp_path: Path) -> None:
+    tokens = (f"token{number}" for number in count())
+    one, two = DictStore(), DictStore()
+    first = Segments({}, one, tmp_path, lambda: next(tokens))
+    first.write("a", table(0, 10))
+    stored = first.commit()
+    replayed = Segments({}, two, tmp_path, lambda: next(tokens))
+    replayed.write("a", table(500, 10))
+    assert Segments(replayed.commit(), two, tmp_path).read("a") == table(500, 10)
+    assert Segments(stored, one, tmp_path).read("a") == table(0, 10)
+
+
+def test_a_segment_is_written_once(tmp_path: Path) -> None:
+    segments = Segments({}, DictStore(), tmp_path)
+    segments.write("a", table(0, 1))
+    with pytest.raises(RunError, match="written twice"):
+        segments.write("a", table(0, 1))
+
+
+def test_a_lost_chunk_is_reported_and_leaves_no_half_file(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="lost part 1 of 2 of state segment t"):
+        Segments({"a": ("t", 2)}, DictStore(), tmp_path).read("a")
+    assert not (tmp_path / "t.arrow").exists()
+
+
+def processor_with(manifest: OneValue) -> PartitionProcessor:
+    class Handle:
+        def getValueState(self, name: str, schema: str) -> OneValue:
+            assert name == "manifest"
+            return manifest
+
+        def getMapState(self, name: str, key: str, value: str) -> DictStore:
+            assert name == "segments"
+            return DictStore()
+
+    processor = PartitionProcessor("count", counting(ROWS, ()))
+    processor.init(Handle())  # type: ignore[arg-type]
+    return processor
+
+
+class Now:
+    def getCurrentProcessingTimeInMs(self) -> int:
+        return 1_000
+
+
+def test_state_of_a_newer_format_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path))
+    manifest = OneValue((STATE_VERSION + 1, None, 0, 0, json.dumps({}), None))
+    with pytest.raises(RunError, match=f"state of operator count has format {STATE_VERSION + 1}"):
+        list(processor_with(manifest).handleInputRows((0,), iter(()), Now()))
+
+
+def test_an_operator_without_state_keeps_no_manifest(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path))
+    manifest = OneValue()
+    (metrics,) = processor_with(manifest).handleInputRows((0,), iter(()), Now())
+    assert manifest.value is None
+    assert (metrics.blob, metrics.state_rows, metrics.reports) == (None, 0, 1)
