@@ -11,11 +11,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from plans.types import DataType, parse_type
 from sqlglot import exp
 
 from planner.dialect import offset_of
 from planner.expressions import BIGINT, AggregateCallExpr, Expr, Literal, walk
+from plans.types import DataType, parse_type
 
 if TYPE_CHECKING:
     from planner.translation import Translator

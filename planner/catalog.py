@@ -8,11 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from plans.connectors import check_table
-from plans.model import Table, TableColumn, Watermark
-from plans.names import did_you_mean
-from plans.types import DataType
-
 from planner.context import ComputedColumn, Context, TableEntry
 from planner.dialect import parse_expression
 from planner.queries import build_view
@@ -20,6 +15,10 @@ from planner.scope import Input, Scope
 from planner.source import Report
 from planner.statements import CreateTable, CreateView
 from planner.translation import Translator
+from plans.connectors import check_table
+from plans.model import Table, TableColumn, Watermark
+from plans.names import did_you_mean
+from plans.types import DataType
 
 __all__ = ["declare_table", "declare_view"]
 
@@ -34,7 +33,8 @@ def declare_table(context: Context, statement: CreateTable) -> None:
         if name not in declared or declared[name].type is None:
             what = "is computed" if name in declared else "does not exist"
             raise context.source.error(
-                f"primary key column '{name}' of table '{statement.name}' {what}", statement.offset,
+                f"primary key column '{name}' of table '{statement.name}' {what}",
+                statement.offset,
                 did_you_mean(name, (c.name for c in statement.columns if c.type), what="physical columns"),
             )
     physical = tuple(context.field(c.name, c.type) for c in statement.columns if c.type is not None)
@@ -50,17 +50,26 @@ def declare_table(context: Context, statement: CreateTable) -> None:
     )
     types = {c.name: c.expr.type for c in computed}
     columns = tuple(
-        TableColumn(name=c.name, type=str(types[c.name] if c.type is None else c.type),
-                    expression=c.expression_text, comment=c.comment)
+        TableColumn(
+            name=c.name,
+            type=str(types[c.name] if c.type is None else c.type),
+            expression=c.expression_text,
+            comment=c.comment,
+        )
         for c in statement.columns
-    )  # fmt: skip
+    )
     watermark = None
     if statement.watermark:
         column, expression, offset = statement.watermark
         _check_watermark(context, column, {**types, **{f.name: f.type for f in physical}}, offset)
         watermark = Watermark(column=column, expression=expression)
-    table = Table(columns=columns, primary_key=statement.primary_key, watermark=watermark, comment=statement.comment,
-                  options=statement.options)  # fmt: skip
+    table = Table(
+        columns=columns,
+        primary_key=statement.primary_key,
+        watermark=watermark,
+        comment=statement.comment,
+        options=statement.options,
+    )
     for found in check_table(statement.name, table):
         raise context.source.error(f"table '{statement.name}': {found.message}", statement.offset, found.hint)
     context.catalog.tables[statement.name] = TableEntry(
@@ -91,8 +100,12 @@ def _check_columns(context: Context, statement: CreateTable) -> None:
     for column in statement.columns:
         folded = column.name.lower()
         if folded in seen:
-            same = "twice" if seen[folded] == column.name else f"beside '{seen[folded]}', from which only its case differs"
-            raise context.source.error(f"column '{column.name}' is declared {same}", column.offset, "rename one of them")
+            same = (
+                "twice" if seen[folded] == column.name else f"beside '{seen[folded]}', from which only its case differs"
+            )
+            raise context.source.error(
+                f"column '{column.name}' is declared {same}", column.offset, "rename one of them"
+            )
         seen[folded] = column.name
     if all(c.type is None for c in statement.columns):
         raise context.source.error(
@@ -108,5 +121,7 @@ def _check_watermark(context: Context, column: str, types: Mapping[str, DataType
     found = types[column]
     if found.root not in ("TIMESTAMP", "TIMESTAMP_LTZ"):
         raise context.source.error(
-            f"WATERMARK needs a TIMESTAMP column, '{column}' is {found.as_nullable()}", offset, "use a TIMESTAMP(3) column"
+            f"WATERMARK needs a TIMESTAMP column, '{column}' is {found.as_nullable()}",
+            offset,
+            "use a TIMESTAMP(3) column",
         )

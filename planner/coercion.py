@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from planner.expressions import DOUBLE, NULL, STRING, Expr, Literal, call
 from plans.types import DataType, parse_type
-
-from planner.expressions import DOUBLE, NULL, STRING, Call, Expr, Literal, call
 
 __all__ = ["arithmetic_type", "as_decimal", "cast", "castable", "common_type", "convert", "implicitly_assignable"]
 
@@ -107,7 +106,9 @@ def implicitly_assignable(source: DataType, target: DataType) -> bool:
     if source.is_text and target.is_text:
         if target.root == "STRING":
             return True
-        return source.root != "STRING" and target.root == "VARCHAR" and (source.precision or 0) <= (target.precision or 0)
+        return (
+            source.root != "STRING" and target.root == "VARCHAR" and (source.precision or 0) <= (target.precision or 0)
+        )
     if source.root in ("BINARY", "VARBINARY") and target.root == "BYTES":
         return True
     if source.root == target.root and source.root in _TIMESTAMPS:
@@ -118,7 +119,7 @@ def implicitly_assignable(source: DataType, target: DataType) -> bool:
 def castable(source: DataType, target: DataType) -> bool:
     """Whether ``CAST(source AS target)`` means the same in Flink and Spark, as :func:`cast` writes it."""
     source, target = source.as_nullable(), target.as_nullable()
-    if source == NULL or source == target:
+    if source in (NULL, target):
         return True
     plain = source.is_numeric or source.is_text or source.root == "BOOLEAN"
     if target.is_numeric:
@@ -180,7 +181,3 @@ def convert(value: Expr, target: DataType) -> Expr:
     if target.root == "DOUBLE" and (source.is_integer or source.root in ("DECIMAL", "FLOAT")):
         return value
     return cast(value, target, value.offset)
-
-
-def is_cast(expression: Expr) -> bool:
-    return isinstance(expression, Call) and expression.function in ("CAST", "TRY_CAST")

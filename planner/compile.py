@@ -15,10 +15,6 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from plans.changelog import with_changelogs
-from plans.errors import Diagnostic, SqlError
-from plans.model import Plan, Scan, Sink
-
 from planner.catalog import declare_table, declare_view
 from planner.context import Context
 from planner.dialect import tokenize
@@ -31,6 +27,9 @@ from planner.script import read_script
 from planner.settings import read_settings
 from planner.source import Finding, Report, Source
 from planner.statements import CreateTable, CreateView, Insert, SetOption, Statement
+from plans.changelog import with_changelogs
+from plans.errors import Diagnostic, SqlError
+from plans.model import Plan, Scan, Sink
 
 __all__ = ["Compilation", "compile_script", "compile_sql"]
 
@@ -45,14 +44,19 @@ class Compilation:
 
 
 def compile_sql(
-    text: str, config: Mapping[str, str] | None = None, *, name: str | None = None, file: str | None = None,
-    strict_hints: bool = False, on_warning: Callable[[Diagnostic], None] | None = None,
-) -> Plan:  # fmt: skip
+    text: str,
+    config: Mapping[str, str] | None = None,
+    *,
+    name: str | None = None,
+    file: str | None = None,
+    strict_hints: bool = False,
+    on_warning: Callable[[Diagnostic], None] | None = None,
+) -> Plan:
     """Compile a SQL script to a plan; SqlError, with file, line and column, for everything wrong or unsupported.
 
-    ``config`` overrides the script's SET. ``name`` is used if the script does not set ``pipeline.name``; else the stem of
-    ``file``, else the names of the sinks. ``on_warning`` gets every warning and note; with ``strict_hints`` a hint that does
-    not do what it says is an error.
+    ``config`` overrides the script's SET. ``name`` is used if the script does not set ``pipeline.name``; else the
+    stem of ``file``, else the names of the sinks. ``on_warning`` gets every warning and note; with ``strict_hints``
+    a hint that does not do what it says is an error.
     """
     done = compile_script(text, config, name=name, file=file, strict_hints=strict_hints)
     if on_warning is not None:
@@ -62,15 +66,21 @@ def compile_sql(
 
 
 def compile_script(
-    text: str, config: Mapping[str, str] | None = None, *, name: str | None = None, file: str | None = None,
+    text: str,
+    config: Mapping[str, str] | None = None,
+    *,
+    name: str | None = None,
+    file: str | None = None,
     strict_hints: bool = False,
-) -> Compilation:  # fmt: skip
+) -> Compilation:
     """Like :func:`compile_sql`, with the account of all hints and the severity of each finding."""
     source = Source(text=text, file=file)
     try:
         return _compile(source, config or {}, name, strict_hints)
     except RecursionError:
-        raise SqlError("the script is nested too deeply", file=file, hint="split its longest expression or query into views") from None
+        raise SqlError(
+            "the script is nested too deeply", file=file, hint="split its longest expression or query into views"
+        ) from None
 
 
 def _compile(source: Source, config: Mapping[str, str], name: str | None, strict_hints: bool) -> Compilation:
@@ -84,7 +94,9 @@ def _compile(source: Source, config: Mapping[str, str], name: str | None, strict
     inserts = tuple(s for s in statements if isinstance(s, Insert))
     if not inserts:
         message = "the script has no INSERT INTO" if statements else "the script is empty"
-        raise source.error(message, len(source.text.rstrip()), "write INSERT INTO <sink table> SELECT ...: a plan needs a sink")
+        raise source.error(
+            message, len(source.text.rstrip()), "write INSERT INTO <sink table> SELECT ...: a plan needs a sink"
+        )
     for statement in statements:
         if isinstance(statement, CreateTable):
             declare_table(context, statement)
@@ -98,9 +110,12 @@ def _compile(source: Source, config: Mapping[str, str], name: str | None, strict
     operators = tuple(lowering.operators)
     used = sorted({o.table for o in operators if isinstance(o, Scan | Sink)})
     plan = Plan(
-        name=settings.name or name or _default_name(source, inserts), mode=settings.mode, config=settings.config,
-        tables={t: context.catalog.tables[t].table for t in used}, operators=operators,
-    )  # fmt: skip
+        name=settings.name or name or _default_name(source, inserts),
+        mode=settings.mode,
+        config=settings.config,
+        tables={t: context.catalog.tables[t].table for t in used},
+        operators=operators,
+    )
     return Compilation(plan=with_changelogs(plan), hints=outcomes, findings=tuple(report.findings))
 
 
@@ -108,7 +123,9 @@ def _settings(source: Source, statements: tuple[Statement, ...]) -> tuple[SetOpt
     for i, statement in enumerate(statements):
         if isinstance(statement, SetOption) and any(isinstance(s, Insert) for s in statements[:i]):
             raise source.error(
-                "SET after an INSERT: one plan has one configuration", statement.offset, "move it before the first INSERT"
+                "SET after an INSERT: one plan has one configuration",
+                statement.offset,
+                "move it before the first INSERT",
             )
     return tuple(s for s in statements if isinstance(s, SetOption))
 
@@ -117,11 +134,13 @@ def _warn_of_unused(context: Context, outcomes: tuple[Outcome, ...]) -> None:
     for outcome in outcomes:
         if outcome.status == "refused" and outcome.offset not in context.ledger.losers:
             context.report.warn_of_hint(
-                f"STATE_TTL key '{outcome.key}' has no effect: {outcome.detail}", outcome.offset, "read the view, or remove it"
+                f"STATE_TTL key '{outcome.key}' has no effect: {outcome.detail}",
+                outcome.offset,
+                "read the view, or remove it",
             )
 
 
 def _default_name(source: Source, inserts: tuple[Insert, ...]) -> str:
-    if source.file:
+    if source.file and not source.file.startswith("<"):
         return os.path.splitext(os.path.basename(source.file))[0]
     return "_".join(dict.fromkeys(i.table for i in inserts))

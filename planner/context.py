@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from plans.model import Table
-from plans.types import DataType
 from sqlglot import exp
 
 from planner.expressions import Expr, Field, Ref
 from planner.hint_scope import Ledger
 from planner.source import Report, Source
 from planner.statements import CreateView
+from plans.model import Table
+from plans.types import DataType
 
 __all__ = ["Catalog", "ComputedColumn", "Context", "Cte", "Environment", "TableEntry"]
 
@@ -60,7 +60,7 @@ class Cte:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """What a query block inherits: the CTEs in reach, the name of the block, and whether UNION removes its duplicates."""
+    """What a query block inherits: the CTEs in reach, the block's name, and whether a UNION removes its duplicates."""
 
     block: str
     ctes: Mapping[str, Cte] = field(default_factory=dict)

@@ -1,15 +1,14 @@
 """CREATE TABLE and CREATE VIEW: token by token, so that every complaint has an exact place.
 
-Owns the grammar of column lists, constraints, watermarks and options. Does not know whether a connector exists, nor what
-a computed column's expression means.
+Owns the grammar of column lists, constraints, watermarks and options. Does not know whether a connector exists, nor
+what a computed column's expression means.
 """
 
 from __future__ import annotations
 
-from plans.types import DataType, parse_type
-
 from planner.cursor import Cursor
 from planner.statements import ColumnDeclaration, CreateTable, CreateView
+from plans.types import DataType, parse_type
 
 __all__ = ["create_table", "create_view", "table_name"]
 
@@ -22,7 +21,8 @@ def table_name(cursor: Cursor, what: str) -> str:
     path = cursor.path(what)
     if path[:-1] != _CATALOG[3 - len(path) :][: len(path) - 1] or len(path) > 3:
         raise cursor.source.error(
-            f"'{'.'.join(path)}' lies in another catalog or database", offset,
+            f"'{'.'.join(path)}' lies in another catalog or database",
+            offset,
             f"tables live in {'.'.join(_CATALOG)}: write '{path[-1]}'",
         )
     return path[-1]
@@ -59,7 +59,9 @@ def create_table(cursor: Cursor) -> CreateTable:
             if is_key:
                 keys.append((column.name,))
         if len(keys) > 1:
-            raise cursor.source.error("a table has at most one primary key", place, "list its columns in one PRIMARY KEY")
+            raise cursor.source.error(
+                "a table has at most one primary key", place, "list its columns in one PRIMARY KEY"
+            )
         if not cursor.take(","):
             break
     cursor.expect(")", "separate columns with commas and close the list with ')'")
@@ -73,9 +75,15 @@ def create_table(cursor: Cursor) -> CreateTable:
         raise cursor.source.error(f"CREATE TABLE ... {word} is not supported", offset, "write the declaration out")
     _end(cursor)
     return CreateTable(
-        name=name, offset=offset, columns=tuple(columns), primary_key=keys[0] if keys else (), watermark=watermark,
-        comment=comment, options=options, if_not_exists=if_not_exists,
-    )  # fmt: skip
+        name=name,
+        offset=offset,
+        columns=tuple(columns),
+        primary_key=keys[0] if keys else (),
+        watermark=watermark,
+        comment=comment,
+        options=options,
+        if_not_exists=if_not_exists,
+    )
 
 
 def create_view(cursor: Cursor) -> CreateView:
@@ -90,9 +98,12 @@ def create_view(cursor: Cursor) -> CreateView:
     if cursor.at_end:
         raise cursor.unexpected("a query")
     return CreateView(
-        name=name, offset=offset, columns=columns, query=cursor.rest(),
+        name=name,
+        offset=offset,
+        columns=columns,
+        query=cursor.rest(),
         if_not_exists=if_not_exists,
-    )  # fmt: skip
+    )
 
 
 def _end(cursor: Cursor) -> None:
@@ -135,8 +146,9 @@ def _type(cursor: Cursor) -> DataType:
     depth = 0
     while not cursor.at_end:
         token = cursor.tokens[cursor.index]
-        if depth == 0 and (token.text in (",", ")") or cursor.peek("PRIMARY") or cursor.peek("COMMENT")
-                           or cursor.peek("METADATA")):  # fmt: skip
+        if depth == 0 and (
+            token.text in (",", ")") or cursor.peek("PRIMARY") or cursor.peek("COMMENT") or cursor.peek("METADATA")
+        ):
             break
         if token.text in ("(", ")") or set(token.text) <= {"<", ">"}:
             depth += token.text.count("(") + token.text.count("<") - token.text.count(")") - token.text.count(">")
@@ -147,8 +159,11 @@ def _type(cursor: Cursor) -> DataType:
     try:
         return parse_type(text)
     except ValueError as error:
-        raise cursor.source.error(str(error), offset, "use a type such as INT, BIGINT, DOUBLE, DECIMAL(p, s), STRING, "
-                                  "BOOLEAN, DATE or TIMESTAMP(3)") from None  # fmt: skip
+        raise cursor.source.error(
+            str(error),
+            offset,
+            "use a type such as INT, BIGINT, DOUBLE, DECIMAL(p, s), STRING, BOOLEAN, DATE or TIMESTAMP(3)",
+        ) from None
 
 
 def _table_key(cursor: Cursor) -> tuple[str, ...]:

@@ -15,11 +15,20 @@ from typing import Any, ClassVar
 from sqlglot import exp, parser, tokens
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, TokenError
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from planner.source import Source
 
-__all__ = ["Token", "TokenType", "is_comma_join", "offset_of", "parse_expression", "parse_query", "select_offset", "tokenize"]
+__all__ = [
+    "Token",
+    "TokenType",
+    "is_comma_join",
+    "offset_of",
+    "parse_expression",
+    "parse_query",
+    "select_offset",
+    "tokenize",
+]
 
 _START = "start"
 _COMMA = "comma"
@@ -135,7 +144,8 @@ def parse_expression(source: Source, text: str, tokens_: list[Token]) -> exp.Exp
     query = parse_query(source, text, [select, *tokens_])
     if not isinstance(query, exp.Select) or len(query.expressions) != 1 or query.args.get("from_"):
         raise source.error("expected one expression", first.start, "write an expression over the table's columns")
-    return query.expressions[0]
+    found: exp.Expr = query.expressions[0]
+    return found
 
 
 def is_comma_join(join: exp.Join) -> bool:

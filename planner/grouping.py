@@ -51,28 +51,46 @@ def build(
     if having is not None:
         conditions = conjuncts(replace(translator, clause="HAVING").condition(having.this))
     names = {e: n for n, e in reversed(selected) if isinstance(e, AggregateCallExpr)}
-    calls = tuple(dict.fromkeys(
-        e for root in (*(e for _, e in selected), *conditions) for e in walk(root) if isinstance(e, AggregateCallExpr)
-    ))  # fmt: skip
+    calls = tuple(
+        dict.fromkeys(
+            e
+            for root in (*(e for _, e in selected), *conditions)
+            for e in walk(root)
+            if isinstance(e, AggregateCallExpr)
+        )
+    )
     computed: list[Item] = []
     key_fields = tuple(_column(context, k, computed) for k in keys)
     items = tuple(
         AggregateItem(
-            field=context.field(names.get(c, ""), c.type), function=c.function, distinct=c.distinct,
+            field=context.field(names.get(c, ""), c.type),
+            function=c.function,
+            distinct=c.distinct,
             argument=None if c.argument is None else _column(context, c.argument, computed),
             filter=None if c.filter is None else _column(context, c.filter, computed),
         )
         for c in calls
-    )  # fmt: skip
+    )
     if computed:
-        relation = Calc(input=relation, filter=None, items=(*identity(relation.fields), *computed), base=relation.base,
-                        block=environment.block)  # fmt: skip
+        relation = Calc(
+            input=relation,
+            filter=None,
+            items=(*identity(relation.fields), *computed),
+            base=relation.base,
+            block=environment.block,
+        )
     grouped: Relation = Aggregate(
-        input=relation, keys=tuple(dict.fromkeys(key_fields)), calls=items, state=state, offset=select_offset(select),
-        base=relation.base, block=environment.block,
-    )  # fmt: skip
+        input=relation,
+        keys=tuple(dict.fromkeys(key_fields)),
+        calls=items,
+        state=state,
+        offset=select_offset(select),
+        base=relation.base,
+        block=environment.block,
+    )
     results: dict[Expr, Field] = {
-        **dict(zip(keys, key_fields, strict=True)), **{c: i.field for c, i in zip(calls, items, strict=True)}
+        **dict(zip(keys, key_fields, strict=True)),
+        **{c: i.field for c, i in zip(calls, items, strict=True)},
     }
     known = {f.id for f in results.values()}
 
@@ -84,7 +102,8 @@ def build(
         for e in walk(found):
             if isinstance(e, Ref) and e.field.id not in known:
                 raise context.source.error(
-                    f"column '{e.field.name}' is neither grouped nor aggregated", e.offset,
+                    f"column '{e.field.name}' is neither grouped nor aggregated",
+                    e.offset,
                     f"add it to GROUP BY, or aggregate it, such as MAX({e.field.name})",
                 )
         return found
@@ -113,7 +132,9 @@ def _keys(context: Context, select: exp.Select, scope: Scope) -> tuple[Expr, ...
     for kind in ("grouping_sets", "rollup", "cube", "totals", "all"):
         if group.args.get(kind):
             place = offset_of(group) or select_offset(select)
-            raise source.error(f"{kind.replace('_', ' ').upper()} is not supported", place, "UNION ALL one query per grouping")
+            raise source.error(
+                f"{kind.replace('_', ' ').upper()} is not supported", place, "UNION ALL one query per grouping"
+            )
     only(source, group, "expressions")
     translator = Translator(source=source, scope=scope, clause="GROUP BY")
     found: list[Expr] = []
@@ -121,7 +142,8 @@ def _keys(context: Context, select: exp.Select, scope: Scope) -> tuple[Expr, ...
         expression = translator.expression(node)
         if isinstance(expression, Literal):
             raise source.error(
-                "GROUP BY a constant is not supported: positions of the SELECT list are not counted", offset_of(node),
+                "GROUP BY a constant is not supported: positions of the SELECT list are not counted",
+                offset_of(node),
                 "repeat the expression of the SELECT list",
             )
         if expression.type.root in ("ARRAY", "MAP", "ROW", "NULL", "INTERVAL"):

@@ -1,8 +1,8 @@
-"""Which state a STATE_TTL key sets: keys are matched with the inputs of their own query block, and every key is accounted for.
+"""Which state a STATE_TTL key sets: keys are matched with the inputs of their own block; every key is accounted for.
 
-Every key of every hint ends in one of three ways, kept in the :class:`Ledger`: applied to a state, overridden by another key,
-or refused (without effect, with a warning, or with an error that stops the compilation). Scope rules: FLIP-373; which of
-several equal keys wins is what Flink 2.3 does, with a warning.
+Every key of every hint ends in one of three ways, kept in the :class:`Ledger`: applied to a state, overridden by
+another key, or refused (without effect, with a warning, or with an error that stops the compilation). Scope rules:
+FLIP-373; which of several equal keys wins is what Flink 2.3 does, with a warning.
 """
 
 from __future__ import annotations
@@ -10,14 +10,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from plans.names import nearest
-
 from planner.hints import STATE_TTL, Hint, HintEntry
 from planner.relations import Hinted
 from planner.scope import Input
 from planner.source import Report
+from plans.names import nearest
 
 __all__ = ["BlockHints", "Ledger", "Outcome", "resolve_block"]
+
+
+Status = Literal["applied", "overridden", "refused"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +28,7 @@ class Outcome:
 
     key: str
     offset: int
-    status: Literal["applied", "overridden", "refused"]
+    status: Status
     detail: str
 
 
@@ -36,7 +38,7 @@ class Ledger:
 
     hints: dict[int, tuple[Hint, ...]]
     states: dict[int, list[str]] = field(default_factory=dict)
-    losers: dict[int, tuple[str, str]] = field(default_factory=dict)
+    losers: dict[int, tuple[Status, str]] = field(default_factory=dict)
 
     def entries(self) -> tuple[HintEntry, ...]:
         """Every key written in a STATE_TTL hint, in text order."""
@@ -53,11 +55,12 @@ class Ledger:
         """One outcome for each key; a key that nobody used belongs to a view that no INSERT reads."""
         found: list[Outcome] = []
         for entry in self.entries():
+            status: Status = "applied"
             if entry.offset in self.states:
-                status, detail = "applied", ", ".join(self.states[entry.offset])
+                detail = ", ".join(self.states[entry.offset])
             else:
                 status, detail = self.losers.get(entry.offset, ("refused", "its view or CTE is not used by any INSERT"))
-            found.append(Outcome(key=entry.key, offset=entry.offset, status=status, detail=detail))  # type: ignore[arg-type]
+            found.append(Outcome(key=entry.key, offset=entry.offset, status=status, detail=detail))
         return tuple(found)
 
 
@@ -72,13 +75,19 @@ class BlockHints:
 
 
 def resolve_block(
-    ledger: Ledger, report: Report, select: int, inputs: tuple[Input, ...], *, stateful: bool, advice: str,
+    ledger: Ledger,
+    report: Report,
+    select: int,
+    inputs: tuple[Input, ...],
+    *,
+    stateful: bool,
+    advice: str,
     elsewhere: dict[str, str],
-) -> BlockHints:  # fmt: skip
+) -> BlockHints:
     """Match the hints after the SELECT at ``select`` with the block's ``inputs``.
 
-    A key that names no input is an error if the block is ``stateful``; else the hint has no effect, and ``advice`` says what
-    to do. ``elsewhere`` says of names that are not inputs of this block where they are.
+    A key that names no input is an error if the block is ``stateful``; else the hint has no effect, and ``advice``
+    says what to do. ``elsewhere`` says of names that are not inputs of this block where they are.
     """
     winners = _winners(ledger, report, select)
     if not winners:
@@ -122,8 +131,9 @@ def _overridden(ledger: Ledger, report: Report, loser: HintEntry, winner: HintEn
     if loser.ttl != winner.ttl:
         report.warn_of_hint(
             f"{STATE_TTL} key '{loser.key}' is given twice: {loser.ttl} here is overridden by {winner.ttl} at {place}",
-            loser.offset, "remove one of them",
-        )  # fmt: skip
+            loser.offset,
+            "remove one of them",
+        )
 
 
 def _match(key: str, inputs: tuple[Input, ...]) -> str | None:
@@ -152,5 +162,7 @@ def _unknown(report: Report, entry: HintEntry, inputs: tuple[Input, ...], elsewh
         advice = "give the sub-query an alias and use that"
     here = ", ".join(f"'{n}'" for n in names) or "none that has a name"
     return report.source.error(
-        f"{STATE_TTL} key '{entry.key}' is not an input of this query block; its inputs are {here}", entry.offset, advice
+        f"{STATE_TTL} key '{entry.key}' is not an input of this query block; its inputs are {here}",
+        entry.offset,
+        advice,
     )

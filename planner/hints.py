@@ -14,13 +14,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from plans.durations import format_duration, parse_duration
-from plans.names import did_you_mean
-
 from planner.cursor import word_of
 from planner.dialect import Token
 from planner.lexer import HintBlock, Scanned, scan
 from planner.source import Report, Source
+from plans.durations import format_duration, parse_duration
+from plans.names import did_you_mean
 
 __all__ = ["STATE_TTL", "Hint", "HintEntry", "parse_block", "read_hints", "scan"]
 
@@ -33,8 +32,10 @@ _WITHOUT_EFFECT = {
     "MULTI_JOIN": "joins are run two inputs at a time",
     "LOOKUP": "lookup joins are not supported yet",
 }
-_TOKEN = re.compile(r"\s*(?:(?P<string>'(?:[^']|'')*')|(?P<name>[A-Za-z_]\w*(?:\s*\.\s*[A-Za-z_]\w*)*|`[^`]+`)"
-                    r"|(?P<number>[-+]?\d[\w.]*)|(?P<mark>[(),=])|(?P<other>\S))")  # fmt: skip
+_TOKEN = re.compile(
+    r"\s*(?:(?P<string>'(?:[^']|'')*')|(?P<name>[A-Za-z_]\w*(?:\s*\.\s*[A-Za-z_]\w*)*|`[^`]+`)"
+    r"|(?P<number>[-+]?\d[\w.]*)|(?P<mark>[(),=])|(?P<other>\S))"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +148,9 @@ def _hint(tokens: _Tokens) -> Hint:
         if name == "OPTIONS":
             raise tokens.source.error("OPTIONS hints are not supported yet", offset, "set the option in WITH (...)")
         known = (STATE_TTL, *_WITHOUT_EFFECT)
-        raise tokens.source.error(f"unknown hint '{tokens.text}'", offset, did_you_mean(name, known, what="known hints"))
+        raise tokens.source.error(
+            f"unknown hint '{tokens.text}'", offset, did_you_mean(name, known, what="known hints")
+        )
     tokens.index += 1
     if name != STATE_TTL:
         _skip_arguments(tokens)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from plans.names import did_you_mean
 from sqlglot import exp
 
 from planner.context import Context, Cte, Environment, TableEntry
@@ -16,6 +15,7 @@ from planner.dialect import offset_of
 from planner.scope import Input
 from planner.statements import CreateView
 from planner.translation import only
+from plans.names import did_you_mean
 
 __all__ = ["alias_of", "find_table", "inputs_of", "names_elsewhere", "sources_of"]
 
@@ -51,7 +51,8 @@ def find_table(context: Context, environment: Environment, node: exp.Table) -> T
         raise context.source.error(message, offset, advice)
     if node.args.get("version"):
         raise context.source.error(
-            "FOR SYSTEM_TIME AS OF is not supported", offset_of(node.args["version"].args["expression"]),
+            "FOR SYSTEM_TIME AS OF is not supported",
+            offset_of(node.args["version"].args["expression"]),
             "use a regular join; lookup and temporal joins are not available",
         )
     if node.args.get("sample"):
@@ -66,9 +67,7 @@ def find_table(context: Context, environment: Environment, node: exp.Table) -> T
         if name in context.catalog.tables:
             return context.catalog.tables[name]
     known = (*environment.ctes, *context.catalog.names())
-    raise context.source.error(
-        f"unknown table '{'.'.join(path)}'", offset, did_you_mean(name, known, what="declared")
-    )
+    raise context.source.error(f"unknown table '{'.'.join(path)}'", offset, did_you_mean(name, known, what="declared"))
 
 
 def _path(node: exp.Table) -> tuple[str, ...]:
@@ -95,7 +94,9 @@ def inputs_of(context: Context, environment: Environment, node: exp.Expr) -> Ite
         for join in node.args.get("joins") or []:
             yield from inputs_of(context, environment, join.this)
     else:
-        message, advice = _REFUSED.get(type(node), ("this is not supported in FROM", "use a table, a view or a sub-query"))
+        message, advice = _REFUSED.get(
+            type(node), ("this is not supported in FROM", "use a table, a view or a sub-query")
+        )
         raise context.source.error(message, offset, advice)
 
 
@@ -109,7 +110,9 @@ def names_elsewhere(context: Context, environment: Environment, select: exp.Sele
             name = alias_of(node) or (node.name if isinstance(node, exp.Table) else None)
             if name:
                 place = context.source.where(offset_of(nested))
-                found.setdefault(name, f"'{name}' is an input of the inner query at {place}: put the hint after its SELECT")
+                found.setdefault(
+                    name, f"'{name}' is an input of the inner query at {place}: put the hint after its SELECT"
+                )
     for node in sources_of(select):
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
             _names_inside(context, environment, node, found)
@@ -119,7 +122,9 @@ def names_elsewhere(context: Context, environment: Environment, select: exp.Sele
             name = alias_of(node) or (node.name if isinstance(node, exp.Table) else None)
             if name:
                 place = context.source.where(offset_of(parent))
-                found.setdefault(name, f"'{name}' is an input of the outer query at {place}: put the hint after its SELECT")
+                found.setdefault(
+                    name, f"'{name}' is an input of the outer query at {place}: put the hint after its SELECT"
+                )
         parent = parent.parent_select
     return found
 
@@ -130,10 +135,13 @@ def _names_inside(context: Context, environment: Environment, node: exp.Table, f
     if isinstance(target, Cte):
         for table in target.query.find_all(exp.Table):
             name = alias_of(table) or table.name
-            found.setdefault(name, f"'{name}' is an input inside CTE '{node.name}': put the hint after the SELECT there")
+            found.setdefault(
+                name, f"'{name}' is an input inside CTE '{node.name}': put the hint after the SELECT there"
+            )
     elif isinstance(target, CreateView):
         for token in target.query:
             if token.text in context.catalog.names():
                 found.setdefault(
-                    token.text, f"'{token.text}' is an input inside view '{node.name}': put the hint after the SELECT there"
+                    token.text,
+                    f"'{token.text}' is an input inside view '{node.name}': put the hint after the SELECT there",
                 )

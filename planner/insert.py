@@ -1,14 +1,11 @@
 """INSERT INTO: the query's columns are fitted to the sink's, and its changes to what the sink can take.
 
-Columns go by position. What would lose values needs a CAST in the query; what would leave wrong rows in the sink is refused.
+Columns go by position. What would lose values needs a CAST in the query; what would leave wrong rows in the sink is
+refused.
 """
 
 from __future__ import annotations
 
-from plans.connectors import can_write, is_upsert_sink, sink_kinds
-from plans.model import Table
-from plans.names import did_you_mean
-from plans.types import parse_type
 from sqlglot import exp
 
 from planner.coercion import cast, castable, implicitly_assignable
@@ -20,6 +17,10 @@ from planner.queries import build_query
 from planner.relations import Aggregate, Calc, Item, Join, Relation, Scan
 from planner.statements import Insert
 from planner.unique_keys import is_insert_only, unique_keys
+from plans.connectors import can_write, is_upsert_sink, sink_kinds
+from plans.model import Table
+from plans.names import did_you_mean
+from plans.types import parse_type
 
 __all__ = ["build_insert"]
 
@@ -34,7 +35,8 @@ def build_insert(context: Context, statement: Insert) -> Relation:
         listed = " listed" if statement.columns else ""
         raise context.source.error(
             f"the query has {len(relation.fields)} columns, sink '{statement.table}' has {len(targets)}{listed}",
-            offset_of(query), f"select, in this order: {', '.join(t.name for t in targets)}",
+            offset_of(query),
+            f"select, in this order: {', '.join(t.name for t in targets)}",
         )
     places = _places(query, len(targets))
     values = {
@@ -42,7 +44,10 @@ def build_insert(context: Context, statement: Insert) -> Relation:
         for t, f, place in zip(targets, relation.fields, places, strict=True)
     }
     items = tuple(
-        Item(field=context.field(f.name, f.type), expr=values.get(f.name) or Literal(text=None, type=f.type.as_nullable()))
+        Item(
+            field=context.field(f.name, f.type),
+            expr=values.get(f.name) or Literal(text=None, type=f.type.as_nullable()),
+        )
         for f in entry.physical
     )
     relation = optimise(
@@ -56,16 +61,21 @@ def build_insert(context: Context, statement: Insert) -> Relation:
 def _sink(context: Context, statement: Insert) -> TableEntry:
     name, source = statement.table, context.source
     if name in context.catalog.views:
-        raise source.error(f"'{name}' is a view and cannot be written to", statement.table_offset, "insert into a table")
+        raise source.error(
+            f"'{name}' is a view and cannot be written to", statement.table_offset, "insert into a table"
+        )
     entry = context.catalog.tables.get(name)
     if entry is None:
         known = tuple(context.catalog.tables)
-        raise source.error(f"unknown sink table '{name}'", statement.table_offset, did_you_mean(name, known, what="declared"))
+        raise source.error(
+            f"unknown sink table '{name}'", statement.table_offset, did_you_mean(name, known, what="declared")
+        )
     if not can_write(entry.table):
         raise source.error(
             f"connector '{entry.table.options.get('connector')}' of table '{name}' cannot be written to",
-            statement.table_offset, "insert into a table whose connector writes, such as 'print' or 'filesystem'",
-        )  # fmt: skip
+            statement.table_offset,
+            "insert into a table whose connector writes, such as 'print' or 'filesystem'",
+        )
     return entry
 
 
@@ -76,7 +86,8 @@ def _targets(context: Context, statement: Insert, entry: TableEntry) -> tuple[Fi
     for name in statement.columns:
         if name not in by_name:
             raise context.source.error(
-                f"sink '{statement.table}' has no physical column '{name}'", statement.columns_offset,
+                f"sink '{statement.table}' has no physical column '{name}'",
+                statement.columns_offset,
                 did_you_mean(name, by_name, what="columns"),
             )
         if statement.columns.count(name) > 1:
@@ -85,7 +96,8 @@ def _targets(context: Context, statement: Insert, entry: TableEntry) -> tuple[Fi
     for name in by_name:
         if name not in statement.columns and declared[name].endswith("NOT NULL"):
             raise context.source.error(
-                f"column '{name}' of sink '{statement.table}' is NOT NULL and gets no value", statement.columns_offset,
+                f"column '{name}' of sink '{statement.table}' is NOT NULL and gets no value",
+                statement.columns_offset,
                 "list it and select a value for it",
             )
     return tuple(by_name[n] for n in statement.columns)
@@ -111,10 +123,12 @@ def _fitted(context: Context, statement: Insert, target: Field, source: Field, p
         advice = f"write CAST({source.name or '...'} AS {wanted})"
         if not castable(source.type, wanted):
             advice = f"select a {wanted}, or declare the column as {source.type.as_nullable()}"
+        given = source.type.as_nullable()
         raise context.source.error(
-            f"column '{target.name}' of sink '{statement.table}' is {wanted}, but {what} is {source.type.as_nullable()}",
-            place, advice,
-        )  # fmt: skip
+            f"column '{target.name}' of sink '{statement.table}' is {wanted}, but {what} is {given}",
+            place,
+            advice,
+        )
     return cast(value, parse_type(str(target.type)).as_nullable(), place)
 
 
@@ -151,8 +165,9 @@ def _check_changes(context: Context, statement: Insert, entry: TableEntry, relat
         raise context.source.error(
             f"sink '{statement.table}' ({table.options.get('connector')}) takes inserts only, but {what}{place} "
             "updates and deletes rows it has written",
-            statement.table_offset, _advice(table),
-        )  # fmt: skip
+            statement.table_offset,
+            _advice(table),
+        )
     if is_upsert_sink(table):
         _check_key(context, statement, entry, relation)
 
@@ -193,15 +208,19 @@ def _check_key(context: Context, statement: Insert, entry: TableEntry, relation:
         context.report.warn(
             f"nothing says that ({key}), the primary key of sink '{statement.table}', identifies a row of this join: "
             "rows that share it overwrite each other, and deleting one deletes it for all",
-            statement.table_offset, "declare the PRIMARY KEYs of the joined tables, or aggregate by the sink's key",
-        )  # fmt: skip
+            statement.table_offset,
+            "declare the PRIMARY KEYs of the joined tables, or aggregate by the sink's key",
+        )
         return
-    detail = f"its rows are identified by ({'), or by ('.join(shown)})" if shown else "it does not select a key of its rows"
+    detail = (
+        f"its rows are identified by ({'), or by ('.join(shown)})" if shown else "it does not select a key of its rows"
+    )
     raise context.source.error(
-        f"this query does not fit the primary key ({key}) of sink '{statement.table}': {detail}; several rows would share "
-        "one row of the sink, and deleting one would delete it for all",
-        statement.table_offset, "group by the sink's primary key, or declare the sink with the query's key",
-    )  # fmt: skip
+        f"this query does not fit the primary key ({key}) of sink '{statement.table}': {detail}; several rows would "
+        "share one row of the sink, and deleting one would delete it for all",
+        statement.table_offset,
+        "group by the sink's primary key, or declare the sink with the query's key",
+    )
 
 
 def _ends_in_join(relation: Relation) -> bool:

@@ -1,8 +1,8 @@
 """Comments, hint blocks, string ends and statement ends: what must be known of the text before it can be parsed.
 
 Comments and hints are replaced by blanks of the same length, so that every later offset is an offset into the original
-text. Hints are kept with their place; whether a place is a legal one is decided by :mod:`planner.hints`. Knows nothing of
-statements.
+text. Hints are kept with their place; whether a place is a legal one is decided by :mod:`planner.hints`. Knows
+nothing of statements.
 
 >>> scan(Source(text="SELECT /*+ STATE_TTL('o'='1 d') */ 1 -- one")).text
 'SELECT                             1       '
@@ -80,7 +80,8 @@ def scan(source: Source) -> Scanned:
             kept.append(text[start:end])
         elif mark == '"':
             raise source.error(
-                "double quotes are not used in SQL here", start,
+                "double quotes are not used in SQL here",
+                start,
                 "write 'text' for a string and `name` for an identifier",
             )
         else:

@@ -1,7 +1,7 @@
 """The logical plan written as the operators of a plan: ids, column names, expressions as text, TTLs with their origin.
 
-Operators that are equal in everything but their id become one. Names of columns are unique within an operator, also when
-case is ignored, because Spark ignores it.
+Operators that are equal in everything but their id become one. Names of columns are unique within an operator, also
+when case is ignored, because Spark ignores it.
 """
 
 from __future__ import annotations
@@ -9,16 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from plans import model
-from plans.configuration import DEFAULT_STATE_TTL, STATE_TTL
-from plans.model import AggregateCall, JoinColumn, JoinKey, Operator, SelectItem, StateEntry
-
 from planner.expressions import Expr, Field, Ref
 from planner.hint_scope import Ledger
 from planner.ids import IdSupply
 from planner.passes.merge_calcs import is_projection
 from planner.relations import Aggregate, Calc, Item, Join, Relation, Scan, StateInput, Union
 from planner.spark_text import identifier, spark_text
+from plans import model
+from plans.configuration import DEFAULT_STATE_TTL, STATE_TTL
+from plans.model import AggregateCall, JoinColumn, JoinKey, Operator, SelectItem, StateEntry
 
 __all__ = ["Lowering"]
 
@@ -99,11 +98,18 @@ class Lowering:
         if join.condition is not None:
             condition = spark_text(join.condition, {**left.printed("l."), **right.printed("r.")})
         operator = model.Join(
-            id="", inputs=(left.id, right.id), join_type=join.join_type,
+            id="",
+            inputs=(left.id, right.id),
+            join_type=join.join_type,
             keys=tuple(JoinKey(left=left.names[a.id], right=right.names[b.id]) for a, b in join.keys),
-            condition=condition, output=output, changelog=(),
-            state=(self._state(0, "leftState", join.states[0], left), self._state(1, "rightState", join.states[1], right)),
-        )  # fmt: skip
+            condition=condition,
+            output=output,
+            changelog=(),
+            state=(
+                self._state(0, "leftState", join.states[0], left),
+                self._state(1, "rightState", join.states[1], right),
+            ),
+        )
         found = self._add(operator, (join.left.base, join.right.base), join.block)
         self._account(found, join.states, ("leftState", "rightState"))
         return _Lowered(id=found, columns=columns, names=_names(join.fields, columns))
@@ -114,16 +120,23 @@ class Lowering:
         columns = _unique(tuple(c.field for c in aggregate.calls), keys)
         calls = tuple(
             AggregateCall(
-                name=name, function=c.function, distinct=c.distinct, type=str(c.field.type),
+                name=name,
+                function=c.function,
+                distinct=c.distinct,
+                type=str(c.field.type),
                 argument=None if c.argument is None else source.names[c.argument.id],
                 filter=None if c.filter is None else source.names[c.filter.id],
             )
             for name, c in zip(columns[len(keys) :], aggregate.calls, strict=True)
-        )  # fmt: skip
+        )
         operator: Operator = model.Aggregate(
-            id="", inputs=(source.id,), keys=keys, aggregates=calls, changelog=(),
+            id="",
+            inputs=(source.id,),
+            keys=keys,
+            aggregates=calls,
+            changelog=(),
             state=(self._state(0, "groupAggregateState", aggregate.state, source),),
-        )  # fmt: skip
+        )
         found = self._add(operator, (aggregate.input.base,), aggregate.block)
         self._account(found, (aggregate.state,), ("groupAggregateState",))
         lowered = _Lowered(id=found, columns=columns, names=_names(aggregate.fields, columns))

@@ -1,7 +1,7 @@
 """Queries: SELECT blocks, UNION, WITH and views become relations.
 
-A block is compiled in SQL's order: FROM, WHERE, GROUP BY, HAVING, SELECT, DISTINCT. Everything that a block can say and that
-is not compiled is refused here.
+A block is compiled in SQL's order: FROM, WHERE, GROUP BY, HAVING, SELECT, DISTINCT. Everything that a block can say
+and that is not compiled is refused here.
 """
 
 from __future__ import annotations
@@ -96,7 +96,8 @@ def renamed(context: Context, relation: Relation, names: tuple[str, ...], offset
             f"{len(names)} column names for {len(relation.fields)} columns", offset, "name each column once"
         )
     items = tuple(
-        Item(field=context.field_for(Ref(field=f), n), expr=Ref(field=f)) for n, f in zip(names, relation.fields, strict=True)
+        Item(field=context.field_for(Ref(field=f), n), expr=Ref(field=f))
+        for n, f in zip(names, relation.fields, strict=True)
     )
     return Calc(input=relation, filter=None, items=items, base=relation.base, block=relation.block)
 
@@ -133,8 +134,15 @@ def _select(context: Context, environment: Environment, select: exp.Select) -> R
     distinct = select.args.get("distinct")
     if distinct is not None:
         only(source, distinct, "expressions")
-        relation = Aggregate(input=relation, keys=relation.fields, calls=(), state=state, offset=select_offset(select),
-                             base=relation.base, block=environment.block)  # fmt: skip
+        relation = Aggregate(
+            input=relation,
+            keys=relation.fields,
+            calls=(),
+            state=state,
+            offset=select_offset(select),
+            base=relation.base,
+            block=environment.block,
+        )
     return relation
 
 
@@ -155,9 +163,14 @@ def block_hints(
     if environment.under_union:
         advice = "UNION's removal of duplicates cannot be hinted; write SELECT DISTINCT over a UNION ALL sub-query"
     resolved = resolve_block(
-        context.ledger, context.report, offset, tuple(inputs), stateful=joins or aggregates or semi, advice=advice,
+        context.ledger,
+        context.report,
+        offset,
+        tuple(inputs),
+        stateful=joins or aggregates or semi,
+        advice=advice,
         elsewhere=names_elsewhere(context, environment, select),
-    )  # fmt: skip
+    )
     if joins and aggregates and resolved.by_input:
         keys = ", ".join(f"'{k}'" for k in resolved.by_input)
         context.report.note(
@@ -197,7 +210,9 @@ def output_name(context: Context, node: exp.Expr) -> tuple[str | None, exp.Expr]
         return None, node
     if node.alias.startswith("__"):
         raise context.source.error(
-            f"column names that start with '__' are reserved: '{node.alias}'", offset_of(node.args["alias"]), "rename it"
+            f"column names that start with '__' are reserved: '{node.alias}'",
+            offset_of(node.args["alias"]),
+            "rename it",
         )
     return node.alias, node.this
 
@@ -230,7 +245,9 @@ def _union(context: Context, environment: Environment, node: exp.Union) -> Relat
     for branch, part in zip(branches, _branches(node, distinct), strict=True):
         if len(branch.fields) != width:
             raise context.source.error(
-                f"UNION of {width} and {len(branch.fields)} columns", offset_of(part), "select the same number of columns"
+                f"UNION of {width} and {len(branch.fields)} columns",
+                offset_of(part),
+                "select the same number of columns",
             )
     fields: list[Field] = []
     for i in range(width):
@@ -247,8 +264,15 @@ def _union(context: Context, environment: Environment, node: exp.Union) -> Relat
         inputs=inputs, fields=tuple(fields), base="_".join(b.base for b in branches), block=environment.block
     )
     if distinct:
-        relation = Aggregate(input=relation, keys=relation.fields, calls=(), state=UnnamedInput,
-                             offset=offset_of(node), base=relation.base, block=environment.block)  # fmt: skip
+        relation = Aggregate(
+            input=relation,
+            keys=relation.fields,
+            calls=(),
+            state=UnnamedInput,
+            offset=offset_of(node),
+            base=relation.base,
+            block=environment.block,
+        )
     return relation
 
 

@@ -11,14 +11,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from planner.expressions import Expr, Field, Ref
 from plans.model import JoinType
 
-from planner.expressions import Expr, Field, Ref
-
 __all__ = [
-    "Aggregate", "AggregateItem", "Calc", "Hinted", "Item", "Join", "Relation", "Scan", "StateInput", "Union", "UnnamedInput",
+    "Aggregate",
+    "AggregateItem",
+    "Calc",
+    "Hinted",
+    "Item",
+    "Join",
+    "Relation",
+    "Scan",
+    "StateInput",
+    "Union",
+    "UnnamedInput",
     "identity",
-]  # fmt: skip
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

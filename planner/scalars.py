@@ -1,7 +1,7 @@
 """Scalar functions: what each of Flink's takes and gives, and the Spark expression that means the same.
 
-A function is listed only if Flink and Spark agree on it, or if a Spark expression exists that does what Flink does. Add one
-by adding a row to ``_SIGNATURES`` or, if it needs care, a builder to ``_BUILDERS``.
+A function is listed only if Flink and Spark agree on it, or if a Spark expression exists that does what Flink does.
+Add one by adding a row to ``_SIGNATURES`` or, if it needs care, a builder to ``_BUILDERS``.
 
 >>> from planner.expressions import STRING, literal
 >>> translate(Source(text=""), "UPPER", (literal("a", STRING),), 0).function
@@ -14,12 +14,11 @@ import datetime
 import re
 from collections.abc import Callable
 
+from planner.coercion import cast, common_type, convert
+from planner.expressions import BIGINT, BOOLEAN, DOUBLE, INT, NULL, STRING, Expr, Literal, call, literal
+from planner.source import Source
 from plans.names import did_you_mean
 from plans.types import DataType
-
-from planner.coercion import cast, common_type, convert
-from planner.expressions import BIGINT, BOOLEAN, DOUBLE, INT, NULL, STRING, Call, Expr, Literal, call, literal
-from planner.source import Source
 
 __all__ = ["case", "known_functions", "temporal_literal", "translate"]
 
@@ -33,11 +32,11 @@ _SIGNATURES: dict[str, tuple[str, tuple[str, ...], DataType]] = {
     "TRIM": ("trim", ("text",), STRING),
     "LTRIM": ("ltrim", ("text",), STRING),
     "RTRIM": ("rtrim", ("text",), STRING),
-    "CHAR_LENGTH": ("char_length", ("text",), INT),
-    "CHARACTER_LENGTH": ("char_length", ("text",), INT),
+    "CHAR_LENGTH": ("length", ("text",), INT),
+    "CHARACTER_LENGTH": ("length", ("text",), INT),
     "REPLACE": ("replace", ("text", "text", "text"), STRING),
     "REVERSE": ("reverse", ("text",), STRING),
-    "POSITION": ("position", ("text", "text"), INT),
+    "POSITION": ("locate", ("text", "text"), INT),
     "CONCAT": ("concat", ("text*",), STRING),
     "CONCAT_WS": ("concat_ws", ("text", "text*"), STRING),
     "MD5": ("md5", ("text",), STRING),
@@ -46,9 +45,15 @@ _SIGNATURES: dict[str, tuple[str, tuple[str, ...], DataType]] = {
     "POWER": ("power", ("number", "number"), DOUBLE),
 }
 _PARTS = {
-    "YEAR": "year", "QUARTER": "quarter", "MONTH": "month", "DAY": "day", "DAYOFMONTH": "day",
-    "HOUR": "hour", "MINUTE": "minute", "SECOND": "second",
-}  # fmt: skip
+    "YEAR": "year",
+    "QUARTER": "quarter",
+    "MONTH": "month",
+    "DAY": "day",
+    "DAYOFMONTH": "day",
+    "HOUR": "hour",
+    "MINUTE": "minute",
+    "SECOND": "second",
+}
 _PATTERN = re.compile(r"(?:yyyy|MM|dd|HH|mm|ss|SSS|[-/:. ])*")
 
 
@@ -80,9 +85,7 @@ def case(source: Source, parts: tuple[Expr, ...], offset: int) -> Expr:
     """CASE out of condition, value, condition, value, ..., default."""
     values = (*parts[1::2], parts[-1])
     result = _common(source, "CASE", values, offset)
-    converted = tuple(
-        p if i % 2 == 0 and i != len(parts) - 1 else _branch(p, result) for i, p in enumerate(parts)
-    )  # fmt: skip
+    converted = tuple(p if i % 2 == 0 and i != len(parts) - 1 else _branch(p, result) for i, p in enumerate(parts))
     return call("CASE", converted, result, offset)
 
 
@@ -109,15 +112,30 @@ def _check(source: Source, name: str, args: tuple[Expr, ...], kinds: tuple[str, 
         raise source.error(f"{name} takes {count}, found {len(args)}", offset, "check the call")
     for i, (arg, kind) in enumerate(zip(args, kinds, strict=True), 1):
         t = arg.type
-        fits = t == NULL or {
-            "text": t.is_text, "number": t.is_numeric, "time": t.root in _TIME, "boolean": t.root == "BOOLEAN",
-            "integer": t.is_integer, "any": True,
-        }[kind]  # fmt: skip
+        fits = (
+            t == NULL
+            or {
+                "text": t.is_text,
+                "number": t.is_numeric,
+                "time": t.root in _TIME,
+                "boolean": t.root == "BOOLEAN",
+                "integer": t.is_integer,
+                "any": True,
+            }[kind]
+        )
         if not fits:
-            wanted = {"text": "STRING", "number": "a number", "time": "a DATE or TIMESTAMP", "boolean": "a condition",
-                      "integer": "an integer"}[kind]  # fmt: skip
-            raise source.error(f"argument {i} of {name} must be {wanted}, found {t.as_nullable()}", arg.offset or offset,
-                               "convert it with CAST")  # fmt: skip
+            wanted = {
+                "text": "STRING",
+                "number": "a number",
+                "time": "a DATE or TIMESTAMP",
+                "boolean": "a condition",
+                "integer": "an integer",
+            }[kind]
+            raise source.error(
+                f"argument {i} of {name} must be {wanted}, found {t.as_nullable()}",
+                arg.offset or offset,
+                "convert it with CAST",
+            )
 
 
 def _common(source: Source, name: str, values: tuple[Expr, ...], offset: int) -> DataType:
@@ -140,7 +158,9 @@ def _branch(value: Expr, result: DataType) -> Expr:
 
 def _coalesce(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
     if not args or (name == "IFNULL" and len(args) != 2):
-        raise source.error(f"{name} takes {'two' if name == 'IFNULL' else 'at least one'} arguments", offset, "add them")
+        raise source.error(
+            f"{name} takes {'two' if name == 'IFNULL' else 'at least one'} arguments", offset, "add them"
+        )
     result = _common(source, name, args, offset)
     return call("coalesce", tuple(_branch(a, result) for a in args), result, offset)
 
@@ -197,7 +217,8 @@ def _substring(source: Source, name: str, args: tuple[Expr, ...], offset: int) -
         least = 1 if what == "start" else 0
         if not isinstance(arg, Literal) or int(arg.text or -1) < least:
             raise source.error(
-                f"the {what} of {name} must be a literal of at least {least}", arg.offset or offset,
+                f"the {what} of {name} must be a literal of at least {least}",
+                arg.offset or offset,
                 "Flink and Spark disagree on others",
             )
     return call("substring", args, STRING, offset)
@@ -211,14 +232,17 @@ def _now(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr
 
 def _today(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
     _check(source, name, args, (), offset)
-    return call("current_date", (), DataType(root="DATE"), offset)
+    now = call("current_timestamp", (), DataType(root="TIMESTAMP_LTZ", precision=6), offset)
+    return call("CAST", (now,), DataType(root="DATE"), offset)
 
 
 def _from_epoch(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
     _check(source, name, args, ("integer", "integer"), offset)
     precision = args[1].text if isinstance(args[1], Literal) else None
     if precision not in ("0", "3"):
-        raise source.error(f"the precision of {name} must be 0 (seconds) or 3 (milliseconds)", offset, f"write {name}(x, 3)")
+        raise source.error(
+            f"the precision of {name} must be 0 (seconds) or 3 (milliseconds)", offset, f"write {name}(x, 3)"
+        )
     function = "timestamp_seconds" if precision == "0" else "timestamp_millis"
     return call(function, args[:1], _LTZ3, offset)
 
@@ -229,8 +253,9 @@ def _date_format(source: Source, name: str, args: tuple[Expr, ...], offset: int)
     if not isinstance(pattern, Literal) or not _PATTERN.fullmatch(pattern.text or "?"):
         raise source.error(
             f"the pattern of {name} must be a literal of yyyy, MM, dd, HH, mm, ss, SSS and - / : . blank",
-            pattern.offset or offset, "such as 'yyyy-MM-dd HH:mm'",
-        )  # fmt: skip
+            pattern.offset or offset,
+            "such as 'yyyy-MM-dd HH:mm'",
+        )
     return call("date_format", args, STRING, offset)
 
 
@@ -254,7 +279,3 @@ _BUILDERS: dict[str, Builder] = {
     "TO_TIMESTAMP_LTZ": _from_epoch,
     "DATE_FORMAT": _date_format,
 }
-
-
-def is_call(expression: Expr, function: str) -> bool:
-    return isinstance(expression, Call) and expression.function == function

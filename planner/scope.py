@@ -1,7 +1,7 @@
 """Which names a query block can use, and what they stand for.
 
-Names are case-sensitive, as in Flink. Owns the resolution of columns, ``*`` and ``t.*``, and the errors for names that are
-unknown or ambiguous. Does not know where the fields of an input come from.
+Names are case-sensitive, as in Flink. Owns the resolution of columns, ``*`` and ``t.*``, and the errors for names
+that are unknown or ambiguous. Does not know where the fields of an input come from.
 
 >>> orders = Input(name="o", kind="table", fields=(Field(id=1, name="o_id", type=INT),), offset=0)
 >>> Scope(inputs=(orders,)).find(None, "o_id")[0].field.id
@@ -13,10 +13,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from plans.names import did_you_mean
-
 from planner.expressions import INT, Expr, Field, Ref
 from planner.source import Source
+from plans.names import did_you_mean
 
 __all__ = ["INT", "Input", "Scope", "resolve", "star"]
 
@@ -64,7 +63,8 @@ def resolve(source: Source, scope: Scope, qualifier: str | None, name: str, offs
         if len(found) > 1:
             owners = [f"{i.name}.{name}" for i in level.inputs for f in i.fields if f.name == name and i.name]
             raise source.error(
-                f"column '{name}' is ambiguous", offset,
+                f"column '{name}' is ambiguous",
+                offset,
                 f"write one of {', '.join(owners)}" if len(set(owners)) > 1 else "give the columns different names",
             )
         if found:
@@ -80,7 +80,9 @@ def _unknown(source: Source, scope: Scope, qualifier: str | None, name: str, off
             scope = scope.parent
         else:
             aliased = [i.name for i in scope.inputs if i.kind.endswith(f" {qualifier}") and i.name]
-            hint = f"it is called '{aliased[0]}' here" if aliased else did_you_mean(qualifier, names, what="inputs here")
+            hint = (
+                f"it is called '{aliased[0]}' here" if aliased else did_you_mean(qualifier, names, what="inputs here")
+            )
             return source.error(f"unknown table or alias '{qualifier}'", offset, hint)
     if qualifier is None:
         columns = [f.name for i in scope.inputs for f in i.fields]

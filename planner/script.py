@@ -13,13 +13,12 @@ from itertools import pairwise
 
 from sqlglot.errors import TokenError
 
-from plans.names import did_you_mean
-
 from planner.cursor import Cursor, word_of
 from planner.ddl import create_table, create_view, table_name
 from planner.dialect import Token, TokenType, tokenize
 from planner.source import Source
 from planner.statements import Insert, SetOption, Statement
+from plans.names import did_you_mean
 
 __all__ = ["read_script"]
 
@@ -61,7 +60,9 @@ def read_script(source: Source, text: str) -> tuple[Statement, ...]:
                 continue
         elif cursor.take("END"):
             if open_set is None:
-                raise source.error("END closes nothing", offset, "open the statement set with EXECUTE STATEMENT SET BEGIN")
+                raise source.error(
+                    "END closes nothing", offset, "open the statement set with EXECUTE STATEMENT SET BEGIN"
+                )
             if not cursor.at_end:
                 raise cursor.unexpected("';'", "end each statement with ';'")
             open_set = None
@@ -105,21 +106,27 @@ def _statement(cursor: Cursor) -> Statement:
             raise source.error("CREATE FUNCTION is not supported", offset, "use the built-in functions")
         raise cursor.unexpected("TABLE or VIEW")
     hint = _INSTEAD.get(word) or did_you_mean(word, ("INSERT", "CREATE", "SET"), what="supported statements")
-    raise source.error(
-        f"{word or 'this'} is not a supported statement", offset, hint
-    )
+    raise source.error(f"{word or 'this'} is not a supported statement", offset, hint)
 
 
 def _check_one_statement(cursor: Cursor) -> None:
     for before, token in pairwise(cursor.tokens[cursor.index :]):
         follows = cursor.text[before.end + 1 : token.start]
-        if "\n" in follows and word_of(token) in ("INSERT", "CREATE", "SET", "EXECUTE", "END") and word_of(
-            before
-        ) not in ("THEN", "ELSE", ",", ".", "("):
+        if (
+            "\n" in follows
+            and word_of(token) in ("INSERT", "CREATE", "SET", "EXECUTE", "END")
+            and word_of(before) not in ("THEN", "ELSE", ",", ".", "(")
+        ):
             index = cursor.tokens.index(token)
             after = [word_of(t) for t in cursor.tokens[index + 1 : index + 2]]
-            if (word_of(token), *after) in (("INSERT", "INTO"), ("CREATE", "TABLE"), ("CREATE", "VIEW"),
-                                           ("CREATE", "TEMPORARY"), ("EXECUTE", "STATEMENT"), ("SET", "")):  # fmt: skip
+            if (word_of(token), *after) in (
+                ("INSERT", "INTO"),
+                ("CREATE", "TABLE"),
+                ("CREATE", "VIEW"),
+                ("CREATE", "TEMPORARY"),
+                ("EXECUTE", "STATEMENT"),
+                ("SET", ""),
+            ):
                 raise cursor.source.error(
                     f"missing ';' before {word_of(token)}", before.end + 1, "end each statement with ';'"
                 )
@@ -128,7 +135,11 @@ def _check_one_statement(cursor: Cursor) -> None:
 def _check_commas(cursor: Cursor) -> None:
     # the query parser forgives these
     for before, token in pairwise(cursor.tokens[cursor.index :]):
-        if before.text == "," and before.token_type == TokenType.COMMA and word_of(token) in (",", ")", "FROM", "WHERE"):
+        if (
+            before.text == ","
+            and before.token_type == TokenType.COMMA
+            and word_of(token) in (",", ")", "FROM", "WHERE")
+        ):
             raise cursor.source.error(f"nothing stands between ',' and '{token.text}'", before.start, "remove the ','")
 
 
@@ -140,7 +151,9 @@ def _set(cursor: Cursor) -> SetOption:
     if cursor.tokens[-1].token_type in (TokenType.STRING, TokenType.IDENTIFIER):
         end = max(end, cursor.text.find("'", cursor.tokens[-1].start + 1) + 1)
     text = cursor.text[start:end]
-    match = re.fullmatch(r"('(?P<qk>(?:[^']|'')*)'|(?P<k>[^'=\s]+))\s*=\s*('(?P<qv>(?:[^']|'')*)'|(?P<v>[^']*))", text, re.S)
+    match = re.fullmatch(
+        r"('(?P<qk>(?:[^']|'')*)'|(?P<k>[^'=\s]+))\s*=\s*('(?P<qv>(?:[^']|'')*)'|(?P<v>[^']*))", text, re.S
+    )
     if match is None or not (match["qk"] or match["k"]):
         raise cursor.source.error("expected SET 'key' = 'value'", offset, "quote the key and the value")
     key = match["k"] or match["qk"].replace("''", "'")
@@ -156,7 +169,9 @@ def _insert(cursor: Cursor, offset: int) -> Insert:
     table_offset = cursor.offset
     table = table_name(cursor, "a table name")
     if cursor.peek("PARTITION"):
-        raise cursor.source.error("INSERT INTO ... PARTITION is not supported", cursor.offset, "select the column's value")
+        raise cursor.source.error(
+            "INSERT INTO ... PARTITION is not supported", cursor.offset, "select the column's value"
+        )
     columns_offset = cursor.offset
     columns: tuple[str, ...] = ()
     if cursor.peek("(") and not (cursor.peek("(", "SELECT") or cursor.peek("(", "WITH") or cursor.peek("(", "(")):
@@ -166,6 +181,10 @@ def _insert(cursor: Cursor, offset: int) -> Insert:
     if cursor.peek("VALUES"):
         raise cursor.source.error("INSERT INTO ... VALUES is not supported", cursor.offset, _INSTEAD["VALUES"])
     return Insert(
-        table=table, offset=offset, table_offset=table_offset, columns=columns, columns_offset=columns_offset,
+        table=table,
+        offset=offset,
+        table_offset=table_offset,
+        columns=columns,
+        columns_offset=columns_offset,
         query=cursor.rest(),
-    )  # fmt: skip
+    )

@@ -9,12 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from planner.source import Source
+from planner.statements import SetOption
 from plans.configuration import KEYS, known_keys, normalise
 from plans.errors import SqlError
 from plans.names import did_you_mean
-
-from planner.source import Source
-from planner.statements import SetOption
 
 __all__ = ["Settings", "read_settings"]
 
@@ -42,7 +41,9 @@ def read_settings(source: Source, statements: tuple[SetOption, ...], overrides: 
             raise source.error(f"'{statement.key}': {error}", statement.value_offset, advice) from None
     for key, value in overrides.items():
         if key not in KEYS:
-            raise SqlError(f"unknown configuration key '{key}'", hint=did_you_mean(key, known_keys(), what="known keys"))
+            raise SqlError(
+                f"unknown configuration key '{key}'", hint=did_you_mean(key, known_keys(), what="known keys")
+            )
         try:
             found[key] = normalise(key, value)
         except ValueError as error:

@@ -1,7 +1,7 @@
 """Expressions printed as Spark SQL: precedence, literals, identifiers and Spark's names for types.
 
-The meaning was settled before (Flink's, see :mod:`planner.scalars`); this module only has to print what means the same to
-Spark. Columns print under the names given; in a join's condition these are ``l.x`` and ``r.x``.
+The meaning was settled before (Flink's, see :mod:`planner.scalars`); this module only has to print what means the
+same to Spark. Columns print under the names given; in a join's condition these are ``l.x`` and ``r.x``.
 
 >>> from planner.expressions import BIGINT, BOOLEAN, INT, Field, Ref, call, literal
 >>> total = Ref(field=Field(id=1, name="o_total", type=BIGINT))
@@ -14,30 +14,51 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from plans.types import DataType
-
 from planner.expressions import AggregateCallExpr, Call, Expr, Literal, Ref
+from plans.types import DataType
 
 __all__ = ["identifier", "spark_text", "spark_type", "string_literal"]
 
 _BINARY = {
-    "OR": 1, "AND": 2,
-    "=": 4, "<>": 4, "<": 4, "<=": 4, ">": 4, ">=": 4, "<=>": 4, "LIKE": 4,
-    "||": 5, "+": 6, "-": 6, "*": 7, "/": 7, "div": 7, "%": 7,
-}  # fmt: skip
+    "OR": 1,
+    "AND": 2,
+    "=": 4,
+    "<>": 4,
+    "<": 4,
+    "<=": 4,
+    ">": 4,
+    ">=": 4,
+    "<=>": 4,
+    "LIKE": 4,
+    "||": 5,
+    "+": 6,
+    "-": 6,
+    "*": 7,
+    "/": 7,
+    "div": 7,
+    "%": 7,
+}
 _NOT, _COMPARE, _UNARY, _PRIMARY = 3, 4, 8, 9
-_SPARK_TYPES = {"TIMESTAMP": "TIMESTAMP_NTZ", "TIMESTAMP_LTZ": "TIMESTAMP", "BYTES": "BINARY", "VARBINARY": "BINARY",
-                "VARCHAR": "STRING", "CHAR": "STRING"}  # fmt: skip
+_SPARK_TYPES = {
+    "TIMESTAMP": "TIMESTAMP_NTZ",
+    "TIMESTAMP_LTZ": "TIMESTAMP",
+    "BYTES": "BINARY",
+    "VARBINARY": "BINARY",
+    "VARCHAR": "STRING",
+    "CHAR": "STRING",
+}
 # words that Spark or the parser of the allow list would not take as a bare column name
-_RESERVED = frozenset(
-    "all and anti any array as asc at between both by case cast check collate column constraint create cross cube current_date "
-    "current_time current_timestamp current_user date desc distinct div drop else end escape except exists extract false fetch "
-    "filter for foreign from full function grant group grouping having if in index inner insert intersect interval into is join "
-    "key lateral leading left like limit minus natural not null offset on only or order outer over overlaps partition position "
-    "primary range references right rollup row rows select semi session_user set some struct substring table then time timestamp "
-    "to trailing trim true try_cast union unique unknown unpivot user using values when where window with year month day hour "
-    "minute second map ltrim rtrim decimal numeric int string default comment percent sort cluster distribute".split()
-)
+_RESERVED_WORDS = """
+all and anti any array as asc at between both by case cast check collate column constraint create cross cube
+current_date current_time current_timestamp current_user date desc distinct div drop else end escape except exists
+extract false fetch filter for foreign from full function grant group grouping having if in index inner insert
+intersect interval into is join key lateral leading left like limit minus natural not null offset on only or order
+outer over overlaps partition position primary range references right rollup row rows select semi session_user set
+some struct substring table then time timestamp to trailing trim true try_cast union unique unknown unpivot user
+using values when where window with year month day hour minute second map ltrim rtrim decimal numeric int string
+default comment percent sort cluster distribute
+"""
+_RESERVED = frozenset(_RESERVED_WORDS.split())
 
 
 def identifier(name: str) -> str:
@@ -49,6 +70,9 @@ def identifier(name: str) -> str:
 
 def string_literal(text: str) -> str:
     """``text`` in quotes, with Spark's escapes."""
+    if "${" in text:  # Spark would replace it by a setting, even inside a string
+        head, _, tail = text.partition("${")
+        return f"concat({string_literal(head + '$')}, {string_literal('{' + tail)})"
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
@@ -112,8 +136,8 @@ class _Printer:
             value, low, high = (self.text(a, _COMPARE + 1) for a in args)
             return f"{value} BETWEEN {low} AND {high}", _COMPARE
         if name == "IN":
-            value, *rest = args
-            return f"{self.text(value, _COMPARE + 1)} IN ({', '.join(self.text(a, 0) for a in rest)})", _COMPARE
+            subject, *rest = args
+            return f"{self.text(subject, _COMPARE + 1)} IN ({', '.join(self.text(a, 0) for a in rest)})", _COMPARE
         if name in ("CAST", "TRY_CAST"):
             return f"{name}({self.text(args[0], 0)} AS {spark_type(expression.type)})", _PRIMARY
         if name == "CASE":
@@ -122,6 +146,6 @@ class _Printer:
 
     def case(self, args: tuple[Expr, ...]) -> str:
         parts = ["CASE"]
-        for condition, value in zip(args[:-1:2], args[1::2], strict=True):
-            parts.append(f"WHEN {self.text(condition, 0)} THEN {self.text(value, 0)}")
+        for condition, outcome in zip(args[:-1:2], args[1::2], strict=True):
+            parts.append(f"WHEN {self.text(condition, 0)} THEN {self.text(outcome, 0)}")
         return " ".join((*parts, f"ELSE {self.text(args[-1], 0)}", "END"))

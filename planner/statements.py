@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from plans.types import DataType
-
 from planner.dialect import Token
+from plans.types import DataType
 
 __all__ = ["ColumnDeclaration", "CreateTable", "CreateView", "Insert", "SetOption", "Statement"]
 

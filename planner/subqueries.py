@@ -1,7 +1,8 @@
 """WHERE: plain conditions filter; ``IN (SELECT ...)`` and ``[NOT] EXISTS (SELECT ...)`` become semi and anti joins.
 
 A sub-query may refer to the outer block in its own WHERE; those conditions become the condition of the join. Only
-conditions that must be true on their own (joined by AND) are supported; ``NOT IN`` has other rules for NULL and is refused.
+conditions that must be true on their own (joined by AND) are supported; ``NOT IN`` has other rules for NULL and is
+refused.
 """
 
 from __future__ import annotations
@@ -118,22 +119,29 @@ def _filtered(
     relation = queries.filtered(found.relation, tuple(plain), environment.block)
     name = found.name
     for sub_query in sub_queries:
-        relation = _semi_join(context, environment, relation, found.scope, sub_query, StateInput(name=name, hint=hints.of(name)),
-                              hints)  # fmt: skip
+        relation = _semi_join(
+            context, environment, relation, found.scope, sub_query, StateInput(name=name, hint=hints.of(name)), hints
+        )
         name = None
     return relation, tuple(correlated)
 
 
 def _semi_join(
-    context: Context, environment: Environment, left: Relation, scope: Scope, sub_query: _SubQuery, left_state: StateInput,
+    context: Context,
+    environment: Environment,
+    left: Relation,
+    scope: Scope,
+    sub_query: _SubQuery,
+    left_state: StateInput,
     hints: BlockHints,
-) -> Relation:  # fmt: skip
+) -> Relation:
     source, offset = context.source, sub_query.offset
     if sub_query.negated and sub_query.value is not None:
         raise source.error(
-            "NOT IN (SELECT ...) is not supported: one NULL in the sub-query would make it never true", offset,
+            "NOT IN (SELECT ...) is not supported: one NULL in the sub-query would make it never true",
+            offset,
             "write NOT EXISTS (SELECT 1 FROM ... WHERE inner.column = outer.column)",
-        )  # fmt: skip
+        )
     right, outputs, on = _right_side(context, environment, sub_query, scope)
     if sub_query.value is not None:
         if len(outputs) != 1:
@@ -144,15 +152,23 @@ def _semi_join(
     known = {f.id for f in (*left.fields, *right.fields)}
     for part in on:
         if any(f.id not in known for f in fields_of(part)):
-            raise source.error("a sub-query can refer to the block directly around it only", part.offset, "join the tables")
+            raise source.error(
+                "a sub-query can refer to the block directly around it only", part.offset, "join the tables"
+            )
     named = _only_input(context, environment, sub_query.query)
     taken = named is not None and any(named.name == i.name for i in scope.inputs)
     name = named.name if named is not None and not taken else None
     return Join(
-        left=left, right=right, join_type="anti" if sub_query.negated else "semi", on=on, items=identity(left.fields),
-        states=(left_state, StateInput(name=name, hint=hints.of(name))), offset=offset,
-        base=f"{left.base}_{right.base}", block=environment.block,
-    )  # fmt: skip
+        left=left,
+        right=right,
+        join_type="anti" if sub_query.negated else "semi",
+        on=on,
+        items=identity(left.fields),
+        states=(left_state, StateInput(name=name, hint=hints.of(name))),
+        offset=offset,
+        base=f"{left.base}_{right.base}",
+        block=environment.block,
+    )
 
 
 def _right_side(
@@ -160,7 +176,12 @@ def _right_side(
 ) -> tuple[Relation, tuple[Expr, ...], tuple[Expr, ...]]:
     """The sub-query's relation, its output expressions, and its conditions on the outer block."""
     select = _plain_select(sub_query.query)
-    if select is None or grouping.is_grouped(context, select) or select.args.get("distinct") or select.args.get("with_"):
+    if (
+        select is None
+        or grouping.is_grouped(context, select)
+        or select.args.get("distinct")
+        or select.args.get("with_")
+    ):
         relation = queries.build_query(context, environment, sub_query.query)
         return relation, tuple(Ref(field=f) for f in relation.fields), ()
     queries.refuse_clauses(context, select)

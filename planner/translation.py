@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from plans.types import DataType, parse_type
 from sqlglot import exp
 
 from planner import aggregates, scalars
@@ -19,6 +18,7 @@ from planner.expressions import BIGINT, BOOLEAN, DOUBLE, INT, NULL, STRING, Call
 from planner.likes import like_pattern
 from planner.scope import Scope, resolve
 from planner.source import Source
+from plans.types import DataType, parse_type
 
 __all__ = ["Translator", "only"]
 
@@ -57,7 +57,8 @@ class Translator:
             return self.source.error(f"{what} needs a typed operand, not NULL", offset, "write CAST(NULL AS <type>)")
         target = right if right.root != "STRING" else left
         return self.source.error(
-            f"{what} does not take {left.as_nullable()} and {right.as_nullable()}", offset,
+            f"{what} does not take {left.as_nullable()} and {right.as_nullable()}",
+            offset,
             f"convert one side, such as CAST(... AS {target.as_nullable()})",
         )
 
@@ -81,9 +82,10 @@ def _column(t: Translator, node: exp.Expr) -> Expr:
         raise t.source.error("'*' cannot stand here", offset, "name the columns")
     path = node.args.get("db")
     qualifier = node.args.get("table")
-    if path is not None:
+    if path is not None and qualifier is not None:
         raise t.source.error(
-            f"'{path.name}.{qualifier.name}.{node.name}' has too many parts", offset,
+            f"'{path.name}.{qualifier.name}.{node.name}' has too many parts",
+            offset,
             "write column or table.column; fields of a ROW cannot be read yet",
         )
     return resolve(t.source, t.scope, qualifier.name if qualifier else None, node.name, offset)
@@ -144,9 +146,11 @@ def _paren(t: Translator, node: exp.Expr) -> Expr:
 
 def _logic(t: Translator, node: exp.Expr) -> Expr:
     return call(
-        "AND" if isinstance(node, exp.And) else "OR", (t.condition(node.this), t.condition(node.expression)), BOOLEAN,
+        "AND" if isinstance(node, exp.And) else "OR",
+        (t.condition(node.this), t.condition(node.expression)),
+        BOOLEAN,
         offset_of(node),
-    )  # fmt: skip
+    )
 
 
 def _not(t: Translator, node: exp.Expr) -> Expr:
@@ -223,7 +227,8 @@ def _between(t: Translator, node: exp.Expr) -> Expr:
 def _in(t: Translator, node: exp.Expr) -> Expr:
     if node.args.get("query"):
         raise t.source.error(
-            "IN (SELECT ...) is supported only as a condition of WHERE that must be true on its own", offset_of(node),
+            "IN (SELECT ...) is supported only as a condition of WHERE that must be true on its own",
+            offset_of(node),
             "put it in WHERE, joined to the rest with AND",
         )
     only(t.source, node, "this", "expressions")
@@ -357,7 +362,8 @@ def _cast(t: Translator, node: exp.Expr, name: str) -> Expr:
         raise t.source.error(str(error), offset_of(target), "use a type such as BIGINT or STRING") from None
     if not castable(found.type, data_type):
         raise t.source.error(
-            f"{name} from {found.type.as_nullable()} to {data_type} is not supported", offset,
+            f"{name} from {found.type.as_nullable()} to {data_type} is not supported",
+            offset,
             "Flink and Spark disagree on it, or it has no meaning; cast to another type",
         )
     if isinstance(found, Literal) and found.text is not None and found.type.is_text and data_type.root in ("DATE",):
@@ -392,7 +398,9 @@ def _trim(t: Translator, node: exp.Expr) -> Expr:
     only(t.source, node, "this", "position", "expression")
     character = node.args.get("expression")
     if character is not None and not (isinstance(character, exp.Literal) and character.name == " "):
-        raise t.source.error("TRIM of other characters than blanks is not supported", offset_of(character), "use REPLACE")
+        raise t.source.error(
+            "TRIM of other characters than blanks is not supported", offset_of(character), "use REPLACE"
+        )
     function = {"LEADING": "LTRIM", "TRAILING": "RTRIM"}.get(str(node.args.get("position") or "").upper(), "TRIM")
     return scalars.translate(t.source, function, (t.expression(node.this),), offset_of(node))
 
@@ -428,7 +436,6 @@ _HANDLERS: dict[type, Handler] = {
     exp.Trim: _trim,
     exp.CurrentTimestamp: _special("CURRENT_TIMESTAMP"),
     exp.CurrentDate: _special("CURRENT_DATE"),
-    exp.Localtimestamp: _special("LOCALTIMESTAMP"),
 }
 
 _JOIN_INSTEAD = "join the tables, or use IN (SELECT ...) or EXISTS as a condition of WHERE"
@@ -437,6 +444,7 @@ _REFUSED: dict[type, tuple[str, str]] = {
     exp.Subquery: ("scalar sub-queries", _JOIN_INSTEAD),
     exp.Select: ("scalar sub-queries", _JOIN_INSTEAD),
     exp.Exists: ("EXISTS conditions other than on their own in WHERE", "put it in WHERE, joined to the rest with AND"),
+    exp.Localtimestamp: ("LOCALTIMESTAMP values", "use CURRENT_TIMESTAMP"),
     exp.Dot: ("fields of a ROW", "flatten the column when reading it"),
     exp.Bracket: ("elements of arrays and maps", "flatten the column when reading it"),
     exp.Star: ("'*' in expressions", "name the columns"),

@@ -1,17 +1,16 @@
 """Which columns of a query identify a row of its result: the keys a sink can upsert by.
 
-Derived from declared primary keys (trusted, as in Flink), group keys and joins. A set of keys is a set of sets of field ids;
-any superset of a key identifies rows as well.
+Derived from declared primary keys (trusted, as in Flink), group keys and joins. A set of keys is a set of sets of
+field ids; any superset of a key identifies rows as well.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from plans.model import Table
-
 from planner.expressions import Ref
 from planner.relations import Aggregate, Calc, Join, Relation, Scan
+from plans.model import Table
 
 __all__ = ["is_insert_only", "unique_keys"]
 

@@ -1,8 +1,8 @@
 """Which row kinds flow on the edges of a plan.
 
-A scan is insert-only; calcs and unions pass on what comes; joins and aggregates state theirs in the plan. ``-U`` is left out
-where an aggregate's changes only ever reach sinks that replace rows by the group keys. State TTL never creates kinds: an expired
-row is forgotten, not deleted.
+A scan is insert-only; calcs and unions pass on what comes; joins and aggregates state theirs in the plan. ``-U`` is
+left out where an aggregate's changes only ever reach sinks that replace rows by the group keys. State TTL never
+creates kinds: an expired row is forgotten, not deleted.
 
 >>> merged([("+I",), ("+I", "-D")])
 ('+I', '-D')
@@ -88,9 +88,7 @@ def _upserted_by_keys(plan: Plan, aggregate: Aggregate, consumers: dict[str, lis
     return bool(aggregate.keys) and _reaches_upserts(plan, aggregate.id, {k: k for k in aggregate.keys}, consumers)
 
 
-def _reaches_upserts(
-    plan: Plan, operator_id: str, keys: dict[str, str], consumers: dict[str, list[Operator]]
-) -> bool:
+def _reaches_upserts(plan: Plan, operator_id: str, keys: dict[str, str], consumers: dict[str, list[Operator]]) -> bool:
     """``keys`` maps the group keys to their names in the output of ``operator_id``."""
     if not consumers[operator_id]:
         return False

@@ -1,7 +1,7 @@
 """What is done to a logical plan between compiling a query and giving its operators ids.
 
-One rule, one module, one function; ``PASSES`` is the order. Each takes the context and a relation and returns a relation
-with the same output.
+One rule, one module, one function; ``PASSES`` is the order. Each takes the context and a relation and returns a
+relation with the same output.
 """
 
 from __future__ import annotations

@@ -1,26 +1,53 @@
 """Turns the condition of each join into key columns and what is left over.
 
-Both columns of a key have the same type; expressions and conversions are computed in calcs below the join. What is left of
-the condition must be simple enough to be evaluated inside the join, except for an inner join, where it can follow.
+Both columns of a key have the same type; expressions and conversions are computed in calcs below the join. What is
+left of the condition must be simple enough to be evaluated inside the join, except for an inner join, where it can
+follow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from planner.coercion import cast, common_type
 from planner.context import Context
 from planner.expressions import (
-    Call, Expr, Field, Literal, Ref, conjunction, fields_of, is_deterministic, rewrite, walk,
-)  # fmt: skip
+    Call,
+    Expr,
+    Field,
+    Literal,
+    Ref,
+    conjunction,
+    fields_of,
+    is_deterministic,
+    rewrite,
+    walk,
+)
 from planner.relations import Aggregate, Calc, Item, Join, Relation, Scan, Union, identity
 
 __all__ = ["extract_join_keys"]
 
-_SIMPLE = frozenset(("AND", "OR", "NOT", "=", "<>", "<", "<=", ">", ">=", "IS NULL", "IS NOT NULL", "BETWEEN", "IN",
-                     "CASE", "coalesce", "LIKE"))  # fmt: skip
-_ARITHMETIC = frozenset(("+", "-", "*", "/", "div", "%", "NEGATE"))
+_SIMPLE = frozenset(
+    (
+        "AND",
+        "OR",
+        "NOT",
+        "=",
+        "<>",
+        "<",
+        "<=",
+        ">",
+        ">=",
+        "IS NULL",
+        "IS NOT NULL",
+        "BETWEEN",
+        "IN",
+        "CASE",
+        "coalesce",
+        "LIKE",
+    )
+)
+_ARITHMETIC = frozenset(("+", "-", "*", "div", "NEGATE"))
 
 
 def extract_join_keys(context: Context, relation: Relation) -> Relation:
@@ -62,9 +89,7 @@ class _Side:
         if not self.computed:
             return self.relation
         items = (*identity(self.relation.fields), *self.computed)
-        return Calc(
-            input=self.relation, filter=None, items=items, base=self.relation.base, block=self.relation.block
-        )  # fmt: skip
+        return Calc(input=self.relation, filter=None, items=items, base=self.relation.base, block=self.relation.block)
 
 
 def _with_keys(context: Context, join: Join) -> Relation:
@@ -89,8 +114,13 @@ def _with_keys(context: Context, join: Join) -> Relation:
         join, left=left.result(), right=right.result(), on=(), keys=tuple(keys), condition=conjunction(tuple(rest))
     )
     if above:
-        relation = Calc(input=relation, filter=conjunction(above), items=identity(relation.fields), base=relation.base,
-                        block=relation.block)  # fmt: skip
+        relation = Calc(
+            input=relation,
+            filter=conjunction(above),
+            items=identity(relation.fields),
+            base=relation.base,
+            block=relation.block,
+        )
     return relation
 
 
@@ -111,13 +141,16 @@ def _equality(part: Expr, left: _Side, right: _Side) -> tuple[Expr, Expr] | None
 def _no_equality(context: Context, join: Join) -> Exception:
     if join.join_type in ("semi", "anti"):
         return context.source.error(
-            "this sub-query has no equality with the outer query", join.offset,
+            "this sub-query has no equality with the outer query",
+            join.offset,
             "add one to its WHERE: inner.column = outer.column",
         )
     null_safe = any(isinstance(e, Call) and e.function == "coalesce" for p in join.on for e in walk(p))
     advice = "add left.column = right.column; cross joins are not supported"
     if null_safe:
-        advice = "IS NOT DISTINCT FROM cannot be the only equality: compare COALESCE(column, <unused value>) of both sides"
+        advice = (
+            "IS NOT DISTINCT FROM cannot be the only equality: compare COALESCE(column, <unused value>) of both sides"
+        )
     return context.source.error(
         f"this join of {join.left.base} and {join.right.base} has no equality between its sides", join.offset, advice
     )
@@ -129,7 +162,7 @@ def _is_simple(expression: Expr) -> bool:
 
 def _simple_node(e: Expr) -> bool:
     if not isinstance(e, Call):
-        return e.type.root != "INTERVAL"
+        return not isinstance(e, Literal) or e.type.root not in ("INTERVAL", "TIMESTAMP_LTZ")
     if e.function == "IN":
         return all(isinstance(a, Literal) for a in e.args[1:])
     if e.function in _SIMPLE:
@@ -146,17 +179,17 @@ def _simplified(context: Context, part: Expr, left: _Side, right: _Side) -> Expr
         if not isinstance(e, Call) or _is_simple(e):
             return None
         for side in (left, right):
-            if side.owns(e) and is_deterministic(e) and (e.type.root != "BOOLEAN" or not _simple_node(e)):
+            if side.owns(e) and is_deterministic(e):
                 return Ref(field=side.column(e), offset=e.offset)
         return None
 
     simplified = rewrite(part, change)
-    find: Callable[[Expr], bool] = lambda e: not _simple_node(e)  # noqa: E731
-    bad = next((e for e in walk(simplified) if find(e)), None)
+    bad = next((e for e in walk(simplified) if not _simple_node(e)), None)
     if bad is not None:
         what = bad.function if isinstance(bad, Call) else "this"
         raise context.source.error(
-            f"{what} over columns of both sides cannot be part of the condition of this join", bad.offset or part.offset,
+            f"{what} over columns of both sides cannot be part of the condition of this join",
+            bad.offset or part.offset,
             "compute it in a sub-query first, or compare columns directly",
         )
     return simplified

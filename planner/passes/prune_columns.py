@@ -30,7 +30,9 @@ def _prune(relation: Relation, needed: set[int]) -> Relation:
         return replace(relation, fields=kept or relation.fields[:1])
     if isinstance(relation, Calc):
         items = tuple(i for i in relation.items if i.field.id in needed) or relation.items[:1]
-        return replace(relation, input=_prune(relation.input, _ids((relation.filter, *(i.expr for i in items)))), items=items)
+        return replace(
+            relation, input=_prune(relation.input, _ids((relation.filter, *(i.expr for i in items)))), items=items
+        )
     if isinstance(relation, Join):
         items = tuple(i for i in relation.items if i.field.id in needed) or relation.items[:1]
         below = _ids((relation.condition, *(i.expr for i in items))) | {f.id for pair in relation.keys for f in pair}

@@ -1,7 +1,7 @@
 """Moves every condition as far down as its meaning allows, so that rows that cannot matter never enter a state.
 
-Which side of a join a condition may move to depends on the join: below the side whose rows are padded with NULL nothing from
-WHERE may pass, and a condition of ON may only move to the side whose rows are not kept.
+Which side of a join a condition may move to depends on the join: below the side whose rows are padded with NULL
+nothing from WHERE may pass, and a condition of ON may only move to the side whose rows are not kept.
 """
 
 from __future__ import annotations
@@ -38,10 +38,15 @@ def _push(relation: Relation, parts: Parts) -> Relation:
     if isinstance(relation, Union):
         below, above = _split(parts, bool)
         inputs = tuple(
-            _push(i, tuple(substitute(p, {f.id: Ref(field=g) for f, g in zip(relation.fields, i.fields, strict=True)})
-                           for p in below))
+            _push(
+                i,
+                tuple(
+                    substitute(p, {f.id: Ref(field=g) for f, g in zip(relation.fields, i.fields, strict=True)})
+                    for p in below
+                ),
+            )
             for i in relation.inputs
-        )  # fmt: skip
+        )
         return _filtered(replace(relation, inputs=inputs), above)
     assert isinstance(relation, Scan)
     return _filtered(relation, parts)
@@ -58,7 +63,11 @@ def _filtered(relation: Relation, parts: Parts) -> Relation:
     if not parts:
         return relation
     return Calc(
-        input=relation, filter=conjunction(parts), items=identity(relation.fields), base=relation.base, block=relation.block
+        input=relation,
+        filter=conjunction(parts),
+        items=identity(relation.fields),
+        base=relation.base,
+        block=relation.block,
     )
 
 
@@ -94,7 +103,9 @@ def _through_join(join: Join, parts: Parts) -> Relation:
     from_on_left, on = _split(on, to_left) if "l" in on_to else (nothing, on)
     from_on_right, on = _split(on, to_right) if "r" in on_to else (nothing, on)
     pushed = replace(
-        join, left=_push(join.left, (*from_on_left, *from_above_left)),
-        right=_push(join.right, (*from_on_right, *from_above_right)), on=on,
-    )  # fmt: skip
+        join,
+        left=_push(join.left, (*from_on_left, *from_above_left)),
+        right=_push(join.right, (*from_on_right, *from_above_right)),
+        on=on,
+    )
     return _filtered(pushed, rest)

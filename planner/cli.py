@@ -1,0 +1,87 @@
+"""``hintplan compile``: a SQL script to a plan, with warnings and errors shown in the text they are about.
+
+Owns the command's options and how findings look on a terminal. The exit code of an error is the affair of the command
+line's root.
+
+>>> compile_command.name
+'compile'
+"""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from plans.codec import dumps, write_plan_bytes
+from plans.errors import Diagnostic, SqlError
+from plans.terminal import say
+
+__all__ = ["compile_command", "rendered"]
+
+_STDIN = "<stdin>"
+
+
+def _settings(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for value in values:
+        key, equals, setting = value.partition("=")
+        if not equals or not key.strip():
+            raise click.BadParameter(f"expected key=value, found '{value}'")
+        found[key.strip()] = setting.strip()
+    return found
+
+
+@click.command("compile", help="Compile a SQL script to a plan; '-' reads the script from standard input.")
+@click.argument("script", type=click.Path(dir_okay=False, allow_dash=True))
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write the plan here, not to standard output.")
+@click.option("-c", "--config", multiple=True, callback=_settings, metavar="KEY=VALUE", help="Override a SET.")
+@click.option("--strict-hints", is_flag=True, help="Make hints that do not do what they say errors.")
+@click.option("--name", help="The plan's name, unless the script sets 'pipeline.name'.")
+def compile_command(
+    script: str, output: str | None, config: dict[str, str], strict_hints: bool, name: str | None
+) -> None:
+    """Compile ``script`` and write the plan; findings go to standard error."""
+    file = _STDIN if script == "-" else script
+    text = _read(script, file)
+    from planner.compile import compile_script  # sqlglot takes a while to load; --help does not need it
+
+    try:
+        done = compile_script(text, config, name=name, file=file, strict_hints=strict_hints)
+    except SqlError as error:
+        shown = "\n".join(rendered(d, text, "error") for d in error.diagnostics)
+        raise click.ClickException(shown) from error
+    for finding in done.findings:
+        say(rendered(finding.diagnostic, text, finding.severity))
+    data = dumps(done.plan)
+    if output is None:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    else:
+        write_plan_bytes(data, output)
+
+
+def _read(script: str, file: str) -> str:
+    try:
+        data = sys.stdin.buffer.read() if script == "-" else open(script, "rb").read()  # noqa: SIM115
+        return data.decode("utf-8-sig").replace("\r\n", "\n")
+    except OSError as error:
+        raise SqlError(f"cannot be read: {error.strerror}", file=file) from error
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise SqlError("the script is not UTF-8", file=file, line=line, hint="save it as UTF-8") from error
+
+
+def rendered(diagnostic: Diagnostic, text: str, severity: str) -> str:
+    """``file:line:column: severity: message``, the line it is about with a caret under the place, and the hint."""
+    place = ":".join(str(p) for p in (diagnostic.file, diagnostic.line, diagnostic.column) if p is not None)
+    parts = [f"{place}: {severity}: {diagnostic.message}" if place else f"{severity}: {diagnostic.message}"]
+    lines = text.split("\n")
+    if diagnostic.line is not None and diagnostic.column is not None and diagnostic.line <= len(lines):
+        line = lines[diagnostic.line - 1]
+        # tabs stay tabs under tabs, so that the caret stands right whatever their width
+        blank = "".join("\t" if c == "\t" else " " for c in line[: diagnostic.column - 1])
+        parts += [f"  {line}", f"  {blank}^"]
+    if diagnostic.hint:
+        parts.append(f"  hint: {diagnostic.hint}")
+    return "\n".join(parts)

@@ -1,0 +1,32 @@
+"""The Spark functions that expressions in a plan may call.
+
+Pure functions of their arguments and the clock only: nothing that calls into the JVM, reads files, raises errors on
+purpose or tells about the cluster. What the planner emits is among them; the rest is what a person may want to
+write by hand. Operators, CAST, CASE and literals are not functions and are always allowed.
+
+>>> "upper" in ALLOWED_FUNCTIONS, "java_method" in ALLOWED_FUNCTIONS
+(True, False)
+"""
+
+from __future__ import annotations
+
+__all__ = ["ALLOWED_FUNCTIONS"]
+
+_TEXT = """
+ascii btrim char_length character_length concat concat_ws contains endswith initcap instr left length locate lower lpad
+ltrim md5 position regexp_like regexp_replace repeat replace reverse right rpad rtrim sha2 split_part startswith substr
+substring translate trim upper
+"""
+
+_NUMBERS = "abs ceil ceiling exp floor ln log10 mod pmod pow power round sign signum sqrt"
+
+_TIME = """
+current_timestamp date_add date_format date_sub date_trunc datediff day dayofmonth dayofweek dayofyear hour last_day
+minute month now quarter second timestamp_micros timestamp_millis timestamp_seconds to_date to_timestamp
+unix_micros unix_millis unix_seconds weekofyear year
+"""
+
+_CHOICE = "coalesce greatest if ifnull isnull isnotnull isnan least nullif nvl nvl2"
+
+ALLOWED_FUNCTIONS: frozenset[str] = frozenset(f"{_TEXT} {_NUMBERS} {_TIME} {_CHOICE}".split())
+"""Names in lower case."""
