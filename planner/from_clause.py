@@ -142,8 +142,8 @@ def _join(context: Context, environment: Environment, left: From, join: exp.Join
     relation = Join(
         left=left.relation,
         right=right.relation,
-        join_type=join_type,
-        on=parts,  # type: ignore[arg-type]
+        join_type=_JOIN_TYPES[side],
+        on=parts,
         items=identity((*left.relation.fields, *right.relation.fields)),
         states=(
             StateInput(name=left.name, hint=hints.of(left.name)),
