@@ -74,7 +74,7 @@ def _time_zone(text: str) -> str:
 
     try:
         zoneinfo.ZoneInfo(text)
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, KeyError) as error:
         raise ValueError(f"'{text}' is not a time zone; write a name such as 'UTC' or 'Europe/Berlin'") from error
     return text
 

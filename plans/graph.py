@@ -28,20 +28,21 @@ def check_graph(plan: Plan) -> Iterator[Diagnostic]:
     cyclic = _cyclic(plan)
     for index, operator in enumerate(plan.operators):
         path = f"operators.{operator.id}"
-        for name in operator.inputs:
+        for number, name in enumerate(operator.inputs):
+            here = f"{path}.inputs[{number}]"
             if name not in position:
                 others = [known for known in position if known != operator.id and known not in sinks]
                 hint = did_you_mean(name, others, what="operators")
-                yield Diagnostic(message=f"there is no operator '{name}'", path=f"{path}.inputs", hint=hint)
+                yield Diagnostic(message=f"there is no operator '{name}'", path=here, hint=hint)
             elif name in sinks:
-                yield Diagnostic(message=f"'{name}' is a sink; a sink has no output", path=f"{path}.inputs")
+                yield Diagnostic(message=f"'{name}' is a sink; a sink has no output", path=here)
             elif name in cyclic and operator.id in cyclic:
                 message = f"'{operator.id}' reads '{name}', which depends on '{operator.id}': the plan has a cycle"
-                yield Diagnostic(message=message, path=f"{path}.inputs")
+                yield Diagnostic(message=message, path=here)
             elif position[name] > index:
                 message = f"'{name}' stands below '{operator.id}', which reads it"
                 hint = "operators stand in dependency order: inputs before their consumers"
-                yield Diagnostic(message=message, path=f"{path}.inputs", hint=hint)
+                yield Diagnostic(message=message, path=here, hint=hint)
         if operator.id not in read and operator.id not in sinks:
             hint = "every operator must lead to a sink"
             yield Diagnostic(message=f"nothing reads operator '{operator.id}'", path=path, hint=hint)

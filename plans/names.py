@@ -25,13 +25,13 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
     return by_folded[found[0]] if found else None
 
 
-def did_you_mean(name: str, candidates: Iterable[str], *, what: str = "valid here") -> str:
+def did_you_mean(name: str, candidates: Iterable[str], *, what: str = "valid names") -> str:
     """A hint: the nearest candidate, or else the list of what is valid (at most twelve)."""
     known = list(candidates)
     found = nearest(name, known)
     if found is not None:
         return f"did you mean '{found}'?"
     if not known:
-        return f"nothing is {what}"
+        return f"there are no {what}"
     shown = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")
     return f"{what}: {shown}"

@@ -5,7 +5,7 @@ A file that someone has laid out in his own way must not come back reformatted f
 >>> data = b'{"name":"a", "config":{"x":"1"}}'
 >>> text = JsonText(data)
 >>> apply(text, patches(text.value, {"name": "b", "config": {"x": "1", "y": "2"}}))
-b'{"name":"b", "config":{"x":"1","y": "2"}}'
+b'{"name":"b", "config":{"x":"1","y":"2"}}'
 """
 
 from __future__ import annotations
@@ -83,7 +83,8 @@ def _edit(source: JsonText, patch: Patch) -> tuple[int, int, str]:
         container = container[part]
     *_, last = container
     last_path = (*patch.path, last)
-    key_start, _, end = source.spans({last_path})[last_path]
-    # The blanks in front of the last member go in front of the new one too.
-    blanks = text[len(text[:key_start].rstrip()) : key_start]
-    return end, end, f",{blanks}{print_value(patch.key)}: {print_value(patch.value)}"
+    key_start, start, end = source.spans({last_path})[last_path]
+    # The blanks around the last member go around the new one too; a first member has none in front, in a single line.
+    after_colon = text[len(text[:start].rstrip()) : start]
+    before_key = text[len(text[:key_start].rstrip()) : key_start] or after_colon
+    return end, end, f",{before_key}{print_value(patch.key)}:{after_colon}{print_value(patch.value)}"

@@ -9,9 +9,9 @@ functions before a run.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from importlib.util import find_spec
+from collections.abc import Collection, Iterator
 
+from plans.changelog import output_kinds, with_changelogs
 from plans.columns import check_columns
 from plans.configuration import KEYS, known_keys, normalise
 from plans.connectors import can_read, can_write, check_table, sink_kinds
@@ -33,8 +33,8 @@ def validate(plan: Plan) -> tuple[Diagnostic, ...]:
     graph = [*check_graph(plan)]
     _, columns = check_columns(plan)
     problems += [*graph, *columns, *_check_uses(plan), *check_states(plan)]
-    # Kinds are followed along edges, so the edges must be right.
-    if not graph and find_spec("plans.changelog"):
+    # Row kinds are followed along the edges to the tables, so both must be right.
+    if not graph and all(o.table in plan.tables for o in plan.operators if isinstance(o, (Scan, Sink))):
         problems += _check_kinds(plan)
     return tuple(problems)
 
@@ -70,8 +70,11 @@ def _check_uses(plan: Plan) -> Iterator[Diagnostic]:
 
 
 def _check_kinds(plan: Plan) -> Iterator[Diagnostic]:
-    from plans.changelog import output_kinds
-
+    for stated, derived in zip(plan.operators, with_changelogs(plan).operators, strict=True):
+        says, must = getattr(stated, "changelog", ()), getattr(derived, "changelog", ())
+        if says != must:
+            message = f"the changelog says {_kinds(says)}, but it must be {_kinds(must)}"
+            yield Diagnostic(message=message, path=f"operators.{stated.id}.changelog")
     kinds = output_kinds(plan)
     for operator in plan.operators:
         if isinstance(operator, Sink) and operator.table in plan.tables:
@@ -97,5 +100,5 @@ def _producer(plan: Plan, operator_id: str, kind: RowKind, kinds: dict[str, tupl
         operator_id = above[0]
 
 
-def _kinds(kinds: frozenset[RowKind] | list[RowKind]) -> str:
+def _kinds(kinds: Collection[RowKind]) -> str:
     return ", ".join(kind for kind in ("+I", "-U", "+U", "-D") if kind in kinds)

@@ -17,12 +17,12 @@ def plan_text() -> str:
     return PLAN_FILE.read_text(encoding="utf-8")
 
 
-@pytest.fixture()
+@pytest.fixture
 def plan(plan_text: str) -> plans.Plan:
     return plans.loads(plan_text)
 
 
-@pytest.fixture()
+@pytest.fixture
 def patched(plan_text: str) -> Callable[..., str]:
     """The plan text with each given text, which must occur, replaced once: what someone did in an editor."""
 
@@ -36,7 +36,7 @@ def patched(plan_text: str) -> Callable[..., str]:
     return patch
 
 
-@pytest.fixture()
+@pytest.fixture
 def refusal() -> Callable[..., str]:
     """The text of the error that loading gives."""
 

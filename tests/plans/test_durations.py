@@ -44,7 +44,7 @@ def test_iso_8601_is_accepted(text: str, expected: int) -> None:
 
 @pytest.mark.parametrize("text", ["abc", "-1d", "+5s", "P1W", "PT", "P", "P1DT"])
 def test_text_without_a_leading_number_is_refused_as_in_flink(text: str) -> None:
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises(DurationError) as caught:
         parse_duration(text)
     assert str(caught.value) == (
         f"text does not start with a number, and is not a valid ISO-8601 duration format: {text}"
@@ -53,13 +53,13 @@ def test_text_without_a_leading_number_is_refused_as_in_flink(text: str) -> None
 
 @pytest.mark.parametrize("text", ["PT-1H", "P-1D", "-PT1S", "PT-0.001S"])
 def test_negative_iso_durations_are_refused_as_in_flink(text: str) -> None:
-    with pytest.raises(ValueError, match="^negative duration is not supported$"):
+    with pytest.raises(ValueError, match=r"^negative duration is not supported$"):
         parse_duration(text)
 
 
 @pytest.mark.parametrize("text", ["", "  ", "\n"])
 def test_blank_text_is_refused_as_in_flink(text: str) -> None:
-    with pytest.raises(ValueError, match="^argument is an empty- or whitespace-only string$"):
+    with pytest.raises(ValueError, match=r"^argument is an empty- or whitespace-only string$"):
         parse_duration(text)
 
 
@@ -103,7 +103,7 @@ def test_a_part_of_a_millisecond_is_refused_rather_than_truncated(text: str, hin
 
 
 def test_a_missing_unit_is_refused_where_one_is_required() -> None:
-    with pytest.raises(DurationError, match="^the duration '5000' has no unit$") as caught:
+    with pytest.raises(DurationError, match=r"^the duration '5000' has no unit$") as caught:
         parse_duration("5000", require_unit=True)
     assert caught.value.hint == "write e.g. '5000 ms'"
     assert parse_duration("PT5S", require_unit=True) == 5000
@@ -135,6 +135,7 @@ def test_what_is_printed_is_read_back(milliseconds: int) -> None:
 @given(st.text(max_size=30))
 def test_any_text_is_a_duration_or_a_value_error(text: str) -> None:
     try:
-        assert parse_duration(text) >= 0
-    except DurationError as error:
-        assert str(error)
+        milliseconds = parse_duration(text)
+    except DurationError:
+        return
+    assert 0 <= milliseconds < 2**63

@@ -1,0 +1,222 @@
+"""One plan, one sequence of bytes: layout, order, round trips, the same in every process."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import plans
+from plans.durations import format_duration
+from plans.model import (
+    Aggregate,
+    AggregateCall,
+    Calc,
+    Column,
+    Join,
+    JoinColumn,
+    JoinKey,
+    Operator,
+    Plan,
+    Scan,
+    SelectItem,
+    Sink,
+    StateEntry,
+    Table,
+    TableColumn,
+    Union,
+    Watermark,
+)
+from plans.printer import print_value
+
+
+def test_a_plan_written_by_hand_in_canonical_form_comes_back_byte_by_byte(plan_text: str) -> None:
+    assert plans.dumps(plans.loads(plan_text)).decode() == plan_text
+
+
+def test_any_layout_of_the_same_plan_becomes_canonical(plan_text: str) -> None:
+    document = json.loads(plan_text)
+    for indent in (None, 0, 7):
+        assert plans.dumps(plans.loads(json.dumps(document, indent=indent))).decode() == plan_text
+
+
+def test_options_keep_the_order_of_the_sql_after_the_connector(plan: Plan) -> None:
+    options = {"path": "a", "format": "json", "connector": "filesystem"}
+    table = replace(plan.tables["orders"], options=options)
+    written = json.loads(plans.dumps(replace(plan, tables={**plan.tables, "orders": table})))
+    assert list(written["tables"]["orders"]["options"]) == ["connector", "path", "format"]
+
+
+def test_config_and_tables_are_sorted(plan: Plan) -> None:
+    config = {"table.local-time-zone": "UTC", "parallelism.default": "2", **plan.config}
+    tables = dict(reversed(plan.tables.items()))
+    written = json.loads(plans.dumps(replace(plan, config=config, tables=tables)))
+    assert list(written["config"]) == ["parallelism.default", "table.exec.state.ttl", "table.local-time-zone"]
+    assert list(written["tables"]) == ["customers", "orders", "result"]
+
+
+def test_a_value_stands_on_one_line_while_it_fits_in_120_columns() -> None:
+    fitting = "x" * (119 - len('{ "k": "" }'))
+    assert print_value({"k": fitting}) == f'{{ "k": "{fitting}" }}'
+    assert print_value({"k": fitting + "x"}) == f'{{\n  "k": "{fitting}x"\n}}'
+
+
+def test_what_a_terminal_would_not_show_is_escaped() -> None:
+    written = print_value("a\x1b[2K\u202e\u00a0ü\U000e0041日本")
+    assert written == '"a\\u001b[2K\\u202e\\u00a0ü\\udb40\\udc41日本"'
+    assert json.loads(written) == "a\x1b[2K\u202e\u00a0ü\U000e0041日本"
+
+
+def test_digests_cover_facts_only(plan: Plan) -> None:
+    before = json.loads(plans.dumps(plan))["digests"]
+    join = plan.operator("join_o_c")
+    assert isinstance(join, Join)
+    state = tuple(replace(entry, ttl="9 d", origin={"default": "0 ms"}) for entry in join.state)
+    operators = tuple(replace(join, state=state) if o.id == join.id else o for o in plan.operators)
+    orders = plan.tables["orders"]
+    tables = {**plan.tables, "orders": replace(orders, options={**orders.options, "path": "elsewhere"})}
+    edited = replace(plan, name="other", config={}, operators=operators, tables=tables)
+    assert json.loads(plans.dumps(edited))["digests"] == before
+
+
+def test_a_digest_is_sha256_over_sorted_compact_json_of_the_facts(plan_text: str) -> None:
+    document = json.loads(plan_text)
+    for operator in document["operators"]:
+        facts = dict(operator)
+        if "state" in facts:
+            keep = ("index", "name", "input")
+            facts["state"] = [{key: entry[key] for key in keep} for entry in facts["state"]]
+        text = json.dumps(facts, sort_keys=True, separators=(",", ":"))
+        expected = hashlib.sha256(text.encode()).hexdigest()[:16]
+        assert document["digests"]["operators"][operator["id"]] == expected
+
+
+def test_the_bytes_are_the_same_in_every_process(plan_text: str, tmp_path: Path) -> None:
+    source = tmp_path / "plan.json"
+    source.write_text(json.dumps(json.loads(plan_text), sort_keys=True), encoding="utf-8")
+    program = "import sys, plans; sys.stdout.buffer.write(plans.dumps(plans.loads(open(sys.argv[1], 'rb').read())))"
+    for seed in ("0", "1", "4242"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        command = [sys.executable, "-c", program, str(source)]
+        written = subprocess.run(command, env=environment, capture_output=True, check=True).stdout
+        # sort_keys has also sorted the options, whose order is kept as it was written.
+        assert json.loads(written) == json.loads(plan_text)
+        assert hashlib.sha256(written).hexdigest() == hashlib.sha256(plans.dumps(plans.load(source))).hexdigest()
+
+
+def test_dump_replaces_the_file_in_one_step_and_keeps_its_mode(plan: Plan, tmp_path: Path) -> None:
+    target, link = tmp_path / "plan.json", tmp_path / "link.json"
+    target.write_text("old")
+    target.chmod(0o640)
+    link.symlink_to(target)
+    plans.dump(plan, link)
+    assert link.is_symlink()
+    assert target.stat().st_mode & 0o777 == 0o640
+    assert plans.load(target) == plan
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link.json", "plan.json"]
+
+
+def test_dump_into_a_missing_folder_is_an_error_that_names_the_file(plan: Plan, tmp_path: Path) -> None:
+    with pytest.raises(plans.PlanError, match=r"none/plan\.json: cannot be written: No such file or directory"):
+        plans.dump(plan, tmp_path / "none" / "plan.json")
+
+
+NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
+IDS = st.from_regex(r"[a-z][a-z0-9_]{0,12}", fullmatch=True)
+TYPES = st.sampled_from(["BIGINT", "STRING", "DECIMAL(10, 2)", "ROW<a INT, `b c` STRING NOT NULL>", "DOUBLE NOT NULL"])
+DURATIONS = st.integers(min_value=0, max_value=10**12).map(format_duration)
+KINDS = st.sampled_from([("+I",), ("+I", "-D"), ("+I", "-U", "+U", "-D")])
+ORIGINS = st.dictionaries(st.sampled_from(["default", "config", "hint"]), DURATIONS, min_size=1)
+STATES = st.lists(
+    st.builds(StateEntry, index=st.integers(0, 3), name=NAMES, input=NAMES, ttl=DURATIONS, origin=ORIGINS), max_size=2
+).map(tuple)
+COLUMNS = st.builds(Column, name=NAMES, type=TYPES)
+
+
+def _tuples(items: st.SearchStrategy, least: int = 0, *, unique: bool = False) -> st.SearchStrategy:
+    return st.lists(items, min_size=least, max_size=3, unique=unique).map(tuple)
+
+
+def _operators(operator_id: str) -> st.SearchStrategy[Operator]:
+    one, two, one_id = _tuples(IDS, 1).map(lambda i: i[:1]), _tuples(IDS, 2).map(lambda i: i[:2]), st.just(operator_id)
+    select = st.one_of(
+        st.builds(SelectItem, name=NAMES), st.builds(SelectItem, name=NAMES, expression=TEXTS, type=TYPES)
+    )
+    call = st.builds(
+        AggregateCall,
+        name=NAMES,
+        function=st.sampled_from(["COUNT", "SUM", "MIN"]),
+        argument=st.none() | NAMES,
+        distinct=st.booleans(),
+        filter=st.none() | NAMES,
+        type=TYPES,
+    )
+    output = st.builds(JoinColumn, name=NAMES, type=TYPES, side=st.sampled_from(["left", "right"]), column=NAMES)
+    join_types = st.sampled_from(["inner", "left", "right", "full", "semi", "anti"])
+    return st.one_of(
+        st.builds(Scan, id=one_id, table=NAMES, columns=_tuples(NAMES, unique=True)),
+        st.builds(Calc, id=one_id, inputs=one, select=_tuples(select, 1), filter=st.none() | TEXTS),
+        st.builds(
+            Join,
+            id=one_id,
+            inputs=two,
+            join_type=join_types,
+            keys=_tuples(st.builds(JoinKey, left=NAMES, right=NAMES)),
+            condition=st.none() | TEXTS,
+            state=STATES,
+            output=_tuples(output, 1),
+            changelog=KINDS,
+        ),
+        st.builds(
+            Aggregate,
+            id=one_id,
+            inputs=one,
+            keys=_tuples(NAMES, unique=True),
+            aggregates=_tuples(call),
+            state=STATES,
+            changelog=KINDS,
+        ),
+        st.builds(Union, id=one_id, inputs=_tuples(IDS, 2)),
+        st.builds(Sink, id=one_id, inputs=one, table=NAMES),
+    )
+
+
+TABLES = st.builds(
+    Table,
+    columns=_tuples(
+        st.builds(TableColumn, name=NAMES, type=TYPES, expression=st.none() | TEXTS, comment=st.none() | TEXTS), 1
+    ),
+    primary_key=_tuples(NAMES, unique=True),
+    watermark=st.none() | st.builds(Watermark, column=NAMES, expression=TEXTS),
+    comment=st.none() | TEXTS,
+    options=st.dictionaries(NAMES, TEXTS, max_size=3).map(lambda options: {"connector": "print", **options}),
+)
+PLANS = st.builds(
+    Plan,
+    name=NAMES,
+    config=st.fixed_dictionaries(
+        {}, optional={"table.exec.state.ttl": DURATIONS, "table.local-time-zone": st.just("UTC")}
+    ),
+    tables=st.dictionaries(NAMES, TABLES, max_size=2),
+    operators=st.lists(IDS, min_size=1, max_size=4, unique=True).flatmap(
+        lambda ids: st.tuples(*(_operators(operator_id) for operator_id in ids))
+    ),
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(PLANS)
+def test_what_is_written_is_read_back(plan: Plan) -> None:
+    written = plans.dumps(plan)
+    assert plans.loads(written, check_meaning=False) == plan
+    assert plans.dumps(plans.loads(written, check_meaning=False)) == written
+    assert json.loads(written)["name"] == plan.name

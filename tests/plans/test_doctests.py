@@ -1,0 +1,19 @@
+"""The examples in the docstrings of plans are true."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+
+import pytest
+
+import plans
+
+MODULES = ["plans", *(module.name for module in pkgutil.iter_modules(plans.__path__, "plans."))]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_examples_in_the_docstrings_are_true(name: str) -> None:
+    failures, _ = doctest.testmod(importlib.import_module(name))
+    assert failures == 0

@@ -1,0 +1,123 @@
+"""`explain`: the tree, word by word."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from plans.explain import explain, explain_json
+from plans.model import Aggregate, AggregateCall, Calc, Join, Plan, Scan, SelectItem, Sink, StateEntry, Table, Union
+from plans.states import state_of
+
+
+def test_the_tree_shows_every_state_and_who_set_it(plan: Plan) -> None:
+    assert (
+        explain(plan)
+        == """\
+revenue_by_country · streaming · 6 operators, 2 with state
+config: table.exec.state.ttl 1 h
+
+sink_result                        print
+└─ aggregate_t                     GROUP BY c_country: SUM(net)
+   │  groupAggregateState  t       1 h     config
+   └─ join_o_c                     LEFT JOIN ON o_custkey = c_custkey
+      │  leftState   o             3 d     edit · hint 1 d · config 1 h
+      │  rightState  c             20 d    hint · config 1 h
+      ├─ calc_o                    WHERE o_total > 0 · net = o_total * 0.8
+      │  └─ scan_orders            filesystem · 2 of 5 columns
+      └─ scan_customers            filesystem · 2 of 3 columns"""
+    )
+
+
+def test_an_operator_with_two_consumers_is_printed_once(plan: Plan) -> None:
+    audit = Sink(id="sink_audit", inputs=("join_o_c",), table="audit")
+    tables = {**plan.tables, "audit": Table(columns=(), options={"connector": "blackhole"})}
+    both = explain(replace(plan, tables=tables, operators=(*plan.operators, audit)))
+    assert both.endswith("\n\nsink_audit                         blackhole\n└─ join_o_c                        (above)")
+    assert both.count("leftState") == 1
+
+
+def test_a_ttl_of_zero_says_that_it_never_expires(plan: Plan) -> None:
+    join = plan.operator("join_o_c")
+    assert isinstance(join, Join)
+    never = replace(join.state[0], ttl="0 ms", origin={"default": "0 ms"})
+    edited = replace(join.state[1], ttl="5 d", origin={"default": "0 ms"})
+    changed = replace(join, state=(never, edited))
+    text = explain(replace(plan, operators=tuple(changed if o.id == join.id else o for o in plan.operators)))
+    assert "│  leftState   o             0 ms    default · never expires\n" in text
+    assert "│  rightState  c             5 d     edit · default 0 ms\n" in text
+
+
+def test_every_kind_of_operator_has_its_words(plan: Plan) -> None:
+    scan = Scan(id="scan_orders", table="orders", columns=("o_id", "o_custkey"))
+    other = Scan(id="scan_orders_in_late", table="orders", columns=("o_id", "o_custkey"))
+    calc = Calc(id="calc_x", inputs=("scan_orders",), select=(SelectItem(name="o_id"), SelectItem(name="o_custkey")))
+    union = Union(id="union_u", inputs=("calc_x", "scan_orders_in_late"))
+    entry = StateEntry(index=0, name="groupAggregateState", input="u", ttl="1 h", origin={"config": "1 h"})
+    distinct = Aggregate(
+        id="aggregate_u", inputs=("union_u",), keys=("o_id",), aggregates=(), state=(entry,), changelog=("+I",)
+    )
+    calls = (
+        AggregateCall(name="n", function="COUNT", type="BIGINT"),
+        AggregateCall(name="m", function="SUM", argument="o_id", distinct=True, filter="f", type="BIGINT"),
+    )
+    total = Aggregate(
+        id="aggregate_all", inputs=("aggregate_u",), keys=(), aggregates=calls, state=(entry,), changelog=("+I",)
+    )
+    sink = Sink(id="sink_result", inputs=("aggregate_all",), table="result")
+    lines = explain(replace(plan, operators=(scan, other, calc, union, distinct, total, sink))).splitlines()
+    words = {line.split("─ ")[-1].split()[0]: " ".join(line.split("─ ")[-1].split()[1:]) for line in lines[3:]}
+    assert words["aggregate_all"] == "one group: COUNT(*), SUM(DISTINCT o_id) FILTER (f)"
+    assert words["aggregate_u"] == "DISTINCT o_id"
+    assert words["union_u"] == "UNION ALL of 2 inputs"
+    assert words["calc_x"] == "SELECT o_id, o_custkey"
+    assert words["scan_orders"] == "filesystem · 2 of 5 columns"
+    assert words["scan_orders_in_late"] == "orders · filesystem · 2 of 5 columns"
+
+
+def test_joins_are_told_apart(plan: Plan) -> None:
+    join = plan.operator("join_o_c")
+    assert isinstance(join, Join)
+
+    def line(changed: Join) -> str:
+        text = explain(replace(plan, operators=tuple(changed if o.id == join.id else o for o in plan.operators)))
+        return next(line for line in text.splitlines() if "join_o_c" in line).split("  ")[-1].strip()
+
+    assert line(replace(join, join_type="inner", keys=())) == "CROSS JOIN"
+    assert line(replace(join, join_type="anti", condition="l.net > 1")) == (
+        "ANTI JOIN ON o_custkey = c_custkey AND l.net > 1"
+    )
+    assert line(replace(join, join_type="full", keys=())) == "FULL JOIN ON TRUE"
+
+
+def test_a_deep_plan_goes_on_below_instead_of_off_the_screen(plan: Plan) -> None:
+    scan = plan.operator("scan_orders")
+    calcs = [
+        Calc(id=f"calc_{i}", inputs=(f"calc_{i - 1}" if i else "scan_orders",), select=(SelectItem(name="o_total"),))
+        for i in range(2000)
+    ]
+    sink = Sink(id="sink_result", inputs=("calc_1999",), table="result")
+    text = explain(replace(plan, operators=(scan, *calcs, sink)))
+    assert max(map(len, text.splitlines())) <= 120
+    assert text.count("(continues below)") > 100
+    for calc in calcs:
+        assert f" {calc.id} " in text.replace("\n", "  ")
+
+
+def test_control_characters_from_the_plan_are_shown_not_sent(plan: Plan) -> None:
+    calc = plan.operator("calc_o")
+    assert isinstance(calc, Calc)
+    evil = replace(calc, filter="a\x1b[2K\n > '\u202e'")
+    text = explain(replace(plan, operators=tuple(evil if o.id == calc.id else o for o in plan.operators)))
+    assert "WHERE a\\x1b[2K > '\\u202e'" in text
+    assert text.replace("\n", "").isprintable()
+
+
+def test_the_json_names_columns_and_who_set_each_ttl(plan: Plan) -> None:
+    operators = {operator["id"]: operator for operator in explain_json(plan)["operators"]}
+    assert set(operators) == {operator.id for operator in plan.operators}
+    assert operators["join_o_c"]["columns"] == [
+        {"name": "net", "type": "DOUBLE"},
+        {"name": "c_country", "type": "STRING"},
+    ]
+    assert [entry["set-by"] for entry in operators["join_o_c"]["state"]] == ["edit", "hint"]
+    assert len(operators["aggregate_t"]["state"]) == len(state_of(plan.operator("aggregate_t")))

@@ -1,0 +1,98 @@
+"""The shipped schema against the standard's own validator, and the reader of the schema against both."""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from plans.document import OPS
+from plans.schema import check, schema_text
+
+SCHEMA = json.loads(schema_text())
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+JUNK = st.sampled_from(
+    [None, True, 0, -1, 7, "", "x", "3 d", "left.x", [], ["a"], ["a", "a"], {}, {"name": "x"}, "join"]
+)
+NEW_KEYS = st.sampled_from(["extra", "filter", "distinct", "comment"])
+
+
+def test_the_schema_is_valid_json_schema_2020_12() -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    assert SCHEMA["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+
+
+def test_every_operator_has_a_definition_that_op_selects() -> None:
+    chosen = {branch["then"]["$ref"] for branch in SCHEMA["$defs"]["operator"]["allOf"]}
+    assert chosen == {f"#/$defs/{op}" for op in OPS}
+    for op in OPS:
+        definition = SCHEMA["$defs"][op]
+        assert definition["additionalProperties"] is False
+        assert definition["properties"]["op"] == {"const": op}
+        assert definition["description"]
+
+
+def test_the_sample_plan_is_valid_to_the_standard_validator(plan_text: str) -> None:
+    VALIDATOR.validate(json.loads(plan_text))
+    assert check(json.loads(plan_text)) == []
+
+
+def test_the_examples_in_the_schema_match_their_own_patterns() -> None:
+    def visit(node: Any) -> None:
+        if isinstance(node, dict):
+            for example in node.get("examples", ()):
+                jsonschema.Draft202012Validator({**node, "$defs": SCHEMA["$defs"]}).validate(example)
+            for child in node.values():
+                visit(child)
+
+    visit(SCHEMA)
+
+
+def _places(node: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    children = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    return [path, *(place for key, child in children for place in _places(child, (*path, key)))]
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_a_damaged_plan_is_refused_exactly_when_the_standard_validator_refuses_it(
+    plan_text: str, data: st.DataObject
+) -> None:
+    document = json.loads(plan_text)
+    for _ in range(data.draw(st.integers(1, 3))):
+        *parents, last = data.draw(st.sampled_from(_places(document)[1:]))
+        container = document
+        for part in parents:
+            container = container[part]
+        damage = data.draw(st.sampled_from(["replace", "remove", "add"]))
+        if damage == "remove":
+            del container[last]
+        elif damage == "add" and isinstance(container, dict):
+            container[data.draw(st.sampled_from(["extra", "filter", "distinct", "comment"]))] = deepcopy(
+                data.draw(JUNK)
+            )
+        else:
+            container[last] = deepcopy(data.draw(JUNK))
+        if not document:
+            break
+    # Types and durations are parsed beyond their patterns, so there the reader may refuse more.
+    refused = [finding for finding in check(document) if not finding.message.startswith(("bad type", "bad duration"))]
+    errors = [
+        error for error in VALIDATOR.iter_errors(document) if error.validator != "pattern" or "ttl" not in error.path
+    ]
+    errors = [error for error in errors if not _is_duration_pattern(error)]
+    assert bool(refused) == bool(errors), (refused, errors)
+
+
+def _is_duration_pattern(error: jsonschema.ValidationError) -> bool:
+    return error.validator == "pattern" and error.validator_value == SCHEMA["$defs"]["duration"]["pattern"]
+
+
+@pytest.mark.parametrize("text", ["3 d", "12 h", "PT1H30M", "0 ms", " 5 minutes ", "1500 µs"])
+def test_editors_accept_what_is_a_duration(text: str) -> None:
+    jsonschema.Draft202012Validator(SCHEMA["$defs"]["duration"]).validate(text)

@@ -1,0 +1,75 @@
+"""The planner and the runtime meet only in plans, and plans starts without either's libraries."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("planner", "plans", "runtime")
+FORBIDDEN = {
+    "planner": {"runtime", "pyspark", "pyarrow", "pandas", "numpy"},
+    "plans": {"planner", "runtime", "pyspark", "pyarrow", "pandas", "numpy", "sqlglot"},
+    "runtime": {"planner"},
+}
+# The runtime parses an expression that it is about to run: to check it against the allowed functions, and to evaluate a
+# join condition inside the operator.
+SQLGLOT_IN_RUNTIME = {ROOT / "runtime" / "expressions.py", ROOT / "runtime" / "operators" / "condition.py"}
+
+
+def modules(package: str) -> list[Path]:
+    return sorted((ROOT / package).rglob("*.py"))
+
+
+def imports(path: Path) -> Iterator[tuple[int, str]]:
+    """The line and the top-level package of every import, however deep it stands in the file."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name.partition(".")[0]) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: imports here are absolute"
+            yield node.lineno, (node.module or "").partition(".")[0]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_imports_only_what_it_may_know(package: str) -> None:
+    paths = modules(package)
+    assert paths, f"no modules in {package}"
+    found = [
+        f"{path.relative_to(ROOT)}:{line} imports {name}"
+        for path in paths
+        for line, name in imports(path)
+        if name in FORBIDDEN[package]
+    ]
+    assert found == []
+
+
+def test_only_what_parses_expressions_in_the_runtime_imports_sqlglot() -> None:
+    found = {path for path in modules("runtime") for _, name in imports(path) if name == "sqlglot"}
+    assert found <= SQLGLOT_IN_RUNTIME
+
+
+def test_every_module_of_plans_imports_without_heavy_libraries() -> None:
+    names = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in modules("plans")]
+    names = [name.removesuffix(".__init__") for name in names]
+    program = (
+        "import importlib, sys\n"
+        f"for name in {names!r}: importlib.import_module(name)\n"
+        "print([name for name in ('pyspark', 'pyarrow', 'pandas', 'numpy', 'sqlglot') if name in sys.modules])\n"
+    )
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr
+
+
+def test_what_plans_exports_exists() -> None:
+    import plans
+
+    assert sorted(plans.__all__) == plans.__all__
+    for name in plans.__all__:
+        assert hasattr(plans, name)
