@@ -1,0 +1,113 @@
+"""Damaged and hostile files: a plan or a PlanError, never anything else, and never for long."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import replace
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import plans
+from plans.jsontext import JsonText
+from plans.model import Join, Plan
+
+FRAGMENTS = st.sampled_from(
+    [*'"\\{}[],:-0 \n\x00é\ufeff', "null", "NaN", "1e999", "\\u", "\\ud800", '"id"', "true", "//", "9" * 30, '"a":1,']
+)
+
+
+def refusal(data: str | bytes) -> plans.PlanError | None:
+    try:
+        plans.loads(data, file="plan.json")
+    except plans.PlanError as error:
+        return error
+    return None
+
+
+@settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_damaged_text_is_a_plan_or_a_plan_error(plan_text: str, data: st.DataObject) -> None:
+    text = plan_text
+    for _ in range(data.draw(st.integers(1, 3))):
+        start = data.draw(st.integers(0, len(text)))
+        end = data.draw(st.integers(start, min(len(text), start + 30)))
+        text = text[:start] + data.draw(st.just("") | FRAGMENTS) + text[end:]
+    error = refusal(text)
+    for problem in error.diagnostics if error else ():
+        assert problem.line is not None
+        assert 1 <= problem.line <= text.count("\n") + 1
+        assert str(problem).startswith(f"plan.json:{problem.line}:")
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_damaged_bytes_are_a_plan_or_a_plan_error(plan_text: str, data: st.DataObject) -> None:
+    content = bytearray(plan_text.encode())
+    for _ in range(data.draw(st.integers(1, 4))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    error = refusal(bytes(content))
+    assert error is None or str(error).startswith("plan.json:")
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"]), max_size=10),
+    lambda inner: st.lists(inner, max_size=4)
+    | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"]), max_size=5), inner, max_size=4),
+    max_leaves=20,
+)  # fmt: skip
+
+
+@settings(max_examples=200, deadline=None)
+@given(value=JSON, indent=st.sampled_from([None, 0, 3]), ascii_only=st.booleans())
+def test_every_value_is_found_where_it_stands(value: object, indent: int | None, ascii_only: bool) -> None:
+    text = JsonText(json.dumps(value, indent=indent, ensure_ascii=ascii_only))
+    assert text.value == value
+
+    def places(node: object, path: tuple[str | int, ...]) -> list[tuple[tuple[str | int, ...], object]]:
+        children = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+        return [(path, node), *(place for key, child in children for place in places(child, (*path, key)))]
+
+    expected = places(value, ())
+    spans = text.spans({path for path, _ in expected})
+    for path, node in expected:
+        key_start, start, end = spans[path]
+        assert json.loads(text.text[start:end]) == node
+        if path and isinstance(path[-1], str):
+            assert json.JSONDecoder().raw_decode(text.text, key_start)[0] == path[-1]
+
+
+def _large(plan: Plan, number: int) -> Plan:
+    """The sample with a cascade of ``number`` joins in front of its aggregate."""
+    join = plan.operator("join_o_c")
+    assert isinstance(join, Join)
+    scans = plan.operators[:3]
+    cascade = [join]
+    for index in range(1, number):
+        key = replace(join.keys[0], left="net", right="c_country")
+        state = (replace(join.state[0], input=cascade[-1].id), join.state[1])
+        output = tuple(replace(column, side="left", column=column.name) for column in join.output)
+        key = replace(key, left="c_country")
+        cascade.append(
+            replace(
+                join,
+                id=f"join_{index}",
+                inputs=(cascade[-1].id, "scan_customers"),
+                keys=(key,),
+                state=state,
+                output=output,
+            )
+        )
+    aggregate = replace(plan.operators[4], inputs=(cascade[-1].id,))
+    return replace(plan, operators=(*scans, *cascade, aggregate, plan.operators[5]))
+
+
+def test_a_plan_of_ten_thousand_operators_loads_in_seconds(plan: Plan) -> None:
+    written = plans.dumps(_large(plan, 9995))
+    assert len(json.loads(written)["operators"]) == 10_000
+    started = time.perf_counter()
+    plans.loads(written)
+    # About 1.5 s on two idle cores; the bound only has to tell linear from quadratic.
+    assert time.perf_counter() - started < 15
