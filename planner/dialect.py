@@ -34,6 +34,19 @@ _START = "start"
 _COMMA = "comma"
 
 
+def _placed(parse: Any) -> Any:
+    """A parser of a clause such as WHERE that keeps the offset of the clause's keyword."""
+
+    def parse_clause(self: Any) -> Any:
+        first = self._curr
+        name, clause = parse(self)
+        if isinstance(clause, exp.Expr):
+            clause.meta.setdefault(_START, first.start)
+        return name, clause
+
+    return parse_clause
+
+
 class Flink(Dialect):
     """Flink SQL as far as queries go; DDL is parsed by :mod:`planner.ddl`."""
 
@@ -66,6 +79,10 @@ class Flink(Dialect):
             TokenType.LOCALTIMESTAMP: exp.Localtimestamp,
         }
 
+        QUERY_MODIFIER_PARSERS: ClassVar[dict[Any, Any]] = {
+            kind: _placed(parse) for kind, parse in parser.Parser.QUERY_MODIFIER_PARSERS.items()
+        }
+
         def _parse_hint(self) -> exp.Hint | None:
             """Stands in for the hint: sqlglot calls it right after SELECT, whose offset it keeps."""
             place = exp.Hint(expressions=[])
@@ -79,6 +96,13 @@ class Flink(Dialect):
                 join.meta[_START] = first.start
                 join.meta[_COMMA] = first.token_type == TokenType.COMMA
             return join
+
+        def _parse_function_call(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+            first = self._curr
+            found = super()._parse_function_call(*args, **kwargs)
+            if found is not None:
+                found.meta.setdefault(_START, first.start)
+            return found
 
         def expression(self, instance: Any, token: Token | None = None, comments: list[str] | None = None) -> Any:
             result = super().expression(instance, token, comments)
@@ -131,10 +155,20 @@ def _syntax_error(source: Source, query: list[Token], error: ParseError) -> Exce
         # sqlglot gives the column of the last character of the token
         ends = (t for t in query if t.line == line and t.col == column)
         offset = next(ends, query[-1]).start
-    what = str(detail.get("description") or error).rstrip(".")
     near = source.text[offset:].split(maxsplit=1)[:1]
     at = f" at '{near[0]}'" if near else ""
-    return source.error(f"syntax error{at}: {what[:1].lower()}{what[1:]}", offset, "check what stands just before it")
+    return source.error(f"syntax error{at}: {_reason(str(detail.get('description') or error))}", offset, _CHECK)
+
+
+_CHECK = "check what stands here and just before"
+
+
+def _reason(description: str) -> str:
+    """sqlglot's description without the names of its classes."""
+    if description.startswith("Required keyword"):
+        return "something is missing"
+    text = description.split(" but got <Token")[0].split("<")[0].rstrip(". ")
+    return {"Invalid expression / Unexpected token": "this does not belong here"}.get(text, text[:1].lower() + text[1:])
 
 
 def parse_expression(source: Source, text: str, tokens_: list[Token]) -> exp.Expr:

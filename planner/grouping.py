@@ -129,12 +129,10 @@ def _keys(context: Context, select: exp.Select, scope: Scope) -> tuple[Expr, ...
     if group is None:
         return ()
     source = context.source
-    for kind in ("grouping_sets", "rollup", "cube", "totals", "all"):
-        if group.args.get(kind):
-            place = offset_of(group) or select_offset(select)
-            raise source.error(
-                f"{kind.replace('_', ' ').upper()} is not supported", place, "UNION ALL one query per grouping"
-            )
+    several = next(group.find_all(exp.GroupingSets, exp.Rollup, exp.Cube), None)
+    if several is not None:
+        name = {exp.Rollup: "ROLLUP", exp.Cube: "CUBE"}.get(type(several), "GROUPING SETS")
+        raise source.error(f"{name} is not supported", offset_of(several), "UNION ALL one query per grouping")
     only(source, group, "expressions")
     translator = Translator(source=source, scope=scope, clause="GROUP BY")
     found: list[Expr] = []

@@ -91,7 +91,7 @@ def _statement(cursor: Cursor) -> Statement:
     if cursor.take("SET"):
         return _set(cursor)
     _check_one_statement(cursor)
-    _check_commas(cursor)
+    _check_form(cursor)
     if cursor.take("INSERT"):
         return _insert(cursor, offset)
     if cursor.take("CREATE"):
@@ -132,15 +132,16 @@ def _check_one_statement(cursor: Cursor) -> None:
                 )
 
 
-def _check_commas(cursor: Cursor) -> None:
-    # the query parser forgives these
+def _check_form(cursor: Cursor) -> None:
+    """Refuse what the query parser would forgive, or not recognise as what it is."""
     for before, token in pairwise(cursor.tokens[cursor.index :]):
-        if (
-            before.text == ","
-            and before.token_type == TokenType.COMMA
-            and word_of(token) in (",", ")", "FROM", "WHERE")
-        ):
-            raise cursor.source.error(f"nothing stands between ',' and '{token.text}'", before.start, "remove the ','")
+        if before.token_type == TokenType.COMMA and word_of(token) in (",", ")", "FROM", "WHERE"):
+            message = f"nothing stands between ',' and '{token.text}'"
+            raise cursor.source.error(message, before.start, "remove the ','")
+    for before, token, after in zip(cursor.tokens, cursor.tokens[1:], cursor.tokens[2:], strict=False):
+        if word_of(token) == "TABLE" and after.text == "(" and word_of(before) in ("FROM", "JOIN", ","):
+            message = "table functions such as TUMBLE are not supported"
+            raise cursor.source.error(message, token.start, "use a table, a view or a sub-query")
 
 
 def _set(cursor: Cursor) -> SetOption:

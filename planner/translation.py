@@ -7,7 +7,7 @@ One function per kind of node; a node or a part of a node that is not listed is 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -169,6 +169,8 @@ def comparable(t: Translator, what: str, values: tuple[Expr, ...], offset: int) 
         for i, value in enumerate(values):
             if isinstance(value, Literal) and value.type.is_text and value.text is not None:
                 found[i] = scalars.temporal_literal(t.source, temporal.root, value.text, value.offset)
+    if any(v.type.root == "TIMESTAMP_LTZ" for v in values):
+        found = [_in_session_zone(v) for v in found]
     common = common_type([v.type for v in found])
     for root in ("ARRAY", "MAP", "ROW"):
         if any(v.type.root == root for v in values):
@@ -182,6 +184,13 @@ def comparable(t: Translator, what: str, values: tuple[Expr, ...], offset: int) 
         roots = {v.type.root for v in found}
         return tuple(convert(v, common) if len(roots - {"NULL"}) > 1 else v for v in found)
     return tuple(found)
+
+
+def _in_session_zone(value: Expr) -> Expr:
+    """A TIMESTAMP literal beside a TIMESTAMP_LTZ is meant in the session time zone."""
+    if isinstance(value, Literal) and value.type.root == "TIMESTAMP":
+        return replace(value, type=replace(value.type, root="TIMESTAMP_LTZ"))
+    return value
 
 
 _COMPARISONS: dict[type, str] = {exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
