@@ -16,7 +16,7 @@ run hintplan explain flights.json
 
 say "One operator's TTL is changed by hand, and the change is reviewed"
 run cp flights.json flights-edited.json
-run hintplan set flights-edited.json "join_f_p.state.leftState.ttl=3 d"
+run hintplan set flights-edited.json join_f_p.state.leftState.ttl=3d
 run hintplan diff flights.json flights-edited.json
 
 say "The edited plan runs until all files are read"

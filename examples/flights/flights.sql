@@ -1,7 +1,7 @@
 -- How late do flights from New York City arrive, by airline and by the maker of the plane?
 --
--- Flights come in week by week and are kept for a day of processing time, in case a plane or an airline is announced
--- late. Planes and airlines are kept for good measure, and so is the result.
+-- Flights come in week by week. A flight is kept for a day, in case its plane or airline is announced late; planes,
+-- airlines and the result are kept for more than a year. State TTLs count from the time a row is processed.
 
 SET 'pipeline.name' = 'flights';
 SET 'table.exec.state.ttl' = '1 d';
