@@ -22,13 +22,11 @@ from plans.jsontext import MAX_BYTES, JsonText, Path
 from plans.model import FORMAT, Plan
 from plans.paths import find, show
 from plans.printer import print_document
-from plans.schema import Finding, describe
+from plans.schema import ENOUGH, Finding, describe
 from plans.schema import check as check_schema
 from plans.validate import validate
 
 __all__ = ["dump", "dumps", "load", "loads", "read_plan_bytes", "write_plan_bytes"]
-
-_MAX_DIAGNOSTICS = 100
 
 
 def load(path: str | os.PathLike[str], *, allow_fact_edits: bool = False, check_meaning: bool = True) -> Plan:
@@ -49,14 +47,14 @@ def loads(
     document = source.value
     findings = _check_format(document) or check_schema(document)
     if findings:
-        raise PlanError(diagnostics=_placed(source, findings[:_MAX_DIAGNOSTICS]))
+        raise PlanError(diagnostics=_placed(source, findings))
     plan = from_document(document)
     changed = [] if allow_fact_edits else list(_changed_facts(plan, document.get("digests")))
     # What is wrong with a changed fact says more than that it was changed.
     problems = validate(plan) if check_meaning or changed else ()
     if changed or problems:
-        meant = [Finding(path=find(p.path or "", document), message=p.message, hint=p.hint) for p in problems]
-        raise PlanError(diagnostics=_placed(source, [*meant, *changed][:_MAX_DIAGNOSTICS]))
+        meant = [Finding(path=find(p.path or "", document), message=p.message, hint=p.hint) for p in problems[:ENOUGH]]
+        raise PlanError(diagnostics=_placed(source, [*meant, *changed]))
     return plan
 
 
@@ -147,7 +145,9 @@ def _changed_facts(plan: Plan, written: dict[str, dict[str, str]] | None) -> Ite
 
 
 def _placed(source: JsonText, findings: list[Finding]) -> tuple[Diagnostic, ...]:
-    """Give every finding its line, column and readable path, in the order of the file."""
+    """Give the first hundred findings their line, column and readable path, in the order of the file."""
+    more = len(findings) >= ENOUGH
+    findings = findings[: ENOUGH - 1]
     spans = source.spans({finding.path[:length] for finding in findings for length in range(len(finding.path) + 1)})
     placed = []
     for finding in findings:
@@ -161,4 +161,7 @@ def _placed(source: JsonText, findings: list[Finding]) -> tuple[Diagnostic, ...]
                 message=finding.message, hint=finding.hint, file=source.file, line=line, column=column, path=path
             )
         )
-    return tuple(sorted(placed, key=lambda d: (d.line or 0, d.column or 0)))
+    placed.sort(key=lambda d: (d.line or 0, d.column or 0))
+    if more:
+        placed.append(Diagnostic(message="there are more problems than these", file=source.file))
+    return tuple(placed)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 
 from plans.errors import Diagnostic, PlanError
 from plans.model import (
@@ -36,6 +37,7 @@ __all__ = ["check_columns", "output_columns", "physical_columns"]
 Columns = tuple[Column, ...]
 
 RESERVED_PREFIX = "__"
+ENOUGH = 101
 
 
 def output_columns(plan: Plan) -> dict[str, Columns]:
@@ -52,15 +54,21 @@ def physical_columns(table: Table) -> Columns:
 
 
 def check_columns(plan: Plan) -> tuple[dict[str, Columns], list[Diagnostic]]:
-    """The output columns that resolve, and every problem; below an operator without columns nothing is reported."""
+    """The output columns that resolve, and about the first hundred problems.
+
+    Nothing is reported below an operator whose columns do not resolve.
+    """
     known: dict[str, Columns] = {}
-    problems = [problem for name, table in plan.tables.items() for problem in _check_table(name, table)]
+    tables = (problem for name, table in plan.tables.items() for problem in _check_table(name, table))
+    problems = list(islice(tables, ENOUGH))
     for operator in plan.operators:
         inputs = [known[i] for i in operator.inputs if i in known]
         if len(inputs) < len(operator.inputs):
             continue
-        found = list(_check_operator(operator, inputs, plan.tables))
+        found = list(islice(_check_operator(operator, inputs, plan.tables), ENOUGH))
         problems += found
+        if len(problems) >= ENOUGH:
+            break
         if not found:
             known[operator.id] = _columns(operator, inputs, plan.tables)
     return known, problems
@@ -222,7 +230,7 @@ def _check_sink(sink: Sink, columns: Columns, tables: Mapping[str, Table], path:
 
 
 def _check_known(names: Sequence[str], columns: Columns, path: str, what: str) -> Iterator[Diagnostic]:
-    known = [column.name for column in columns]
+    known = {column.name: column for column in columns}
     for name in names:
         if name not in known:
             hint = did_you_mean(name, known, what="columns")

@@ -144,6 +144,8 @@ def _trees(plan: Plan) -> list[list[_Line]]:
     by_id = {operator.id: operator for operator in plan.operators}
     read = {name for operator in plan.operators for name in operator.inputs}
     roots = [operator.id for operator in plan.operators if operator.id not in read]
+    # Operators on a cycle hang under no root; a plan that cannot run is shown all the same.
+    roots += [operator.id for operator in plan.operators if operator.id in read]
     printed: set[str] = set()
     trees = []
     while roots:

@@ -10,13 +10,15 @@ from collections.abc import Iterable
 
 __all__ = ["did_you_mean", "nearest"]
 
+# A hostile file can hold a million names; comparing them all would take minutes.
 _MAX_LENGTH = 200
+_MAX_CANDIDATES = 2000
 
 
 def nearest(name: str, candidates: Iterable[str]) -> str | None:
-    """The candidate most like ``name``, ignoring case; None if none is close or ``name`` is absurdly long."""
-    # difflib is quadratic in the length, and the name comes from a file that anyone may have written.
-    if len(name) > _MAX_LENGTH:
+    """The candidate most like ``name``, ignoring case; None if none is close, or there are absurdly many."""
+    candidates = list(candidates)
+    if len(name) > _MAX_LENGTH or len(candidates) > _MAX_CANDIDATES:
         return None
     from difflib import get_close_matches  # only ever needed to word an error
 

@@ -23,7 +23,7 @@ from plans.jsontext import Path
 from plans.names import did_you_mean, nearest
 from plans.types import parse_type
 
-__all__ = ["Finding", "check", "schema_text"]
+__all__ = ["ENOUGH", "Finding", "check", "schema_text"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,18 +36,21 @@ class Finding:
     key: bool = False
 
 
+ENOUGH = 101
+"""Findings after which nobody reads on, and a hostile file only costs time."""
+
 Schema = dict[str, Any]
 Check = Callable[[Any, Path, list[Finding]], None]
 
 _ANNOTATIONS = {"$schema", "$id", "$defs", "title", "description", "examples"}
-_TYPES: dict[str, Callable[[Any], bool]] = {
-    "object": lambda value: type(value) is dict,
-    "array": lambda value: type(value) is list,
-    "string": lambda value: type(value) is str,
-    "boolean": lambda value: type(value) is bool,
-    "null": lambda value: value is None,
-    # In JSON Schema 1.0 is an integer too, but an index is not written so.
-    "integer": lambda value: type(value) is int,
+# Exact types: to Python True is an int. In JSON Schema 1.0 is an integer too, but an index is not written so.
+_TYPES: dict[str, type] = {
+    "object": dict,
+    "array": list,
+    "string": str,
+    "boolean": bool,
+    "null": type(None),
+    "integer": int,
 }
 _ARTICLES = {
     "object": "an object",
@@ -65,7 +68,7 @@ def schema_text() -> str:
 
 
 def check(document: Any) -> list[Finding]:
-    """All findings, in the order of the document; none if it is well formed."""
+    """The findings in the order of the document, about the first hundred; none if it is well formed."""
     findings: list[Finding] = []
     _compiled()(document, (), findings)
     return findings
@@ -109,13 +112,13 @@ def _compile(schema: Schema, resolve: Callable[[str], Check]) -> Check:
     if rest - {"type", "allOf"}:
         raise NotImplementedError(f"plan.schema.json uses keywords that are not read: {sorted(rest)}")
     types = _type_names(schema)
-    accepted = tuple(_TYPES[name] for name in types)
+    accepted = frozenset(_TYPES[name] for name in types)
     choose = _branches(schema, resolve) if "allOf" in schema else None
     if len(checks) == 1 and not types:
         return checks[0]
 
     def run(value: Any, path: Path, findings: list[Finding]) -> None:
-        if accepted and not any(is_type(value) for is_type in accepted):
+        if accepted and type(value) not in accepted:
             findings.append(_wrong_type(types, value, path))
             return
         branch = choose(value) if choose else None
@@ -174,7 +177,7 @@ def _object(schema: Schema, resolve: Callable[[str], Check]) -> Check:
     least, most = schema.get("minProperties", 0), schema.get("maxProperties")
 
     def run(value: Any, path: Path, findings: list[Finding]) -> None:
-        if type(value) is not dict:
+        if type(value) is not dict or len(findings) >= ENOUGH:
             return
         for key in required:
             if key not in value:
@@ -183,6 +186,8 @@ def _object(schema: Schema, resolve: Callable[[str], Check]) -> Check:
                 if misspelt is None:
                     findings.append(Finding(path=path, message=f"missing key '{key}'"))
         for key, child in value.items():
+            if len(findings) >= ENOUGH:
+                return
             one = properties.get(key, other)
             if one is not None:
                 one(child, (*path, key), findings)
@@ -204,7 +209,7 @@ def _array(schema: Schema, resolve: Callable[[str], Check]) -> Check:
     least, most, unique = schema.get("minItems", 0), schema.get("maxItems"), schema.get("uniqueItems", False)
 
     def run(value: Any, path: Path, findings: list[Finding]) -> None:
-        if type(value) is not list:
+        if type(value) is not list or len(findings) >= ENOUGH:
             return
         if len(value) < least or (most is not None and len(value) > most):
             expected = _count(least, "item") if least == most else None

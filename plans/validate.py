@@ -10,9 +10,10 @@ functions before a run.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from itertools import islice
 
 from plans.changelog import output_kinds, with_changelogs
-from plans.columns import check_columns
+from plans.columns import ENOUGH, check_columns
 from plans.configuration import KEYS, known_keys, normalise
 from plans.connectors import can_read, can_write, check_table, sink_kinds
 from plans.document import op_name
@@ -26,13 +27,16 @@ __all__ = ["validate"]
 
 
 def validate(plan: Plan) -> tuple[Diagnostic, ...]:
-    """Every problem of ``plan``; empty if it is valid. ``path`` names the place; the caller knows file and line."""
-    problems = [*_check_config(plan)]
+    """The problems of ``plan``, of each kind the first hundred; empty if it is valid.
+
+    ``path`` names the place; the caller knows file and line.
+    """
+    problems = [*islice(_check_config(plan), ENOUGH)]
     for name, table in plan.tables.items():
         problems += check_table(name, table)
-    graph = [*check_graph(plan)]
+    graph = [*islice(check_graph(plan), ENOUGH)]
     _, columns = check_columns(plan)
-    problems += [*graph, *columns, *_check_uses(plan), *check_states(plan)]
+    problems += [*graph, *columns, *_check_uses(plan), *islice(check_states(plan), ENOUGH)]
     # Row kinds are followed along the edges to the tables, so both must be right.
     if not graph and all(o.table in plan.tables for o in plan.operators if isinstance(o, (Scan, Sink))):
         problems += _check_kinds(plan)

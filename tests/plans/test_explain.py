@@ -121,3 +121,12 @@ def test_the_json_names_columns_and_who_set_each_ttl(plan: Plan) -> None:
     ]
     assert [entry["set-by"] for entry in operators["join_o_c"]["state"]] == ["edit", "hint"]
     assert len(operators["aggregate_t"]["state"]) == len(state_of(plan.operator("aggregate_t")))
+
+
+def test_a_plan_with_a_cycle_is_shown_all_the_same(plan: Plan) -> None:
+    calc = plan.operator("calc_o")
+    assert isinstance(calc, Calc)
+    cyclic = replace(calc, inputs=("aggregate_t",))
+    text = explain(replace(plan, operators=tuple(cyclic if o.id == calc.id else o for o in plan.operators)))
+    for operator in plan.operators:
+        assert operator.id in text

@@ -135,7 +135,7 @@ def test_a_bad_ttl_is_refused(patched: Patched, refusal: Refusal, written: str, 
         (
             ('"from": "left.net"', '"from": "net"'),
             "plan.json:73:52: operators.join_o_c.output.net.from: expected text that matches "
-            "^(left|right)[.](.|\\n)+$, found 'net'\n  hint: write it like 'left.o_id'",
+            "^(left|right)[.][\\s\\S], found 'net'\n  hint: write it like 'left.o_id'",
         ),
         (
             ('"type": "DOUBLE", "from"', '"type": "DUBLE", "from"'),
@@ -379,3 +379,11 @@ def test_a_secret_in_the_text_is_refused_without_repeating_it(patched: Patched, 
     answer = refusal(text, allow_fact_edits=True)
     assert "tables.result.options.password: 'password' is a secret" in answer
     assert "hunter2" not in answer
+
+
+def test_a_flood_of_mistakes_is_cut_and_says_so(plan_text: str, refusal: Refusal) -> None:
+    document = json.loads(plan_text)
+    document["operators"] = [7] * 150
+    lines = refusal(json.dumps(document)).splitlines()
+    assert len(lines) == 101
+    assert lines[-1] == "plan.json: there are more problems than these"

@@ -35,6 +35,7 @@ def test_damaged_text_is_a_plan_or_a_plan_error(plan_text: str, data: st.DataObj
         end = data.draw(st.integers(start, min(len(text), start + 30)))
         text = text[:start] + data.draw(st.just("") | FRAGMENTS) + text[end:]
     error = refusal(text)
+    # Nothing here makes more than a hundred mistakes, so every one has its place.
     for problem in error.diagnostics if error else ():
         assert problem.line is not None
         assert 1 <= problem.line <= text.count("\n") + 1
@@ -111,3 +112,16 @@ def test_a_plan_of_ten_thousand_operators_loads_in_seconds(plan: Plan) -> None:
     plans.loads(written)
     # About 1.5 s on two idle cores; the bound only has to tell linear from quadratic.
     assert time.perf_counter() - started < 15
+
+
+def test_a_flood_of_unknown_names_is_refused_quickly(plan_text: str) -> None:
+    document = json.loads(plan_text)
+    document["operators"][0]["columns"] = [f"o_custke{index}" for index in range(200_000)]
+    document["operators"][3] |= {f"join-typ{index}": 1 for index in range(100_000)}
+    started = time.perf_counter()
+    error = refusal(json.dumps(document))
+    assert error is not None
+    del document["operators"][3]
+    document["operators"][3]["inputs"] = ["scan_orders"]
+    assert refusal(json.dumps(document)) is not None
+    assert time.perf_counter() - started < 20
