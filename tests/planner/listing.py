@@ -1,0 +1,61 @@
+"""A plan in few lines, for expectations that a person can check: one line an operator, then warnings and hints."""
+
+from __future__ import annotations
+
+from planner.compile import Compilation
+from plans.model import Aggregate, AggregateCall, Calc, Join, Operator, Scan, SelectItem, StateEntry, Union
+
+__all__ = ["listing", "states"]
+
+
+def listing(done: Compilation) -> str:
+    lines = [line for operator in done.plan.operators for line in _operator(operator)]
+    lines += [f"{f.severity} {f.diagnostic}" for f in done.findings]
+    lines += [f"hint {h.key}: {h.status} {h.detail}" for h in done.hints if h.status != "applied"]
+    return "\n".join(lines)
+
+
+def states(done: Compilation) -> dict[str, str]:
+    """TTLs by ``operator.state``."""
+    found = ((o.id, s) for o in done.plan.operators if isinstance(o, Join | Aggregate) for s in o.state)
+    return {f"{operator}.{s.name}": s.ttl for operator, s in found}
+
+
+def _operator(operator: Operator) -> list[str]:
+    if isinstance(operator, Scan):
+        return [f"{operator.id}: {operator.table}({', '.join(operator.columns)})"]
+    head = f"{operator.id} <- {', '.join(operator.inputs)}"
+    if isinstance(operator, Calc):
+        where = f" where {operator.filter}" if operator.filter is not None else ""
+        return [f"{head}: {', '.join(map(_item, operator.select))}{where}"]
+    if isinstance(operator, Join):
+        keys = " and ".join(f"{k.left} = {k.right}" for k in operator.keys)
+        condition = f" and ({operator.condition})" if operator.condition is not None else ""
+        output = ", ".join(_renamed(f"{c.side[0]}.{c.column}", c.column, c.name) for c in operator.output)
+        kinds = " ".join(operator.changelog)
+        return [f"{head}: {operator.join_type} on {keys}{condition}: {output} [{kinds}]", *map(_state, operator.state)]
+    if isinstance(operator, Aggregate):
+        calls = ", ".join(map(_call, operator.aggregates))
+        kinds = " ".join(operator.changelog)
+        by = f"by {', '.join(operator.keys)}" if operator.keys else "by nothing"
+        return [f"{head}: {by}: {calls or '-'} [{kinds}]", *map(_state, operator.state)]
+    return [head if isinstance(operator, Union) else f"{head}: {operator.table}"]
+
+
+def _renamed(shown: str, old: str, new: str) -> str:
+    return shown if old == new else f"{shown} as {new}"
+
+
+def _item(item: SelectItem) -> str:
+    return item.name if item.expression is None else f"{item.name} {item.type} = {item.expression}"
+
+
+def _call(call: AggregateCall) -> str:
+    distinct = "distinct " if call.distinct else ""
+    where = f" where {call.filter}" if call.filter else ""
+    return f"{call.name} {call.type} = {call.function}({distinct}{call.argument or '*'}{where})"
+
+
+def _state(state: StateEntry) -> str:
+    layers = ", ".join(f"{layer} {ttl}" for layer, ttl in state.origin.items())
+    return f"    {state.name} of {state.input}: {state.ttl} ({layers})"

@@ -1,0 +1,72 @@
+"""Runs a plan in SQLite, one SQL statement per operator: a reference that knows nothing of the planner.
+
+Row kinds and TTLs do not matter here: over a finished input, a plan must give the rows that the query gives.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+import sqlglot
+
+from plans.model import Aggregate, AggregateCall, Calc, Join, Operator, Plan, Scan, Sink, Union
+
+__all__ = ["database", "run_plan"]
+
+
+def database(tables: dict[str, tuple[tuple[str, ...], list[tuple[object, ...]]]]) -> sqlite3.Connection:
+    """A database with the given tables: columns, then rows."""
+    found = sqlite3.connect(":memory:")
+    found.execute("PRAGMA case_sensitive_like = ON")
+    for name, (columns, rows) in tables.items():
+        found.execute(f"CREATE TABLE {name} ({', '.join(columns)})")
+        found.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(columns))})", rows)
+    return found
+
+
+def run_plan(connection: sqlite3.Connection, plan: Plan) -> dict[str, list[tuple[object, ...]]]:
+    """The rows that each sink of the plan gets, by the sink's id."""
+    for operator in plan.operators:
+        if not isinstance(operator, Sink):
+            connection.execute(f"CREATE TEMP TABLE {operator.id} AS {_sql(operator)}")
+    sinks = (o for o in plan.operators if isinstance(o, Sink))
+    return {o.id: connection.execute(f"SELECT * FROM {o.inputs[0]}").fetchall() for o in sinks}
+
+
+def _expression(text: str) -> str:
+    return sqlglot.transpile(text, read="spark", write="sqlite")[0]
+
+
+def _sql(operator: Operator) -> str:
+    if isinstance(operator, Scan):
+        return f"SELECT {', '.join(operator.columns)} FROM {operator.table}"
+    if isinstance(operator, Calc):
+        items = (f"{_expression(i.expression or i.name)} AS {i.name}" for i in operator.select)
+        where = f" WHERE {_expression(operator.filter)}" if operator.filter is not None else ""
+        return f"SELECT {', '.join(items)} FROM {operator.inputs[0]}{where}"
+    if isinstance(operator, Join):
+        return _join(operator)
+    if isinstance(operator, Aggregate):
+        columns = ", ".join((*operator.keys, *map(_call, operator.aggregates)))
+        by = f" GROUP BY {', '.join(operator.keys)}" if operator.keys else ""
+        return f"SELECT {columns} FROM {operator.inputs[0]}{by}"
+    assert isinstance(operator, Union)
+    return " UNION ALL ".join(f"SELECT * FROM {i}" for i in operator.inputs)
+
+
+def _join(join: Join) -> str:
+    left, right = join.inputs
+    on = " AND ".join(f"l.{k.left} = r.{k.right}" for k in join.keys)
+    if join.condition is not None:
+        on += f" AND ({_expression(join.condition)})"
+    items = ", ".join(f"{c.side[0]}.{c.column} AS {c.name}" for c in join.output)
+    if join.join_type in ("semi", "anti"):
+        word = "EXISTS" if join.join_type == "semi" else "NOT EXISTS"
+        return f"SELECT {items} FROM {left} l WHERE {word} (SELECT 1 FROM {right} r WHERE {on})"
+    return f"SELECT {items} FROM {left} l {join.join_type} JOIN {right} r ON {on}"
+
+
+def _call(call: AggregateCall) -> str:
+    argument = f"{'DISTINCT ' if call.distinct else ''}{call.argument or '*'}"
+    where = f" FILTER (WHERE {call.filter})" if call.filter else ""
+    return f"{call.function}({argument}){where} AS {call.name}"
