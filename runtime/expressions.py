@@ -1,9 +1,10 @@
 """Checks an expression of a plan before Spark sees it.
 
 A plan is a file from a pull request, and a Spark SQL expression can run code, read files and leak the environment. So
-an expression is parsed, every node and function of it must be on a list of what is known to be harmless, its columns
-must be those of the operator's input, and Spark gets text that is written anew from the checked tree, for ``F.expr``
-only. Knows neither Spark nor plans; what functions are allowed is data in :mod:`plans.functions`.
+an expression is parsed; every node, function and word of it must be on a list of what is known to be harmless, and its
+columns must be those of the operator's input. Spark gets text that is put together anew from the checked tokens, for
+``F.expr`` only: not the text of the plan, which another lexer may read otherwise, and not text generated from the tree,
+for sqlglot rewrites functions on the way. Knows neither Spark nor plans.
 
 >>> check_expression("l.total+1", {("l", "total"): "total"}, operator="join_a_b", path="operators.join_a_b").sql
 '`total` + 1'
@@ -16,14 +17,15 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import sqlglot
-from plans.functions import ALLOWED_FUNCTIONS
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from plans.errors import RunError
+from plans.functions import ALLOWED_FUNCTIONS
 from plans.names import did_you_mean
 
 __all__ = ["CheckedExpression", "check_expression", "quoted"]
@@ -58,10 +60,16 @@ _WORDS = frozenset(
     """.split()  # noqa: SIM905
 )
 _FUNCTIONS = frozenset(name.upper() for name in ALLOWED_FUNCTIONS)
-_HEX = re.compile("[0-9A-Fa-f]*")
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE)
 _CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END)
+_SYMBOLS = frozenset("+ - * / % = <> != < <= > >= <=> ( ) [ ] , . || & | ^ ~ :: !".split())  # noqa: SIM905
+_NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?(BD|[LSYDF])?", re.IGNORECASE)
 _LITERALS = (TokenType.STRING, TokenType.NUMBER, TokenType.HEX_STRING)
+_HEX = re.compile("[0-9A-Fa-f]*")
+# sqlglot and Spark agree on these escapes.
+_STRING = re.compile(r"""'(?:[^'\\]|\\[\\'"nrt%_])*'|"(?:[^"\\]|\\[\\'"nrt%_])*\"""", re.DOTALL)
+# What sqlglot raises for calls with arguments that it did not expect.
+_PARSER_ERRORS = (SqlglotError, AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,17 +96,15 @@ def check_expression(
     check = _Check(text, operator, path)
     with _deep_recursion():
         try:
-            check.tokens()
-            tree = check.parse(text)
-            used = check.resolve(tree, columns)
-            sql = tree.sql(dialect="spark", identify=True, comments=False)
-            # What Spark parses is this text, not the tree: whatever sqlglot changed on the way is checked too.
-            check.resolve(check.parse(sql), {(name,): name for name in columns.values()})
-            check.words(sql)
+            tokens = check.tokens(text)
+            tree = check.tree(text)
+            replaced, used = check.resolve(tree, columns)
+            sql = check.written(tokens, replaced)
+            # What Spark parses is the new text, so that is what must be harmless.
+            check.resolve(check.tree(sql), {(name,): name for name in columns.values()})
+            check.words(check.tokens(sql))
         except RecursionError:
             raise check.refused("is nested too deeply") from None
-        except SqlglotError as error:
-            raise check.refused("is not an expression in Spark SQL") from error
     return CheckedExpression(sql=sql, columns=used)
 
 
@@ -122,22 +128,30 @@ class _Check:
         shown = self.text if len(self.text) <= 120 else self.text[:117] + "..."
         return RunError(f"operator {self.operator}: the expression {shown!r} {reason}", hint=hint, path=self.path)
 
-    def tokens(self) -> None:
-        """Length and nesting, before anything recursive looks at the text."""
+    def tokens(self, text: str) -> list[Token]:
+        """The tokens of ``text``; length and nesting are checked before anything recursive looks at it."""
         if len(self.text) > MAX_LENGTH:
             raise self.refused(f"is {len(self.text):,} characters long; at most {MAX_LENGTH:,} are allowed")
-        if "${" in self.text:
+        if "${" in text:
             # Spark replaces ${...} by settings and environment variables anywhere in the text, even inside a string.
             raise self.refused("contains '${', which Spark would replace", hint="write concat('$', '{...') instead")
+        try:
+            tokens = sqlglot.tokenize(text, dialect="spark")
+        except SqlglotError as error:
+            raise self.refused("is not an expression in Spark SQL") from error
         depth = 0
-        for token in sqlglot.tokenize(self.text, dialect="spark"):
+        for token in tokens:
             depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
             if depth > MAX_NESTING:
                 raise self.refused(f"is nested more than {MAX_NESTING} levels deep")
+        return tokens
 
-    def parse(self, text: str) -> exp.Expr:
+    def tree(self, text: str) -> exp.Expr:
         """The tree of ``text``, with the number, kinds and chaining of its nodes checked."""
-        tree = sqlglot.parse_one(text, dialect="spark", into=exp.Condition)
+        try:
+            tree = sqlglot.parse_one(text, dialect="spark", into=exp.Condition)
+        except _PARSER_ERRORS as error:
+            raise self.refused("is not an expression in Spark SQL") from error
         pending: list[tuple[exp.Expr, int]] = [(tree, 1)]
         count = 0
         while pending:
@@ -147,26 +161,20 @@ class _Check:
                 raise self.refused(f"has more than {MAX_NODES:,} parts")
             if depth > _MAX_CHAIN:
                 raise self.refused(f"chains more than {_MAX_CHAIN} operators", hint="compute it in several steps")
-            self.node(node)
+            if not _is_allowed(node):
+                raise self.refused(f"contains a {node.key}, which a plan may not")
             for child in node.iter_expressions():
                 flat = isinstance(node, exp.Connector) and type(child) is type(node)
                 pending.append((child, depth if flat else depth + 1))
         return tree
 
-    def node(self, node: exp.Expr) -> None:
-        allowed = isinstance(node, (*_NODES, exp.Func)) and not isinstance(node, _NEVER)
-        if isinstance(node, exp.Dot):
-            allowed = isinstance(node.expression, exp.Identifier)
-        if isinstance(node, exp.HexString):
-            allowed = _HEX.fullmatch(node.name) is not None
-        if not allowed:
-            shown = node.sql(dialect="spark", comments=False)[:80]
-            raise self.refused(f"contains {shown!r} ({node.key}), which a plan may not")
-
-    def resolve(self, tree: exp.Expr, columns: Mapping[tuple[str, ...], str]) -> tuple[tuple[str, ...], ...]:
-        """Point each column reference at its column in the DataFrame; the used keys of ``columns``."""
+    def resolve(
+        self, tree: exp.Expr, columns: Mapping[tuple[str, ...], str]
+    ) -> tuple[dict[int, tuple[int, str]], tuple[tuple[str, ...], ...]]:
+        """What to write for identifiers, as start -> (end, text), and the used keys of ``columns``."""
+        replaced = {node.meta["start"]: (node.meta["end"], quoted(node.name)) for node in tree.find_all(exp.Identifier)}
         used: dict[tuple[str, ...], None] = {}
-        for column in list(tree.find_all(exp.Column)):
+        for column in tree.find_all(exp.Column):
             names = tuple(part.name for part in column.parts)
             key = next((names[:n] for n in range(1, len(names) + 1) if names[:n] in columns), None)
             if key is None:
@@ -174,18 +182,48 @@ class _Check:
                 hint = did_you_mean(".".join(names), known, what="columns of the input")
                 raise self.refused(f"uses {'.'.join(names)!r}, which is no column of the input", hint=hint)
             used[key] = None
-            # A Column holds four parts at most, and parts before the last stand under the names of qualifiers.
-            path = [columns[key], *names[len(key) :]]
-            for slot in ("this", "table", "db", "catalog"):
-                column.set(slot, exp.to_identifier(path.pop(), quoted=True) if path else None)
-        return tuple(used)
+            first, last = column.parts[0], column.parts[len(key) - 1]
+            replaced[first.meta["start"]] = (last.meta["end"], quoted(columns[key]))
+        return replaced, tuple(used)
 
-    def words(self, sql: str) -> None:
+    def written(self, tokens: list[Token], replaced: Mapping[int, tuple[int, str]]) -> str:
+        """The expression put together from ``tokens``: literals by value, names quoted, blanks between them."""
+        out: list[str] = []
+        end = -1
+        for token, following in zip_longest(tokens, tokens[1:]):
+            if token.start <= end:
+                continue  # part of what was written before: a qualified name, or the suffix of a number
+            if token.start == end + 1 > 0 and token.token_type == TokenType.STRING and out[-1].endswith("'"):
+                raise self.refused("doubles a quote inside a string", hint="write \\' for a quote")
+            if token.token_type == TokenType.DOT and following is not None and following.token_type == TokenType.NUMBER:
+                raise self.refused("has a number that begins with a point", hint=f"write 0.{following.text}")
+            if token.start in replaced:
+                end, text = replaced[token.start]
+            else:
+                end, text = token.end, self.token(token)
+            out.append(text)
+        return " ".join(out)
+
+    def token(self, token: Token) -> str:
+        raw = self.text[token.start : token.end + 1]
+        kind = token.token_type
+        if (kind == TokenType.STRING and _STRING.fullmatch(raw)) or kind == TokenType.RAW_STRING:
+            return str(exp.Literal.string(token.text).sql(dialect="spark"))
+        if kind == TokenType.HEX_STRING and _HEX.fullmatch(token.text):
+            return f"X'{token.text}'"
+        if (kind == TokenType.NUMBER and _NUMBER.fullmatch(raw)) or raw in _SYMBOLS:
+            return raw
+        if kind not in (TokenType.STRING, TokenType.HEX_STRING) and _is_word(raw):
+            return raw
+        raise self.refused(f"contains {raw[:40]!r}, which a plan may not")
+
+    def words(self, tokens: list[Token]) -> None:
         """Function names and all other bare words, in the text that Spark will parse."""
-        tokens = sqlglot.tokenize(sql, dialect="spark")
         for index, token in enumerate(tokens):
             called = index + 1 < len(tokens) and tokens[index + 1].token_type == TokenType.L_PAREN
             name = token.text.upper()
+            if index and token.start == tokens[index - 1].start:
+                continue  # sqlglot reads the suffix of a number as a cast
             if token.token_type == TokenType.IDENTIFIER:
                 allowed = not called
             elif token.token_type not in _LITERALS and _is_word(name):
@@ -199,5 +237,13 @@ class _Check:
                 raise self.refused(f"uses {name.lower()!r}, which is not allowed in a plan", hint=hint)
 
 
+def _is_allowed(node: exp.Expr) -> bool:
+    if isinstance(node, exp.Dot) and not isinstance(node.expression, exp.Identifier):
+        return False
+    if isinstance(node, exp.DataType) and node.this == exp.DType.USERDEFINED:
+        return False
+    return isinstance(node, (*_NODES, exp.Func)) and not isinstance(node, _NEVER)
+
+
 def _is_word(text: str) -> bool:
-    return text[:1].isalpha() or text[:1] == "_"
+    return re.fullmatch(r"[^\W\d]\w*", text) is not None

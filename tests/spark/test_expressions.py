@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from plans.functions import ALLOWED_FUNCTIONS
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from plans.errors import RunError
+from plans.functions import ALLOWED_FUNCTIONS
 from runtime.expressions import MAX_LENGTH, check_expression
 
 COLUMNS = {(name,): name for name in ("a", "b", "s", "ts", "arr", "m", "o", "two words", "back`tick", "select")}
@@ -34,15 +34,15 @@ REFUSED = {
     "current_user": "current_user",
     "session_user": "session_user",
     "current_user()": "current_user",
-    "(SELECT 1)": "SELECT",
-    "a IN (SELECT 1)": "SELECT",
-    "EXISTS(SELECT 1 FROM text.`/etc/hostname`)": "SELECT",
+    "(SELECT 1)": "contains a subquery",
+    "a IN (SELECT 1)": "contains a subquery",
+    "EXISTS(SELECT 1 FROM text.`/etc/hostname`)": "contains a exists",
     "text.`/etc/hostname`": "no column of the input",
     "transform(arr, x -> reflect('a', 'b'))": "lambda",
     "filter(arr, x -> x > 1)": "lambda",
-    "sum(a)": "sum",
-    "sum(a) OVER ()": "OVER",
-    "count(*)": "count",
+    "sum(a)": "contains a sum",
+    "sum(a) OVER ()": "contains a window",
+    "count(*)": "contains a count",
     "explode(arr)": "explode",
     "*": "star",
     ":name": "placeholder",
@@ -54,6 +54,16 @@ REFUSED = {
     "'${env:HOME}'": "Spark would replace",
     "`${spark.app.id}`": "Spark would replace",
     "s COLLATE unicode": "collate",
+    "{fn upper(s)}": "contains '{'",
+    "a ? b": "contains '\\?'",
+    "arr:f": "not an expression",
+    "s = 'it''s'": "doubles a quote",
+    "s = '\\u0041'": "contains",
+    "x'f\\'": "contains|not an expression",
+    "x'fg'": "contains|not an expression",
+    "N'x'": "contains",
+    "regexp_replace(s)": "not an expression",
+    "a + .5": "write 0.5",
     "nothing": "'nothing', which is no column",
     "A": "'A', which is no column",
     "(" * 201 + "a" + ")" * 201: "200 levels",
@@ -77,17 +87,23 @@ def test_what_may_not_run_is_refused_with_operator_and_path(text: str) -> None:
 
 
 ACCEPTED = {
-    "a + 1 > 2": "`a` + 1 > 2",
-    "`two words` || 'x'": "`two words` || 'x'",
+    "a+1>2": "`a` + 1 > 2",
+    "`two words`||'x'": "`two words` || 'x'",
     "`back``tick`": "`back``tick`",
     "`select` = 1": "`select` = 1",
-    "o.f.g": "`o`.`f`.`g`",
-    "m['k']": "`m`['k']",
-    "CAST(a AS DECIMAL(10, 2))": "CAST(`a` AS DECIMAL(10, 2))",
+    "o.f.g": "`o` . `f` . `g`",
+    "m['k']": "`m` [ 'k' ]",
+    "arr[0].f": "`arr` [ 0 ] . `f`",
+    "CAST(a AS DECIMAL(10, 2))": "CAST ( `a` AS DECIMAL ( 10 , 2 ) )",
     "ts - INTERVAL '5' SECOND": "`ts` - INTERVAL '5' SECOND",
     "a -- then a comment, reflect('x')": "`a`",
+    "a /* reflect('x') */ + 1": "`a` + 1",
     "s = 'reflect(1)'": "`s` = 'reflect(1)'",
-    "a IN (1, 2) AND NOT b IS NULL": "`a` IN (1, 2) AND NOT `b` IS NULL",
+    's = "it\'s"': "`s` = 'it\\'s'",
+    "s = r'\\d'": "`s` = '\\\\d'",
+    "a IN (1, 2) AND b IS NOT NULL": "`a` IN ( 1 , 2 ) AND `b` IS NOT NULL",
+    "date_sub(ts, 1 + 2)": "date_sub ( `ts` , 1 + 2 )",
+    "10L + 1.5BD + 1e2": "10L + 1.5BD + 1e2",
 }
 
 
@@ -107,7 +123,7 @@ def test_nesting_up_to_the_limit_is_accepted() -> None:
 def test_a_join_condition_addresses_columns_by_side() -> None:
     columns = {("l", "k"): "__l_k", ("r", "k"): "__r_k", ("r", "f"): "__r_f"}
     found = check_expression("r.k > l.k + 1 AND r.f.g = 2", columns, operator="join_l_r", path="p")
-    assert found.sql == "`__r_k` > `__l_k` + 1 AND `__r_f`.`g` = 2"
+    assert found.sql == "`__r_k` > `__l_k` + 1 AND `__r_f` . `g` = 2"
     assert set(found.columns) == {("l", "k"), ("r", "k"), ("r", "f")}
     with pytest.raises(RunError, match="'k', which is no column of the input"):
         check_expression("k = 1", columns, operator="join_l_r", path="p")
@@ -136,19 +152,45 @@ def test_string_literals_reach_spark_as_they_were_meant(spark: SparkSession) -> 
         assert frame.select(F.expr(checked(literal))).collect()[0][0] == text
 
 
-# Of expressions that sqlglot reads into nodes of its own, what Spark computes must not change by writing them anew.
 SAME_MEANING = [
     "a / 2", "a div 2", "a % 2", "-a", "a - -1", "a * (1 + 2)", "a - (1 - 2)", "NOT a = 1 OR b", "s LIKE '%a\\_%'",
     "s || a", "a <=> NULL", "a IS NOT DISTINCT FROM 7", "CASE a WHEN 7 THEN 'x' ELSE 'y' END",
     "CASE WHEN a > 1 THEN 1.5 ELSE 2 END", "TRY_CAST(s AS INT)", "CAST(a AS STRING)", "CAST(1.25 AS DECIMAL(10, 1))",
-    "DATE '2024-02-29'", "TIMESTAMP '2024-02-29 12:00:00'", "TIMESTAMP_NTZ '2024-02-29 12:00:00'",
+    "DATE '2024-02-29'", "TIMESTAMP '2024-02-29 12:00:00'", "TIMESTAMP_NTZ '2024-02-29 12:00:00'", "a::string",
     "ts + INTERVAL '1' DAY", "ts - INTERVAL '90' MINUTE", "EXTRACT(YEAR FROM ts)", "a BETWEEN 1 AND 7",
-    "a NOT IN (1, 2)", "s IN ('x', 'banana')", "10L", "1e2", "1.50", "x'ff00'", "CAST(NULL AS DOUBLE) IS NULL",
+    "a NOT IN (1, 2)", "s IN ('x', 'banana')", "10L", "1e2", "1.50", "2.5BD", "x'ff00'", "CAST(NULL AS DOUBLE) IS NULL",
+    "'a' 'b'", "~a & 12 | 1 ^ 3", "s RLIKE '^ba'", "s ILIKE 'BANANA%'", "b IS NOT TRUE", "trim(BOTH 'b' FROM s)",
+]  # fmt: skip
+
+# One call at least of every function that a plan may call, each in a way that sqlglot might mistake.
+CALLS = [
+    "abs(-a)", "ascii(s)", "btrim(s)", "btrim(s, 'b')", "ceil(2.5)", "ceiling(2.5)", "char_length(s)",
+    "character_length(s)", "coalesce(NULL, s)", "concat(s, 'x', a)", "concat_ws('-', s, a)", "contains(s, 'an')",
+    "current_timestamp() > ts", "date_add(ts, 1 + 2)", "date_format(ts, 'yyyy-MM')", "date_sub(ts, 1 + 2)",
+    "date_trunc('MONTH', ts)", "datediff(DATE '2024-03-01', ts)", "day(ts)", "dayofmonth(ts)", "dayofweek(ts)",
+    "dayofyear(ts)", "endswith(s, '_1')", "exp(0)", "floor(2.5)", "greatest(a, 9)", "hour(ts)", "if(b, 1, 2)",
+    "ifnull(NULL, a)", "initcap(s)", "instr(s, 'an')", "isnan(CAST('NaN' AS DOUBLE))", "isnotnull(a)", "isnull(a)",
+    "last_day(ts)", "least(a, 9)", "left(s, 2)", "length(s)", "ln(1)", "locate('an', s, 3)", "log10(100)",
+    "lower('ABC')", "lpad(s, 10, '*')", "ltrim('b', s)", "ltrim('  x')", "md5(s)", "minute(ts)", "mod(a, 4)",
+    "month(ts)", "now() > ts", "nullif(a, 7)", "nvl(NULL, a)", "nvl2(NULL, 1, 2)", "pmod(-a, 4)",
+    "position('an', s)", "pow(a, 2)", "power(a, 2)", "quarter(ts)", "regexp_like(s, 'an+')",
+    "regexp_replace(s, '(a)n', '$1')", "repeat(s, 2)", "replace(s, 'an', '-')", "reverse(s)", "right(s, 2)",
+    "round(2.345, 2)", "rpad(s, 10, '*')", "rtrim('1', s)", "second(ts)", "sha2(s, 256)", "sign(-a)", "signum(-a)",
+    "split_part(s, '_', 2)", "sqrt(49)", "startswith(s, 'ba')", "substr(s, 2, 3)", "substring(s, 2, 3)",
+    "timestamp_micros(a)", "timestamp_millis(a)", "timestamp_seconds(a)", "to_date('2024-02-29')",
+    "to_date('29.02.2024', 'dd.MM.yyyy')", "to_timestamp('2024-02-29')", "to_timestamp('29.02.2024', 'dd.MM.yyyy')",
+    "translate(s, 'an', 'AN')", "trim(s)", "unix_micros(CAST(ts AS TIMESTAMP))",
+    "unix_millis(CAST(ts AS TIMESTAMP))", "unix_seconds(CAST(ts AS TIMESTAMP))", "upper(s)", "weekofyear(ts)",
+    "year(ts)",
 ]  # fmt: skip
 
 
+def test_every_allowed_function_is_called_in_these_tests() -> None:
+    assert {call.partition("(")[0].lower() for call in CALLS} == set(ALLOWED_FUNCTIONS)
+
+
 @pytest.mark.spark
-@pytest.mark.parametrize("text", SAME_MEANING)
+@pytest.mark.parametrize("text", [*SAME_MEANING, *CALLS])
 def test_rewriting_does_not_change_what_spark_computes(spark: SparkSession, text: str) -> None:
     frame = spark.sql("SELECT 7 AS a, true AS b, 'banana_1' AS s, TIMESTAMP_NTZ '2024-02-28 23:30:00' AS ts")
     expected = frame.select(F.expr(text).alias("v"))
