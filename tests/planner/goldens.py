@@ -10,8 +10,9 @@ A file in ``cases/`` is a sequence of cases, each of them
     sink_s <- scan_t: s
 
 ``compile strict`` compiles with strict hints. ``tables`` instead of ``compile`` gives declarations for the cases that
-follow; they make up the first line of each script, so line 2 is the first one shown. ``python -m tests.planner.goldens --rewrite``
-writes the answers of the planner into the files; read the difference before committing it.
+follow; they make up the first line of each script, so line 2 is the first one shown. ``python -m
+tests.planner.goldens --rewrite`` writes the answers of the planner into the files; read the difference before
+committing it.
 """
 
 from __future__ import annotations
@@ -21,10 +22,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tests.planner.listing import listing
-
 from planner.compile import compile_script
 from plans.errors import SqlError
+from tests.planner.listing import listing
 
 CASES = Path(__file__).parent / "cases"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from tests.planner.goldens import CASES, Case, answers, read_cases
 
 FOUND = [

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
+from random import Random
 
 import pytest
-from tests.planner.plan_in_sqlite import database, run_plan
 
 from planner.compile import compile_script
 from plans.validate import validate
+from tests.planner.plan_in_sqlite import database, run_plan
+from tests.planner.random_queries import random_query
 
 COLUMNS = {
     "a": ("a_id", "a_k", "a_v", "a_s"),
@@ -90,7 +91,7 @@ QUERIES = [
 
 
 def tables(seed: int) -> dict[str, tuple[tuple[str, ...], list[tuple[object, ...]]]]:
-    dice = random.Random(seed)
+    dice = Random(seed)
 
     def value(column: str) -> object:
         if dice.random() < 0.15:
@@ -135,3 +136,14 @@ def test_plan_gives_the_rows_of_its_query(query: str) -> None:
             plan = compiled(query, [d[0] for d in cursor.description])
             assert validate(plan) == ()
         assert Counter(run_plan(connection, plan)["sink_s"]) == Counter(expected), f"seed {seed}"
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_plan_of_a_random_query_gives_its_rows(seed: int) -> None:
+    query, names = random_query(Random(seed))
+    plan = compiled(query, list(names))
+    assert validate(plan) == ()
+    for data in range(3):
+        connection = database(tables(1000 * data + seed))
+        expected = connection.execute(query).fetchall()
+        assert Counter(run_plan(connection, plan)["sink_s"]) == Counter(expected), query

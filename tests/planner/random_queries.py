@@ -1,0 +1,95 @@
+"""Random queries over the tables a, b and c: joins of all kinds, sub-queries, conditions, grouping, unions.
+
+Each join has an equality, as a streaming join must; integers may be compared and added, so that conditions move about.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+__all__ = ["random_query"]
+
+Columns = tuple[str, ...]
+TABLES: dict[str, Columns] = {t: (f"{t}_id", f"{t}_k", f"{t}_v") for t in "abc"}
+
+
+def random_query(dice: Random, depth: int = 2) -> tuple[str, Columns]:
+    """A query and the names of its columns, all integers."""
+    shape = dice.random()
+    if depth and shape < 0.12:
+        return _union(dice, depth)
+    source, columns = _from(dice, depth)
+    where = _where(dice, columns, depth)
+    if shape < 0.4:
+        return _grouped(dice, source, columns, where)
+    chosen = dice.sample(columns, min(len(columns), dice.randint(2, 4)))
+    items = [c if dice.random() < 0.7 else f"{c} + {dice.choice(columns)}" for c in chosen]
+    names = tuple(f"x{i}" for i in range(len(items)))
+    listed = ", ".join(f"{i} AS {n}" for i, n in zip(items, names, strict=True))
+    distinct = "DISTINCT " if dice.random() < 0.15 else ""
+    return f"SELECT {distinct}{listed} FROM {source}{where}", names
+
+
+def _union(dice: Random, depth: int) -> tuple[str, Columns]:
+    parts = [random_query(dice, depth - 1) for _ in range(2)]
+    width = min(len(columns) for _, columns in parts)
+    selects = [
+        f"SELECT {', '.join(f'{c} AS y{i}' for i, c in enumerate(columns[:width]))} FROM ({sql}) u{i}"
+        for i, (sql, columns) in enumerate(parts)
+    ]
+    return dice.choice((" UNION ALL ", " UNION ")).join(selects), tuple(f"y{i}" for i in range(width))
+
+
+def _from(dice: Random, depth: int) -> tuple[str, Columns]:
+    source, columns = _input(dice, depth, 0)
+    for number in range(1, dice.choice((1, 2, 2, 3))):
+        right, added = _input(dice, depth, number)
+        kind = dice.choice(("JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"))
+        on = f"{dice.choice(columns)} = {dice.choice(added)}"
+        for _ in range(dice.choice((0, 0, 1, 2))):
+            on += f" AND {_condition(dice, columns + added)}"
+        source, columns = f"{source} {kind} {right} ON {on}", columns + added
+    return source, columns
+
+
+def _input(dice: Random, depth: int, number: int) -> tuple[str, Columns]:
+    alias = f"t{number}"
+    if depth and dice.random() < 0.35:
+        sql, columns = random_query(dice, depth - 1)
+        return f"({sql}) {alias}", tuple(f"{alias}.{c}" for c in columns)
+    table = dice.choice(tuple(TABLES))
+    return f"{table} {alias}", tuple(f"{alias}.{c}" for c in TABLES[table])
+
+
+def _condition(dice: Random, columns: Columns) -> str:
+    a, b = dice.choice(columns), dice.choice(columns)
+    return dice.choice((
+        f"{a} > {dice.randint(0, 4)}", f"{a} <> {b}", f"{a} + 1 >= {b}", f"({a} < {dice.randint(1, 5)} OR {b} IS NULL)",
+        f"{a} IS NOT NULL", f"COALESCE({a}, {b}, 3) > 2", f"NOT {a} = {b}", f"{a} IN (1, 2, 4)",
+        f"{a} BETWEEN 1 AND 4",
+    ))  # fmt: skip
+
+
+def _where(dice: Random, columns: Columns, depth: int) -> str:
+    parts = [_condition(dice, columns) for _ in range(dice.choice((0, 1, 1, 2)))]
+    if depth and dice.random() < 0.25:
+        table = dice.choice(tuple(TABLES))
+        inner = tuple(f"e.{c}" for c in TABLES[table])
+        on = f"{dice.choice(inner)} = {dice.choice(columns)}"
+        if dice.random() < 0.5:
+            on += f" AND {_condition(dice, inner + columns)}"
+        parts.append(f"{dice.choice(('', 'NOT '))}EXISTS (SELECT 1 FROM {table} e WHERE {on})")
+    return f" WHERE {' AND '.join(parts)}" if parts else ""
+
+
+def _grouped(dice: Random, source: str, columns: Columns, where: str) -> tuple[str, Columns]:
+    keys = dice.sample(columns, dice.choice((1, 1, 2)))
+    calls = [
+        dice.choice(("COUNT(*)", f"SUM({c})", f"MIN({c})", f"COUNT(DISTINCT {c})", f"MAX({c}) FILTER (WHERE {c} > 2)"))
+        for c in dice.sample(columns, 2)
+    ]
+    items = [*keys, *calls]
+    names = tuple(f"g{i}" for i in range(len(items)))
+    listed = ", ".join(f"{i} AS {n}" for i, n in zip(items, names, strict=True))
+    having = f" HAVING COUNT(*) > 1 AND {keys[0]} > 0" if dice.random() < 0.3 else ""
+    return f"SELECT {listed} FROM {source}{where} GROUP BY {', '.join(keys)}{having}", names
