@@ -3,8 +3,8 @@
     python benchmarks/stateful.py              # full size, some minutes
     python benchmarks/stateful.py --scale 0.1  # a tenth of keys and rows
 
-For a group aggregate (COUNT, SUM per key) and an inner join it compares this engine with Spark's native operator, on the
-RocksDB and on the heap state store, and with PySpark's ``transformWithState`` called per key. Each run reads the same
+For a group aggregate (COUNT, SUM per key) and an inner join it compares this engine with Spark's native operator, on
+the RocksDB and on the heap state store, and with PySpark's ``transformWithState`` called per key. Each run reads the same
 Parquet files, one file a micro-batch, into a sink that discards; the rate is rows over the time of all batches. A small
 run of each engine goes first and is not counted. Figures of different machines or moments do not compare: ratios do.
 """
@@ -228,7 +228,7 @@ def our_aggregate(frames: tuple[DataFrame, ...]) -> DataFrame:
         calls=calls,
         types=(pa.int64(), pa.float64()),
         ttl=0,
-        update_before=False,
+        kinds=("+I", "+U"),
     )
     return apply_operator("aggregate", operator, frames, PARTITIONS)
 

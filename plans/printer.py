@@ -1,7 +1,8 @@
 """Prints a plan document in its one canonical layout: two-space indent, one fact a line, UTF-8, final newline.
 
-The structure that reviewers read line by line (see ``_EXPANDED``) always has one key a line. Any other value stands on
-one line if it fits in 120 columns, else it is expanded. Characters that a terminal or a review page would not show,
+The structure that reviewers read line by line (see ``_EXPANDED``) always has one key a line, and a state entry is always
+one line, so that an edit of it is a diff of one line. Any other value stands on one line if it fits in 120 columns,
+else it is expanded. Characters that a terminal or a review page would not show,
 such as escape sequences and direction overrides, are written as ``\\u`` escapes.
 
 >>> print_value({"name": "a", "type": "INT"})
@@ -29,6 +30,8 @@ _EXPANDED: tuple[tuple[str, ...], ...] = (
     ("digests", "tables"),
     ("digests", "operators"),
 )
+_STATE_ENTRY = ("operators", "*", "state", "*")
+_PLACES = (*_EXPANDED, _STATE_ENTRY[:-1], _STATE_ENTRY)
 
 Path = tuple[str, ...]
 
@@ -57,7 +60,7 @@ def print_value(value: Any, *, path: Path | None = None, indent: int = 0, column
     if not children or not expand:
         text = _one_line(value)
         # One column is kept for the comma that may follow.
-        if not children or column + len(text) < _WIDTH:
+        if not children or path == _STATE_ENTRY or column + len(text) < _WIDTH:
             return text
     open_bracket, close_bracket = "{}" if isinstance(value, dict) else "[]"
     lines = []
@@ -83,7 +86,7 @@ def _children(value: Any) -> list[tuple[str, Any]]:
 def _child_path(path: Path | None, key: str) -> Path | None:
     if path is None:
         return None
-    return next((p for p in ((*path, key), (*path, "*")) if p in _EXPANDED), None)
+    return next((p for p in ((*path, key), (*path, "*")) if p in _PLACES), None)
 
 
 def _one_line(value: Any) -> str:

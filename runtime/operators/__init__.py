@@ -35,7 +35,7 @@ def build_operator(
             calls=op.aggregates,
             types=tuple(to_arrow(call.type) for call in op.aggregates),
             ttl=ttls[0],
-            update_before="-U" in op.changelog,
+            kinds=op.changelog,
         )
     return JoinOperator(
         kind=op.join_type,

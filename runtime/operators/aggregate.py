@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from plans.model import AggregateCall
+from plans.model import AggregateCall, RowKind
 from runtime.kernels.accumulators import Accumulator, accumulators_of, combine, contribution, result, summed
 from runtime.kernels.retraction import overdrawn
 from runtime.kernels.values import VALUE, ValueChange, update_values, values_layout
@@ -33,7 +33,7 @@ GROUPS = "groups"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AggregateOperator:
-    """A group aggregate bound to its input columns, TTL (ms, 0 for ever) and result types."""
+    """A group aggregate bound to its input columns, result types, TTL (ms, 0 for ever) and the row kinds it may emit."""
 
     columns: pa.Schema
     changelog: bool
@@ -41,7 +41,7 @@ class AggregateOperator:
     calls: tuple[AggregateCall, ...]
     types: tuple[pa.DataType, ...]
     ttl: int
-    update_before: bool
+    kinds: tuple[RowKind, ...]
 
     @property
     def key_columns(self) -> pa.Schema:
@@ -81,7 +81,8 @@ class AggregateOperator:
     @property
     def output(self) -> pa.Schema:
         calls = (pa.field(call.name, kind) for call, kind in zip(self.calls, self.types, strict=True))
-        return pa.schema([*self.key_columns, *calls, pa.field(KIND, pa.int8())])
+        kind = [] if self.kinds == ("+I",) else [pa.field(KIND, pa.int8())]
+        return pa.schema([*self.key_columns, *calls, *kind])
 
     def process(
         self, deltas: Sequence[pa.Table | None], manifest: bytes | None, store: SegmentStore, now: int
@@ -249,11 +250,13 @@ def _emit(
     before = _results(operator, keys, old)
     after = _results(operator, keys, new)
     changed = was | is_
-    if not operator.ttl:
+    if "+U" not in operator.kinds:
+        changed &= ~(was & is_)
+    elif not operator.ttl:
         every = np.arange(len(was))
         same = equal_rows(before.drop_columns(list(operator.keys)), every, after, every)
         changed &= ~(was & is_ & same)
-    emit_old = changed & was & (~is_ | operator.update_before)
+    emit_old = changed & was & (~is_ | ("-U" in operator.kinds))
     emit_new = changed & is_
     size = len(was)
     # Row 2i is group i before, row 2i+1 after: an update's -U directly precedes its +U.
@@ -261,6 +264,8 @@ def _emit(
     place = np.column_stack((np.arange(size), np.arange(size, 2 * size))).ravel()[emitted]
     kinds = np.column_stack((np.where(is_, UPDATE_BEFORE, DELETE), np.where(was, UPDATE_AFTER, INSERT))).ravel()
     rows = pa.concat_tables([before, after]).combine_chunks().take(place)
+    if KIND not in operator.output.names:
+        return rows
     return rows.append_column(operator.output.field(KIND), pa.array(kinds[emitted].astype(np.int8)))
 
 
@@ -268,5 +273,5 @@ def _results(operator: AggregateOperator, keys: pa.Table, state: dict[str, pa.Ar
     columns = [
         result(call, kind, operator.columns, state) for call, kind in zip(operator.calls, operator.types, strict=True)
     ]
-    schema = pa.schema(list(operator.output)[:-1])
+    schema = pa.schema([field for field in operator.output if field.name != KIND])
     return pa.table([*keys.columns, *columns], names=schema.names).cast(schema)

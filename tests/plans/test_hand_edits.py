@@ -143,7 +143,7 @@ def test_a_bad_ttl_is_refused(patched: Patched, refusal: Refusal, written: str, 
         ),
         (
             ('"keys": ["c_country"]', '"keys": "c_country"'),
-            "plan.json:92:15: operators.aggregate_t.keys: expected an array, found 'c_country'",
+            "plan.json:86:15: operators.aggregate_t.keys: expected an array, found 'c_country'",
         ),
         (
             ('"inputs": ["calc_o", "scan_customers"]', '"inputs": ["calc_o"]'),
@@ -223,7 +223,7 @@ def test_no_prefix_of_a_plan_is_a_plan(plan_text: str) -> None:
 
 
 def test_text_after_the_plan_is_refused(plan_text: str, refusal: Refusal) -> None:
-    assert refusal(plan_text + "{}") == "plan.json:122:1: expected the end of the file, found '{'"
+    assert refusal(plan_text + "{}") == "plan.json:116:1: expected the end of the file, found '{'"
 
 
 def test_a_byte_order_mark_is_refused(plan_text: str, refusal: Refusal) -> None:
@@ -289,7 +289,7 @@ LEFT_STATE = (
                 + JOIN_STATES,
                 "plan.json:78:31: operators.join_o_c.state.leftState.name: the state with index 1 is called "
                 "'rightState', found 'leftState'" + JOIN_STATES,
-                "plan.json:80:20: operators.join_o_c.state.rightState.index: state index 1 is given twice"
+                "plan.json:79:20: operators.join_o_c.state.rightState.index: state index 1 is given twice"
                 + JOIN_STATES,
             ],
         ),
@@ -308,7 +308,7 @@ LEFT_STATE = (
         (
             ('"name": "groupAggregateState"', '"name": "state"'),
             [
-                "plan.json:96:31: operators.aggregate_t.state.state.name: the state with index 0 is called "
+                "plan.json:90:31: operators.aggregate_t.state.state.name: the state with index 0 is called "
                 "'groupAggregateState', found 'state'\n  hint: an aggregate has the states 0 'groupAggregateState'"
             ],
         ),
@@ -366,7 +366,7 @@ def test_missing_digests_are_refused_unless_fact_edits_are_allowed(plan_text: st
 def test_several_mistakes_are_reported_at_once_in_the_order_of_the_file(patched: Patched, refusal: Refusal) -> None:
     text = patched(('"ttl": "3 d"', '"ttl": "3"'), ('"ttl": "20 d"', '"ttl": "x"'), ('"mode"', '"mod"'))
     lines = [line for line in refusal(text).splitlines() if line.startswith("plan.json")]
-    assert [line.split(":")[1] for line in lines] == ["4", "78", "83"]
+    assert [line.split(":")[1] for line in lines] == ["4", "78", "79"]
 
 
 def test_a_secret_in_the_text_is_refused_without_repeating_it(patched: Patched, refusal: Refusal) -> None:

@@ -33,7 +33,7 @@ def aggregate(
     keys: tuple[str, ...] = ("k",),
     ttl: int = 0,
     changelog: bool = True,
-    update_before: bool = True,
+    kinds: tuple = ("+I", "-U", "+U", "-D"),
 ) -> AggregateOperator:
     return AggregateOperator(
         columns=columns,
@@ -42,7 +42,7 @@ def aggregate(
         calls=calls,
         types=types or tuple(pa.int64() for _ in calls),
         ttl=ttl,
-        update_before=update_before,
+        kinds=kinds,
     )
 
 
@@ -84,7 +84,7 @@ def test_row_kinds_follow_the_life_of_a_group():
 
 
 def test_an_upsert_reader_gets_no_update_before():
-    run = Run(aggregate(call("COUNT"), update_before=False))
+    run = Run(aggregate(call("COUNT"), kinds=("+I", "+U", "-D")))
     run.batch(inserts(("a", 1)))
     assert run.batch(inserts(("a", 2))) == [("+U", ("a", 2))]
     assert run.batch([("-D", ("a", 1)), ("-D", ("a", 2))]) == [("-D", ("a", 2))]
@@ -209,6 +209,15 @@ def test_distinct_without_calls_emits_each_row_once():
     assert run.batch(inserts(("a", 1), ("a", 1), ("a", None))) == inserts(("a", 1), ("a", None))
     assert run.batch(inserts(("a", 1))) == []
     assert run.batch([("-D", ("a", None))]) == [("-D", ("a", None))]
+
+
+def test_distinct_of_insert_only_input_stays_insert_only_with_a_ttl():
+    run = Run(aggregate(keys=("k", "v"), changelog=False, kinds=("+I",), ttl=1000))
+    assert run.batch(inserts(("a", 1)), now=0) == inserts(("a", 1))
+    assert run.batch(inserts(("a", 1)), now=900) == []
+    assert run.batch(inserts(("a", 1)), now=1800) == []  # refreshed, hence still known
+    assert run.batch(inserts(("a", 1)), now=2800) == inserts(("a", 1))
+    assert "__kind" not in run.result.output.column_names
 
 
 def test_distinct_sums_wrap_and_average():
