@@ -8,7 +8,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: demo test lint java clean
+.PHONY: demo test lint ruff mypy java clean
 
 demo: $(INSTALLED) java
 	PATH="$(CURDIR)/$(BIN):$$PATH" examples/flights/demo.sh
@@ -16,8 +16,12 @@ demo: $(INSTALLED) java
 test: $(INSTALLED) java
 	$(BIN)/python -m pytest
 
-lint: $(INSTALLED)
+lint: ruff mypy
+
+ruff: $(INSTALLED)
 	$(BIN)/ruff check .
+
+mypy: $(INSTALLED)
 	$(BIN)/mypy
 
 java:
