@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 
 from planner.dialect import Token, TokenType, tokenize
-from planner.source import Source
+from planner.source import CHECK_HERE, Source
 
 __all__ = ["Cursor", "tokenize", "word_of"]
 
@@ -74,7 +74,7 @@ class Cursor:
 
     def unexpected(self, expected: str, hint: str | None = None) -> Exception:
         found = "the end of the statement" if self.at_end else f"'{self.tokens[self.index].text}'"
-        return self.source.error(f"expected {expected}, found {found}", self.offset, hint)
+        return self.source.error(f"expected {expected}, found {found}", self.offset, hint or CHECK_HERE)
 
     def next(self) -> Token:
         token = self.tokens[self.index]

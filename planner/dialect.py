@@ -17,7 +17,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from planner.source import Source
+from planner.source import CHECK_HERE, Source
 
 __all__ = [
     "Token",
@@ -61,6 +61,7 @@ class Flink(Dialect):
         COMMANDS: ClassVar[set[TokenType]] = set()
 
     class Parser(parser.Parser):
+        STATEMENT_PARSERS: ClassVar[dict[Any, Any]] = {}
         FUNCTIONS: ClassVar[dict[str, Any]] = {}
         NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
             "CASE": lambda self: self._parse_case(),
@@ -144,6 +145,9 @@ def parse_query(source: Source, text: str, query: list[Token]) -> exp.Query:
     root = found[0] if found else None
     if not isinstance(root, exp.Query) or isinstance(root, exp.Table):
         raise source.error("expected a query", query[0].start, "write SELECT ... FROM ...")
+    for select in root.find_all(exp.Select):
+        if select.args.get("hint") is None:
+            raise source.error("a query starts with SELECT", offset_of(select), "write SELECT ... FROM ...")
     return root
 
 
@@ -157,10 +161,7 @@ def _syntax_error(source: Source, query: list[Token], error: ParseError) -> Exce
         offset = next(ends, query[-1]).start
     near = source.text[offset:].split(maxsplit=1)[:1]
     at = f" at '{near[0]}'" if near else ""
-    return source.error(f"syntax error{at}: {_reason(str(detail.get('description') or error))}", offset, _CHECK)
-
-
-_CHECK = "check what stands here and just before"
+    return source.error(f"syntax error{at}: {_reason(str(detail.get('description') or error))}", offset, CHECK_HERE)
 
 
 def _reason(description: str) -> str:

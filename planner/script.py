@@ -104,7 +104,7 @@ def _statement(cursor: Cursor) -> Statement:
             return create_view(cursor)
         if not cursor.at_end and word_of(cursor.tokens[cursor.index]) in ("FUNCTION", "SYSTEM"):
             raise source.error("CREATE FUNCTION is not supported", offset, "use the built-in functions")
-        raise cursor.unexpected("TABLE or VIEW")
+        raise cursor.unexpected("TABLE or VIEW", "write CREATE TABLE or CREATE VIEW")
     hint = _INSTEAD.get(word) or did_you_mean(word, ("INSERT", "CREATE", "SET"), what="supported statements")
     raise source.error(f"{word or 'this'} is not a supported statement", offset, hint)
 

@@ -15,7 +15,10 @@ from typing import Literal
 
 from plans.errors import Diagnostic, SqlError
 
-__all__ = ["Finding", "Report", "Severity", "Source"]
+__all__ = ["CHECK_HERE", "Finding", "Report", "Severity", "Source"]
+
+CHECK_HERE = "check what stands here and just before"
+"""The advice for a syntax error about which no more is known."""
 
 Severity = Literal["warning", "note"]
 
