@@ -17,6 +17,7 @@ from planner.queries import build_query
 from planner.relations import Aggregate, Calc, Item, Join, Relation, Scan
 from planner.statements import Insert
 from planner.unique_keys import is_insert_only, unique_keys
+from plans.changelog import refused_kinds
 from plans.connectors import can_write, is_upsert_sink, sink_kinds
 from plans.model import Table
 from plans.names import did_you_mean
@@ -159,7 +160,7 @@ def _check_changes(context: Context, statement: Insert, entry: TableEntry, relat
     if is_insert_only(relation):
         return
     table = entry.table
-    if "-D" not in sink_kinds(table):
+    if refused_kinds(("+I", "-U", "+U", "-D"), sink_kinds(table)):
         what, offset = _first_updating(relation)
         place = f" at {context.source.where(offset)}" if offset else ""
         raise context.source.error(

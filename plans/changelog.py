@@ -10,13 +10,13 @@ creates kinds: an expired row is forgotten, not deleted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from plans.connectors import is_upsert_sink
 from plans.model import Aggregate, Calc, Join, Operator, Plan, RowKind, Scan, Sink
 
-__all__ = ["merged", "output_kinds", "with_changelogs"]
+__all__ = ["merged", "output_kinds", "refused_kinds", "with_changelogs"]
 
 _ORDER: tuple[RowKind, ...] = ("+I", "-U", "+U", "-D")
 
@@ -40,6 +40,18 @@ def output_kinds(plan: Plan) -> dict[str, tuple[RowKind, ...]]:
         else:
             found[operator.id] = merged(found[i] for i in operator.inputs)
     return found
+
+
+def refused_kinds(kinds: Iterable[RowKind], accepted: Collection[RowKind]) -> tuple[RowKind, ...]:
+    """The kinds that a sink which accepts ``accepted`` cannot take.
+
+    ``-U`` takes a row back as ``-D`` does: a sink that deletes can take it. It reaches an upsert sink when a filter may
+    drop the ``+U`` that belongs to it, or when the update changes the sink's key.
+
+    >>> refused_kinds(("+I", "-U", "+U"), ("+I", "+U", "-D")), refused_kinds(("+I", "-U"), ("+I",))
+    ((), ('-U',))
+    """
+    return tuple(k for k in kinds if k not in accepted and not (k == "-U" and "-D" in accepted))
 
 
 def with_changelogs(plan: Plan) -> Plan:

@@ -221,7 +221,8 @@ MEASURED = {
     # in Flink the outer hint reaches the inner join and fails there, because it names none of its inputs
     "EXISTS over a block with a join of its own: the outer hint stays outside": Example(
         "SELECT /*+ STATE_TTL('o' = '1d') */ o_orderkey FROM orders o WHERE EXISTS ("
-        "SELECT /*+ STATE_TTL('l' = '2d') */ 1 FROM lineitem l JOIN customers c ON l.l_partkey = c.c_custkey WHERE l.l_orderkey = o.o_orderkey)",
+        "SELECT /*+ STATE_TTL('l' = '2d') */ 1 FROM lineitem l JOIN customers c "
+        "ON l.l_partkey = c.c_custkey WHERE l.l_orderkey = o.o_orderkey)",
         {
             "join_l_c.leftState": "2 d",
             "join_l_c.rightState": CONFIG,
