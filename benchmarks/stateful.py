@@ -4,9 +4,9 @@
     python benchmarks/stateful.py --scale 0.1  # a tenth of keys and rows
 
 For a group aggregate (COUNT, SUM per key) and an inner join it compares this engine with Spark's native operator, on
-the RocksDB and on the heap state store, and with PySpark's ``transformWithState`` called per key. Each run reads the same
-Parquet files, one file a micro-batch, into a sink that discards; the rate is rows over the time of all batches. A small
-run of each engine goes first and is not counted. Figures of different machines or moments do not compare: ratios do.
+the RocksDB and on the heap state store, and with PySpark's ``transformWithState`` called per key. Each run reads the
+same Parquet files, one file a micro-batch, into a sink that discards; the rate is rows over the time of all batches. A
+small run of each engine goes first and is not counted. Figures of different machines or moments do not compare: ratios do.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     BIGINT   DECIMAL(10, 2)   TIMESTAMP(3)   ARRAY<STRING>   MAP<STRING, INT>   ROW<a INT, b STRING NOT NULL>
 
-Synonyms collapse: INTEGER is INT, NUMERIC is DECIMAL, VARCHAR(2147483647) is STRING. A length that is not given is 1, as in
-Flink. Knows neither Spark nor Arrow types; the runtime maps them.
+Synonyms collapse: INTEGER is INT, NUMERIC is DECIMAL, VARCHAR(2147483647) is STRING. A length that is not given is 1,
+as in Flink. Knows neither Spark nor Arrow types; the runtime maps them.
 
 >>> str(parse_type("numeric(10,2) not null"))
 'DECIMAL(10, 2) NOT NULL'
@@ -22,7 +22,6 @@ _SYNONYMS = {
     "NUMERIC": "DECIMAL",
     "DEC": "DECIMAL",
     "DOUBLE PRECISION": "DOUBLE",
-    "BYTES": "BYTES",
 }
 _PLAIN = {"BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DATE", "STRING", "BYTES"}
 _INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
@@ -32,8 +31,8 @@ _INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 class DataType:
     """A type: ``root`` plus the parameters that root has.
 
-    ``precision`` serves DECIMAL (1..38), TIMESTAMP and TIMESTAMP_LTZ (0..6), and the length of CHAR, VARCHAR, BINARY and
-    VARBINARY. ``children`` holds the element of an ARRAY, key and value of a MAP, or the fields of a ROW in the order
+    ``precision`` serves DECIMAL (1..38), TIMESTAMP and TIMESTAMP_LTZ (0..6), and is the length of CHAR, VARCHAR, BINARY
+    and VARBINARY. ``children`` holds the element of an ARRAY, key and value of a MAP, or the fields of a ROW in the order
     of ``names``.
     """
 
@@ -78,7 +77,9 @@ def _identifier(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else "`" + name.replace("`", "``") + "`"
 
 
-_TOKEN = re.compile(r"\s*(?:(?P<word>[A-Za-z_][A-Za-z0-9_]*)|(?P<number>\d+)|`(?P<quoted>(?:[^`]|``)+)`|(?P<mark>[<>(),]))")
+_TOKEN = re.compile(
+    r"\s*(?:(?P<word>[A-Za-z_][A-Za-z0-9_]*)|(?P<number>\d+)|`(?P<quoted>(?:[^`]|``)+)`|(?P<mark>[<>(),]))"
+)
 
 
 def parse_type(text: str) -> DataType:
@@ -179,9 +180,9 @@ class _Parser:
         raise ValueError(f"type {root} is not supported")
 
     def decimal(self, numbers: tuple[int, ...]) -> DataType:
-        precision, scale = (numbers + (10, 0)[len(numbers) :])[:2] if len(numbers) < 3 else (0, 0)
-        if not (1 <= precision <= 38 and 0 <= scale <= precision):
-            raise ValueError(f"DECIMAL needs a precision of 1 to 38 and a scale of 0 to the precision, in {self.text!r}")
+        precision, scale = (*numbers, *(10, 0)[len(numbers) :])[:2]
+        if len(numbers) > 2 or not (1 <= precision <= 38 and 0 <= scale <= precision):
+            raise ValueError(f"DECIMAL needs a precision of 1 to 38 and a scale up to the precision, in {self.text!r}")
         return DataType(root="DECIMAL", precision=precision, scale=scale)
 
     def length(self, root: str, numbers: tuple[int, ...]) -> DataType:

@@ -53,14 +53,15 @@ def _accumulator(function: str, call: AggregateCall, columns: pa.Schema) -> Accu
     distinct = call.distinct and function not in ("min", "max")
     name = f"__{function}({'distinct ' if distinct else ''}{call.argument or '*'})"
     name += f" where {call.filter}" if call.filter else ""
-    argument = columns.field(call.argument).type if call.argument else None
     kind = pa.int64()
-    if function in ("min", "max"):
-        kind = argument
-    elif function == "sum" and pa.types.is_floating(argument):
-        kind = pa.float64()
-    elif function == "sum" and pa.types.is_decimal(argument):
-        kind = pa.decimal128(38, argument.scale)
+    if call.argument and function != "count":
+        argument = columns.field(call.argument).type
+        if function in ("min", "max"):
+            kind = argument
+        elif pa.types.is_floating(argument):
+            kind = pa.float64()
+        elif pa.types.is_decimal(argument):
+            kind = pa.decimal128(38, argument.scale)
     return Accumulator(
         name=name, function=function, argument=call.argument, filter=call.filter, distinct=distinct, type=kind
     )
@@ -72,14 +73,14 @@ def contribution(accumulator: Accumulator, rows: pa.Table, weights: Int64s | Non
     ``weights`` are +1 and -1, None for all +1.
     """
     used = rows[accumulator.filter] if accumulator.filter else None
-    values = rows[accumulator.argument].combine_chunks() if accumulator.argument else None
     if accumulator.function == "count":
         numbers = np.ones(rows.num_rows, np.int64) if weights is None else weights
-        if values is not None and values.null_count:
-            numbers = numbers * np.asarray(pc.is_valid(values))
+        if accumulator.argument and rows[accumulator.argument].null_count:
+            numbers = numbers * np.asarray(pc.is_valid(rows[accumulator.argument]))
         if used is not None:
             numbers = numbers * np.asarray(pc.fill_null(used, False))
         return pa.array(numbers)
+    values = rows[accumulator.argument].combine_chunks()
     if used is not None:
         values = pc.if_else(pc.fill_null(used, False), values, pa.scalar(None, values.type)).combine_chunks()
     if accumulator.is_extreme:

@@ -33,7 +33,7 @@ GROUPS = "groups"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AggregateOperator:
-    """A group aggregate bound to its input columns, result types, TTL (ms, 0 for ever) and the row kinds it may emit."""
+    """A group aggregate bound to its input columns, result types, TTL (ms, 0 for ever) and row kinds."""
 
     columns: pa.Schema
     changelog: bool

@@ -58,7 +58,7 @@ def compile_condition(op: Join, left: pa.Schema, right: pa.Schema) -> JoinCondit
     )
 
 
-_BINARY: dict[type[exp.Expression], Callable[[Any, Any], Any]] = {
+_BINARY: dict[type[exp.Expr], Callable[[Any, Any], Any]] = {
     exp.And: lambda a, b: a & b,
     exp.Or: lambda a, b: a | b,
     exp.EQ: lambda a, b: a == b,
@@ -92,7 +92,7 @@ class _Compiler:
         self.sides = sides
         self.used: dict[str, set[str]] = {"l": set(), "r": set()}
 
-    def compile(self, node: exp.Expression) -> pc.Expression:
+    def compile(self, node: exp.Expr) -> pc.Expression:
         operation = _BINARY.get(type(node))
         if operation is not None:
             return operation(self.compile(node.this), self.compile(node.expression))
@@ -101,7 +101,7 @@ class _Compiler:
             raise self._refused(node)
         return handler(node)
 
-    def _refused(self, node: exp.Expression) -> RunError:
+    def _refused(self, node: exp.Expr) -> RunError:
         return RunError(
             f"a join condition cannot contain {node.sql(dialect='spark')}",
             path=self.path,

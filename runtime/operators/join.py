@@ -1,8 +1,8 @@
 """The regular stream join: inner, outer, semi and anti, over changelogs on either side, with a TTL per side.
 
 Both sides keep their rows in state, each distinct row once with its count; preserved sides (the outer ones, and the
-left of a semi or anti join) also keep how many partners a row has found. A batch is processed one side after the other, as
-Flink processes record by record: a side's change meets the other side's state, and is then part of its own. What a
+left of a semi or anti join) also keep how many partners a row has found. A batch is processed one side after the other,
+as Flink processes record by record: a side's change meets the other side's state, and is then part of its own. What a
 batch nets to is emitted as +I and -D. NULL keys never match and are never stored. Retracting an expired row is still
 emitted for its live partners, nothing is retracted on expiry, and a match refreshes the TTL of a preserved row only.
 State layout, format 1: tables ``left`` and ``right`` (hash of key and row; all columns; partners; count; last write).

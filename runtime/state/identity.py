@@ -62,7 +62,8 @@ def encode_groups(columns: Sequence[pa.Array]) -> tuple[Int64s, Int64s]:
 
 
 def _codes(column: pa.Array) -> Int64s:
-    return pc.dictionary_encode(column, null_encoding="encode").indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    encoded = pc.dictionary_encode(column, null_encoding="encode")
+    return np.asarray(encoded.indices).astype(np.int64)
 
 
 def distinct_rows(rows: pa.Table, hashes: Int64s) -> tuple[Int64s, Int64s]:

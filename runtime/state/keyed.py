@@ -9,8 +9,7 @@ could uncover an older version. TTL 0 never expires. Knows nothing of joins, agg
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from uuid import uuid4
+from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -38,14 +37,13 @@ class KeyedState:
         *,
         ttl: int,
         now: int,
-        new_id: Callable[[], str] = lambda: uuid4().hex,
     ) -> None:
         self.layout = layout
         self._store = store
         self._ttl = ttl
         self._now = now
-        self._new_id = new_id
         self._entries = list(table.segments)
+        self._last_number = max((int(entry.id.rpartition("/")[2]) for entry in self._entries), default=0)
         self._rows = table.rows
         self._stored: list[pa.Table] | None = None
         self._added: list[tuple[pa.Table, bool]] = []
@@ -221,7 +219,8 @@ class KeyedState:
 
     def _append(self, table: pa.Table, shadows: bool) -> None:
         writes = _int64(table, WRITE)
-        entry_id = self._new_id()
+        self._last_number += 1
+        entry_id = f"{self.layout.name}/{self._last_number}"
         size = self._store.write(entry_id, table)
         entry = SegmentEntry(entry_id, table.num_rows, size, int(writes.min()), int(writes.max()), shadows)
         self._entries.append(entry)
@@ -295,9 +294,8 @@ def _offsets(tables: list[pa.Table]) -> Int64s:
 
 def _int64(table: pa.Table, name: str) -> Int64s:
     column = table[name]
-    if column.num_chunks == 1:
-        return column.chunk(0).to_numpy(zero_copy_only=True)
-    return column.to_numpy()
+    values: Int64s = column.chunk(0).to_numpy() if column.num_chunks == 1 else column.to_numpy()
+    return values
 
 
 def _expand(places: Int64s, low: Int64s, high: Int64s) -> tuple[Int64s, Int64s]:
