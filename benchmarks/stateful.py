@@ -6,7 +6,8 @@
 For a group aggregate (COUNT, SUM per key) and an inner join it compares this engine with Spark's native operator, on
 the RocksDB and on the heap state store, and with PySpark's ``transformWithState`` called per key. Each run reads the
 same Parquet files, one file a micro-batch, into a sink that discards; the rate is rows over the time of all batches. A
-small run of each engine goes first and is not counted. Figures of different machines or moments do not compare: ratios do.
+small run of each engine goes first and is not counted. Figures of different machines or moments do not compare; ratios
+do.
 """
 
 from __future__ import annotations

@@ -32,8 +32,8 @@ class DataType:
     """A type: ``root`` plus the parameters that root has.
 
     ``precision`` serves DECIMAL (1..38), TIMESTAMP and TIMESTAMP_LTZ (0..6), and is the length of CHAR, VARCHAR, BINARY
-    and VARBINARY. ``children`` holds the element of an ARRAY, key and value of a MAP, or the fields of a ROW in the order
-    of ``names``.
+    and VARBINARY. ``children`` holds the element of an ARRAY, key and value of a MAP, or the fields of a ROW in the
+    order of ``names``.
     """
 
     root: str

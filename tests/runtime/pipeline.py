@@ -1,0 +1,117 @@
+"""Runs a compiled plan in this process, on the engine's own operators: what a Spark job does, without Spark.
+
+Scans read given rows, stateful operators are those of the runtime on in-memory state, and calcs are evaluated by Arrow
+as far as the condition compiler goes. For properties over many small inputs; the Spark tests run the real thing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
+from sqlglot import exp, parse_one
+
+from plans.changelog import output_kinds
+from plans.columns import output_columns
+from plans.model import Aggregate, Calc, Join, Plan, Scan, Sink, Union
+from runtime.operator import KIND, hash_column
+from runtime.operators import build_operator
+from runtime.operators.condition import _Compiler
+from runtime.state.memory import MemoryStore
+from runtime.types import to_arrow
+from tests.runtime.changelog import events_of, fold, stable_hash
+
+
+class Pipeline:
+    """A plan with one sink, run batch by batch; ``result`` is the multiset that its changelog has left so far."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.columns = output_columns(plan)
+        self.changelog = {name: kinds != ("+I",) for name, kinds in output_kinds(plan).items()}
+        self.stores: dict[str, MemoryStore] = {}
+        self.manifests: dict[str, bytes | None] = {}
+        self.result: Counter = Counter()
+
+    def batch(self, rows: Mapping[str, Sequence[tuple]], now: int = 0) -> None:
+        """One micro-batch of ``rows`` per table, in the order of the table's columns."""
+        outputs: dict[str, pa.Table] = {}
+        for operator in self.plan.operators:
+            inputs = [outputs[name] for name in operator.inputs]
+            if isinstance(operator, Scan):
+                outputs[operator.id] = self._scan(operator, rows.get(operator.table, ()))
+            elif isinstance(operator, Calc):
+                outputs[operator.id] = self._calc(operator, inputs[0])
+            elif isinstance(operator, Union):
+                outputs[operator.id] = self._union(operator, inputs)
+            elif isinstance(operator, Sink):
+                self.result = fold(events_of(inputs[0]), self.result)
+                assert all(count > 0 for count in self.result.values()), "deleted what was not inserted"
+            else:
+                outputs[operator.id] = self._stateful(operator, inputs, now)
+
+    def _schema(self, operator: str) -> pa.Schema:
+        fields = [pa.field(column.name, to_arrow(column.type)) for column in self.columns[operator]]
+        return pa.schema([*fields, *([pa.field(KIND, pa.int8())] if self.changelog[operator] else [])])
+
+    def _scan(self, operator: Scan, rows: Sequence[tuple]) -> pa.Table:
+        names = [column.name for column in self.plan.tables[operator.table].columns]
+        places = [names.index(column) for column in operator.columns]
+        arrays = [[row[place] for row in rows] for place in places]
+        return pa.table(
+            [pa.array(values, field.type) for values, field in zip(arrays, self._schema(operator.id), strict=True)],
+            schema=self._schema(operator.id),
+        )
+
+    def _calc(self, operator: Calc, table: pa.Table) -> pa.Table:
+        schema = self._schema(operator.id)
+        carried = [name for name in table.column_names if name == KIND]
+        compiler = _Compiler(operator.id, {"l": table.schema, "r": pa.schema([])})
+        renamed = table.rename_columns([f"l.{name}" for name in table.column_names])
+
+        def compiled(text: str) -> object:
+            tree = parse_one(text, dialect="spark")
+            for column in tree.find_all(exp.Column):
+                column.set("table", exp.to_identifier("l"))
+            return compiler.compile(tree)
+
+        columns = {item.name: compiled(item.expression or f"`{item.name}`") for item in operator.select}
+        columns |= {name: compiled(f"`{name}`") for name in carried}
+        condition = None if operator.filter is None else compiled(operator.filter)
+        return ds.dataset(renamed).to_table(columns=columns, filter=condition).cast(schema)
+
+    def _union(self, operator: Union, inputs: list[pa.Table]) -> pa.Table:
+        schema = self._schema(operator.id)
+        parts = []
+        for table in inputs:
+            if KIND in schema.names and KIND not in table.column_names:
+                table = table.append_column(KIND, pa.array(np.zeros(table.num_rows, np.int8)))
+            parts.append(table.select(schema.names).cast(schema))
+        return pa.concat_tables(parts)
+
+    def _stateful(self, operator: Join | Aggregate, inputs: list[pa.Table], now: int) -> pa.Table:
+        columns = tuple(self.columns[name] for name in operator.inputs)
+        built = build_operator(operator, columns, tuple(self.changelog[name] for name in operator.inputs))
+        deltas = []
+        for spec, table in zip(built.inputs, inputs, strict=True):
+            rows = table.to_pylist()
+            for index, names in enumerate(spec.hashes):
+                hashes = [stable_hash(tuple(row[name] for name in names)) for row in rows]
+                table = table.append_column(hash_column(index), pa.array(hashes, pa.int64()))
+            deltas.append(table if table.num_rows else None)
+        store = self.stores.setdefault(operator.id, MemoryStore())
+        result = built.process(deltas, self.manifests.get(operator.id), store, now)
+        self.manifests[operator.id] = result.manifest
+        return result.output
+
+    def resumed(self, plan: Plan | None = None) -> Pipeline:
+        """A pipeline that continues from this one's stored state, with another plan's settings if given."""
+        other = Pipeline(replace(plan or self.plan))
+        other.manifests = dict(self.manifests)
+        other.stores = self.stores
+        other.result = Counter(self.result)
+        return other
