@@ -36,14 +36,12 @@ class BatchProgress:
     operators: Mapping[str, OperatorProgress]
 
 
-def batch_progress(
-    sink: str, progress: Any, before: Mapping[str, OperatorProgress], partitions: int
-) -> BatchProgress:
+def batch_progress(sink: str, progress: Any, before: Mapping[str, OperatorProgress], partitions: int) -> BatchProgress:
     """The record of Spark's ``progress``; ``before`` has the operators as they were after the previous batch."""
     operators = dict(before)
     rows_out = 0
     for name, observed in progress.observedMetrics.items():
-        metrics = {key: value or 0 for key, value in observed.asDict().items()}
+        metrics = _metrics(observed)
         if name == sink:
             rows_out = metrics["rows_out"]
         else:
@@ -57,6 +55,14 @@ def batch_progress(
         duration_ms=int(progress.durationMs.get("triggerExecution", 0)),
         operators=operators,
     )
+
+
+def _metrics(observed: Any) -> dict[str, int]:
+    """Observed metrics by name; sums over no rows are NULL, and count as 0."""
+    found = observed.asDict()
+    if found.keys() == {"values", "schema"}:  # as Spark Connect has it
+        found = dict(zip((field["name"] for field in found["schema"]["fields"]), found["values"], strict=True))
+    return {name: value or 0 for name, value in found.items()}
 
 
 def _operator(metrics: Mapping[str, int], before: OperatorProgress, partitions: int) -> OperatorProgress:

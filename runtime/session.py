@@ -47,7 +47,6 @@ _SETTINGS = {
     # What an expression means must not depend on where it runs. Flink tells upper from lower case in names.
     "spark.sql.ansi.enabled": "true",
     "spark.sql.caseSensitive": "true",
-    "spark.sql.parser.escapedStringLiterals": "false",
 }
 
 
@@ -91,6 +90,9 @@ def start_session(master: str | None, conf: Mapping[str, str], *, remote: str | 
     if _is_local(master or remote):
         # Local workers must run where hintplan, pyarrow and protobuf are; elsewhere the cluster decides.
         os.environ["PYSPARK_PYTHON"] = sys.executable
+    elif "spark.pyspark.python" in conf:
+        # Only spark-submit reads this setting; a session started from Python goes by the variable.
+        os.environ["PYSPARK_PYTHON"] = conf["spark.pyspark.python"]
     for key, value in {**defaults, **conf}.items():
         builder = builder.config(key, value)
     try:
