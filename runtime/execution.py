@@ -39,6 +39,10 @@ DEFAULT_TRIGGER = "1 s"
 other all the time."""
 
 _POLL_SECONDS = 0.2
+_WORKER_HINT = (
+    "workers need a Python with pyspark, pyarrow, numpy, pandas and protobuf; "
+    "--conf spark.pyspark.python=PATH says which Python they run"
+)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -70,6 +74,9 @@ class Execution:
     def new_batches(self) -> Iterator[BatchProgress]:
         """The micro-batches that finished since the last call, in order for each sink."""
         for sink, query in self.queries.items():
+            last = query.lastProgress
+            if last is None or last.batchId <= self._seen.get(sink, -1):
+                continue
             for found in query.recentProgress:
                 # A trigger that found nothing to do is reported too, under the number of the batch to come.
                 if found.batchId <= self._seen.get(sink, -1) or "addBatch" not in found.durationMs:
@@ -114,7 +121,9 @@ class Execution:
             error = query.exception()
             if error is not None:
                 self.stop()
-                raise RunError(f"the query of {sink} failed: {root_cause(error)}") from error
+                cause = root_cause(error)
+                hint = _WORKER_HINT if cause.startswith("ModuleNotFoundError") else None
+                raise RunError(f"the query of {sink} failed: {cause}", hint=hint) from error
 
     def stop_between_batches(self) -> bool:
         """Stop every query that is not in the middle of a micro-batch, or has finished one since the first call.

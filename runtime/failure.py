@@ -40,7 +40,7 @@ def _python_message(text: str) -> str:
 def _message_lines(lines: list[str]) -> str:
     kept: list[str] = []
     for line in lines:
-        if re.match(r"\s+at |\s*\.\.\. \d+ more|\s*JVM stacktrace:|Caused by: |== |=== ", line):
+        if re.match(r"\s+at |\s*SQLSTATE: |\s*\.\.\. \d+ more|\s*JVM stacktrace:|Caused by: |== |=== ", line):
             break
         if not line.strip() and kept:
             break

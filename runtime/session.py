@@ -43,6 +43,8 @@ _SETTINGS = {
     ),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    # Each is a dozen calls into the JVM to look at, and a run looks at all of them after every batch.
+    "spark.sql.streaming.numRecentProgressUpdates": "16",
     "spark.sql.runSQLOnFiles": "false",
     # What an expression means must not depend on where it runs. Flink tells upper from lower case in names.
     "spark.sql.ansi.enabled": "true",

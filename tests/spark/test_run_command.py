@@ -139,6 +139,17 @@ def test_a_signal_stops_after_the_batch(job: Path, number: signal.Signals, code:
 
 
 @pytest.mark.spark
+def test_a_second_signal_stops_at_once(job: Path) -> None:
+    with started(job, "plan.json") as process:
+        wait_for(lambda: "no --checkpoint" in (job / "stderr").read_text(), process)
+        process.send_signal(signal.SIGINT)
+        wait_for(lambda: "once more to stop now" in (job / "stderr").read_text(), process)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(DEADLINE_SECONDS) == 130
+    assert (job / "stderr").read_text().splitlines()[-1].startswith("stopped after 0 batches")
+
+
+@pytest.mark.spark
 def test_a_failing_query_prints_its_root_cause_and_no_stack(job: Path) -> None:
     plan = (job / "plan.json").read_text(encoding="utf-8").replace("id % 10 <> 3", "1 / (id - 3) > 0")
     (job / "plan.json").write_text(plan, encoding="utf-8")
