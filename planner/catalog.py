@@ -12,7 +12,6 @@ from planner.context import ComputedColumn, Context, TableEntry
 from planner.dialect import parse_expression
 from planner.queries import build_view
 from planner.scope import Input, Scope
-from planner.source import Report
 from planner.statements import CreateTable, CreateView
 from planner.translation import Translator
 from plans.connectors import check_table
@@ -81,9 +80,8 @@ def declare_view(context: Context, statement: CreateView) -> None:
     """Add a view to the catalog; its query is compiled once here, so that its errors show even if nothing reads it."""
     if _exists(context, statement):
         return
-    report, context.report = context.report, Report(source=context.source)
-    build_view(context, statement)
-    context.report = report
+    with context.on_trial():
+        build_view(context, statement)
     context.catalog.views[statement.name] = statement
 
 

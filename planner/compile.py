@@ -98,6 +98,7 @@ def _compile(source: Source, config: Mapping[str, str], name: str | None, strict
             message, len(source.text.rstrip()), "write INSERT INTO <sink table> SELECT ...: a plan needs a sink"
         )
     for statement in statements:
+        context.scans = 0
         if isinstance(statement, CreateTable):
             declare_table(context, statement)
         elif isinstance(statement, CreateView):

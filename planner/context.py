@@ -5,7 +5,8 @@ One object per compilation; nothing here outlives it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -18,6 +19,9 @@ from plans.model import Table
 from plans.types import DataType
 
 __all__ = ["Catalog", "ComputedColumn", "Context", "Cte", "Environment", "TableEntry"]
+
+
+MAX_SCANS = 5000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,15 +73,33 @@ class Environment:
 
 @dataclass(slots=True)
 class Context:
-    """One compilation. ``text`` is the source with comments and hints blanked out."""
+    """One compilation. ``text`` is the source with comments and hints blanked out; ``used_ctes`` are places of CTEs."""
 
     source: Source
     text: str
     report: Report
     ledger: Ledger
     catalog: Catalog = field(default_factory=Catalog)
-    used_views: set[str] = field(default_factory=set)
+    used_ctes: set[int] = field(default_factory=set)
+    scans: int = 0
     _fields: int = 0
+
+    @contextmanager
+    def on_trial(self) -> Iterator[None]:
+        """Compile something only to see whether it is right: its findings and its hints do not count."""
+        report, ledger = self.report, self.ledger
+        self.report, self.ledger = Report(source=self.source), Ledger(ledger.hints)
+        try:
+            yield
+        finally:
+            self.report, self.ledger = report, ledger
+
+    def count_scan(self, offset: int) -> None:
+        """Stop before views and CTEs that read each other twice have multiplied beyond reason."""
+        self.scans += 1
+        if self.scans > MAX_SCANS:
+            message = f"views and CTEs expand to more than {MAX_SCANS} reads of tables"
+            raise self.source.error(message, offset, "read each view or CTE fewer times")
 
     def field(self, name: str, data_type: DataType) -> Field:
         """A new field, different from all others."""

@@ -107,7 +107,7 @@ class Flink(Dialect):
 
         def expression(self, instance: Any, token: Token | None = None, comments: list[str] | None = None) -> Any:
             result = super().expression(instance, token, comments)
-            if isinstance(result, exp.CurrentDate | exp.CurrentTimestamp | exp.Localtimestamp):
+            if isinstance(result, exp.Null | exp.Boolean | exp.CurrentDate | exp.CurrentTimestamp | exp.Localtimestamp):
                 result.meta.setdefault(_START, self._prev.start)
             return result
 

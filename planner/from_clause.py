@@ -16,9 +16,10 @@ from planner.dialect import is_comma_join, offset_of
 from planner.expressions import BOOLEAN, Expr, Field, Ref, call, conjuncts, substitute
 from planner.hint_scope import BlockHints
 from planner.inputs import alias_of, find_table, inputs_of
+from planner.operands import comparable
 from planner.relations import Calc, Item, Join, Relation, Scan, StateInput, identity
 from planner.scope import Scope, resolve
-from planner.translation import Translator, comparable, only
+from planner.translation import Translator, only
 from plans.model import JoinType
 
 __all__ = ["From", "build_from"]
@@ -75,13 +76,14 @@ def _input(context: Context, environment: Environment, node: exp.Expr) -> From:
     if isinstance(node, exp.Table):
         target = find_table(context, environment, node)
         if isinstance(target, TableEntry):
+            context.count_scan(described.offset)
             relation = _scan(context, environment, node.name, target, base)
         elif isinstance(target, Cte):
+            context.used_ctes.add(offset_of(target.query))
             inner = replace(target.environment, block=node.name)
             relation = queries.build_query(context, inner, target.query)
             relation = queries.renamed(context, relation, target.columns, described.offset)
         else:
-            context.used_views.add(node.name)
             relation = queries.build_view(context, target)
     else:
         only(context.source, node, "this", "alias", "joins")
@@ -176,13 +178,12 @@ def _using(
     parts: list[Expr] = []
     merged: dict[str, Field] = {}
     hidden: set[int] = set(scope.hidden)
-    translator = Translator(source=context.source, scope=scope, clause="USING")
     for name in names:
         a = resolve(context.source, left.scope, None, name, offset)
         b = resolve(context.source, right.scope, None, name, offset)
         assert isinstance(a, Ref)
         assert isinstance(b, Ref)
-        parts.append(call("=", comparable(translator, "USING", (a, b), offset), BOOLEAN, offset))
+        parts.append(call("=", comparable(context.source, "USING", (a, b), offset), BOOLEAN, offset))
         merged[name] = a.field
         hidden |= {a.field.id, b.field.id}
     return tuple(parts), replace(scope, merged={**merged, **scope.merged}, hidden=frozenset(hidden))

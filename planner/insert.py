@@ -117,6 +117,10 @@ def _places(query: exp.Query, width: int) -> list[int]:
 def _fitted(context: Context, statement: Insert, target: Field, source: Field, place: int) -> Expr:
     value = Ref(field=source)
     if source.type == NULL:
+        declared = {c.name: c.type for c in context.catalog.tables[statement.table].table.columns}
+        if declared[target.name].endswith("NOT NULL"):
+            message = f"column '{target.name}' of sink '{statement.table}' is NOT NULL"
+            raise context.source.error(message, place, "select a value for it")
         return Literal(text=None, type=target.type.as_nullable())
     if not implicitly_assignable(source.type, target.type):
         what = f"'{source.name}'" if source.name else "a value"

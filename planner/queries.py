@@ -48,7 +48,16 @@ def build_query(context: Context, environment: Environment, node: exp.Expr) -> R
     """Compile any query; its output is the relation's fields, by position and name."""
     if isinstance(node, exp.Select | exp.SetOperation | exp.Subquery):
         refuse_clauses(context, node)
-    environment = _with(context, environment, node)
+    inner = _with(context, environment, node)
+    relation = _body(context, inner, node)
+    for name, cte in inner.ctes.items():
+        if environment.ctes.get(name) is not cte and offset_of(cte.query) not in context.used_ctes:
+            with context.on_trial():
+                build_query(context, cte.environment, cte.query)
+    return relation
+
+
+def _body(context: Context, environment: Environment, node: exp.Expr) -> Relation:
     if isinstance(node, exp.Subquery):
         only(context.source, node, "this", "with_")
         return build_query(context, environment, node.this)
@@ -119,8 +128,7 @@ def _select(context: Context, environment: Environment, select: exp.Select) -> R
     hints = block_hints(context, environment, select, aggregates=groups or bool(select.args.get("distinct")))
     found = from_clause.build_from(context, environment, select, hints, None)
     relation, scope = subqueries.apply_where(context, environment, found, select, hints)
-    joined = relation if found.name is None or subqueries.has_semi_joins(select) else None
-    name = found.name if joined is None else None
+    name = None if subqueries.has_semi_joins(select) else found.name
     state = StateInput(name=name, hint=hints.of(name))
     if groups:
         relation, items = grouping.build(context, environment, select, relation, scope, state)
@@ -134,6 +142,7 @@ def _select(context: Context, environment: Environment, select: exp.Select) -> R
     distinct = select.args.get("distinct")
     if distinct is not None:
         only(source, distinct, "expressions")
+        _check_comparable(context, relation, "DISTINCT", select_offset(select))
         relation = Aggregate(
             input=relation,
             keys=relation.fields,
@@ -222,6 +231,14 @@ def default_name(expression: Expr) -> str:
     return expression.field.name if isinstance(expression, Ref) else ""
 
 
+def _check_comparable(context: Context, relation: Relation, what: str, offset: int) -> None:
+    for found in relation.fields:
+        if found.type.root in ("ARRAY", "MAP", "ROW", "NULL"):
+            raise context.source.error(
+                f"{what} cannot compare column '{found.name}' of type {found.type.root}", offset, "leave the column out"
+            )
+
+
 def _distinct_fields(context: Context, items: tuple[Item, ...]) -> tuple[Item, ...]:
     """Items with fields of their own where one column is selected twice."""
     seen: set[int] = set()
@@ -264,6 +281,7 @@ def _union(context: Context, environment: Environment, node: exp.Union) -> Relat
         inputs=inputs, fields=tuple(fields), base="_".join(b.base for b in branches), block=environment.block
     )
     if distinct:
+        _check_comparable(context, relation, "UNION", offset_of(node.expression))
         relation = Aggregate(
             input=relation,
             keys=relation.fields,

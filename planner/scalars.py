@@ -10,7 +10,6 @@ Add one by adding a row to ``_SIGNATURES`` or, if it needs care, a builder to ``
 
 from __future__ import annotations
 
-import datetime
 import re
 from collections.abc import Callable
 
@@ -20,7 +19,7 @@ from planner.source import Source
 from plans.names import did_you_mean
 from plans.types import DataType
 
-__all__ = ["case", "known_functions", "temporal_literal", "translate"]
+__all__ = ["case", "known_functions", "translate"]
 
 _TIME = ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ")
 _LTZ3 = DataType(root="TIMESTAMP_LTZ", precision=3)
@@ -87,23 +86,6 @@ def case(source: Source, parts: tuple[Expr, ...], offset: int) -> Expr:
     result = _common(source, "CASE", values, offset)
     converted = tuple(p if i % 2 == 0 and i != len(parts) - 1 else _branch(p, result) for i, p in enumerate(parts))
     return call("CASE", converted, result, offset)
-
-
-def temporal_literal(source: Source, root: str, text: str, offset: int) -> Literal:
-    """A DATE or TIMESTAMP literal in canonical spelling; SqlError if ``text`` is no such value."""
-    shape = r"\d{4}-\d{2}-\d{2}" + ("" if root == "DATE" else r"([ T]\d{2}:\d{2}:\d{2}(\.\d{1,6})?)?")
-    try:
-        if not re.fullmatch(shape, text.strip()):
-            raise ValueError("shape")
-        value = datetime.datetime.fromisoformat(text.strip())
-    except ValueError:
-        example = "2024-12-31" if root == "DATE" else "2024-12-31 23:59:59.999"
-        raise source.error(f"'{text}' is not a {root}", offset, f"write it like '{example}'") from None
-    if root == "DATE":
-        return literal(text.strip(), DataType(root="DATE"), offset)
-    fraction = text.strip().partition(".")[2]
-    shown = value.strftime("%Y-%m-%d %H:%M:%S") if value.year >= 1000 else text.strip().replace("T", " ").split(".")[0]
-    return literal(f"{shown}.{fraction}" if fraction else shown, DataType(root=root, precision=len(fraction)), offset)
 
 
 def _check(source: Source, name: str, args: tuple[Expr, ...], kinds: tuple[str, ...], offset: int) -> None:

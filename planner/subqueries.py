@@ -19,9 +19,10 @@ from planner.expressions import BOOLEAN, Expr, Ref, call, conjuncts, fields_of
 from planner.from_clause import From
 from planner.hint_scope import BlockHints
 from planner.inputs import inputs_of, sources_of
+from planner.operands import comparable
 from planner.relations import Join, Relation, StateInput, identity
 from planner.scope import Input, Scope
-from planner.translation import Translator, comparable
+from planner.translation import Translator
 
 __all__ = ["apply_where", "has_semi_joins", "semi_join_inputs"]
 
@@ -147,7 +148,7 @@ def _semi_join(
         if len(outputs) != 1:
             raise source.error(f"IN compares one value with {len(outputs)} columns", offset, "select one column")
         value = Translator(source=source, scope=scope, clause="WHERE").expression(sub_query.value)
-        pair = comparable(Translator(source=source, scope=scope, clause="WHERE"), "IN", (value, outputs[0]), offset)
+        pair = comparable(source, "IN", (value, outputs[0]), offset)
         on = (call("=", pair, BOOLEAN, offset), *on)
     known = {f.id for f in (*left.fields, *right.fields)}
     for part in on:

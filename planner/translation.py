@@ -7,18 +7,20 @@ One function per kind of node; a node or a part of a node that is not listed is 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from sqlglot import exp
 
 from planner import aggregates, scalars
-from planner.coercion import arithmetic_type, as_decimal, cast, castable, common_type, convert
+from planner.coercion import cast, castable
 from planner.dialect import offset_of
-from planner.expressions import BIGINT, BOOLEAN, DOUBLE, INT, NULL, STRING, Call, Expr, Literal, call, literal
+from planner.expressions import BOOLEAN, NULL, STRING, Call, Expr, Literal, call, literal
 from planner.likes import like_pattern
+from planner.literals import interval_literal, number_literal, temporal_literal
+from planner.operands import arithmetic, comparable, mismatch, shift_time
 from planner.scope import Scope, resolve
 from planner.source import Source
-from plans.types import DataType, parse_type
+from plans.types import parse_type
 
 __all__ = ["Translator", "only"]
 
@@ -52,16 +54,6 @@ class Translator:
             )
         return found
 
-    def mismatch(self, what: str, left: DataType, right: DataType, offset: int) -> Exception:
-        if "NULL" in (left.root, right.root):
-            return self.source.error(f"{what} needs a typed operand, not NULL", offset, "write CAST(NULL AS <type>)")
-        target = right if right.root != "STRING" else left
-        return self.source.error(
-            f"{what} does not take {left.as_nullable()} and {right.as_nullable()}",
-            offset,
-            f"convert one side, such as CAST(... AS {target.as_nullable()})",
-        )
-
 
 def only(source: Source, node: exp.Expr, *known: str) -> None:
     """Refuse every part of ``node`` that the caller does not read."""
@@ -92,23 +84,9 @@ def _column(t: Translator, node: exp.Expr) -> Expr:
 
 
 def _literal(t: Translator, node: exp.Expr) -> Expr:
-    offset = offset_of(node)
     if node.args["is_string"]:
-        return literal(node.name, STRING, offset)
-    text = node.name.lower()
-    if text.isdigit():
-        if int(text) >= 2**63:
-            raise t.source.error(f"{text} does not fit into BIGINT", offset, f"write CAST('{text}' AS DECIMAL(38, 0))")
-        return literal(str(int(text)), INT if int(text) < 2**31 else BIGINT, offset)
-    if "e" in text:
-        return literal(text.upper(), DOUBLE, offset)
-    whole, _, fraction = text.partition(".")
-    whole = whole.lstrip("0")
-    precision = max(len(whole) + len(fraction), 1)
-    if precision > 38:
-        raise t.source.error("a decimal has at most 38 digits", offset, "shorten it")
-    data_type = DataType(root="DECIMAL", precision=precision, scale=len(fraction))
-    return literal(f"{whole or '0'}.{fraction}" if fraction else whole or "0", data_type, offset)
+        return literal(node.name, STRING, offset_of(node))
+    return number_literal(t.source, node.name, offset_of(node))
 
 
 def _typed_literal(t: Translator, node: exp.Expr) -> Expr:
@@ -117,19 +95,13 @@ def _typed_literal(t: Translator, node: exp.Expr) -> Expr:
     kind = node.args["to"].this.name
     if not isinstance(node.this, exp.Literal) or kind not in ("DATE", "TIMESTAMP"):
         raise t.source.error(f"a {kind} literal is not supported", offset, "use CAST('...' AS <type>)")
-    return scalars.temporal_literal(t.source, kind, node.this.name, offset)
+    return temporal_literal(t.source, kind, node.this.name, offset)
 
 
 def _interval(t: Translator, node: exp.Expr) -> Expr:
-    offset = offset_of(node)
     unit = node.args.get("unit")
-    name = unit.name.upper() if isinstance(unit, exp.Var) else ""
     value = node.this.name if isinstance(node.this, exp.Literal) else ""
-    if name not in ("SECOND", "MINUTE", "HOUR", "DAY", "MONTH", "YEAR") or not value.replace(".", "", 1).isdigit():
-        raise t.source.error("this interval is not supported", offset, "write one number and unit: INTERVAL '5' SECOND")
-    if "." in value and name != "SECOND":
-        raise t.source.error(f"an interval in {name} needs a whole number", offset, "use a smaller unit")
-    return Literal(text=f"INTERVAL '{value}' {name}", type=DataType(root="INTERVAL"), offset=offset)
+    return interval_literal(t.source, value, unit.name if isinstance(unit, exp.Var) else "", offset_of(node))
 
 
 def _boolean(t: Translator, node: exp.Expr) -> Expr:
@@ -160,45 +132,12 @@ def _not(t: Translator, node: exp.Expr) -> Expr:
     return call("NOT", (inner,), BOOLEAN, offset_of(node))
 
 
-def comparable(t: Translator, what: str, values: tuple[Expr, ...], offset: int) -> tuple[Expr, ...]:
-    """The operands of a comparison, converted to a type they share."""
-    types = [v.type for v in values]
-    temporal = next((x for x in types if x.root in ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ")), None)
-    found: list[Expr] = list(values)
-    if temporal is not None:
-        for i, value in enumerate(values):
-            if isinstance(value, Literal) and value.type.is_text and value.text is not None:
-                found[i] = scalars.temporal_literal(t.source, temporal.root, value.text, value.offset)
-    if any(v.type.root == "TIMESTAMP_LTZ" for v in values):
-        found = [_in_session_zone(v) for v in found]
-    common = common_type([v.type for v in found])
-    for root in ("ARRAY", "MAP", "ROW"):
-        if any(v.type.root == root for v in values):
-            raise t.source.error(f"{what} does not take {root} values", offset, "compare scalar columns")
-    if common is None:
-        other = next(v.type for v in found if common_type((found[0].type, v.type)) is None)
-        raise t.mismatch(what, found[0].type, other, offset)
-    if common == NULL:
-        raise t.source.error(f"{what} needs a typed operand, not NULL", offset, "write IS NULL or CAST(NULL AS <type>)")
-    if common.root in ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ"):
-        roots = {v.type.root for v in found}
-        return tuple(convert(v, common) if len(roots - {"NULL"}) > 1 else v for v in found)
-    return tuple(found)
-
-
-def _in_session_zone(value: Expr) -> Expr:
-    """A TIMESTAMP literal beside a TIMESTAMP_LTZ is meant in the session time zone."""
-    if isinstance(value, Literal) and value.type.root == "TIMESTAMP":
-        return replace(value, type=replace(value.type, root="TIMESTAMP_LTZ"))
-    return value
-
-
 _COMPARISONS: dict[type, str] = {exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
 
 
 def _comparison(t: Translator, node: exp.Expr) -> Expr:
     operator, offset = _COMPARISONS[type(node)], offset_of(node)
-    values = comparable(t, f"'{operator}'", (t.expression(node.this), t.expression(node.expression)), offset)
+    values = comparable(t.source, f"'{operator}'", (t.expression(node.this), t.expression(node.expression)), offset)
     return call(operator, values, BOOLEAN, offset)
 
 
@@ -209,7 +148,7 @@ def _null_safe(t: Translator, node: exp.Expr) -> Expr:
         value = a if b.type == NULL else b
         same: Expr = call("IS NULL", (value,), BOOLEAN, offset)
     else:
-        a, b = comparable(t, "IS DISTINCT FROM", (a, b), offset)
+        a, b = comparable(t.source, "IS DISTINCT FROM", (a, b), offset)
         both = call("AND", tuple(call("IS NULL", (v,), BOOLEAN, offset) for v in (a, b)), BOOLEAN, offset)
         same = call("coalesce", (call("=", (a, b), BOOLEAN, offset), both), BOOLEAN, offset)
     return same if isinstance(node, exp.NullSafeEQ) else call("NOT", (same,), BOOLEAN, offset)
@@ -230,7 +169,7 @@ def _is(t: Translator, node: exp.Expr) -> Expr:
 def _between(t: Translator, node: exp.Expr) -> Expr:
     only(t.source, node, "this", "low", "high")
     parts = (t.expression(node.this), t.expression(node.args["low"]), t.expression(node.args["high"]))
-    return call("BETWEEN", comparable(t, "BETWEEN", parts, offset_of(node)), BOOLEAN, offset_of(node))
+    return call("BETWEEN", comparable(t.source, "BETWEEN", parts, offset_of(node)), BOOLEAN, offset_of(node))
 
 
 def _in(t: Translator, node: exp.Expr) -> Expr:
@@ -242,7 +181,7 @@ def _in(t: Translator, node: exp.Expr) -> Expr:
         )
     only(t.source, node, "this", "expressions")
     values = (t.expression(node.this), *(t.expression(e) for e in node.expressions))
-    return call("IN", comparable(t, "IN", values, offset_of(node)), BOOLEAN, offset_of(node))
+    return call("IN", comparable(t.source, "IN", values, offset_of(node)), BOOLEAN, offset_of(node))
 
 
 def _like(t: Translator, node: exp.Expr) -> Expr:
@@ -255,7 +194,7 @@ def _like(t: Translator, node: exp.Expr) -> Expr:
     if not isinstance(node, exp.Like) or not isinstance(pattern, exp.Literal) or not pattern.is_string:
         raise t.source.error("the pattern of LIKE must be a literal", offset_of(pattern), "write LIKE '...'")
     if not value.type.is_text:
-        raise t.mismatch("LIKE", value.type, STRING, offset)
+        raise mismatch(t.source, "LIKE", value.type, STRING, offset)
     try:
         text = like_pattern(pattern.name, escape)
     except ValueError as error:
@@ -270,51 +209,10 @@ def _arithmetic(t: Translator, node: exp.Expr) -> Expr:
     operator, offset = _ARITHMETIC[type(node)], offset_of(node)
     left, right = t.expression(node.this), t.expression(node.expression)
     if "INTERVAL" in (left.type.root, right.type.root):
-        return _shift_time(t, operator, left, right, offset)
+        return shift_time(t.source, operator, left, right, offset)
     if not (left.type.is_numeric and right.type.is_numeric):
-        raise t.mismatch(f"'{operator}'", left.type, right.type, offset)
-    return arithmetic(t, operator, left, right, offset)
-
-
-def arithmetic(t: Translator, operator: str, left: Expr, right: Expr, offset: int) -> Expr:
-    """``left operator right`` with Flink's result type; two integers divide without remainder."""
-    result = arithmetic_type(operator, left.type, right.type)
-    if operator == "%" and not result.is_integer and result.root != "DECIMAL":
-        raise t.source.error(f"'%' does not take {result}", offset, "use integers or decimals")
-    if result.is_integer:
-        if operator == "/":
-            quotient = call("div", (left, right), BIGINT, offset)
-            return quotient if result == BIGINT else call("CAST", (quotient,), result, offset)
-        if operator == "%":  # of the second operand's type
-            rest = call("%", (left, right), result, offset)
-            wanted = right.type.as_nullable()
-            return rest if wanted == result else call("CAST", (rest,), wanted, offset)
-        return call(operator, (left, right), result, offset)
-    if result.root == "DECIMAL":
-        operands = tuple(cast(v, as_decimal(v.type), offset) for v in (left, right))
-        return call(operator, operands, result, offset)
-    operands = (convert(left, result), convert(right, result))
-    if operator == "/" and not (isinstance(right, Literal) and float(right.text or 0) != 0):
-        # Flink gives an infinity or NaN where Spark raises an error
-        infinity = call("CAST", (literal("Infinity", STRING),), result, offset)
-        if result.root == "DOUBLE" and left.type.root == "DECIMAL":
-            operands = (cast(left, result, offset), operands[1])
-        is_zero = call("=", (right, literal(0, INT)), BOOLEAN, offset)
-        unbounded = call("*", (operands[0], infinity), result, offset)
-        return call("CASE", (is_zero, unbounded, call("/", operands, result, offset)), result, offset)
-    return call(operator, operands, result, offset)
-
-
-def _shift_time(t: Translator, operator: str, left: Expr, right: Expr, offset: int) -> Expr:
-    if left.type.root == "INTERVAL" and operator == "+":
-        left, right = right, left
-    assert isinstance(right, Literal)
-    unit = (right.text or "").split()[-1]
-    is_time = left.type.root in ("TIMESTAMP", "TIMESTAMP_LTZ")
-    is_date = left.type.root == "DATE" and unit in ("DAY", "MONTH", "YEAR")
-    if right.type.root != "INTERVAL" or operator not in "+-" or not (is_time or is_date):
-        raise t.mismatch(f"'{operator}'", left.type, right.type, offset)
-    return call(operator, (left, right), left.type, offset)
+        raise mismatch(t.source, f"'{operator}'", left.type, right.type, offset)
+    return arithmetic(t.source, operator, left, right, offset)
 
 
 def _negate(t: Translator, node: exp.Expr) -> Expr:
@@ -376,7 +274,7 @@ def _cast(t: Translator, node: exp.Expr, name: str) -> Expr:
             "Flink and Spark disagree on it, or it has no meaning; cast to another type",
         )
     if isinstance(found, Literal) and found.text is not None and found.type.is_text and data_type.root in ("DATE",):
-        return scalars.temporal_literal(t.source, data_type.root, found.text, offset)
+        return temporal_literal(t.source, data_type.root, found.text, offset)
     return cast(found, data_type, offset, function=name)
 
 

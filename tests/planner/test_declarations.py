@@ -152,6 +152,31 @@ def test_view_is_checked_even_if_nobody_reads_it(view: str, place: str, message:
     assert refusal(f"CREATE TABLE t (a INT) WITH ('connector' = 'datagen');\n{view}") == (place, message)
 
 
+def test_null_does_not_go_into_a_not_null_column() -> None:
+    declaration = "CREATE TABLE t (a INT) WITH ('connector' = 'datagen')"
+    sink = "CREATE TABLE n (a INT, b INT NOT NULL) WITH ('connector' = 'print')"
+    refused = "column 'b' of sink 'n' is NOT NULL"
+    assert refusal(f"{declaration}; {sink}", "INSERT INTO n SELECT a, NULL FROM t") == ("3:25", refused)
+    assert refusal(f"{declaration}; {sink}", "INSERT INTO n (a) SELECT a FROM t") == (
+        "3:15", f"{refused} and gets no value",
+    )  # fmt: skip
+
+
+def test_cte_is_checked_even_if_nobody_reads_it() -> None:
+    query = "INSERT INTO s WITH x AS (SELECT b FROM t) SELECT 'x' FROM t"
+    assert refusal("CREATE TABLE t (a INT) WITH ('connector' = 'datagen')", query) == (
+        "3:33", "unknown column 'b' in 't'",
+    )  # fmt: skip
+
+
+def test_views_that_multiply_are_stopped() -> None:
+    views = "".join(
+        f"CREATE VIEW v{i + 1} AS SELECT x.a FROM v{i} x JOIN v{i} y ON x.a = y.a;" for i in range(40)
+    )  # fmt: skip
+    with pytest.raises(SqlError, match="views and CTEs expand to more than 5000 reads of tables"):
+        compiled(f"{TABLE}; CREATE VIEW v0 AS SELECT a FROM t; {views}")
+
+
 TABLE = "CREATE TABLE t (a INT) WITH ('connector' = 'datagen')"
 
 

@@ -437,6 +437,16 @@ def test_hint_of_a_view_that_nobody_reads_is_reported() -> None:
     )
 
 
+def test_hint_of_a_cte_that_nobody_reads_is_reported_even_if_it_had_no_effect() -> None:
+    sql = "WITH x AS (SELECT /*+ STATE_TTL('orders' = '1d') */ * FROM orders) SELECT o_orderkey FROM orders"
+    (finding,) = compiled(sql).findings
+    assert finding.diagnostic.message == (
+        "STATE_TTL key 'orders' has no effect: its view or CTE is not used by any INSERT"
+    )
+    with pytest.raises(SqlError, match="is not used by any INSERT"):
+        compiled(sql, strict=True)
+
+
 @pytest.mark.parametrize("example", [pytest.param(e, id=n) for n, e in {**SEED, **MEASURED}.items()])
 def test_every_key_of_every_hint_is_accounted_for(example: Example) -> None:
     blocks = re.findall(r"/\*\+(.*?)\*/", example.sql, re.S)
