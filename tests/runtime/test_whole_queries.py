@@ -1,4 +1,4 @@
-"""Whole queries, SQL to result: any slicing into micro-batches, stopped and resumed, gives what SQLite gives at once."""
+"""Whole queries, SQL to result: any slicing into batches, stopped and resumed, gives what SQLite gives at once."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ import planner
 from tests.runtime.pipeline import Pipeline
 
 TABLES = """
-CREATE TABLE o (id BIGINT, k BIGINT, v BIGINT, s STRING) WITH ('connector' = 'filesystem', 'path' = 'o', 'format' = 'json');
-CREATE TABLE c (k BIGINT, name STRING, w BIGINT) WITH ('connector' = 'filesystem', 'path' = 'c', 'format' = 'json');
+CREATE TABLE o (id BIGINT, k BIGINT, v BIGINT, s STRING)
+  WITH ('connector' = 'filesystem', 'path' = 'o', 'format' = 'json');
+CREATE TABLE c (k BIGINT, name STRING, w BIGINT)
+  WITH ('connector' = 'filesystem', 'path' = 'c', 'format' = 'json');
 """
 WIDTHS = {"o": 4, "c": 3}
 
@@ -90,19 +92,19 @@ QUERIES = {
     ),
     "semi join over an aggregate": (
         "a BIGINT, b BIGINT",
-        "SELECT id, v FROM o WHERE k IN (SELECT t.k FROM (SELECT k, COUNT(*) AS n FROM c GROUP BY k) AS t WHERE t.n > 1)",
+        "SELECT id, v FROM o "
+        "WHERE k IN (SELECT t.k FROM (SELECT k, COUNT(*) AS n FROM c GROUP BY k) AS t WHERE t.n > 1)",
     ),
     "common table expression": (
         "a BIGINT, b BIGINT",
-        "WITH big AS (SELECT k, v FROM o WHERE v > 0) SELECT b.k, SUM(b.v) FROM big AS b JOIN c ON b.k = c.k GROUP BY b.k",
+        "WITH big AS (SELECT k, v FROM o WHERE v > 0) "
+        "SELECT b.k, SUM(b.v) FROM big AS b JOIN c ON b.k = c.k GROUP BY b.k",
     ),
 }
 
 
 def compiled(columns: str, query: str):
-    head, _, rest = query.partition("SELECT") if query.startswith("WITH") else ("", "", "")
-    insert = f"INSERT INTO r {query}" if not head else f"INSERT INTO r {head}SELECT{rest}"
-    text = f"{TABLES} CREATE TABLE r ({columns}) WITH ('connector' = 'blackhole'); {insert};"
+    text = f"{TABLES} CREATE TABLE r ({columns}) WITH ('connector' = 'blackhole'); INSERT INTO r {query};"
     return planner.compile_sql(text, name="q")
 
 
