@@ -61,9 +61,16 @@ class JsonReport:
 
 
 class LineReport:
-    """One line a batch on stderr."""
+    """One line on stderr for each batch in which something happened; an idle stream has a batch a second."""
+
+    def __init__(self) -> None:
+        self._states: dict[str, list[int]] = {}
 
     def batch(self, batch: BatchProgress) -> None:
+        kept = [found.state_rows for found in batch.operators.values()]
+        if not batch.rows_in and not batch.rows_out and self._states.get(batch.sink) == kept:
+            return
+        self._states[batch.sink] = kept
         states = [
             f"{name} {found.state_rows:,} rows {human_bytes(found.state_bytes)}"
             for name, found in batch.operators.items()

@@ -12,8 +12,8 @@ import pyarrow as pa
 __all__ = ["blob_column", "chunks", "from_blob", "to_blob"]
 
 CHUNK_ROWS = 1 << 18
-"""Rows in a blob at most; keeps blobs far below the 2 GiB limit of a Spark value and gives unpacking something to
-stream."""
+CHUNK_BYTES = 32 << 20
+"""About the most in a blob: far below the 2 GiB of a Spark value, and something for unpacking to stream."""
 
 
 def to_blob(table: pa.Table) -> bytes:
@@ -42,7 +42,10 @@ def blob_column(tables: Sequence[pa.Table]) -> pa.Array:
     return pa.Array.from_buffers(pa.binary(), len(tables), [None, starts, sink.getvalue()])
 
 
-def chunks(table: pa.Table, rows: int = CHUNK_ROWS) -> Iterator[pa.Table]:
-    """Zero-copy slices of at most ``rows`` rows, in order; none if the table is empty."""
+def chunks(table: pa.Table) -> Iterator[pa.Table]:
+    """Zero-copy slices of at most CHUNK_ROWS rows and some CHUNK_BYTES, in order; none if the table is empty."""
+    if table.num_rows == 0:
+        return
+    rows = max(1, min(CHUNK_ROWS, CHUNK_BYTES * table.num_rows // max(1, table.nbytes)))
     for start in range(0, table.num_rows, rows):
         yield table.slice(start, rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -84,6 +85,19 @@ def test_a_line_per_batch_says_what_happened(capsys: pytest.CaptureFixture[str])
     assert err.splitlines() == [
         "sink_r batch 12: 12,345 rows in · 67 rows out · 1.9 s · join_o_c 400,000 rows 50.0 MiB",
         "finished after 1 batch: 12,345 rows in · 67 rows out · 1 min 5 s",
+    ]
+
+
+def test_idle_batches_have_no_line_until_state_expires(capsys: pytest.CaptureFixture[str]) -> None:
+    report = LineReport()
+    idle = replace(BATCH, batch=13, rows_in=0, rows_out=0)
+    expired = replace(idle, batch=15, operators={"join_o_c": OperatorProgress(state_rows=399_999)})
+    for batch in (BATCH, idle, replace(idle, batch=14), expired):
+        report.batch(batch)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(":")[0] for line in lines] == ["sink_r batch 12", "sink_r batch 15"]
+        "sink_r batch 12",
+        "sink_r batch 15",
     ]
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from plans.errors import RunError
 from runtime.shell import segments as segments_module
+from runtime.shell.blobs import CHUNK_BYTES, CHUNK_ROWS, chunks
 from runtime.shell.process import STATE_VERSION, PartitionProcessor
 from runtime.shell.segments import Segments
 from tests.spark.counting import counting
@@ -137,6 +138,17 @@ def test_a_lost_chunk_is_reported_and_leaves_no_half_file(tmp_path: Path) -> Non
     with pytest.raises(RunError, match="lost part 1 of 2 of state segment t"):
         Segments({"a": ("t", 2)}, DictStore(), tmp_path).read("a")
     assert not (tmp_path / "t.arrow").exists()
+
+
+def test_output_is_cut_by_rows_and_by_bytes() -> None:
+    narrow = table(0, CHUNK_ROWS + 1)
+    assert [chunk.num_rows for chunk in chunks(narrow)] == [CHUNK_ROWS, 1]
+    wide = pa.table({"text": ["x" * 1_000_000] * 100})
+    cut = list(chunks(wide))
+    assert len(cut) == 4
+    assert max(chunk.nbytes for chunk in cut) <= CHUNK_BYTES
+    assert pa.concat_tables(cut) == wide
+    assert list(chunks(table(0, 0))) == []
 
 
 def processor_with(manifest: OneValue) -> PartitionProcessor:
