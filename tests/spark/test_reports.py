@@ -96,9 +96,6 @@ def test_idle_batches_have_no_line_until_state_expires(capsys: pytest.CaptureFix
         report.batch(batch)
     lines = capsys.readouterr().err.splitlines()
     assert [line.split(":")[0] for line in lines] == ["sink_r batch 12", "sink_r batch 15"]
-        "sink_r batch 12",
-        "sink_r batch 15",
-    ]
 
 
 def test_json_records_stand_on_a_line_each() -> None:
