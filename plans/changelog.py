@@ -97,24 +97,24 @@ def _aggregate_kinds(
 
 def _upserted_by_keys(plan: Plan, aggregate: Aggregate, consumers: dict[str, list[Operator]]) -> bool:
     """Whether every way to a sink passes the group keys on, unfiltered, to a sink that upserts by exactly them."""
-    return bool(aggregate.keys) and _reaches_upserts(plan, aggregate.id, {k: k for k in aggregate.keys}, consumers)
-
-
-def _reaches_upserts(plan: Plan, operator_id: str, keys: dict[str, str], consumers: dict[str, list[Operator]]) -> bool:
-    """``keys`` maps the group keys to their names in the output of ``operator_id``."""
-    if not consumers[operator_id]:
-        return False
-    for consumer in consumers[operator_id]:
-        if isinstance(consumer, Sink):
-            table = plan.tables[consumer.table]
-            if not is_upsert_sink(table) or set(table.primary_key) != set(keys.values()):
-                return False
-        elif isinstance(consumer, Calc) and consumer.filter is None:
-            shown = {(i.expression or i.name).strip("`"): i.name for i in consumer.select}
-            if not set(keys.values()) <= set(shown):
-                return False
-            if not _reaches_upserts(plan, consumer.id, {k: shown[n] for k, n in keys.items()}, consumers):
-                return False
-        else:
+    # Operators still to follow, with the group keys under the names they have there.
+    open_ways = [(aggregate.id, aggregate.keys)] if aggregate.keys else []
+    reached = False
+    while open_ways:
+        operator_id, keys = open_ways.pop()
+        if not consumers[operator_id]:
             return False
-    return True
+        for consumer in consumers[operator_id]:
+            if isinstance(consumer, Sink):
+                table = plan.tables[consumer.table]
+                if not is_upsert_sink(table) or set(table.primary_key) != set(keys):
+                    return False
+                reached = True
+            elif isinstance(consumer, Calc) and consumer.filter is None:
+                shown = {(item.expression or item.name).strip("`"): item.name for item in consumer.select}
+                if not set(keys) <= shown.keys():
+                    return False
+                open_ways.append((consumer.id, tuple(shown[key] for key in keys)))
+            else:
+                return False
+    return reached

@@ -1,9 +1,9 @@
 """Prints a plan document in its one canonical layout: two-space indent, one fact a line, UTF-8, final newline.
 
-The structure that reviewers read line by line (see ``_EXPANDED``) always has one key a line, and a state entry is always
-one line, so that an edit of it is a diff of one line. Any other value stands on one line if it fits in 120 columns,
-else it is expanded. Characters that a terminal or a review page would not show,
-such as escape sequences and direction overrides, are written as ``\\u`` escapes.
+The structure that reviewers read line by line (see ``_EXPANDED``) always has one key a line, and a state entry is one
+line, so that an edit of it is a diff of one line. Any other value stands on one line if it fits in 120 columns, else it
+is expanded. Characters that a terminal or a review page would not show, such as escape sequences and direction
+overrides, are written as ``\\u`` escapes.
 
 >>> print_value({"name": "a", "type": "INT"})
 '{ "name": "a", "type": "INT" }'

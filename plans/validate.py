@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from itertools import islice
 
-from plans.changelog import output_kinds, with_changelogs
+from plans.changelog import output_kinds, refused_kinds, with_changelogs
 from plans.columns import ENOUGH, check_columns
 from plans.configuration import KEYS, known_keys, normalise
 from plans.connectors import can_read, can_write, check_table, sink_kinds
@@ -83,7 +83,7 @@ def _check_kinds(plan: Plan) -> Iterator[Diagnostic]:
     for operator in plan.operators:
         if isinstance(operator, Sink) and operator.table in plan.tables:
             accepted = sink_kinds(plan.tables[operator.table])
-            refused = [kind for kind in kinds[operator.inputs[0]] if kind not in accepted]
+            refused = refused_kinds(kinds[operator.inputs[0]], accepted)
             if refused:
                 producer = _producer(plan, operator.inputs[0], refused[0], kinds)
                 message = (

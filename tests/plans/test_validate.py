@@ -266,3 +266,27 @@ def test_a_changelog_that_hides_deletions_is_refused(patched: Patched) -> None:
     assert str(replace(first, line=None, column=None)) == (
         "operators.join_o_c.changelog: the changelog says +I, but it must be +I, -D"
     )
+
+
+def test_an_upsert_sink_takes_updates_whose_key_is_wider_or_filtered(plan: Plan) -> None:
+    # -U takes a row back as -D does, so HAVING and a wider primary key are no reason to refuse.
+    upserts = replace(
+        plan.tables["result"],
+        primary_key=("c_country",),
+        columns=tuple(
+            replace(column, type="STRING NOT NULL") if column.name == "c_country" else column
+            for column in plan.tables["result"].columns
+        ),
+        options={"connector": "jdbc", "url": "jdbc:sqlite:r.db", "table-name": "result"},
+    )
+    aggregate = plan.operator("aggregate_t")
+    filtered = Calc(
+        id="calc_t",
+        inputs=(aggregate.id,),
+        select=tuple(SelectItem(name=column.name) for column in upserts.columns),
+        filter="cnt > 1",
+    )
+    sink = replace(plan.operator("sink_result"), inputs=(filtered.id,))
+    operators = (*plan.operators[:-1], filtered, sink)
+    assert "-U" in aggregate.changelog
+    assert validate(replace(plan, tables={**plan.tables, "result": upserts}, operators=operators)) == ()
