@@ -1,0 +1,330 @@
+"""The documentation says what the code does: names are complete, commands parse, excerpts and outputs are current."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+import plans
+from planner import aggregates, compile_sql, scalars
+from plans.cli import COMMANDS, root
+from plans.configuration import known_keys
+from plans.connectors import CONNECTORS
+from plans.datagen import SETTINGS
+from plans.document import OPS
+from plans.durations import parse_duration
+from plans.edit import set_value
+from plans.explain import explain
+from plans.functions import ALLOWED_FUNCTIONS
+from plans.schema import schema_text
+
+ROOT = Path(__file__).parent.parent
+PAGES = (ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md")))
+
+
+def text(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def blocks(page: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", text(page), re.MULTILINE | re.DOTALL)
+
+
+def lacking(names: Iterator[str] | tuple[str, ...] | list[str], page: str) -> list[str]:
+    """The names that do not stand in code on ``page``, as a word of their own."""
+    code = "\n".join(re.findall(r"```.*?```|`[^`\n]+`", text(page), re.DOTALL))
+    return [name for name in names if not re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", code)]
+
+
+def commands() -> dict[str, click.Command]:
+    context = click.Context(root)
+    found = {name: root.get_command(context, name) for name in COMMANDS}
+    return {name: command for name, command in found.items() if command is not None}
+
+
+def sessions(page: str) -> Iterator[tuple[str, str]]:
+    """Each command line of the console blocks on ``page``, with the output that stands below it."""
+    for block in blocks(page, "console"):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            line, _, output = part.partition("\n")
+            yield line, output.rstrip("\n")
+
+
+def command_lines() -> list[str]:
+    """Every ``hintplan ...`` that a reader could copy."""
+    found = [line for line, _ in sessions("README.md")]
+    inline = (code for page in PAGES for code in re.findall(r"`(hintplan [^`\n]+)`", page.read_text(encoding="utf-8")))
+    # Words in capitals stand for something: they show a form, not a command.
+    found += [code for code in inline if not re.search(r"\b[A-Z]{3,}\b", code)]
+    return list(dict.fromkeys(line for line in found if line.startswith("hintplan ")))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_and_option_stands_in_the_readme(name: str) -> None:
+    command = commands()[name]
+    (row,) = [line for line in text("README.md").splitlines() if line.startswith(f"| `hintplan {name}")]
+    options = [flag for p in command.params if isinstance(p, click.Option) for flag in (*p.opts, *p.secondary_opts)]
+    assert [flag for flag in options if flag != "--debug" and not re.search(rf"[`/]{flag}[` /]", row)] == []
+
+
+@pytest.mark.parametrize("line", command_lines())
+def test_every_command_line_parses(line: str) -> None:
+    words = shlex.split(line)[1:]
+    if words[0].startswith("--"):
+        assert words[0] in [flag for p in root.params for flag in p.opts]
+        return
+    command = commands()[words[0]]
+    try:
+        command.make_context(words[0], words[1:])
+    except click.MissingParameter:
+        # Prose may name a command, or one of its options, without its arguments.
+        assert line not in [copied for copied, _ in sessions("README.md")]
+
+
+def test_every_configuration_key_is_documented() -> None:
+    assert lacking(known_keys(), "README.md") == []
+    assert lacking(known_keys(), "docs/plan-format.md") == []
+
+
+@pytest.mark.parametrize("name", CONNECTORS)
+def test_every_connector_option_and_its_default_is_documented(name: str) -> None:
+    section = re.split(r"^## ", text("docs/connectors.md"), flags=re.MULTILINE)
+    (page,) = [part for part in section if part.startswith(f"{name}\n")]
+    rows = {m[1]: m[2].strip() for m in re.finditer(r"^\| `([^`]+)` \|([^|]*)\|", page, re.MULTILINE)}
+    spec = CONNECTORS[name]
+    for option in spec.options:
+        assert option.name in rows
+        if option.required:
+            assert rows[option.name] == "required"
+        elif option.default is not None:
+            assert rows[option.name] == f"`{option.default}`"
+        for choice in option.choices:
+            assert f"`{choice}`" in page
+    fields = {f"fields.<column>.{setting}" for setting in SETTINGS} if spec.field_options else set()
+    documented = {row for row in rows if "." in row or row in {o.name for o in spec.options}}
+    assert documented == {o.name for o in spec.options} | fields
+
+
+def test_what_connectors_read_and_write_is_documented() -> None:
+    rows = re.findall(r"^\| \[`(\w+)`\]\(#\w+\) \| (yes)? ?\| (yes)? ?\|", text("docs/connectors.md"), re.MULTILINE)
+    documented = {name: (bool(reads), bool(writes)) for name, reads, writes in rows}
+    assert documented == {name: (spec.readable, spec.writable) for name, spec in CONNECTORS.items()}
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_every_operator_kind_has_a_section_with_an_excerpt(op: str) -> None:
+    section = re.search(rf"^### {op}\n\n```json\n(.*?)```", text("docs/plan-format.md"), re.MULTILINE | re.DOTALL)
+    assert section is not None
+    assert json.loads(section[1])["op"] == op
+
+
+def schema_keys(schema: Any) -> Iterator[str]:
+    if isinstance(schema, dict):
+        yield from schema.get("properties", {})
+        for value in schema.values():
+            yield from schema_keys(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            yield from schema_keys(value)
+
+
+def test_every_key_of_the_schema_is_documented() -> None:
+    keys = sorted(set(schema_keys(json.loads(schema_text()))))
+    assert "join-type" in keys
+    page = text("docs/plan-format.md")
+    assert [key for key in keys if f'"{key}":' not in page and f"`{key}`" not in page] == []
+    assert lacking(keys, "docs/plan-format.md") == []
+
+
+def test_every_function_is_documented() -> None:
+    assert lacking(sorted({*scalars.known_functions(), *aggregates.NAMES}), "docs/sql.md") == []
+    assert lacking(sorted(ALLOWED_FUNCTIONS), "docs/plan-format.md") == []
+
+
+def test_the_functions_documented_for_plans_are_those_allowed() -> None:
+    lists = re.findall(r"^- (?:text|numbers|time|choice): (.*)$", text("docs/plan-format.md"), re.MULTILINE)
+    assert {name for names in lists for name in re.findall(r"`(\w+)`", names)} == ALLOWED_FUNCTIONS
+
+
+def test_every_documented_duration_unit_is_one() -> None:
+    section = text("docs/plan-format.md").partition("## Durations")[2].partition("In a plan file")[0]
+    units = [unit for unit in re.findall(r"`([^`]+)`", section) if unit != "PT1H30M"]
+    assert len(units) > 20
+    assert all(parse_duration(f"1000000000 {unit}") >= 1000 for unit in units)
+
+
+def test_the_whole_plan_is_what_its_sql_compiles_to() -> None:
+    (sql,) = blocks("docs/plan-format.md", "sql")
+    *_, whole = blocks("docs/plan-format.md", "json")
+    assert whole == plans.dumps(compile_sql(sql)).decode()
+    assert plans.dumps(plans.loads(whole)).decode() == whole
+
+
+def parts_of(value: Any) -> Iterator[Any]:
+    yield value
+    for child in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from parts_of(child)
+
+
+def test_the_excerpts_of_the_plan_format_stand_in_the_whole_plan() -> None:
+    *excerpts, whole = blocks("docs/plan-format.md", "json")
+    parts = list(parts_of(json.loads(whole)))
+    assert len(excerpts) > len(OPS)
+    assert [excerpt for excerpt in excerpts if json.loads(excerpt) not in parts] == []
+
+
+def test_the_documented_refusals_of_hand_edits_are_what_loading_says() -> None:
+    whole = json.loads(blocks("docs/plan-format.md", "json")[-1])
+    join = next(i for i, operator in enumerate(whole["operators"]) if operator["op"] == "join")
+
+    def edited(change: Any, *, allow: bool = False) -> str:
+        document = json.loads(json.dumps(whole))
+        change(document, document["operators"][join])
+        with pytest.raises(plans.PlanError) as caught:
+            plans.loads(json.dumps(document), allow_fact_edits=allow)
+        return str(caught.value)
+
+    def renamed(entry: dict[str, str], old: str, new: str) -> None:
+        entry[new] = entry.pop(old)
+
+    said = {
+        "misspelt key": edited(lambda d, j: renamed(j["state"][0], "ttl", "tll")),
+        "duration without a unit": edited(lambda d, j: j["state"][0].update(ttl="3")),
+        "state entry removed": edited(lambda d, j: j["state"].pop()),
+        "state index twice": edited(lambda d, j: j["state"][1].update(index=0)),
+        "`config` changed, origins not": edited(lambda d, j: d["config"].update({"table.exec.state.ttl": "2 h"})),
+        "any fact changed": edited(lambda d, j: j.update({"join-type": "inner"})),
+        "operator added or renamed": edited(lambda d, j: d["digests"]["operators"].pop("sink_report")),
+        "operator removed": edited(lambda d, j: d["digests"]["operators"].update(scan_x="0" * 16)),
+        "digests removed": edited(lambda d, j: d.pop("digests")),
+        "with `--allow-fact-edits`: a key that is no column": edited(
+            lambda d, j: j["keys"][0].update(left="custmer"), allow=True
+        ),
+        "with `--allow-fact-edits`: an input that does not exist": edited(
+            lambda d, j: j["inputs"].__setitem__(0, "union_c"), allow=True
+        ),
+    }
+    section = text("docs/plan-format.md").partition("## What hand edits are refused")[2].partition("## A whole plan")[0]
+    rows = re.findall(r"^\| (.+?) \| (`.+`) \|$", section, re.MULTILINE)
+    assert {edit for edit, _ in rows} == said.keys()
+    for edit, messages in rows:
+        for message in re.findall(r"`([^`]+)`", messages):
+            assert message in said[edit], edit
+
+
+def documented_queries() -> list[str]:
+    queries = blocks("docs/sql.md", "sql")[1]
+    return [query.strip() for query in queries.split(";") if query.strip()]
+
+
+def refusals() -> list[tuple[str, str]]:
+    section = text("docs/sql.md").partition("## Refusals")[2]
+    return re.findall(r"^\| `([^`]+)` \| ([^|`]+) \|", section, re.MULTILINE)
+
+
+@pytest.mark.parametrize("query", documented_queries())
+def test_a_documented_query_compiles(query: str) -> None:
+    assert compile_sql(f"{blocks('docs/sql.md', 'sql')[0]} INSERT INTO result {query};").operators
+
+
+@pytest.mark.parametrize(("query", "message"), refusals())
+def test_a_documented_refusal_is_refused_as_documented(query: str, message: str) -> None:
+    with pytest.raises(plans.SqlError) as caught:
+        compile_sql(f"{blocks('docs/sql.md', 'sql')[0]} INSERT INTO result {query};")
+    assert message in str(caught.value)
+    assert all(diagnostic.hint for diagnostic in caught.value.diagnostics)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_resolve(page: Path) -> None:
+    found = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)\s]+)\)", found):
+        if re.match(r"https?://", target):
+            continue
+        name, _, anchor = target.partition("#")
+        linked = (page.parent / name).resolve() if name else page
+        assert linked.exists(), target
+        if anchor:
+            assert anchor in anchors(linked), target
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of the headings of ``page``, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_architecture_lists_every_module_and_no_other() -> None:
+    page = text("docs/architecture.md")
+    listed = set(re.findall(r"^\| `((?:planner|plans|runtime)/[\w/.]+)` \|", page, re.MULTILINE))
+    modules = {
+        path.relative_to(ROOT).as_posix()
+        for package in ("planner", "plans", "runtime")
+        for path in (ROOT / package).rglob("*")
+        if path.suffix in (".py", ".json") and path.name != "__init__.py"
+    }
+    assert listed == modules
+
+
+def test_the_state_entry_of_the_ttl_page_is_its_query_with_its_edit() -> None:
+    tables = """
+    CREATE TABLE orders (o_custkey BIGINT) WITH ('connector' = 'datagen');
+    CREATE TABLE customers (c_custkey BIGINT, c_country STRING) WITH ('connector' = 'datagen');
+    CREATE TABLE result (country STRING, orders BIGINT) WITH ('connector' = 'print');
+    """
+    (query,) = blocks("docs/state-ttl.md", "sql")
+    (entry,) = blocks("docs/state-ttl.md", "json")
+    plan = compile_sql(f"{tables} INSERT INTO result {query}", {"table.exec.state.ttl": "1 h"}, strict_hints=True)
+    edited, _ = set_value(plan, "join_o_c.state.leftState.ttl", "3 d")
+    assert entry.strip() in plans.dumps(edited).decode()
+    shown = next(line for line in explain(edited).splitlines() if "leftState" in line)
+    assert re.search(r"3 d +edit · hint 1 d · config 1 h$", shown)
+    assert "3 d  edit · hint 1 d · config 1 h" in text("docs/state-ttl.md")
+
+
+def test_the_operator_in_the_readme_stands_in_the_plan_of_the_example() -> None:
+    example = ROOT / "examples" / "flights" / "flights.sql"
+    plan = plans.dumps(compile_sql(example.read_text(encoding="utf-8"), file="flights.sql"))
+    (excerpt,) = blocks("README.md", "json")
+    assert json.loads(excerpt) in json.loads(plan)["operators"]
+
+
+def test_what_the_readme_shows_is_what_the_commands_print(tmp_path: Path) -> None:
+    """Every command of the tour in order, in a copy of the example; what needs Spark or the data is left out."""
+    shutil.copy(ROOT / "examples" / "flights" / "flights.sql", tmp_path)
+    launcher = tmp_path / "bin" / "hintplan"
+    launcher.parent.mkdir()
+    launcher.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m plans.cli "$@"\n')
+    launcher.chmod(0o755)
+    path = os.pathsep.join([str(launcher.parent), os.environ["PATH"]])
+    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1", "NO_COLOR": "1"}
+    ran = 0
+    for line, shown in sessions("README.md"):
+        if re.match(r"make |cd |mv |python |hintplan run ", line):
+            continue
+        done = subprocess.run(
+            line,
+            shell=True,
+            cwd=tmp_path,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            encoding="utf-8",
+            timeout=60,
+            check=False,
+        )
+        assert done.stdout.rstrip("\n") == shown, line
+        ran += 1
+    assert ran >= 12
