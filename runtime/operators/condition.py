@@ -8,10 +8,8 @@ Arrow expression. Column references are ``l.column`` and ``r.column``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp, parse_one
@@ -19,29 +17,9 @@ from sqlglot.errors import SqlglotError
 
 from plans.errors import RunError
 from plans.model import Join
-from runtime.state.identity import Mask
+from runtime.kernels.pairs import JoinCondition
 
-__all__ = ["JoinCondition", "compile_condition"]
-
-_ROW = "__row"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JoinCondition:
-    """A compiled condition and the columns it needs of either side."""
-
-    expression: pc.Expression
-    left: tuple[str, ...]
-    right: tuple[str, ...]
-
-    def holds(self, left: pa.Table, right: pa.Table) -> Mask:
-        """Whether each pair, given as equally long tables, satisfies the condition; NULL does not."""
-        columns = {f"l.{name}": left[name] for name in self.left} | {f"r.{name}": right[name] for name in self.right}
-        rows = left.num_rows if self.left else right.num_rows
-        pairs = pa.table({**columns, _ROW: pa.array(np.arange(rows))})
-        result = np.zeros(rows, np.bool_)
-        result[pairs.filter(self.expression)[_ROW].to_numpy()] = True
-        return result
+__all__ = ["compile_condition"]
 
 
 def compile_condition(op: Join, left: pa.Schema, right: pa.Schema) -> JoinCondition:

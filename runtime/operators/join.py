@@ -18,11 +18,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from plans.model import JoinType
+from runtime.kernels.pairs import JoinCondition
 from runtime.kernels.retraction import overdrawn
 from runtime.operator import DELETE, INSERT, KIND, UPDATE_AFTER, InputSpec, Result, SegmentStore
 from runtime.operator import hash_column as hash_name
-from runtime.operators.condition import JoinCondition
-from runtime.state.identity import distinct_rows
+from runtime.state.identity import Mask, distinct_rows
 from runtime.state.keyed import KeyedState
 from runtime.state.layout import COUNT, WRITE, Int64s, StateLayout, prefixed_hash
 from runtime.state.manifest import read_manifest, write_manifest
@@ -249,9 +249,7 @@ def _match(
     return partners
 
 
-def _holds(
-    condition: JoinCondition, side: int, rows: pa.Table, place: Int64s, other: KeyedState, code: Int64s
-) -> np.ndarray:
+def _holds(condition: JoinCondition, side: int, rows: pa.Table, place: Int64s, other: KeyedState, code: Int64s) -> Mask:
     mine, theirs = (condition.left, condition.right) if side == LEFT else (condition.right, condition.left)
     my_rows = rows.select(list(mine)).take(place) if mine else rows.select([])
     their_rows = other.take(code, list(theirs)) if theirs else rows.select([])

@@ -28,7 +28,8 @@ def test_a_ttl_edit_changes_one_line_and_leaves_the_origin_alone(plan: Plan) -> 
     edited, changes = set_value(plan, "join_o_c.state.rightState.ttl", "36000s")
     ((before, after),) = changed_lines(plans.dumps(plan), plans.dumps(edited))
     assert before == (
-        '{ "index": 1, "name": "rightState", "input": "c", "ttl": "20 d", "origin": { "config": "1 h", "hint": "20 d" } }'
+        '{ "index": 1, "name": "rightState", "input": "c", "ttl": "20 d", '
+        '"origin": { "config": "1 h", "hint": "20 d" } }'
     )
     assert after == before.replace('"ttl": "20 d"', '"ttl": "10 h"')
     assert source(entry(edited, "join_o_c", "rightState")) == "edit"
