@@ -73,3 +73,15 @@ def test_what_plans_exports_exists() -> None:
     assert sorted(plans.__all__) == plans.__all__
     for name in plans.__all__:
         assert hasattr(plans, name)
+
+
+def test_workers_load_neither_the_sql_parser_nor_the_command_line() -> None:
+    # Executors may lack sqlglot, and every second of start-up is paid once per Python worker.
+    program = (
+        "import sys, runtime.operators.aggregate, runtime.operators.join, runtime.shell.process\n"
+        "print([name for name in ('sqlglot', 'pandas', 'rich', 'click') if name in sys.modules])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr
