@@ -55,7 +55,7 @@ class LookupContext:
     """What a source learns when it is opened: its table, and which columns are asked for.
 
     ``options`` are the table's, with secrets still as ``${env:NAME}``: :func:`runtime.secrets.resolve` reads them.
-    ``keys`` are the columns that a key has values of; ``columns`` are those a row has values of, keys among them or not.
+    ``keys`` are the columns that a key has values of; ``columns`` are those a row has values of.
     Classes of the user's may only be loaded from ``allowed_modules`` (:func:`runtime.lookup.classes.load_class`).
     """
 
