@@ -14,19 +14,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from plans.columns import physical_columns
 from plans.configuration import PARALLELISM, STATE_TTL, TIME_ZONE
 from plans.connectors import check_table
 from plans.digest import operator_facts, table_facts
 from plans.document import LAYERS, op_name
 from plans.durations import format_duration, parse_duration
-from plans.model import Operator, Plan, Scan, StateEntry, Table
+from plans.model import Operator, Plan, StateEntry, Table
 from plans.states import same_duration, source, state_of, top_layer
 
 __all__ = ["APPLIES_AT_ONCE", "UNREADABLE", "Change", "diff"]
 
 APPLIES_AT_ONCE = "state kept, applies at once"
 APPLIES_AT_START = "state kept, applies at the next start"
+NEW_CHECKPOINTS = "state kept, a checkpoint keeps its partitions"
 NO_EFFECT = "no effect"
 UNREADABLE = "running state cannot be read"
 INCOMPATIBLE = "plan incompatible with running state"
@@ -73,8 +73,8 @@ def _config(before: Plan, after: Plan) -> Iterator[Change]:
         elif key == TIME_ZONE:
             change = replace(change, note="expressions may give other results")
         elif key == PARALLELISM and has_state:
-            # State is routed to partitions by their number.
-            change = replace(change, effect=UNREADABLE, keeps_state=False)
+            # State is routed to partitions by their number, and is not redistributed.
+            change = replace(change, effect=NEW_CHECKPOINTS)
         yield change
 
 
@@ -91,14 +91,19 @@ def _tables(before: Plan, after: Plan) -> Iterator[Change]:
             kind: Literal["+", "-"] = "-" if new is None else "+"
             connector = (old or new or Table(columns=(), options={})).options.get("connector", "")
             note = f"table, {connector}"
-            yield Change(kind=kind, subject="table", name=name, path=path, note=note, effect=NO_EFFECT)
-            continue
-        keeps_state = _same_reading(name, before, after)
-        effect = APPLIES_AT_START if keeps_state else INCOMPATIBLE
-        for fact in _facts(table_facts(old), table_facts(new)):
-            yield replace(
-                fact, subject="table", name=name, path=f"{path}.{fact.path}", effect=effect, keeps_state=keeps_state
+            yield Change(
+                kind=kind,
+                subject="table",
+                name=name,
+                path=path,
+                note=note,
+                effect=INCOMPATIBLE,
+                keeps_state=False,
             )
+            continue
+        for fact in _facts(table_facts(old), table_facts(new)):
+            fact_path = f"{path}.{fact.path}"
+            yield replace(fact, subject="table", name=name, path=fact_path, effect=INCOMPATIBLE, keeps_state=False)
         shown_old, shown_new = _shown_options(name, old), _shown_options(name, new)
         for key in [*old.options, *(key for key in new.options if key not in old.options)]:
             if key != "connector" and old.options.get(key) != new.options.get(key):
@@ -114,71 +119,41 @@ def _shown_options(name: str, table: Table) -> Mapping[str, str]:
     }
 
 
-def _same_reading(name: str, before: Plan, after: Plan) -> bool:
-    """Whether scans of the table read the same columns in the same way, or no state depends on them."""
-    old, new = before.tables[name], after.tables[name]
-    stateful = _feeds_state(after) | _feeds_state(before)
-    for scan in (*before.operators, *after.operators):
-        if isinstance(scan, Scan) and scan.table == name and scan.id in stateful:
-            read = [{c.name: c.type for c in physical_columns(t) if c.name in scan.columns} for t in (old, new)]
-            if read[0] != read[1] or old.options.get("connector") != new.options.get("connector"):
-                return False
-    return True
-
-
 def _operators(before: Plan, after: Plan) -> Iterator[Change]:
     old = {operator.id: operator for operator in before.operators}
     new = {operator.id: operator for operator in after.operators}
-    feeds = {"-": _feeds_state(before), "+": _feeds_state(after)}
     for operator in before.operators:
         if operator.id not in new:
-            yield _appeared("-", operator, feeds["-"])
+            yield _appeared("-", operator)
     for operator in after.operators:
         if operator.id not in old:
-            yield _appeared("+", operator, feeds["+"])
+            yield _appeared("+", operator)
             continue
         previous = old[operator.id]
         for fact in _facts(operator_facts(previous), operator_facts(operator)):
-            if fact.path.startswith("state.") and fact.path.endswith(".input"):
-                effect, keeps_state = NO_EFFECT, True
-            else:
-                effect, keeps_state = _effect(operator, feeds["+"] | feeds["-"])
             path = f"{operator.id}.{fact.path}"
-            yield replace(fact, name=operator.id, path=path, effect=effect, keeps_state=keeps_state)
+            yield replace(fact, name=operator.id, path=path, effect=_effect(operator), keeps_state=False)
         entries = {entry.name: entry for entry in state_of(previous)}
         for entry in state_of(operator):
             if entry.name in entries:
                 yield from _state(operator.id, entries[entry.name], entry, before, after)
 
 
-def _appeared(kind: Literal["+", "-"], operator: Operator, feeds_state: set[str]) -> Change:
-    effect, keeps_state = _effect(operator, feeds_state)
+def _appeared(kind: Literal["+", "-"], operator: Operator) -> Change:
     return Change(
         kind=kind,
         subject="operator",
         name=operator.id,
         path=operator.id,
         note=op_name(operator),
-        effect=effect,
-        keeps_state=keeps_state,
+        effect=_effect(operator),
+        keeps_state=False,
     )
 
 
-def _effect(operator: Operator, feeds_state: set[str]) -> tuple[str, bool]:
-    if state_of(operator):
-        return UNREADABLE, False
-    if operator.id in feeds_state:
-        return INCOMPATIBLE, False
-    return APPLIES_AT_START, True
-
-
-def _feeds_state(plan: Plan) -> set[str]:
-    """The ids of operators above some stateful operator: what they emit ends up in its state."""
-    found: set[str] = set()
-    for operator in reversed(plan.operators):
-        if state_of(operator) or operator.id in found:
-            found.update(operator.inputs)
-    return found
+def _effect(operator: Operator) -> str:
+    """A checkpoint is only continued by a plan with the same operators and tables; a run refuses any other."""
+    return UNREADABLE if state_of(operator) else INCOMPATIBLE
 
 
 def _facts(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:

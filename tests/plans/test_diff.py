@@ -6,9 +6,12 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 
+import pytest
+
 import plans
 from plans.diff import Change, diff
 from plans.diff_report import report_json, report_markdown, report_text
+from plans.digest import plan_digests
 from plans.edit import set_value
 from plans.model import Plan, Table
 
@@ -65,37 +68,40 @@ def test_list_facts_say_what_came_and_went(plan: Plan, patched: Patched) -> None
 
 def test_operators_that_come_and_go_are_named_with_their_kind(plan: Plan) -> None:
     assert lines(plan, replace(plan, operators=plan.operators[:-1])) == [
-        "- sink_result | sink | state kept, applies at the next start",
-        "no setting changed · 1 operator removed · running state stays readable",
+        "- sink_result | sink | plan incompatible with running state",
+        "no setting changed · 1 operator removed · running state cannot be used",
     ]
     assert lines(replace(plan, operators=plan.operators[:3]), plan)[0] == (
         "+ join_o_c | join | running state cannot be read"
     )
 
 
-def test_a_renamed_input_keeps_state(plan: Plan, patched: Patched) -> None:
-    assert lines(plan, accept(patched(('"input": "o"', '"input": "ord"')))) == [
-        "~ join_o_c.state.leftState.input | o → ord | no effect",
-        "no setting changed · 1 operator changed · running state stays readable",
-    ]
-
-
-def test_another_parallelism_makes_state_unreadable(plan: Plan) -> None:
+def test_another_parallelism_keeps_state_and_waits_for_a_new_checkpoint(plan: Plan) -> None:
     assert lines(plan, set_value(plan, "config.parallelism.default", "8")[0]) == [
-        "+ config.parallelism.default | 8 | running state cannot be read",
-        "1 setting changed · no operator changed · running state cannot be used",
+        "+ config.parallelism.default | 8 | state kept, a checkpoint keeps its partitions",
+        "1 setting changed · no operator changed · running state stays readable",
     ]
 
 
-def test_a_column_that_nobody_scans_keeps_state_and_one_that_is_scanned_does_not(plan: Plan, patched: Patched) -> None:
-    unread = diff(plan, accept(patched(('{ "name": "c_name", "type": "STRING" },\n', ""))))
-    assert [(c.path, c.note, c.keeps_state) for c in unread] == [
-        ("tables.customers.columns", "removed c_name (STRING)", True)
-    ]
-    read = diff(
-        plan, accept(patched(('{ "name": "c_country", "type": "STRING" }', '{ "name": "c_country", "type": "INT" }')))
-    )
-    assert [(c.path, c.keeps_state) for c in read] == [("tables.customers.columns", False)]
+@pytest.mark.parametrize(
+    ("edit", "changes"),
+    [
+        (('"input": "o"', '"input": "ord"'), [("join_o_c.state.leftState.input", "")]),
+        (('{ "name": "c_name", "type": "STRING" },\n', ""), [("tables.customers.columns", "removed c_name (STRING)")]),
+        (('"op": "sink",\n      "inputs": ["aggregate_t"]', '"op": "sink",\n      "inputs": ["join_o_c"]'), None),
+    ],
+)
+def test_whatever_a_run_refuses_to_continue_is_called_incompatible(
+    plan: Plan, patched: Patched, edit: tuple[str, str], changes: list[tuple[str, str]] | None
+) -> None:
+    # A run compares the digests that the checkpoint recorded: the verdict of a diff must be the same.
+    other = accept(patched(edit))
+    found = diff(plan, other)
+    assert plan_digests(other) != plan_digests(plan)
+    assert found
+    assert not any(change.keeps_state for change in found)
+    if changes is not None:
+        assert [(change.path, change.note) for change in found] == changes
 
 
 def test_a_refused_option_value_is_not_shown(plan: Plan) -> None:
