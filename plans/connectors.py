@@ -11,15 +11,15 @@ tables.result.options.print-identifer: the print connector has no option 'print-
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Literal
 
 from plans.datagen import check_fields
 from plans.errors import Diagnostic
+from plans.jdbc import SQLITE_URL, check_jdbc, is_postgres
+from plans.lookup_connectors import HTTP, PYTHON, PYTHON_CLASSES, REDIS, check_http, check_python, check_redis
 from plans.model import RowKind, Table, TableColumn
+from plans.options import ConnectorSpec, LookupMode, OptionSpec, bad_value
 from plans.types import parse_type
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "SQLITE_URL",
     "ConnectorSpec",
     "OptionSpec",
+    "can_lookup",
     "can_read",
     "can_write",
     "check_table",
@@ -35,49 +36,18 @@ __all__ = [
     "sink_kinds",
 ]
 
-SQLITE_URL = "jdbc:sqlite:"
 ALL_KINDS: frozenset[RowKind] = frozenset(("+I", "-U", "+U", "-D"))
 UPSERT_KINDS: frozenset[RowKind] = frozenset(("+I", "+U", "-D"))
 INSERT_ONLY: frozenset[RowKind] = frozenset(("+I",))
 
-_SECRET = re.compile(r"\$\{env:[A-Za-z_][A-Za-z0-9_]*\}")
 _NESTED = ("ARRAY", "MAP", "ROW")
 _BINARY = ("BYTES", "BINARY", "VARBINARY")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OptionSpec:
-    """One option of a connector; ``default`` is what holds when it is not given, in the spelling of the option.
-
-    An ``int`` is at least ``minimum``; a ``character`` is one character or ``\\t``; ``choices`` are the only values. A
-    ``secret`` must be written as ``${env:NAME}``.
-    """
-
-    name: str
-    kind: Literal["string", "int", "bool", "character"] = "string"
-    required: bool = False
-    default: str | None = None
-    choices: tuple[str, ...] = ()
-    minimum: int = 1
-    secret: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectorSpec:
-    """What a connector can do. ``refusals`` says why for what it cannot, by ``read`` and ``write``."""
-
-    name: str
-    readable: bool
-    writable: bool
-    options: tuple[OptionSpec, ...]
-    field_options: bool = False
-    refusal: str = ""
-
 
 _FILESYSTEM = ConnectorSpec(
     name="filesystem",
     readable=True,
     writable=True,
+    lookups=("full",),
     options=(
         OptionSpec(name="path", required=True),
         OptionSpec(name="format", required=True, choices=("csv", "json", "parquet")),
@@ -120,17 +90,22 @@ _JDBC = ConnectorSpec(
     name="jdbc",
     readable=False,
     writable=True,
+    lookups=("sync", "async", "full"),
     options=(
         OptionSpec(name="url", required=True),
         OptionSpec(name="table-name", required=True),
         OptionSpec(name="username"),
         OptionSpec(name="password", secret=True),
+        OptionSpec(name="connection.pool-size", kind="int", default="10"),
+        OptionSpec(name="connection.timeout", kind="duration", default="30 s"),
+        OptionSpec(name="statement.timeout", kind="duration", default="30 s"),
+        OptionSpec(name="scan.fetch-size", kind="int", default="10000"),
     ),
-    refusal="reading from a database is not supported in this version; export the table to files",
+    refusal="a database is not read as a stream; look it up with JOIN ... FOR SYSTEM_TIME AS OF, or export the table",
 )
 
 CONNECTORS: Mapping[str, ConnectorSpec] = {
-    spec.name: spec for spec in (_BLACKHOLE, _DATAGEN, _FILESYSTEM, _JDBC, _PRINT)
+    spec.name: spec for spec in (_BLACKHOLE, _DATAGEN, _FILESYSTEM, HTTP, _JDBC, _PRINT, PYTHON, REDIS)
 }
 
 
@@ -143,12 +118,24 @@ def can_read(table: Table) -> bool:
 def can_write(table: Table) -> bool:
     """Whether the table's connector can be inserted into."""
     spec = CONNECTORS.get(table.options.get("connector", ""))
-    return spec is not None and spec.writable
+    return spec is not None and spec.writable and not is_postgres(table)
+
+
+def can_lookup(table: Table) -> frozenset[LookupMode]:
+    """The modes in which a lookup join can use the table; empty if it cannot."""
+    spec = CONNECTORS.get(table.options.get("connector", ""))
+    if spec is None:
+        return frozenset()
+    if spec is _JDBC and not is_postgres(table):
+        return frozenset(("sync", "full"))
+    if spec is PYTHON:
+        return frozenset(mode for mode in spec.lookups if PYTHON_CLASSES[mode] in table.options)
+    return frozenset(spec.lookups)
 
 
 def is_upsert_sink(table: Table) -> bool:
     """Whether the sink replaces and deletes rows by the table's primary key."""
-    return table.options.get("connector") == "jdbc" and bool(table.primary_key)
+    return table.options.get("connector") == "jdbc" and not is_postgres(table) and bool(table.primary_key)
 
 
 def sink_kinds(table: Table) -> frozenset[RowKind]:
@@ -191,9 +178,12 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
     for key, value in table.options.items():
         if key == "connector" or (spec.field_options and key.startswith("fields.")):
             continue
+        if any(key.startswith(family) and key != family for family in spec.families):
+            yield from _check_placeholders(path, key, value)
+            continue
         if key not in known_options:
             yield _unknown(path, spec, key)
-        elif problem := _bad_value(known_options[key], value):
+        elif problem := bad_value(known_options[key], value):
             message, hint = problem
             yield Diagnostic(message=message, hint=hint, path=f"{path}.{key}")
     for wanted in spec.options:
@@ -209,6 +199,12 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
         yield from check_fields(path, table)
     elif spec is _JDBC:
         yield from _check_jdbc(path, table)
+    elif spec is REDIS:
+        yield from check_redis(path, table)
+    elif spec is HTTP:
+        yield from check_http(path, table)
+    elif spec is PYTHON:
+        yield from check_python(path, table)
 
 
 def _unknown(path: str, spec: ConnectorSpec, key: str) -> Diagnostic:
@@ -221,32 +217,6 @@ def _unknown(path: str, spec: ConnectorSpec, key: str) -> Diagnostic:
     else:
         hint = "it has no options; remove it"
     return Diagnostic(message=f"the {spec.name} connector has no option {key!r}", hint=hint, path=f"{path}.{key}")
-
-
-def _bad_value(spec: OptionSpec, value: str) -> tuple[str, str] | None:
-    """What is wrong with ``value``, and what to write instead; a secret's value is never repeated."""
-    if spec.secret:
-        if _SECRET.fullmatch(value):
-            return None
-        return (
-            f"{spec.name!r} is a secret and must not stand in the text",
-            "write '${env:NAME}' and set NAME for the run",
-        )
-    if "${" in _SECRET.sub("", value):
-        return f"{spec.name!r} has a placeholder that is not of the form ${{env:NAME}}", "write ${env:NAME}"
-    if spec.choices and value not in spec.choices:
-        close = get_close_matches(value.lower(), spec.choices, n=1)
-        choices = ", ".join(spec.choices)
-        return f"{spec.name!r} is {value!r}, expected one of {choices}", f"write {(close or spec.choices)[0]!r}"
-    if spec.kind == "bool" and value.lower() not in ("true", "false"):
-        return f"{spec.name!r} is {value!r}, expected true or false", "write 'true' or 'false'"
-    if spec.kind == "int" and not (re.fullmatch(r"[0-9]{1,18}", value) and int(value) >= spec.minimum):
-        return f"{spec.name!r} is {value!r}, expected a whole number of at least {spec.minimum}", "write digits only"
-    if spec.kind == "character" and value != "\\t" and len(value) != 1:
-        return f"{spec.name!r} is {value!r}, expected one character", "write one character, or \\t for a tab"
-    if spec.kind == "string" and spec.required and not value.strip():
-        return f"{spec.name!r} is empty", "give it a value"
-    return None
 
 
 def _check_filesystem(path: str, table: Table) -> Iterator[Diagnostic]:
@@ -277,23 +247,16 @@ def _check_filesystem(path: str, table: Table) -> Iterator[Diagnostic]:
 
 
 def _check_jdbc(path: str, table: Table) -> Iterator[Diagnostic]:
-    url = table.options.get("url", SQLITE_URL + "x")
-    file = url.removeprefix(SQLITE_URL)
-    if not url.startswith(SQLITE_URL):
-        scheme = ":".join(url.split(":")[:2]) + ":" if url.startswith("jdbc:") else "the url"
-        yield Diagnostic(
-            message=f"{scheme} is not supported in this version; only {SQLITE_URL}<path> is",
-            hint=f"write 'url' = '{SQLITE_URL}results.db'",
-            path=f"{path}.url",
-        )
-    elif not file or file.startswith(":") or "?" in file:
-        yield Diagnostic(
-            message=f"{SQLITE_URL} must be followed by the path of a file, without parameters",
-            hint=f"write 'url' = '{SQLITE_URL}results.db'",
-            path=f"{path}.url",
-        )
-    yield from _refuse_types(path, table, _NESTED, "an SQLite table cannot hold", "write its parts as columns")
+    yield from check_jdbc(path, table)
+    if not is_postgres(table):
+        yield from _refuse_types(path, table, _NESTED, "an SQLite table cannot hold", "write its parts as columns")
     yield from _check_key(path, table)
+
+
+def _check_placeholders(path: str, key: str, value: str) -> Iterator[Diagnostic]:
+    if problem := bad_value(OptionSpec(name=key), value):
+        message, hint = problem
+        yield Diagnostic(message=message, hint=hint, path=f"{path}.{key}")
 
 
 def _check_key(path: str, table: Table) -> Iterator[Diagnostic]:

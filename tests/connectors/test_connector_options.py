@@ -48,7 +48,8 @@ def test_a_table_as_flink_would_declare_it_is_accepted(options):
 def test_an_unknown_connector_is_refused_with_the_nearest_and_all_known_names():
     assert findings({"connector": "filesytem"}) == [
         "tables.t.options.connector: there is no connector 'filesytem'\n"
-        "  hint: did you mean 'filesystem'? Known are blackhole, datagen, filesystem, jdbc, print"
+        "  hint: did you mean 'filesystem'? Known are blackhole, datagen, filesystem, http, jdbc, "
+        "print, python, redis"
     ]
 
 
@@ -116,8 +117,9 @@ def test_a_literal_password_is_refused_and_never_repeated():
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("jdbc:postgresql://me:secret@host/db", "jdbc:postgresql: is not supported in this version; only jdbc:sqlite:"),
-        ("host/secret", "the url is not supported in this version; only jdbc:sqlite:<path> is"),
+        ("jdbc:postgresql://me:secret@host/db", "a user does not belong into the url"),
+        ("jdbc:mysql://me:secret@host/db", "jdbc:mysql: is not supported in this version; only jdbc:sqlite:<path> and"),
+        ("host/secret", "the url is not supported in this version; only jdbc:sqlite:<path> and"),
         ("jdbc:sqlite:", "jdbc:sqlite: must be followed by the path of a file"),
         ("jdbc:sqlite::memory:", "jdbc:sqlite: must be followed by the path of a file"),
         ("jdbc:sqlite:x.db?password=secret", "jdbc:sqlite: must be followed by the path of a file"),
