@@ -1,8 +1,8 @@
 """Which row kinds flow on the edges of a plan.
 
-A scan is insert-only; calcs and unions pass on what comes; joins and aggregates state theirs in the plan. ``-U`` is
-left out where an aggregate's changes only ever reach sinks that replace rows by the group keys. State TTL never
-creates kinds: an expired row is forgotten, not deleted.
+A scan is insert-only; calcs, lookups and unions pass on what comes; joins and aggregates state theirs in the plan.
+``-U`` is left out where an aggregate's changes only ever reach sinks that replace rows by the group keys. State TTL
+never creates kinds: an expired row is forgotten, not deleted.
 
 >>> merged([("+I",), ("+I", "-D")])
 ('+I', '-D')

@@ -26,6 +26,8 @@ from plans.schema import ENOUGH, Finding, describe
 from plans.schema import check as check_schema
 from plans.validate import validate
 
+FREE = "config, the ttl of states, async, retry and cache of lookups, and table options but 'connector'"
+
 __all__ = ["dump", "dumps", "load", "loads", "read_plan_bytes", "write_plan_bytes"]
 
 
@@ -137,7 +139,7 @@ def _changed_facts(plan: Plan, written: dict[str, dict[str, str]] | None) -> Ite
                 yield Finding(path=path, message=message, hint=accept)
             elif recorded != digest:
                 message = f"{noun} '{name}': its facts were changed by hand (digest {digest}, file says {recorded})"
-                hint = f"free to edit are config, the ttl of states, and table options but 'connector'; {accept}"
+                hint = f"free to edit are {FREE}; {accept}"
                 yield Finding(path=path, message=message, hint=hint)
         for name in sorted(written[kind].keys() - actual.keys()):
             message = f"{noun} '{name}': it was removed or renamed by hand (only its digest is left)"

@@ -21,6 +21,8 @@ from plans.model import (
     Calc,
     Column,
     Join,
+    JoinColumn,
+    LookupJoin,
     Operator,
     Plan,
     Scan,
@@ -82,7 +84,7 @@ def _columns(operator: Operator, inputs: Sequence[Columns], tables: Mapping[str,
         case Calc():
             types = _types(inputs[0])
             return tuple(Column(name=item.name, type=item.type or types[item.name]) for item in operator.select)
-        case Join():
+        case Join() | LookupJoin():
             return tuple(Column(name=column.name, type=column.type) for column in operator.output)
         case Aggregate():
             types = _types(inputs[0])
@@ -124,6 +126,8 @@ def _check_operator(operator: Operator, inputs: Sequence[Columns], tables: Mappi
             yield from _check_names([item.name for item in operator.select], path, "select")
         case Join():
             yield from _check_join(operator, inputs[0], inputs[1], path)
+        case LookupJoin():
+            yield from _check_lookup(operator, inputs[0], tables, path)
         case Aggregate():
             yield from _check_known(operator.keys, inputs[0], f"{path}.keys", "key column")
             for call in operator.aggregates:
@@ -166,17 +170,51 @@ def _check_join(join: Join, left: Columns, right: Columns, path: str) -> Iterato
             types = f"'{key.left}' is {sides['left'][key.left]}, '{key.right}' is {sides['right'][key.right]}"
             yield Diagnostic(message=f"the columns of a join key must have the same type: {types}", path=here)
     for column in join.output:
-        here = f"{path}.output.{column.name}"
-        side = left if column.side == "left" else right
-        unknown = list(_check_known([column.column], side, f"{here}.from", f"column of the {column.side} input"))
-        yield from unknown
         if join.join_type in ("semi", "anti") and column.side == "right":
             message = f"a {join.join_type} join has no columns of its right input"
-            yield Diagnostic(message=message, path=f"{here}.from")
-        elif not unknown and not _same_type(sides[column.side][column.column], column.type):
-            source = f"{column.side}.{column.column} is {sides[column.side][column.column]}"
+            yield Diagnostic(message=message, path=f"{path}.output.{column.name}.from")
+    yield from _check_output(join.output, left, right, "the right input", path)
+
+
+def _check_output(
+    output: Sequence[JoinColumn], left: Columns, right: Columns, what: str, path: str
+) -> Iterator[Diagnostic]:
+    sides = {"left": (left, _types(left), "the left input"), "right": (right, _types(right), what)}
+    for column in output:
+        here = f"{path}.output.{column.name}"
+        columns, types, owner = sides[column.side]
+        unknown = list(_check_known([column.column], columns, f"{here}.from", f"column of {owner}"))
+        yield from unknown
+        if not unknown and not _same_type(types[column.column], column.type):
+            source = f"{column.side}.{column.column} is {types[column.column]}"
             yield Diagnostic(message=f"the type is {column.type}, but {source}", path=f"{here}.type")
-    yield from _check_names([column.name for column in join.output], path, "output")
+    yield from _check_names([column.name for column in output], path, "output")
+
+
+def _check_lookup(lookup: LookupJoin, left: Columns, tables: Mapping[str, Table], path: str) -> Iterator[Diagnostic]:
+    if lookup.table not in tables:
+        yield _unknown_table(lookup.table, tables, path)
+        return
+    physical = physical_columns(tables[lookup.table])
+    unknown = list(_check_known(lookup.columns, physical, f"{path}.columns", f"column of table '{lookup.table}'"))
+    yield from unknown
+    yield from _check_names(lookup.columns, path, "columns")
+    if unknown:
+        return
+    fetched = tuple(column for column in physical if column.name in lookup.columns)
+    types = {"left": _types(left), "right": _types(fetched)}
+    for index, key in enumerate(lookup.keys):
+        here = f"{path}.keys[{index}]"
+        if key.column in [other.column for other in lookup.keys[:index]]:
+            yield Diagnostic(message=f"column '{key.column}' is a key twice", path=f"{here}.column")
+        bad = list(_check_known([key.column], fetched, f"{here}.column", "fetched column (see 'columns')"))
+        if key.left is not None:
+            bad += _check_known([key.left], left, f"{here}.left", "column of the input")
+        yield from bad
+        if not bad and key.left is not None and not _same_type(types["left"][key.left], types["right"][key.column]):
+            pair = f"'{key.left}' is {types['left'][key.left]}, '{key.column}' is {types['right'][key.column]}"
+            yield Diagnostic(message=f"the columns of a lookup key must have the same type: {pair}", path=here)
+    yield from _check_output(lookup.output, left, fetched, "the table that is fetched (see 'columns')", path)
 
 
 def _check_call(call: AggregateCall, columns: Columns, path: str) -> Iterator[Diagnostic]:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from plans.durations import format_duration, parse_duration
+from plans.lookup_settings import CONFIG_KEYS, SettingSpec, parse_value, shown
 from plans.names import did_you_mean
 
 __all__ = [
@@ -79,6 +80,10 @@ def _time_zone(text: str) -> str:
     return text
 
 
+def _setting(spec: SettingSpec) -> Callable[[str], str]:
+    return lambda text: shown(parse_value(spec, text))
+
+
 KEYS: dict[str, ConfigKey] = {
     MODE: ConfigKey(description="Whether the job streams.", parse=_mode, plan_field="mode"),
     PARALLELISM: ConfigKey(description="The number of partitions of every stateful operator.", parse=_parallelism),
@@ -88,6 +93,9 @@ KEYS: dict[str, ConfigKey] = {
         parse=_duration,
     ),
     TIME_ZONE: ConfigKey(description="The session time zone; UTC if absent.", parse=_time_zone),
+} | {
+    key: ConfigKey(description=f"The {spec.name} of lookups that do not say otherwise.", parse=_setting(spec))
+    for key, (_, spec) in CONFIG_KEYS.items()
 }
 
 

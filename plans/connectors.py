@@ -18,6 +18,7 @@ from plans.datagen import check_fields
 from plans.errors import Diagnostic
 from plans.jdbc import SQLITE_URL, check_jdbc, is_postgres
 from plans.lookup_connectors import HTTP, PYTHON, PYTHON_CLASSES, REDIS, check_http, check_python, check_redis
+from plans.lookup_settings import SETTINGS, SettingError, parse_value
 from plans.model import RowKind, Table, TableColumn
 from plans.options import ConnectorSpec, LookupMode, OptionSpec, bad_value
 from plans.types import parse_type
@@ -181,7 +182,9 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
         if any(key.startswith(family) and key != family for family in spec.families):
             yield from _check_placeholders(path, key, value)
             continue
-        if key not in known_options:
+        if key in SETTINGS["cache"] and spec.lookups:
+            yield from _check_lookup_option(path, key, value)
+        elif key not in known_options:
             yield _unknown(path, spec, key)
         elif problem := bad_value(known_options[key], value):
             message, hint = problem
@@ -207,8 +210,16 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
         yield from check_python(path, table)
 
 
+def _check_lookup_option(path: str, key: str, value: str) -> Iterator[Diagnostic]:
+    """Whether the value is one; which options go together is known where the table is looked up."""
+    try:
+        parse_value(SETTINGS["cache"][key], value)
+    except SettingError as error:
+        yield Diagnostic(message=f"{key!r}: {error}", hint=error.hint, path=f"{path}.{key}")
+
+
 def _unknown(path: str, spec: ConnectorSpec, key: str) -> Diagnostic:
-    names = [o.name for o in spec.options]
+    names = [*(o.name for o in spec.options), *(SETTINGS["cache"] if spec.lookups else ())]
     close = get_close_matches(key, names, n=1)
     if close:
         hint = f"did you mean {close[0]!r}?"

@@ -1,8 +1,9 @@
 """Digests over the facts of a plan: what a hand edit must not change without saying so.
 
 Facts are what the query means: operators, edges, keys, expressions, schemas. Settings are free: ``config``, ``name``,
-the ``ttl`` and ``origin`` of state entries, and table options other than ``connector``. A digest guards against
-mistakes and unnoticed changes, not against an attacker, who can recompute it.
+the ``ttl`` and ``origin`` of state entries, the ``async``, ``retry`` and ``cache`` of lookups, and table options other
+than ``connector``. A digest guards against mistakes and unnoticed changes, not against an attacker, who can recompute
+it.
 
 >>> table_facts(Table(columns=(), options={"connector": "print", "print-identifier": "x"}))
 {'columns': [], 'options': {'connector': 'print'}}
@@ -15,7 +16,8 @@ import json
 from typing import Any
 
 from plans.document import operator_document, table_document
-from plans.model import Operator, Plan, Table
+from plans.lookup_settings import GROUPS
+from plans.model import LookupJoin, Operator, Plan, Table
 
 __all__ = ["operator_digest", "operator_facts", "plan_digests", "table_digest", "table_facts"]
 
@@ -27,6 +29,8 @@ def operator_facts(operator: Operator) -> dict[str, Any]:
     facts = operator_document(operator)
     if "state" in facts:
         facts["state"] = [{k: v for k, v in entry.items() if k not in _STATE_SETTINGS} for entry in facts["state"]]
+    if isinstance(operator, LookupJoin):
+        facts = {k: v for k, v in facts.items() if k not in GROUPS}
     return facts
 
 

@@ -15,13 +15,14 @@ from typing import Any
 
 from plans.configuration import KEYS, normalise
 from plans.durations import format_duration, parse_duration
+from plans.lookup_document import lookup_document, output_document, read_lookup_join, read_output
 from plans.model import (
     Aggregate,
     AggregateCall,
     Calc,
     Join,
-    JoinColumn,
     JoinKey,
+    LookupJoin,
     Operator,
     Plan,
     Scan,
@@ -45,6 +46,7 @@ OPS: Mapping[str, type[Operator]] = {
     "scan": Scan,
     "calc": Calc,
     "join": Join,
+    "lookup-join": LookupJoin,
     "aggregate": Aggregate,
     "union": Union,
     "sink": Sink,
@@ -101,13 +103,12 @@ def operator_document(operator: Operator) -> Json:
                 "join-type": operator.join_type,
                 "keys": [{"left": key.left, "right": key.right} for key in operator.keys],
                 "condition": operator.condition,
-                "output": [
-                    {"name": column.name, "type": column.type, "from": f"{column.side}.{column.column}"}
-                    for column in operator.output
-                ],
+                "output": output_document(operator.output),
                 "changelog": list(operator.changelog),
                 "state": [_state_entry(entry) for entry in operator.state],
             }
+        case LookupJoin():
+            document |= lookup_document(operator)
         case Aggregate():
             document |= {
                 "keys": list(operator.keys),
@@ -202,14 +203,9 @@ def _read_join(document: Json) -> Join:
         keys=tuple(JoinKey(**key) for key in document["keys"]),
         condition=document["condition"],
         state=_read_state(document),
-        output=tuple(_read_join_column(column) for column in document["output"]),
+        output=read_output(document["output"]),
         changelog=tuple(document["changelog"]),
     )
-
-
-def _read_join_column(document: Json) -> JoinColumn:
-    side, _, column = document["from"].partition(".")
-    return JoinColumn(name=document["name"], type=document["type"], side=side, column=column)
 
 
 def _read_aggregate(document: Json) -> Aggregate:
@@ -253,6 +249,7 @@ _READERS: Mapping[str, Callable[[Json], Operator]] = {
     "scan": _read_scan,
     "calc": _read_calc,
     "join": _read_join,
+    "lookup-join": read_lookup_join,
     "aggregate": _read_aggregate,
     "union": _read_union,
     "sink": _read_sink,

@@ -17,7 +17,21 @@ from plans.columns import check_columns
 from plans.connectors import is_upsert_sink
 from plans.document import LAYERS, op_name
 from plans.durations import parse_duration
-from plans.model import Aggregate, AggregateCall, Calc, Join, Operator, Plan, Scan, Sink, StateEntry, Table, Union
+from plans.lookup_words import describe_lookup, group_lines
+from plans.model import (
+    Aggregate,
+    AggregateCall,
+    Calc,
+    Join,
+    LookupJoin,
+    Operator,
+    Plan,
+    Scan,
+    Sink,
+    StateEntry,
+    Table,
+    Union,
+)
 from plans.states import source, state_of, top_layer
 from plans.terminal import clean
 
@@ -111,6 +125,9 @@ def describe(operator: Operator, plan: Plan) -> str:
                 return "CROSS JOIN"
             kind = "" if operator.join_type == "inner" else f"{operator.join_type.upper()} "
             return f"{kind}JOIN ON {' AND '.join(conditions) or 'TRUE'}"
+        case LookupJoin():
+            table = plan.tables.get(operator.table)
+            return describe_lookup(operator, table.options.get("connector", "?") if table else "unknown table")
         case Aggregate():
             calls = ", ".join(_call(call) for call in operator.aggregates)
             keys = ", ".join(operator.keys)
@@ -177,6 +194,8 @@ def _tree(root: str, plan: Plan, by_id: dict[str, Operator], printed: set[str], 
             left = clean(f"{past}{'│  ' if operator.inputs else '   '}{entry.name:<{width}}  {entry.input}")
             part: Part = "edit" if source(entry) == "edit" else "state"
             lines.append(_Line(part=part, left=left, right=who_set(entry), ttl=entry.ttl))
+        for group, text, edited in group_lines(operator) if isinstance(operator, LookupJoin) else ():
+            lines.append(_Line(part="edit" if edited else "state", left=clean(f"{past}│  {group}"), right=clean(text)))
         children = list(enumerate(operator.inputs, start=1))
         for number, child in reversed(children):
             last = number == len(children)

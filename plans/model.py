@@ -1,9 +1,10 @@
 """The plan document as frozen dataclasses: what a plan says, without how it is written or run.
 
-Facts (operators, edges, keys, expressions, schemas) are what the query means; settings (state TTLs, config, connector
-options) are free to edit. ``FACTS`` and settings are told apart in :mod:`plans.digest`. Columns are addressed by name,
-never by position. Expressions are Spark SQL text over the columns of the operator's input; they are checked against an
-allow list before every run. This module knows nothing of JSON, SQL or Spark.
+Facts (operators, edges, keys, expressions, schemas) are what the query means; settings (state TTLs, how a lookup waits,
+retries and caches, config, connector options) are free to edit. Facts and settings are told apart in
+:mod:`plans.digest`. Columns are addressed by name, never by position. Expressions are Spark SQL text over the columns
+of the operator's input; they are checked against an allow list before every run. This module knows nothing of JSON, SQL
+or Spark.
 
 >>> Column(name="o_id", type="BIGINT")
 Column(name='o_id', type='BIGINT')
@@ -18,14 +19,20 @@ from typing import Literal
 __all__ = [
     "Aggregate",
     "AggregateCall",
+    "AsyncSettings",
+    "CacheSettings",
     "Calc",
     "Column",
     "Join",
     "JoinColumn",
     "JoinKey",
     "JoinType",
+    "Layers",
+    "LookupJoin",
+    "LookupKey",
     "Operator",
     "Plan",
+    "RetrySettings",
     "RowKind",
     "Scan",
     "SelectItem",
@@ -34,6 +41,7 @@ __all__ = [
     "Table",
     "TableColumn",
     "Union",
+    "Value",
     "Watermark",
 ]
 
@@ -42,6 +50,11 @@ FORMAT = "1.0"
 RowKind = Literal["+I", "-U", "+U", "-D"]
 JoinType = Literal["inner", "left", "right", "full", "semi", "anti"]
 Side = Literal["left", "right"]
+OutputMode = Literal["ordered", "allow_unordered"]
+RetryMode = Literal["inline", "deferred"]
+Value = str | int | bool
+Layers = Mapping[str, Mapping[str, Value]]
+"""What each layer (default, config, table, hint) said of a group of settings: values by the name of the setting."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,6 +175,78 @@ class Join:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LookupKey:
+    """One equality by which a lookup finds rows: ``column`` of the dimension equals an input column or a constant.
+
+    Exactly one of ``left`` and ``constant`` is set; ``constant`` is a literal in Spark SQL, such as ``'EUR'``.
+    """
+
+    column: str
+    left: str | None = None
+    constant: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AsyncSettings:
+    """Whether a lookup waits for one row after the other, or for up to ``capacity`` at once (FLIP-234).
+
+    ``timeout`` is a duration that covers all attempts of a row; ``0 ms`` waits forever.
+    """
+
+    enabled: bool
+    output_mode: OutputMode
+    capacity: int
+    timeout: str
+    origin: Layers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetrySettings:
+    """How a row that found nothing is looked up again: up to ``max_attempts`` more times, ``fixed_delay`` apart.
+
+    ``mode`` says where it waits: ``inline`` holds up the rows behind it, ``deferred`` parks it in state.
+    """
+
+    predicate: Literal["lookup_miss"]
+    strategy: Literal["fixed_delay"]
+    fixed_delay: str
+    max_attempts: int
+    mode: RetryMode
+    origin: Layers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheSettings:
+    """The ``lookup.*`` options that run (FLIP-221), by name: those of the chosen ``lookup.cache``, and no others."""
+
+    values: Mapping[str, Value]
+    origin: Layers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookupJoin:
+    """Looks every input row up in ``table`` by ``keys`` at the moment it is processed; row kinds pass through.
+
+    ``columns`` are fetched from the table. ``pre_filter`` (over the input) keeps rows of a left join from being looked
+    up; ``filter`` (over ``columns``) and ``condition`` (over ``l.column`` and ``r.column``) drop what was found.
+    """
+
+    id: str
+    inputs: tuple[str, ...]
+    table: str
+    join_type: Literal["inner", "left"]
+    keys: tuple[LookupKey, ...]
+    columns: tuple[str, ...]
+    pre_filter: str | None
+    filter: str | None
+    condition: str | None
+    output: tuple[JoinColumn, ...]
+    async_: AsyncSettings
+    retry: RetrySettings | None
+    cache: CacheSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AggregateCall:
     """``function(argument)`` over the rows whose ``filter`` column is true; no argument means ``COUNT(*)``.
 
@@ -205,7 +290,7 @@ class Sink:
     table: str
 
 
-Operator = Scan | Calc | Join | Aggregate | Union | Sink
+Operator = Scan | Calc | Join | LookupJoin | Aggregate | Union | Sink
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,8 @@
 
 The schema file is JSON Schema 2020-12, for editors and other tools. This module reads the part of the language that
 the file uses: a general validator takes seconds for a plan of 10,000 operators, and its messages speak of schemas.
-``format`` goes beyond the standard: durations and column types are parsed. Knows nothing of what operators mean.
+``format`` goes beyond the standard: durations, times of day and column types are parsed. Knows nothing of what
+operators mean.
 
 >>> [finding.message for finding in check({"format": "1.0"})][:2]
 ["missing key 'name'", "missing key 'mode'"]
@@ -20,6 +21,7 @@ from typing import Any
 
 from plans.durations import DurationError, parse_duration
 from plans.jsontext import Path
+from plans.lookup_settings import SettingError, iso_time
 from plans.names import did_you_mean, nearest
 from plans.types import parse_type
 
@@ -304,7 +306,19 @@ def _type_problem(text: str) -> tuple[str, str | None] | None:
     return None
 
 
-_FORMATS = {"hintplan-duration": _duration_problem, "hintplan-type": _type_problem}
+def _time_problem(text: str) -> tuple[str, str | None] | None:
+    try:
+        iso_time(text)
+    except SettingError as error:
+        return str(error), error.hint
+    return None
+
+
+_FORMATS: dict[str, Callable[[str], tuple[str, str | None] | None]] = {
+    "hintplan-duration": _duration_problem,
+    "hintplan-type": _type_problem,
+    "hintplan-time": _time_problem,
+}
 _BUILDERS: tuple[tuple[set[str], Callable[[Schema, Callable[[str], Check]], Check]], ...] = (
     ({"$ref"}, _reference),
     ({"properties", "required", "additionalProperties", "minProperties", "maxProperties"}, _object),

@@ -19,7 +19,8 @@ from plans.connectors import can_read, can_write, check_table, sink_kinds
 from plans.document import op_name
 from plans.errors import Diagnostic
 from plans.graph import check_graph
-from plans.model import Plan, RowKind, Scan, Sink
+from plans.lookup_check import check_lookups
+from plans.model import LookupJoin, Plan, RowKind, Scan, Sink
 from plans.names import did_you_mean
 from plans.states import check_states
 
@@ -38,8 +39,8 @@ def validate(plan: Plan) -> tuple[Diagnostic, ...]:
     _, columns = check_columns(plan)
     problems += [*graph, *columns, *_check_uses(plan), *islice(check_states(plan), ENOUGH)]
     # Row kinds are followed along the edges to the tables, so both must be right.
-    if not graph and all(o.table in plan.tables for o in plan.operators if isinstance(o, (Scan, Sink))):
-        problems += _check_kinds(plan)
+    if not graph and all(o.table in plan.tables for o in plan.operators if isinstance(o, (Scan, LookupJoin, Sink))):
+        problems += [*_check_kinds(plan), *islice(check_lookups(plan), ENOUGH)]
     return tuple(problems)
 
 

@@ -18,8 +18,8 @@ Refusal = Callable[..., str]
 
 JOIN_STATES = "\n  hint: a join has the states 0 'leftState', 1 'rightState'"
 FREE = (
-    "\n  hint: free to edit are config, the ttl of states, and table options but 'connector'; "
-    "--allow-fact-edits accepts the change"
+    "\n  hint: free to edit are config, the ttl of states, async, retry and cache of lookups, and table options but "
+    "'connector'; --allow-fact-edits accepts the change"
 )
 
 
@@ -111,7 +111,7 @@ def test_a_bad_ttl_is_refused(patched: Patched, refusal: Refusal, written: str, 
         ),
         (
             ('"op": "join"', '"op": "joyn"'),
-            "plan.json:67:13: operators.join_o_c.op: expected one of 'scan', 'calc', 'join', 'aggregate', 'union', "
+            "plan.json:67:13: operators.join_o_c.op: expected one of 'scan', 'calc', 'join', 'lookup-join', 'aggregate', 'union', "
             "'sink', found 'joyn'\n  hint: did you mean 'join'?",
         ),
         (

@@ -1,0 +1,131 @@
+"""Whether the lookup joins of a plan can run as they are set, and whether their origins are in step with the plan.
+
+>>> list(check_lookups(Plan(name="p")))
+[]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from plans.changelog import INSERT_ONLY, output_kinds
+from plans.connectors import can_lookup
+from plans.errors import Diagnostic
+from plans.lookup_cache import cache_problems
+from plans.lookup_document import LOOKUP_LAYERS, settings_of
+from plans.lookup_layers import Contradiction, Resolved, config_layers, resolve, table_layer
+from plans.lookup_settings import CACHE, GROUPS, SETTINGS, Group, shown
+from plans.model import Layers, LookupJoin, Plan, Value
+
+__all__ = ["asked_of", "check_lookups", "resolved"]
+
+
+def check_lookups(plan: Plan) -> Iterator[Diagnostic]:
+    """Every problem with the lookup joins of ``plan``, whose tables and edges must exist."""
+    kinds = output_kinds(plan)
+    for operator in plan.operators:
+        if isinstance(operator, LookupJoin):
+            insert_only = kinds[operator.inputs[0]] == INSERT_ONLY
+            yield from _check_facts(operator)
+            problems = list(_check_settings(operator, plan, insert_only=insert_only))
+            yield from problems or _check_origins(operator, plan, insert_only=insert_only)
+
+
+def asked_of(operator: LookupJoin, plan: Plan) -> dict[Group, Layers]:
+    """What each layer says of each group: config and table as the plan has them now, hints as the origins recorded."""
+    config, options = config_layers(plan.config), plan.tables[operator.table].options
+    groups = settings_of(operator)
+    asked: dict[Group, Layers] = {}
+    for group in GROUPS:
+        recorded = groups[group].origin if group in groups else {}
+        hint = {layer: recorded[layer] for layer in ("hint",) if layer in recorded}
+        table = {"table": table_layer(options)} if group == "cache" else {}
+        asked[group] = {"config": config.get(group, {}), **table, **hint}
+    return asked
+
+
+def resolved(operator: LookupJoin, plan: Plan, *, insert_only: bool) -> Resolved:
+    """The settings that the layers amount to, without edits; Contradiction or SettingError, both ValueErrors."""
+    modes = can_lookup(plan.tables[operator.table])
+    return resolve(asked_of(operator, plan), modes, insert_only=insert_only)
+
+
+def _check_facts(operator: LookupJoin) -> Iterator[Diagnostic]:
+    path = f"operators.{operator.id}"
+    if operator.pre_filter is not None and operator.join_type == "inner":
+        message = "an inner lookup join has no pre-filter"
+        yield Diagnostic(message=message, path=f"{path}.pre-filter", hint="filter the rows in a calc above it")
+
+
+def _check_settings(operator: LookupJoin, plan: Plan, *, insert_only: bool) -> Iterator[Diagnostic]:
+    path, modes = f"operators.{operator.id}", can_lookup(plan.tables[operator.table])
+    connector = plan.tables[operator.table].options.get("connector", "")
+    if not modes:
+        message = f"table '{operator.table}' cannot be looked up: its connector is '{connector}'"
+        yield Diagnostic(message=message, path=f"{path}.table")
+        return
+    for name, message, hint in cache_problems(operator.cache.values, modes):
+        yield Diagnostic(message=message, path=f"{path}.cache.{name}", hint=hint)
+    waits, retry = operator.async_, operator.retry
+    full = operator.cache.values[CACHE] == "FULL"
+    lookups = sorted(modes - {"full"})
+    if full and waits.enabled:
+        message = "a FULL cache answers every row at once from memory; there is nothing to wait for"
+        yield Diagnostic(message=message, path=f"{path}.async.enabled", hint="write false")
+    elif not full and lookups and ("async" if waits.enabled else "sync") not in lookups:
+        message = f"the {connector} connector looks up in this mode only: {lookups[0]}"
+        yield Diagnostic(message=message, path=f"{path}.async.enabled", hint=f"write {shown(not waits.enabled)}")
+    if waits.output_mode == "allow_unordered" and not insert_only:
+        message = "the input has updates and deletions, which must not overtake what they change"
+        yield Diagnostic(message=message, path=f"{path}.async.output-mode", hint='write "ordered"')
+    if retry is not None and full:
+        message = "a FULL cache holds the whole table: what it lacks, another attempt would not find either"
+        yield Diagnostic(message=message, path=f"{path}.retry", hint="write null")
+    if retry is not None and retry.mode == "deferred" and waits.output_mode == "ordered":
+        message = "a row that waits in state is overtaken, but the output-mode is 'ordered'"
+        hint = """write "inline", or "output-mode": "allow_unordered\""""
+        yield Diagnostic(message=message, path=f"{path}.retry.mode", hint=hint)
+
+
+def _check_origins(operator: LookupJoin, plan: Plan, *, insert_only: bool) -> Iterator[Diagnostic]:
+    """What the origins say was asked for must be what config and table ask for now; told once for each group."""
+    path = f"operators.{operator.id}"
+    try:
+        expected = resolved(operator, plan, insert_only=insert_only).groups
+    except Contradiction as error:
+        yield Diagnostic(message=str(error), path=f"{path}.cache.{error.name}", hint=error.hint)
+        return
+    except ValueError:
+        return  # a wrong value is reported where it stands, in config or with the table
+    for group, settings in settings_of(operator).items():
+        if group not in expected:
+            continue
+        for layer in LOOKUP_LAYERS:
+            says, must = settings.origin.get(layer, {}), expected[group].origin.get(layer, {})
+            if says != must:
+                names = [*must, *(name for name in says if name not in must)]
+                name = next(name for name in names if says.get(name) != must.get(name))
+                where = {"config": "config", "table": f"table '{operator.table}'"}.get(layer, "the layer")
+                yield Diagnostic(
+                    message=f"the origin says that {_said(says, name)}, but {where} {_asks(must, name)}",
+                    path=f"{path}.{group}.origin",
+                    hint=_in_step(operator, group, layer, name, must),
+                )
+                break
+
+
+def _said(values: Mapping[str, Value], name: str) -> str:
+    return f"'{name}' is {shown(values[name])}" if name in values else f"nothing was said of '{name}'"
+
+
+def _asks(values: Mapping[str, Value], name: str) -> str:
+    return f"says {shown(values[name])}" if name in values else f"says nothing of '{name}'"
+
+
+def _in_step(operator: LookupJoin, group: Group, layer: str, name: str, must: Mapping[str, Value]) -> str:
+    """How to bring the origins in step with what was edited by hand, or how to edit instead."""
+    path = {"config": f"config.{SETTINGS[group][name].config}", "table": f"tables.{operator.table}.options.{name}"}
+    if layer in path and name in must:
+        return f"hintplan set plan.json {path[layer]}='{shown(must[name])}' brings all origins in step"
+    instead = f"hintplan set plan.json {operator.id}.{group}.{name}=..."
+    return f"leave origins as they were compiled; to change what runs: {instead}"
