@@ -5,8 +5,8 @@
 
 For a group aggregate (COUNT, SUM per key) and an inner join it compares this engine with Spark's native operator, on
 the RocksDB and on the heap state store, and with PySpark's ``transformWithState`` called per key. Each run reads the
-same Parquet files, one file a micro-batch, into a sink that discards; the rate is rows over the time of all batches. A
-small run of each engine goes first and is not counted. Figures of different machines or moments do not compare; ratios
+same Parquet files, four files a micro-batch, into a sink that discards; the rate is rows over the time of all batches.
+One batch of each engine goes first and is not counted. Figures of different machines or moments do not compare; ratios
 do.
 """
 
@@ -37,6 +37,7 @@ from runtime.operators.join import JoinOperator
 from runtime.shell.stateful import apply_operator
 
 PARTITIONS = 2
+FILES = 4
 STORES = "org.apache.spark.sql.execution.streaming.state."
 ROCKSDB, HEAP = STORES + "RocksDBStateStoreProvider", STORES + "HDFSBackedStateStoreProvider"
 EVENTS = pa.schema([("k", pa.int64()), ("v", pa.float64())])
@@ -46,7 +47,7 @@ DIMENSION = pa.schema([("k", pa.int64()), ("name", pa.string())])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One workload: ``sources`` are directories of one Parquet file a batch, ``rows`` what is counted."""
+    """One workload: ``sources`` are directories of Parquet files, ``rows`` what is counted."""
 
     name: str
     rows: int
@@ -130,11 +131,11 @@ def session(scratch: str) -> SparkSession:
 def measure(
     spark: SparkSession, case: Case, build: Callable[[tuple[DataFrame, ...]], DataFrame], share: float, provider: str
 ) -> float:
-    """Rows per second over all batches of the query; a tenth of the first batch warms the engine up."""
+    """Rows per second over all batches of the query, after one batch of another query that warms the engine up."""
     run(spark, [source / "warmup" for source in case.sources], build, provider, None)
-    files = len(list((case.sources[0] / "data").iterdir()))
+    batches = len(list((case.sources[0] / "data").iterdir())) // FILES
     rows, seconds = run(
-        spark, [source / "data" for source in case.sources], build, provider, max(1, int(files * share))
+        spark, [source / "data" for source in case.sources], build, provider, max(1, int(batches * share))
     )
     return rows / seconds
 
@@ -150,7 +151,7 @@ def run(
     frames = []
     for source in sources:
         schema = spark.read.parquet(str(source)).schema
-        frames.append(spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(source)))
+        frames.append(spark.readStream.schema(schema).option("maxFilesPerTrigger", FILES).parquet(str(source)))
     with tempfile.TemporaryDirectory(prefix="hintplan-benchmark-") as checkpoint:
         query = (
             build(tuple(frames))
@@ -178,13 +179,16 @@ def done(query) -> list:
 
 
 def write_batches(directory: Path, schema: pa.Schema, batches: list[list[np.ndarray | pa.Array]]) -> Path:
-    """One Parquet file a batch below ``data``, in order of modification time, and a small one below ``warmup``."""
-    for number, columns in enumerate([[column[: len(column) // 10] for column in batches[0]], *batches]):
-        path = directory / ("data" if number else "warmup") / f"{number:04d}.parquet"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(pa.table([pa.array(column) for column in columns], schema=schema), path)
-        stamp = time.time() - 3600 + number
-        os.utime(path, (stamp, stamp))
+    """``FILES`` Parquet files a batch below ``data``, in order of modification time, and a batch below ``warmup``."""
+    for number, columns in enumerate([batches[0], *batches]):
+        table = pa.table([pa.array(column) for column in columns], schema=schema)
+        for part in range(FILES):
+            path = directory / ("data" if number else "warmup") / f"{number:04d}-{part}.parquet"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            begin, end = (table.num_rows * bound // FILES for bound in (part, part + 1))
+            pq.write_table(table.slice(begin, end - begin), path)
+            stamp = time.time() - 3600 + number
+            os.utime(path, (stamp, stamp))
     return directory
 
 
