@@ -69,7 +69,7 @@ _PRINT = ConnectorSpec(
     name="print",
     readable=False,
     writable=True,
-    options=(OptionSpec(name="print-identifier"),),
+    options=(OptionSpec(name="print-identifier", shown=True),),
     refusal="it only writes",
 )
 

@@ -29,7 +29,8 @@ class OptionSpec:
     """One option of a connector; ``default`` is what holds when it is not given, in the spelling of the option.
 
     An ``int`` is at least ``minimum``; a ``duration`` is longer than nothing; a ``character`` is one character or
-    ``\\t``; ``choices`` are the only values. A ``secret`` must be written as ``${env:NAME}``.
+    ``\\t``; ``choices`` are the only values. A ``secret`` must be written as ``${env:NAME}``; an option that is ``shown`` must
+    not hold such a reference, because a plan could then print any variable of the run's environment.
     """
 
     name: str
@@ -39,6 +40,7 @@ class OptionSpec:
     choices: tuple[str, ...] = ()
     minimum: int = 1
     secret: bool = False
+    shown: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +71,8 @@ def bad_value(spec: OptionSpec, value: str) -> tuple[str, str] | None:
             f"{spec.name!r} is a secret and must not stand in the text",
             "write '${env:NAME}' and set NAME for the run",
         )
+    if spec.shown and "${" in value:
+        return f"{spec.name!r} is printed and must not refer to the environment", "write the text itself"
     if "${" in ENVIRONMENT.sub("", value):
         return f"{spec.name!r} has a placeholder that is not of the form ${{env:NAME}}", "write ${env:NAME}"
     if spec.choices and value not in spec.choices:

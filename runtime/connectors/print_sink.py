@@ -18,7 +18,6 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from plans.model import Table
 from runtime.connectors.rowtext import lines
 from runtime.operator import KIND
-from runtime.secrets import resolve
 
 __all__ = ["PrintBatch", "writer"]
 
@@ -35,7 +34,7 @@ class PrintBatch:
         if KIND in table.column_names:
             kinds = table.column(KIND).to_pylist()
             table = table.drop_columns([KIND])
-        prefix = f"{resolve(self.identifier)}> " if self.identifier else ""
+        prefix = f"{self.identifier}> " if self.identifier else ""
         # One write for the batch: several sinks may print at the same time.
         sys.stdout.write("".join(f"{prefix}{line}\n" for line in lines(table, kinds)))
         sys.stdout.flush()

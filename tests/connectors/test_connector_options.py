@@ -107,6 +107,14 @@ def test_a_changelog_of_files_refuses_a_column_called_op():
     assert "the table has a column of that name" in findings({**FILES, "sink.changelog": "true"}, "op STRING")[0]
 
 
+def test_what_is_printed_cannot_refer_to_the_environment():
+    # A plan is a file from a pull request: it must not be a way to print a variable of the run.
+    assert findings({"connector": "print", "print-identifier": "${env:AWS_SECRET_ACCESS_KEY}"}) == [
+        "tables.t.options.print-identifier: 'print-identifier' is printed and must not refer to the environment\n"
+        "  hint: write the text itself"
+    ]
+
+
 def test_a_literal_password_is_refused_and_never_repeated():
     found = findings({**SQLITE, "password": "hunter2"})
     assert len(found) == 1
