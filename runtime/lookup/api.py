@@ -56,7 +56,8 @@ class LookupContext:
 
     ``options`` are the table's, with secrets still as ``${env:NAME}``: :func:`runtime.secrets.resolve` reads them.
     ``keys`` are the columns that a key has values of; ``columns`` are those a row has values of.
-    Classes of the user's may only be loaded from ``allowed_modules`` (:func:`runtime.lookup.classes.load_class`).
+    Classes of the user's may only be loaded from ``allowed_modules`` (:func:`runtime.lookup.classes.load_class`), and
+    a source whose address is in the plan's text may only ask ``allowed_hosts``, written ``HOST`` or ``HOST:PORT``.
     """
 
     table: str
@@ -64,13 +65,15 @@ class LookupContext:
     keys: tuple[Column, ...]
     columns: tuple[Column, ...]
     allowed_modules: tuple[str, ...] = ()
+    allowed_hosts: tuple[str, ...] = ()
 
 
 class LookupFunction(ABC):
     """A source that answers a key while the caller waits.
 
     ``lookup`` and ``lookup_many`` are called by one thread at a time. An exception in ``retry_on`` is tried again as
-    often as ``lookup.max-retries`` allows, and then fails the query; any other one fails it at once.
+    often as ``lookup.max-retries`` allows, and then fails the query. Any other one fails it at once, and so does a
+    plain :class:`plans.errors.RunError`, which says what no retry can mend.
     """
 
     bulk: ClassVar[bool] = False

@@ -1,0 +1,111 @@
+"""Asks an asynchronous source: up to ``capacity`` calls of a task at once, over all its Arrow batches.
+
+A call keeps its place until its key has a final answer, attempts and waiting included, as in Flink; the timeout counts
+from the first call to there. Everything runs on one event loop, whose time is the only time it knows, so a loop with a
+clock of its own replays any schedule.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+
+from plans.errors import RunError
+from runtime.lookup.api import AsyncLookupFunction, Key, Row
+from runtime.lookup.metrics import LookupCounters
+from runtime.lookup.policy import FetchPolicy, answers, backoff, chunks, failed, timed_out
+
+__all__ = ["AsyncFetcher"]
+
+
+class AsyncFetcher:
+    """The calls of one task."""
+
+    def __init__(self, function: AsyncLookupFunction, policy: FetchPolicy, counters: LookupCounters) -> None:
+        self._function = function
+        self._policy = policy
+        self._counters = counters
+        self._places = asyncio.Semaphore(policy.capacity)
+        self._in_flight = 0
+        self._unanswered = 0
+        self._changed = asyncio.Event()
+
+    async def room(self) -> None:
+        """Wait until fewer keys than ``capacity`` are without an answer, or a fetch has failed."""
+        while self._unanswered >= self._policy.capacity:
+            self._changed.clear()
+            await self._changed.wait()
+
+    async def fetch(self, keys: Sequence[Key]) -> dict[Key, list[Row]]:
+        """The final answer for each of the distinct ``keys``; RunError if the source keeps failing or is too slow."""
+        self._unanswered += len(keys)
+        found: dict[Key, list[Row]] = {}
+        remaining = chunks(self._function, keys)
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(min(self._policy.capacity, len(keys))):
+                    group.create_task(self._work(remaining, found))
+        except BaseExceptionGroup as failures:
+            first = failures.exceptions[0]
+            raise first from first.__cause__
+        finally:
+            self._answered(len(keys) - len(found))
+        return found
+
+    async def _work(self, remaining: Iterator[list[Key]], found: dict[Key, list[Row]]) -> None:
+        for chunk in remaining:
+            async with self._places:
+                found.update(await self._within_time(chunk))
+            self._answered(len(chunk))
+
+    def _answered(self, number: int) -> None:
+        self._unanswered -= number
+        self._changed.set()
+
+    async def _within_time(self, keys: list[Key]) -> dict[Key, list[Row]]:
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        limit = asyncio.timeout(self._policy.timeout / 1000 if self._policy.timeout else None)
+        try:
+            async with limit:
+                return await self._attempts(keys)
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            self._counters.timeouts += 1
+            raise timed_out(self._policy, keys, round((loop.time() - started) * 1000)) from error
+
+    async def _attempts(self, keys: list[Key]) -> dict[Key, list[Row]]:
+        found: dict[Key, list[Row]] = {}
+        pending = keys
+        for attempt in range(1 + self._policy.max_attempts):
+            if attempt:
+                await asyncio.sleep(self._policy.delay / 1000)
+                self._counters.retries += len(pending)
+            found.update(zip(pending, await self._call(pending), strict=True))
+            pending = [key for key in pending if not found[key]]
+            if not pending:
+                break
+        return found
+
+    async def _call(self, keys: list[Key]) -> list[list[Row]]:
+        function, loop, failures = self._function, asyncio.get_running_loop(), 0
+        while True:
+            started = loop.time()
+            self._in_flight += 1
+            self._counters.inFlightMax = max(self._counters.inFlightMax, self._in_flight)
+            try:
+                rows = await function.lookup_many(keys) if function.bulk else [await function.lookup(keys[0])]
+            except function.retry_on as error:
+                if type(error) is RunError:
+                    raise
+                self._counters.numLoadFailures += 1
+                failures += 1
+                if failures > self._policy.max_failures:
+                    raise failed(self._policy, keys, failures, error) from error
+            else:
+                self._counters.latestLoadTime = round((loop.time() - started) * 1000)
+                return answers(self._policy, keys, rows)
+            finally:
+                self._in_flight -= 1
+            await asyncio.sleep(backoff(failures - 1) / 1000)

@@ -1,0 +1,56 @@
+"""Asks a synchronous source: in bulk if it can, else key by key, again on a miss or a failure, while the caller waits.
+
+Keys that found nothing wait together, so a batch is delayed by the attempts of one row, however many rows missed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from plans.errors import RunError
+from runtime.lookup.api import Key, LookupFunction, Row
+from runtime.lookup.clock import Clock
+from runtime.lookup.metrics import LookupCounters
+from runtime.lookup.policy import FetchPolicy, answers, backoff, chunks, failed
+
+__all__ = ["fetch_sync"]
+
+
+def fetch_sync(
+    function: LookupFunction, keys: Sequence[Key], policy: FetchPolicy, clock: Clock, counters: LookupCounters
+) -> dict[Key, list[Row]]:
+    """The final answer for each of the distinct ``keys``; RunError with the cause if the source keeps failing."""
+    found: dict[Key, list[Row]] = {}
+    pending = list(keys)
+    for attempt in range(1 + policy.max_attempts):
+        if not pending:
+            break
+        if attempt:
+            clock.sleep(policy.delay)
+            counters.retries += len(pending)
+        for chunk in chunks(function, pending):
+            found.update(zip(chunk, _call(function, chunk, policy, clock, counters), strict=True))
+        pending = [key for key in pending if not found[key]]
+    return found
+
+
+def _call(
+    function: LookupFunction, keys: list[Key], policy: FetchPolicy, clock: Clock, counters: LookupCounters
+) -> list[list[Row]]:
+    counters.inFlightMax = max(counters.inFlightMax, 1)
+    failures = 0
+    while True:
+        started = clock.elapsed()
+        try:
+            rows = function.lookup_many(keys) if function.bulk else [function.lookup(keys[0])]
+        except function.retry_on as error:
+            if type(error) is RunError:
+                raise
+            counters.numLoadFailures += 1
+            failures += 1
+            if failures > policy.max_failures:
+                raise failed(policy, keys, failures, error) from error
+            clock.sleep(backoff(failures - 1))
+        else:
+            counters.latestLoadTime = clock.elapsed() - started
+            return answers(policy, keys, rows)

@@ -1,0 +1,188 @@
+"""The full cache: all rows of a table by key, loaded by one scan before the first row, and anew when a trigger says so.
+
+A load builds everything beside what is there and swaps it in at once; a load that fails keeps what is there and is
+counted. What is not cached does not exist: nothing is ever asked of the source for one key. Rows with a null key are
+not kept, rows with the same key all are. Loads never overlap. Knows no Spark and no thread; time comes from outside.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from itertools import repeat
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from plans.errors import RunError
+from runtime.lookup.api import NO_WATERMARK, Key, ReloadContext
+from runtime.lookup.clock import Clock
+from runtime.lookup.metrics import LookupCounters
+from runtime.lookup.policy import backoff
+from runtime.lookup.rows import KeyedRows, distinct_keys
+from runtime.lookup.schedule import Scheduler
+
+__all__ = ["FullCache", "Load", "Reloads"]
+
+_log = logging.getLogger(__name__)
+
+Load = Callable[[], Iterable[pa.Table | pa.RecordBatch]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Contents:
+    index: dict[Key, int]
+    rows: KeyedRows
+
+
+class FullCache:
+    """The rows of ``load()`` in ``schema``, found by its columns ``keys``; ``where`` names the lookup in errors.
+
+    ``retry_on`` are the exceptions that fail a load, as opposed to the query; the first load is tried again after them
+    at most ``max_failures`` times.
+    """
+
+    def __init__(
+        self,
+        load: Load,
+        schema: pa.Schema,
+        keys: Sequence[str],
+        clock: Clock,
+        *,
+        retry_on: tuple[type[Exception], ...],
+        max_failures: int,
+        where: str,
+    ) -> None:
+        self._load = load
+        self._schema = schema
+        self._keys = tuple(keys)
+        self._clock = clock
+        self._retry_on = retry_on
+        self._max_failures = max_failures
+        self._where = where
+        self._contents: _Contents | None = None
+        self._loading = threading.Lock()
+        self._counting = threading.Lock()
+        self._loads = self._failures = self._latest = 0
+
+    def open(self) -> None:
+        """Load for the first time; RunError with the cause if that keeps failing."""
+        failures = 0
+        while True:
+            try:
+                self._reload()
+            except self._retry_on as error:
+                if type(error) is RunError:
+                    raise
+                failures += 1
+                if failures > self._max_failures:
+                    times = "once" if failures == 1 else f"{failures} times"
+                    raise RunError(
+                        f"{self._where}: loading the full cache failed {times}: {type(error).__name__}: {error}",
+                        hint="lookup.max-retries says how often the first load is tried again",
+                    ) from error
+                self._clock.sleep(backoff(failures - 1))
+            else:
+                return
+
+    def reload(self) -> None:
+        """Load anew; an exception says that it failed, and what was cached stays."""
+        try:
+            self._reload()
+        except self._retry_on as error:
+            _log.warning("%s: reloading the full cache failed, its old contents stay: %r", self._where, error)
+            raise
+
+    def probe(self, keys: Sequence[Key]) -> KeyedRows:
+        """The rows of each of ``keys``; none where there are none."""
+        contents = self._contents
+        if contents is None:
+            raise RunError(f"{self._where}: the full cache was asked before it was loaded")
+        places = np.fromiter(map(contents.index.get, keys, repeat(-1)), np.int64, len(keys))
+        # The last entry of both stands for what is not there.
+        return KeyedRows(
+            table=contents.rows.table, start=contents.rows.start[places], count=contents.rows.count[places]
+        )
+
+    def report(self, counters: LookupCounters) -> None:
+        """Hand over the loads since the last report, and how much there is."""
+        with self._counting:
+            counters.loadCount += self._loads
+            counters.numLoadFailures += self._failures
+            counters.latestLoadTime = self._latest
+            self._loads = self._failures = 0
+        contents = self._contents
+        if contents is not None:
+            counters.numCachedRecords = len(contents.index)
+            counters.numCachedBytes = int(contents.rows.table.nbytes)
+
+    def _reload(self) -> None:
+        with self._loading:
+            started = self._clock.elapsed()
+            failed = True
+            try:
+                self._contents = _contents(self._load(), self._schema, self._keys, self._where)
+                failed = False
+            finally:
+                with self._counting:
+                    self._loads += 1
+                    self._failures += failed
+                    self._latest = self._clock.elapsed() - started
+
+
+def _contents(
+    batches: Iterable[pa.Table | pa.RecordBatch], schema: pa.Schema, keys: tuple[str, ...], where: str
+) -> _Contents:
+    parts = [_conformed(batch, schema, where) for batch in batches]
+    table = pa.concat_tables([schema.empty_table(), *parts]).combine_chunks()
+    for name in keys:
+        if table[name].null_count:
+            table = table.filter(pc.is_valid(table[name]))
+    table = table.combine_chunks()
+    codes, distinct = distinct_keys([table[name].combine_chunks() for name in keys])
+    count = np.bincount(codes, minlength=len(distinct)).astype(np.int64)
+    if (codes[1:] < codes[:-1]).any():
+        table = table.take(np.argsort(codes, kind="stable")).combine_chunks()
+    start = np.cumsum(count) - count
+    nothing = np.zeros(1, np.int64)
+    rows = KeyedRows(table=table, start=np.append(start, nothing), count=np.append(count, nothing))
+    return _Contents(index=dict(zip(distinct, range(len(distinct)), strict=True)), rows=rows)
+
+
+def _conformed(batch: pa.Table | pa.RecordBatch, schema: pa.Schema, where: str) -> pa.Table:
+    table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
+    missing = [name for name in schema.names if name not in table.column_names]
+    if missing:
+        raise RunError(f"{where}: the scan returned no column {', '.join(missing)}")
+    table = table.select(schema.names)
+    if table.schema.equals(schema):
+        return table
+    try:
+        return table.cast(schema)
+    except pa.ArrowException as error:
+        raise RunError(f"{where}: the scan returned columns that do not fit the table: {error}") from error
+
+
+class Reloads(ReloadContext):
+    """What the trigger of ``cache`` sees: a clock, and one loading thread, which is ``scheduler``'s."""
+
+    def __init__(self, cache: FullCache, clock: Clock, scheduler: Scheduler) -> None:
+        self._cache = cache
+        self._clock = clock
+        self._scheduler = scheduler
+
+    def current_processing_time(self) -> int:
+        return self._clock.now()
+
+    def current_watermark(self) -> int:
+        return NO_WATERMARK
+
+    def trigger_reload(self) -> Future[None]:
+        return self._scheduler.run(self._cache.reload)
+
+    def call_at(self, time: int, action: Callable[[], None]) -> Callable[[], None]:
+        return self._scheduler.call_at(time, action)

@@ -1,0 +1,137 @@
+"""Answers for the distinct keys of one batch: from the cache, from the source, or from a load that is in progress.
+
+The steps are the same for synchronous and asynchronous sources: probe once, claim what is missing, fetch it, cache the
+final answers, let others have them, and wait for what others fetch. Only final answers are cached, so a cached miss is
+one that has had all its attempts. Knows neither input rows nor Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from runtime.lookup.api import Key, Row
+from runtime.lookup.metrics import LookupCounters
+from runtime.lookup.rows import ABSENT, KeyedRows, keyed_rows
+from runtime.lookup.single_flight import Landing, SingleFlight
+
+__all__ = ["BatchCache", "Resolution"]
+
+
+class BatchCache(Protocol):
+    """A partial cache as the engine uses it: many keys at once."""
+
+    def probe(self, keys: Sequence[Key]) -> KeyedRows: ...
+
+    def store(self, keys: Sequence[Key], rows: KeyedRows) -> None: ...
+
+
+class Resolution:
+    """One batch of distinct ``keys`` on its way to rows in ``schema``; ``where`` names the lookup in errors.
+
+    ``rows`` says how many input rows ask for each key. Without a cache every key goes to the source.
+    """
+
+    def __init__(
+        self,
+        keys: Sequence[Key],
+        rows: int,
+        schema: pa.Schema,
+        cache: BatchCache | None,
+        flights: SingleFlight,
+        counters: LookupCounters,
+        *,
+        where: str,
+    ) -> None:
+        self._schema = schema
+        self._cache = cache
+        self._flights = flights
+        self._counters = counters
+        self._where = where
+        self._parts: list[tuple[Sequence[Key], KeyedRows]] = []
+        self._keys = keys
+        self.theirs: dict[Key, Landing] = {}
+        counters.lookups += rows
+        if cache is None:
+            self.missing = list(keys)
+            absent = list(range(len(keys)))
+        else:
+            counters.hitCount += rows
+            self.missing, absent = self._probe(cache, keys)
+        self._places = dict(zip(self.missing, absent, strict=True))
+
+    def _probe(self, cache: BatchCache, keys: Sequence[Key]) -> tuple[list[Key], list[int]]:
+        probed = cache.probe(keys)
+        absent = np.flatnonzero(probed.count == ABSENT).tolist()
+        if len(absent) < len(keys):
+            self._parts.append((keys, probed))
+        return [keys[place] for place in absent], absent
+
+    @contextmanager
+    def claimed(self) -> Iterator[list[Key]]:
+        """The missing keys that this batch has to fetch; what others are fetching is in ``theirs``."""
+        if self._cache is None:
+            mine, self.missing = self.missing, []
+            self._counters.loadCount += len(mine)
+            yield mine
+            return
+        mine, self.theirs = self._flights.claim(self.missing)
+        try:
+            # A load may have landed after the probe and before the claim.
+            fetch, _ = self._probe(self._cache, mine)
+            self._counters.missCount += len(fetch)
+            self._counters.hitCount -= len(fetch)
+            self._counters.loadCount += len(fetch)
+            self.missing = list(self.theirs)
+            yield fetch
+        finally:
+            self._flights.give_up(mine)
+
+    def land(self, found: Mapping[Key, Sequence[Row]]) -> None:
+        """Take the final answers for claimed keys, cache them, and hand them to whoever waits."""
+        if not found:
+            return
+        keys = list(found)
+        rows = keyed_rows(list(found.values()), self._schema, where=self._where)
+        if self._cache is not None:
+            self._cache.store(keys, rows)
+            self._flights.land(found)
+        self._parts.append((keys, rows))
+
+    def take(self, landed: Mapping[Key, Sequence[Row] | None]) -> None:
+        """Take what others fetched; keys that they gave up stay missing."""
+        found = {key: rows for key, rows in landed.items() if rows is not None}
+        if found:
+            rows = keyed_rows(list(found.values()), self._schema, where=self._where)
+            self._parts.append((list(found), rows))
+        self.missing = [key for key, rows in landed.items() if rows is None]
+
+    def known(self) -> KeyedRows:
+        """What the cache knew at once, in the order of the keys; ``ABSENT`` counts the others."""
+        for keys, rows in self._parts:
+            if keys is self._keys:
+                return rows
+        nothing = np.zeros(len(self._keys), np.int64)
+        return KeyedRows(table=self._schema.empty_table(), start=nothing, count=nothing + ABSENT)
+
+    def result(self) -> KeyedRows:
+        """The rows of every key, in the order of the keys, when none is missing."""
+        if len(self._parts) == 1 and self._parts[0][0] is self._keys:
+            return self._parts[0][1]
+        start, count = np.zeros(len(self._keys), np.int64), np.zeros(len(self._keys), np.int64)
+        offset = 0
+        for keys, rows in self._parts:
+            known = np.flatnonzero(rows.count != ABSENT)
+            if keys is self._keys:
+                places = known
+            else:
+                places = np.fromiter((self._places[keys[index]] for index in known.tolist()), np.int64, len(known))
+            start[places] = rows.start[known] + offset
+            count[places] = rows.count[known]
+            offset += rows.table.num_rows
+        tables = [rows.table for _, rows in self._parts] or [self._schema.empty_table()]
+        return KeyedRows(table=pa.concat_tables(tables), start=start, count=count)

@@ -1,0 +1,89 @@
+"""Keys out of Arrow columns, and rows that were found for them back in Arrow: the edges of the vectorised path.
+
+Between the two, keys are tuples of Python values, made by C loops once per distinct key of a batch. Found rows are
+never copied per input row before the one ``take`` that joins them.
+
+>>> codes, keys = distinct_keys([pa.array(["EUR", "USD", "EUR"])])
+>>> codes.tolist(), keys
+([0, 1, 0], [('EUR',), ('USD',)])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from plans.errors import RunError
+from runtime.lookup.api import Key, Row
+from runtime.state.identity import encode_groups
+from runtime.state.layout import Int64s
+
+__all__ = ["ABSENT", "KeyedRows", "distinct_keys", "keyed_rows", "python_rows", "ranges"]
+
+ABSENT = -1
+"""The ``count`` of a key about which nothing is known; 0 says that the source has no row for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyedRows:
+    """For each of some keys, which rows of ``table`` it found: ``count`` of them, from ``start`` on."""
+
+    table: pa.Table
+    start: Int64s
+    count: Int64s
+
+
+def distinct_keys(columns: Sequence[pa.Array]) -> tuple[Int64s, list[Key]]:
+    """The distinct keys of ``columns``, which have no nulls, by first appearance; and each row's place among them."""
+    codes, first = encode_groups(columns)
+    places = pa.array(first)
+    return codes, list(zip(*(_values(column.take(places)) for column in columns), strict=True))
+
+
+def _values(column: pa.Array) -> list[object]:
+    values: list[object]
+    if pa.types.is_integer(column.type):
+        values = column.to_numpy().tolist()
+    else:
+        values = column.to_pylist()
+    return values
+
+
+def keyed_rows(found: Sequence[Iterable[Row]], schema: pa.Schema, *, where: str) -> KeyedRows:
+    """Rows from a source in Arrow, one sequence of them per key; ``where`` names the lookup in errors.
+
+    RunError if a row has too few or too many values, or a value that its column's type cannot hold.
+    """
+    lists = [rows if isinstance(rows, list | tuple) else list(rows) for rows in found]
+    flat = [row for rows in lists for row in rows]
+    count = np.fromiter(map(len, lists), np.int64, len(lists))
+    width = len(schema)
+    if any(len(row) != width for row in flat):
+        wrong = next(row for row in flat if len(row) != width)
+        raise RunError(f"{where}: the source returned a row of {len(wrong)} values, expected {width} ({schema.names})")
+    columns = []
+    for index, field in enumerate(schema):
+        try:
+            columns.append(pa.array([row[index] for row in flat], field.type))
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            raise RunError(
+                f"{where}: the source returned values for column {field.name!r} that are no {field.type}: {error}"
+            ) from error
+    return KeyedRows(table=pa.table(columns, schema=schema), start=np.cumsum(count) - count, count=count)
+
+
+def python_rows(table: pa.Table) -> list[Row]:
+    """The rows of ``table`` as tuples of Python values."""
+    return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def ranges(start: Int64s, count: Int64s) -> Int64s:
+    """All of ``start[i] .. start[i] + count[i] - 1``, one range after the other."""
+    if len(count) and int(count.min()) == 1 and int(count.max()) == 1:
+        return start
+    ends = np.cumsum(count)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.arange(total, dtype=np.int64) - np.repeat(ends - count - start, count)

@@ -1,0 +1,57 @@
+"""Everything a Python worker must know of one lookup operator, as plain data that travels with the task.
+
+:mod:`runtime.lookup.plan` makes it of the plan on the driver; :mod:`runtime.lookup.worker` opens what it describes. The
+digest tells lookups apart that must not share a cache.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Literal
+
+from runtime.lookup.api import LookupContext
+from runtime.lookup.join import LookupRows
+from runtime.lookup.policy import FetchPolicy
+
+__all__ = ["CacheSpec", "LookupSpec"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheSpec:
+    """The cache of one lookup; times in ms, None where nothing is said. ``time_zone`` is for times of day."""
+
+    kind: Literal["NONE", "PARTIAL", "FULL"]
+    max_rows: int | None = None
+    expire_after_access: int | None = None
+    expire_after_write: int | None = None
+    cache_missing_key: bool = True
+    cache_class: str | None = None
+    reload: Literal["PERIODIC", "TIMED", "CUSTOM"] = "PERIODIC"
+    interval: int | None = None
+    schedule_mode: Literal["FIXED_DELAY", "FIXED_RATE"] = "FIXED_DELAY"
+    iso_time: str | None = None
+    interval_in_days: int = 1
+    trigger_class: str | None = None
+    time_zone: str = "UTC"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookupSpec:
+    """One lookup operator; ``run`` tells runs on one cluster apart."""
+
+    run: str
+    connector: str
+    mode: Literal["sync", "async", "full"]
+    context: LookupContext
+    policy: FetchPolicy
+    cache: CacheSpec
+    rows: LookupRows
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """The operator, and a digest of the run, the settings and the table: what a shared cache is found by."""
+        context = self.context
+        facts = (self.run, self.connector, self.mode, self.policy, self.cache, context.table)
+        columns = (sorted(context.options.items()), context.keys, context.columns)
+        return self.policy.operator, hashlib.sha256(repr((facts, columns)).encode()).hexdigest()[:16]

@@ -1,0 +1,154 @@
+"""The lookups of one task: Arrow batches in, Arrow tables out, and what was counted.
+
+With an asynchronous source, batches are read on while earlier ones wait for answers, as long as there is room for more
+calls; ordered output comes in the order of the input, unordered output as it is complete, rows without a call first.
+"""
+
+from __future__ import annotations
+
+from asyncio import wrap_future
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from runtime.lookup.api import AsyncLookupFunction, LookupFunction
+from runtime.lookup.fetch_async import AsyncFetcher
+from runtime.lookup.fetch_sync import fetch_sync
+from runtime.lookup.full_cache import FullCache
+from runtime.lookup.join import AskedRows
+from runtime.lookup.metrics import LookupCounters
+from runtime.lookup.policy import named
+from runtime.lookup.resolve import Resolution
+from runtime.lookup.rows import KeyedRows
+from runtime.lookup.worker import OpenLookup
+
+__all__ = ["Answered", "looked_up", "lookup_tables"]
+
+_MOST_WAITING = 8
+"""Batches that may wait for answers at once; it bounds what ordered output holds back behind one slow key."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """A batch, or a part of it, with the rows of each of its keys."""
+
+    asked: AskedRows
+    found: KeyedRows
+
+
+def lookup_tables(tables: Iterable[pa.Table], lookup: OpenLookup, counters: LookupCounters) -> Iterator[pa.Table]:
+    """The joined rows of ``tables``; RunError if the source fails, is too slow, or answers what does not fit."""
+    rows = lookup.spec.rows
+    for answered in looked_up((rows.ask(table) for table in tables if table.num_rows), lookup, counters):
+        joined = rows.join(answered.asked, answered.found)
+        if joined.num_rows:
+            yield joined
+
+
+def looked_up(batches: Iterable[AskedRows], lookup: OpenLookup, counters: LookupCounters) -> Iterator[Answered]:
+    """The answers for ``batches``, whose rows may come in other portions than they went in."""
+    if lookup.full is not None:
+        return _cached(batches, lookup.full, counters)
+    if isinstance(lookup.source, AsyncLookupFunction):
+        return _asynchronous(batches, lookup, lookup.source, counters)
+    return _synchronous(batches, lookup, lookup.source, counters)
+
+
+def _cached(batches: Iterable[AskedRows], cache: FullCache, counters: LookupCounters) -> Iterator[Answered]:
+    for asked in batches:
+        found = cache.probe(asked.keys)
+        missed = len(asked.missed(found))
+        counters.lookups += asked.asking
+        counters.hitCount += asked.asking - missed
+        counters.missCount += missed
+        yield Answered(asked=asked, found=found)
+
+
+def _synchronous(
+    batches: Iterable[AskedRows], lookup: OpenLookup, source: LookupFunction, counters: LookupCounters
+) -> Iterator[Answered]:
+    for asked in batches:
+        found = _resolved(_resolution(asked, lookup, counters), lookup, source, counters)
+        yield Answered(asked=asked, found=found)
+
+
+def _resolution(asked: AskedRows, lookup: OpenLookup, counters: LookupCounters) -> Resolution:
+    schema, where = lookup.spec.rows.found, named(lookup.spec.policy)
+    return Resolution(asked.keys, asked.asking, schema, lookup.cache, lookup.flights, counters, where=where)
+
+
+def _resolved(
+    resolution: Resolution, lookup: OpenLookup, source: LookupFunction, counters: LookupCounters
+) -> KeyedRows:
+    while resolution.missing:
+        with resolution.claimed() as mine, lookup.lock:
+            resolution.land(fetch_sync(source, mine, lookup.spec.policy, lookup.clock, counters))
+        resolution.take({key: flight.result() for key, flight in resolution.theirs.items()})
+    return resolution.result()
+
+
+async def _resolved_async(resolution: Resolution, fetcher: AsyncFetcher) -> None:
+    while resolution.missing:
+        with resolution.claimed() as mine:
+            resolution.land(await fetcher.fetch(mine))
+        resolution.take({key: await wrap_future(flight) for key, flight in resolution.theirs.items()})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Waiting:
+    asked: AskedRows
+    resolution: Resolution
+    done: Future[None]
+
+
+def _asynchronous(
+    batches: Iterable[AskedRows], lookup: OpenLookup, source: AsyncLookupFunction, counters: LookupCounters
+) -> Iterator[Answered]:
+    portal, ordered = lookup.portal, lookup.spec.policy.ordered
+    fetcher = AsyncFetcher(source, lookup.spec.policy, counters)
+    waiting: deque[_Waiting] = deque()
+    try:
+        for batch in batches:
+            asked, resolution = batch, _resolution(batch, lookup, counters)
+            if resolution.missing and not ordered:
+                known = resolution.known()
+                ready, asked = asked.split(known)
+                yield Answered(asked=ready, found=known)
+            done = portal.submit(_resolved_async(resolution, fetcher))
+            waiting.append(_Waiting(asked=asked, resolution=resolution, done=done))
+            room = portal.submit(fetcher.room())
+            yield from _finished(waiting, ordered)
+            while waiting and (not room.done() or len(waiting) >= _MOST_WAITING):
+                portal.wait([future for future in (room, *_futures(waiting)) if not future.done()])
+                yield from _finished(waiting, ordered)
+        while waiting:
+            yield from _finished(waiting, ordered)
+            if waiting:
+                portal.wait([future for future in _futures(waiting) if not future.done()])
+    finally:
+        for each in waiting:
+            each.done.cancel()
+
+
+def _futures(waiting: Iterable[_Waiting]) -> Iterator[Future[None]]:
+    return (each.done for each in waiting)
+
+
+def _finished(waiting: deque[_Waiting], ordered: bool) -> Iterator[Answered]:
+    """Remove what can be put out; a failure anywhere is raised at once."""
+    for future in _futures(waiting):
+        if future.done():
+            future.result()
+    kept: deque[_Waiting] = deque()
+    while waiting:
+        each = waiting.popleft()
+        if each.done.done():
+            yield Answered(asked=each.asked, found=each.resolution.result())
+            continue
+        kept.append(each)
+        if ordered:
+            break
+    waiting.extendleft(reversed(kept))

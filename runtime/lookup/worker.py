@@ -1,0 +1,220 @@
+"""What the tasks of one Python worker share: open sources, caches, loads in progress, and the event loop.
+
+A worker process runs task after task, so what is opened for the first stays for the next batch. It is found by operator
+and settings, and closed with the process, or when it was not used for a while and another run opens something new.
+"""
+
+from __future__ import annotations
+
+import atexit
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pyarrow as pa
+
+from runtime.lookup.api import AsyncLookupFunction, CacheReloadTrigger, Key, LookupCache, LookupFunction, ScanFunction
+from runtime.lookup.classes import load_class
+from runtime.lookup.clock import Clock, SystemClock
+from runtime.lookup.full_cache import FullCache, Reloads
+from runtime.lookup.metrics import CacheGauges, LookupCounters
+from runtime.lookup.partial_cache import DefaultLookupCache
+from runtime.lookup.policy import named
+from runtime.lookup.portal import Portal, worker_portal
+from runtime.lookup.resolve import BatchCache
+from runtime.lookup.rows import ABSENT, KeyedRows, keyed_rows, python_rows
+from runtime.lookup.schedule import Scheduler, ThreadScheduler
+from runtime.lookup.single_flight import SingleFlight
+from runtime.lookup.spec import LookupSpec
+from runtime.lookup.triggers import PeriodicReloadTrigger, TimedReloadTrigger, iso_time
+
+__all__ = ["OpenLookup", "RowCache", "acquired"]
+
+_IDLE = 10 * 60_000
+"""Milliseconds without use after which what another run opened is closed."""
+
+Source = LookupFunction | AsyncLookupFunction | ScanFunction
+
+
+class RowCache:
+    """A cache of the user's, asked key by key, as one that is asked for many keys at once."""
+
+    def __init__(self, cache: LookupCache, schema: pa.Schema, *, cache_missing_key: bool, where: str) -> None:
+        self._cache = cache
+        self._schema = schema
+        self._keep_missing = cache_missing_key
+        self._where = where
+
+    def probe(self, keys: Sequence[Key]) -> KeyedRows:
+        found = [self._cache.get_if_present(key) for key in keys]
+        rows = keyed_rows([each or () for each in found], self._schema, where=self._where)
+        known = np.array([each is not None for each in found], np.bool_)
+        return KeyedRows(table=rows.table, start=rows.start, count=np.where(known, rows.count, ABSENT))
+
+    def store(self, keys: Sequence[Key], rows: KeyedRows) -> None:
+        for index, key in enumerate(keys):
+            start, count = int(rows.start[index]), int(rows.count[index])
+            if count or self._keep_missing:
+                self._cache.put(key, python_rows(rows.table.slice(start, count)))
+
+
+class OpenLookup:
+    """An open source with its cache; ``clock``, ``portal`` and ``scheduler`` are the worker's."""
+
+    def __init__(self, spec: LookupSpec, source: Source, clock: Clock, portal: Portal, scheduler: Scheduler) -> None:
+        self.spec = spec
+        self.clock = clock
+        self.portal = portal
+        self.flights = SingleFlight()
+        self.cache: BatchCache | None = None
+        self.full: FullCache | None = None
+        self.lock = threading.Lock()
+        self._gauges = CacheGauges()
+        self._source = source
+        self._scheduler = scheduler
+        self._trigger: CacheReloadTrigger | None = None
+        self._lookup_cache: LookupCache | None = None
+        if isinstance(source, AsyncLookupFunction):
+            portal.submit(source.open(spec.context)).result()
+        elif isinstance(source, LookupFunction):
+            source.open(spec.context)
+        if isinstance(source, ScanFunction):
+            self._open_full(source)
+        elif spec.cache.kind == "PARTIAL":
+            self._open_partial()
+
+    @property
+    def source(self) -> LookupFunction | AsyncLookupFunction:
+        """The source, of a lookup without a full cache."""
+        if isinstance(self._source, ScanFunction):
+            raise TypeError("a full cache never asks its source for a key")
+        return self._source
+
+    def report(self, counters: LookupCounters) -> None:
+        """Write what the caches show into ``counters``."""
+        self._gauges.report(counters)
+        if self.full is not None:
+            self.full.report(counters)
+
+    def close(self) -> None:
+        """Stop reloads, close the cache and the source."""
+        if self._trigger is not None:
+            self._trigger.close()
+        self._scheduler.close()
+        if self._lookup_cache is not None:
+            self._lookup_cache.close()
+        if isinstance(self._source, AsyncLookupFunction):
+            self.portal.submit(self._source.close()).result()
+        elif isinstance(self._source, LookupFunction):
+            self._source.close()
+
+    def _open_partial(self) -> None:
+        spec, cache = self.spec, self.spec.cache
+        schema = spec.rows.found
+        if cache.cache_class is None:
+            default = DefaultLookupCache(
+                schema,
+                self.clock,
+                expire_after_access=cache.expire_after_access,
+                expire_after_write=cache.expire_after_write,
+                max_rows=cache.max_rows,
+                cache_missing_key=cache.cache_missing_key,
+            )
+            self.cache = self._lookup_cache = default
+        else:
+            custom: LookupCache = self._custom(cache.cache_class, LookupCache)
+            self.cache = RowCache(custom, schema, cache_missing_key=cache.cache_missing_key, where=named(spec.policy))
+            self._lookup_cache = custom
+            self._gauges.gauge("numCachedRecords", custom.size)
+        self._lookup_cache.open(self._gauges)
+
+    def _open_full(self, source: ScanFunction) -> None:
+        spec = self.spec
+        self.full = FullCache(
+            lambda: source.scan(spec.context),
+            spec.rows.found,
+            [column.name for column in spec.context.keys],
+            self.clock,
+            retry_on=source.retry_on,
+            max_failures=spec.policy.max_failures,
+            where=named(spec.policy),
+        )
+        self.full.open()
+        self._trigger = self._reload_trigger()
+        self._trigger.open(Reloads(self.full, self.clock, self._scheduler))
+
+    def _reload_trigger(self) -> CacheReloadTrigger:
+        cache = self.spec.cache
+        if cache.trigger_class is not None:
+            trigger: CacheReloadTrigger = self._custom(cache.trigger_class, CacheReloadTrigger)
+            return trigger
+        if cache.iso_time is not None:
+            return TimedReloadTrigger(iso_time(cache.iso_time, ZoneInfo(cache.time_zone)), cache.interval_in_days)
+        return PeriodicReloadTrigger(cache.interval or 0, cache.schedule_mode)
+
+    def _custom(self, name: str, expected: Any) -> Any:
+        context = self.spec.context
+        path = f"operators.{self.spec.policy.operator}.cache"
+        return load_class(name, context.allowed_modules, expected, path=path)(context.options)
+
+
+class _Shared:
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.lookup: OpenLookup | None = None
+        self.run = ""
+        self.users = 0
+        self.used = 0
+
+
+_lock = threading.Lock()
+_opened: dict[tuple[str, str], _Shared] = {}
+_clock = SystemClock()
+
+
+@contextmanager
+def acquired(spec: LookupSpec) -> Iterator[OpenLookup]:
+    """The lookup of ``spec`` in this process, opened if it is not; tasks that use it at once share it."""
+    with _lock:
+        if spec.identity not in _opened:
+            _close_idle(spec.run)
+            _opened[spec.identity] = _Shared()
+        shared = _opened[spec.identity]
+        shared.users += 1
+    try:
+        with shared.lock:
+            if shared.lookup is None:
+                shared.lookup = _open(spec)
+                shared.run = spec.run
+        yield shared.lookup
+    finally:
+        with _lock:
+            shared.users -= 1
+            shared.used = _clock.elapsed()
+
+
+def _open(spec: LookupSpec) -> OpenLookup:
+    from runtime.lookup.sources import open_source
+
+    source = open_source(spec.connector, spec.mode, spec.context)
+    return OpenLookup(spec, source, _clock, worker_portal(), ThreadScheduler(_clock))
+
+
+def _close_idle(run: str) -> None:
+    now = _clock.elapsed()
+    for identity, shared in list(_opened.items()):
+        if shared.run != run and not shared.users and shared.used + _IDLE <= now:
+            del _opened[identity]
+            if shared.lookup is not None:
+                shared.lookup.close()
+
+
+@atexit.register
+def _close_all() -> None:
+    while _opened:
+        _, shared = _opened.popitem()
+        if shared.lookup is not None:
+            shared.lookup.close()
