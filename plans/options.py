@@ -29,8 +29,8 @@ class OptionSpec:
     """One option of a connector; ``default`` is what holds when it is not given, in the spelling of the option.
 
     An ``int`` is at least ``minimum``; a ``duration`` is longer than nothing; a ``character`` is one character or
-    ``\\t``; ``choices`` are the only values. A ``secret`` must be written as ``${env:NAME}``; what is ``shown`` must not
-    hold such a reference, because a plan could then print any variable of the run's environment.
+    ``\\t``; ``choices`` are the only values. A ``secret`` must be written as ``${env:NAME}``; what is ``shown`` must
+    not hold such a reference, because a plan could then print any variable of the run.
     """
 
     name: str
