@@ -8,12 +8,12 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: demo test lint ruff mypy java clean
+.PHONY: demo test lint ruff mypy java servers clean
 
 demo: $(INSTALLED) java
 	PATH="$(CURDIR)/$(BIN):$$PATH" examples/flights/demo.sh
 
-test: $(INSTALLED) java
+test: $(INSTALLED) java servers
 	$(BIN)/python -m pytest
 
 lint: ruff mypy
@@ -26,6 +26,9 @@ mypy: $(INSTALLED)
 
 java:
 	@.ci/java
+
+servers:
+	@.ci/servers
 
 $(INSTALLED): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit(\

@@ -25,7 +25,7 @@ from plans.model import Column
 from plans.types import parse_type
 from runtime.connectors.netting import Net, Row
 
-__all__ = ["SqliteTable", "append_rows", "apply_net", "check_target", "storage_columns"]
+__all__ = ["SqliteTable", "append_rows", "apply_net", "check_target", "quoted", "storage_columns", "uri"]
 
 _COMMITS = "hintplan_commits"
 _STORAGE = {"FLOAT": "REAL", "DOUBLE": "REAL", "BYTES": "BLOB", "BINARY": "BLOB", "VARBINARY": "BLOB"}
@@ -46,7 +46,7 @@ def check_target(path: str, table: SqliteTable) -> None:
     """RunError if the file at ``path`` is no database, or holds a table of that name that differs. Creates nothing."""
     try:
         # mode=ro does not create the file; one that is not there yet has nothing that could be wrong.
-        connection = sqlite3.connect(_uri(path, "ro"), uri=True, timeout=_WAIT_SECONDS)
+        connection = sqlite3.connect(uri(path, "ro"), uri=True, timeout=_WAIT_SECONDS)
     except sqlite3.OperationalError:
         return
     try:
@@ -64,14 +64,14 @@ def apply_net(path: str, table: SqliteTable, changes: Net) -> None:
     """Delete and upsert by primary key, in one transaction; doing it again changes nothing."""
     names = [column.name for column in table.columns]
     values = [name for name in names if name not in table.primary_key]
-    update = ", ".join(f"{_quoted(name)} = excluded.{_quoted(name)}" for name in values)
+    update = ", ".join(f"{quoted(name)} = excluded.{quoted(name)}" for name in values)
     upsert = (
-        f"{_insert(table)} ON CONFLICT ({', '.join(map(_quoted, table.primary_key))}) "
+        f"{_insert(table)} ON CONFLICT ({', '.join(map(quoted, table.primary_key))}) "
         f"DO {f'UPDATE SET {update}' if update else 'NOTHING'}"
     )
-    where = " AND ".join(f"{_quoted(name)} = ?" for name in table.primary_key)
+    where = " AND ".join(f"{quoted(name)} = ?" for name in table.primary_key)
     with _transaction(path, table) as connection:
-        connection.executemany(f"DELETE FROM {_quoted(table.name)} WHERE {where}", changes.deletes)
+        connection.executemany(f"DELETE FROM {quoted(table.name)} WHERE {where}", changes.deletes)
         connection.executemany(upsert, changes.upserts)
 
 
@@ -145,7 +145,7 @@ def _transaction(path: str, table: SqliteTable) -> Iterator[sqlite3.Connection]:
 
 def _check_columns(connection: sqlite3.Connection, table: SqliteTable) -> bool:
     """Whether the table exists; RunError if it does with other columns or another primary key."""
-    found = connection.execute(f"PRAGMA table_info({_quoted(table.name)})").fetchall()
+    found = connection.execute(f"PRAGMA table_info({quoted(table.name)})").fetchall()
     if not found:
         return False
     expected = [f"{column.name} {_storage_class(column)}" for column in table.columns]
@@ -168,15 +168,15 @@ def _create(table: SqliteTable) -> str:
     parts = []
     for column in table.columns:
         required = not parse_type(column.type).nullable or column.name in table.primary_key
-        parts.append(f"{_quoted(column.name)} {_storage_class(column)}" + (" NOT NULL" if required else ""))
+        parts.append(f"{quoted(column.name)} {_storage_class(column)}" + (" NOT NULL" if required else ""))
     if table.primary_key:
-        parts.append(f"PRIMARY KEY ({', '.join(map(_quoted, table.primary_key))})")
-    return f"CREATE TABLE {_quoted(table.name)} ({', '.join(parts)})"
+        parts.append(f"PRIMARY KEY ({', '.join(map(quoted, table.primary_key))})")
+    return f"CREATE TABLE {quoted(table.name)} ({', '.join(parts)})"
 
 
 def _insert(table: SqliteTable) -> str:
-    names = ", ".join(_quoted(column.name) for column in table.columns)
-    return f"INSERT INTO {_quoted(table.name)} ({names}) VALUES ({', '.join('?' * len(table.columns))})"
+    names = ", ".join(quoted(column.name) for column in table.columns)
+    return f"INSERT INTO {quoted(table.name)} ({names}) VALUES ({', '.join('?' * len(table.columns))})"
 
 
 def _storage_class(column: Column) -> str:
@@ -195,9 +195,11 @@ def _affinity(declared: str) -> str:
     return "REAL" if any(word in text for word in ("REAL", "FLOA", "DOUB")) else "NUMERIC"
 
 
-def _uri(path: str, mode: str) -> str:
+def uri(path: str, mode: str) -> str:
+    """The name by which SQLite opens the file at ``path`` in ``mode``, such as ``ro``."""
     return "file:" + "".join(f"%{ord(c):02x}" if c in "?#%" else c for c in path) + f"?mode={mode}"
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """``name`` as an SQL identifier, whatever is in it."""
     return '"' + name.replace('"', '""') + '"'

@@ -4,7 +4,7 @@ A plan is a file from a pull request, so a name in it must not be a way to impor
 ``shop`` and what is inside it; an installed distribution allows a class with an entry point in the group
 ``hintplan.lookup``.
 
->>> is_allowed("shop.rates:Rates", ("shop",)), is_allowed("shopping:Rates", ("shop",))
+>>> is_allowed("shop.rates.Rates", ("shop",)), is_allowed("shopping.Rates", ("shop",))
 (True, False)
 """
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Sequence
 from importlib.metadata import entry_points
-from typing import TypeVar
+from typing import Any
 
 from plans.errors import RunError
 
@@ -21,20 +21,18 @@ __all__ = ["GROUP", "is_allowed", "load_class"]
 
 GROUP = "hintplan.lookup"
 
-Class = TypeVar("Class")
-
 
 def is_allowed(name: str, modules: Sequence[str]) -> bool:
-    """Whether the class ``name``, as ``package.module:Class``, may be loaded when ``modules`` are allowed."""
-    module = name.partition(":")[0]
+    """Whether the class ``name``, as ``package.module.Class``, may be loaded when ``modules`` are allowed."""
+    module = name.rpartition(".")[0]
     if any(module == allowed or module.startswith(f"{allowed}.") for allowed in modules):
         return True
-    return any(entry.value == name for entry in entry_points(group=GROUP))
+    return any(entry.value.replace(":", ".") == name for entry in entry_points(group=GROUP))
 
 
-def load_class(name: str, modules: Sequence[str], expected: type[Class], *, path: str) -> type[Class]:
+def load_class(name: str, modules: Sequence[str], expected: type, *, path: str) -> Any:
     """The subclass of ``expected`` called ``name``; RunError, naming ``path`` in the plan, if it is not to be had."""
-    module_name, _, class_name = name.partition(":")
+    module_name, _, class_name = name.rpartition(".")
     if not is_allowed(name, modules):
         raise RunError(
             f"the class {name} may not be loaded: module {module_name} is not allowed",

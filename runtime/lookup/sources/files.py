@@ -1,0 +1,210 @@
+"""Full caches of files: ``'connector' = 'filesystem'``, read whole at every load.
+
+Options mean what they mean for a stream of the same files: CSV has no header and goes by position, an empty field is
+NULL and an empty quoted one is the empty text, JSON is one object a line. Hidden files (``.x``, ``_x``) are left out.
+The output of Spark's file sink is refused, for only its log says which of the files count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.fs
+import pyarrow.parquet
+
+from plans.connectors import CONNECTORS
+from plans.errors import RunError
+from plans.types import parse_type
+from runtime.lookup.api import LookupContext, ScanFunction
+from runtime.lookup.sources.decoding import Decoder, json_decoder, parse_json, text_decoder
+from runtime.secrets import resolve
+from runtime.types import to_arrow
+
+__all__ = ["FilesScan"]
+
+_SINK_LOG = "_spark_metadata"
+_BATCH_ROWS = 50_000
+_NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE")
+
+
+class FilesScan(ScanFunction):
+    """Reads all files below the table's path, or the one file it names, in order of their names."""
+
+    retry_on: ClassVar[tuple[type[Exception], ...]] = (OSError,)
+
+    def scan(self, context: LookupContext) -> Iterator[pa.RecordBatch | pa.Table]:
+        system, files = _files(context)
+        read = {"csv": _csv, "json": _json, "parquet": _parquet}[context.options["format"]]
+        for file in files:
+            yield from read(context, system, file)
+
+
+def _files(context: LookupContext) -> tuple[pyarrow.fs.FileSystem, list[str]]:
+    text = context.options["path"]
+    path = resolve(text)
+    system, base = pyarrow.fs.FileSystem.from_uri(path) if "://" in path else (pyarrow.fs.LocalFileSystem(), path)
+    (info,) = system.get_file_info([base])
+    if info.type == pyarrow.fs.FileType.File:
+        return system, [base]
+    if info.type != pyarrow.fs.FileType.Directory:
+        raise RunError(
+            f"there is nothing at {text!r}",
+            hint="correct the path; a relative path starts where the Python worker runs",
+            path=f"tables.{context.table}.options.path",
+        )
+    found = system.get_file_info(pyarrow.fs.FileSelector(base))
+    if any(entry.base_name == _SINK_LOG for entry in found):
+        raise RunError(
+            f"{text!r} was written by a Spark stream, so some of its files may not count",
+            hint="copy the rows with Spark, or write them to a database",
+            path=f"tables.{context.table}.options.path",
+        )
+    files = [e.path for e in found if e.type == pyarrow.fs.FileType.File and e.base_name[0] not in "._"]
+    return system, sorted(files)
+
+
+def _parquet(context: LookupContext, system: pyarrow.fs.FileSystem, file: str) -> Iterator[pa.RecordBatch]:
+    with system.open_input_file(file) as source:
+        reader = pyarrow.parquet.ParquetFile(source)
+        there = {field.name: field.type for field in reader.schema_arrow}
+        for column in context.columns:
+            found, wanted = there.get(column.name), to_arrow(column.type)
+            if found is None:
+                raise _failure(context, file, f"it has no column {column.name!r}")
+            if pa.types.is_timestamp(wanted) and (getattr(found, "tz", None) is None) != (wanted.tz is None):
+                raise _failure(context, file, f"column {column.name!r} is {found}, but declared {column.type}")
+        yield from reader.iter_batches(columns=[column.name for column in context.columns])
+
+
+def _json(context: LookupContext, system: pyarrow.fs.FileSystem, file: str) -> Iterator[pa.RecordBatch]:
+    lenient = _flag(context, "json.ignore-parse-errors")
+    decoders = [(column.name, json_decoder(column.type)) for column in context.columns]
+    rows: list[tuple[Any, ...]] = []
+    with system.open_input_stream(file) as stream:
+        for number, line in enumerate(_lines(stream), start=1):
+            if not line.strip():
+                continue
+            try:
+                rows.append(_object(line, decoders, lenient))
+            except ValueError as error:
+                if not lenient:
+                    raise _failure(context, file, f"line {number}: {error}") from None
+            if len(rows) == _BATCH_ROWS:
+                yield _batch(context, rows)
+                rows = []
+    if rows:
+        yield _batch(context, rows)
+
+
+def _object(line: bytes, decoders: list[tuple[str, Decoder]], lenient: bool) -> tuple[Any, ...]:
+    value = parse_json(line)
+    if not isinstance(value, dict):
+        raise ValueError("expected a JSON object")
+    row = []
+    for name, decode in decoders:
+        try:
+            row.append(decode(value.get(name)))
+        except ValueError as error:
+            if not lenient:
+                raise ValueError(f"column {name!r}: {error}") from None
+            row.append(None)
+    return tuple(row)
+
+
+def _lines(stream: pa.NativeFile) -> Iterator[bytes]:
+    rest = b""
+    while chunk := stream.read(1 << 20):
+        *whole, rest = (rest + chunk).split(b"\n")
+        yield from whole
+    if rest:
+        yield rest
+
+
+def _batch(context: LookupContext, rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
+    values = zip(*rows, strict=True)
+    arrays = [pa.array(v, to_arrow(column.type)) for v, column in zip(values, context.columns, strict=True)]
+    return pa.record_batch(arrays, names=[column.name for column in context.columns])
+
+
+def _csv(context: LookupContext, system: pyarrow.fs.FileSystem, file: str) -> Iterator[pa.Table]:
+    lenient = _flag(context, "csv.ignore-parse-errors")
+    with system.open_input_stream(file) as stream:
+        data = stream.read()
+    if _flag(context, "csv.allow-comments"):
+        data = b"\n".join(line for line in data.split(b"\n") if not line.startswith(b"#"))
+    if not data.strip():
+        return
+    names = [column.name for column in context.declared]
+    quote = False if _flag(context, "csv.disable-quote-character") else _value(context, "csv.quote-character")
+    try:
+        table = pyarrow.csv.read_csv(
+            pa.BufferReader(data),
+            read_options=pyarrow.csv.ReadOptions(column_names=names),
+            parse_options=pyarrow.csv.ParseOptions(
+                delimiter=str(_value(context, "csv.field-delimiter")).replace("\\t", "\t"),
+                quote_char=quote,
+                escape_char=_value(context, "csv.escape-character") or False,
+                invalid_row_handler=(lambda row: "skip") if lenient else None,
+            ),
+            convert_options=pyarrow.csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()),
+                include_columns=[column.name for column in context.columns],
+                null_values=[""],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
+            ),
+        )
+    except pa.ArrowInvalid as error:
+        raise _failure(context, file, str(error)) from None
+    literal = _value(context, "csv.null-literal")
+    columns = []
+    for column, texts in zip(context.columns, table.columns, strict=True):
+        if literal is not None:
+            texts = pc.if_else(pc.equal(texts, literal), pa.scalar(None, pa.string()), texts)
+        try:
+            columns.append(_typed(texts, column.type, lenient))
+        except ValueError as error:
+            raise _failure(context, file, f"column {column.name!r}: {error}") from None
+    yield pa.table(columns, names=[column.name for column in context.columns])
+
+
+def _typed(texts: pa.ChunkedArray, type_text: str, lenient: bool) -> pa.ChunkedArray | pa.Array:
+    data_type, target = parse_type(type_text), to_arrow(type_text)
+    if data_type.is_text:
+        return texts
+    if data_type.root in _NUMBERS:
+        try:
+            return texts.cast(target)
+        except pa.ArrowInvalid:
+            pass  # one of them is none; the decoder says which
+    decode = text_decoder(type_text)
+    return pa.array([_decoded(decode, text, lenient) for text in texts.to_pylist()], target)
+
+
+def _decoded(decode: Decoder, text: str | None, lenient: bool) -> Any:
+    if text is None:
+        return None
+    try:
+        return decode(text)
+    except ValueError:
+        if lenient:
+            return None
+        raise
+
+
+def _flag(context: LookupContext, name: str) -> bool:
+    return (_value(context, name) or "").lower() == "true"
+
+
+def _value(context: LookupContext, name: str) -> str | None:
+    default = next(option.default for option in CONNECTORS["filesystem"].options if option.name == name)
+    return context.options.get(name, default)
+
+
+def _failure(context: LookupContext, file: str, problem: str) -> RunError:
+    name = file.rpartition("/")[2]
+    return RunError(f"file {name}: {problem}", hint="correct the file, or the table", path=f"tables.{context.table}")

@@ -1,0 +1,286 @@
+"""Lookups over HTTP: ``'connector' = 'http'``, a GET whose path or query holds the key, answered in JSON.
+
+A JSON object is one row, an array of objects is several; 404 and 410 say that there is none. Connections are kept
+alive. Requests go only to hosts that whoever starts the run allows, for a plan could otherwise reach into the network
+of the workers; redirects stay on the host. Proxies and credentials of the worker's environment are not used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, ClassVar
+from urllib.parse import quote, urlsplit
+
+import httpx
+
+from plans.durations import parse_duration
+from plans.errors import RunError
+from plans.key_pattern import Slot, parse_pattern, pattern_columns
+from plans.lookup_connectors import HEADER
+from runtime.lookup.api import AsyncLookupFunction, Key, LookupContext, LookupFunction, Row
+from runtime.lookup.sources.decoding import Decoder, json_decoder, key_text, parse_json
+from runtime.lookup.sources.failures import SourceUnavailable, redacted
+from runtime.lookup.sources.matching import RowShape
+from runtime.secrets import resolve
+
+__all__ = ["AsyncHttpLookup", "HttpLookup"]
+
+_REDIRECTS = 5
+_PASSING = frozenset((408, 425, 429, 500, 502, 503, 504))
+_NOTHING = frozenset((204, 404, 410))
+_PORTS = {"http": 80, "https": 443}
+
+
+class HttpLookup(LookupFunction):
+    """Answers a key while the caller waits."""
+
+    retry_on: ClassVar[tuple[type[Exception], ...]] = (SourceUnavailable,)
+
+    def open(self, context: LookupContext) -> None:
+        self._service = _service(context)
+        self._client = httpx.Client(**_settings(context))
+
+    def lookup(self, key: Key) -> list[Row]:
+        service = self._service
+        url = service.url(key)
+        if url is None:
+            return []
+        with service.failures(url):
+            for _ in range(1 + _REDIRECTS):
+                with self._client.stream("GET", url) as response:
+                    target = service.redirect(response)
+                    if target is None:
+                        return service.rows(key, response, service.joined(response.iter_raw()))
+                    url = target
+        raise service.error("the server redirects in circles")
+
+    def close(self) -> None:
+        self._client.close()
+
+
+class AsyncHttpLookup(AsyncLookupFunction):
+    """Answers keys on up to ``connection.pool-size`` connections."""
+
+    retry_on: ClassVar[tuple[type[Exception], ...]] = (SourceUnavailable,)
+
+    async def open(self, context: LookupContext) -> None:
+        self._service = _service(context)
+        self._client = httpx.AsyncClient(**_settings(context))
+
+    async def lookup(self, key: Key) -> list[Row]:
+        service = self._service
+        url = service.url(key)
+        if url is None:
+            return []
+        with service.failures(url):
+            for _ in range(1 + _REDIRECTS):
+                async with self._client.stream("GET", url) as response:
+                    target = service.redirect(response)
+                    if target is None:
+                        return service.rows(key, response, await service.joined_async(response.aiter_raw()))
+                    url = target
+        raise service.error("the server redirects in circles")
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Service:
+    """How keys become urls, and responses become rows."""
+
+    context: LookupContext
+    shape: RowShape
+    addressed: tuple[str, ...]
+    parts: tuple[str | int, ...]
+    origin: tuple[str, str, int]
+    empty_segments: int
+    decoders: Mapping[str, Decoder]
+    pointer: tuple[str, ...]
+    max_bytes: int
+
+    def url(self, key: Key) -> str | None:
+        """The url of ``key``; None for a key that no path can hold, so that no other resource answers for it."""
+        text = ""
+        for part in self.parts:
+            if isinstance(part, str):
+                text += part
+            else:
+                text += quote(key_text(self.context.keys[part].type, key[part]), safe="")
+        segments = _segments(text)
+        return None if "." in segments or ".." in segments or segments.count("") > self.empty_segments else text
+
+    def redirect(self, response: httpx.Response) -> str | None:
+        """Where the response sends us on the same host; None if it is no redirect. RunError for another host."""
+        if not response.has_redirect_location:
+            return None
+        target = str(response.url.join(response.headers["location"]))
+        if _origin(target) != self.origin:
+            raise self.error(
+                "the server redirects to another host, scheme or port", hint="write the final address as the 'url'"
+            )
+        return target
+
+    def joined(self, chunks: Iterator[bytes]) -> bytes:
+        body = bytearray()
+        for chunk in chunks:
+            body += chunk
+            self._check_size(body)
+        return bytes(body)
+
+    async def joined_async(self, chunks: AsyncIterator[bytes]) -> bytes:
+        body = bytearray()
+        async for chunk in chunks:
+            body += chunk
+            self._check_size(body)
+        return bytes(body)
+
+    def _check_size(self, body: bytearray) -> None:
+        if len(body) > self.max_bytes:
+            raise self.error(
+                f"the response has more than {self.max_bytes} bytes", hint="raise 'response.max-bytes' if that is right"
+            )
+
+    def rows(self, key: Key, response: httpx.Response, body: bytes) -> list[Row]:
+        """The rows of a complete response."""
+        status = response.status_code
+        if status in _NOTHING:
+            return []
+        if status in _PASSING:
+            raise SourceUnavailable(f"the server answered {_status(response)}", path=self._path)
+        if status != 200:
+            hint = "check 'authorization'" if status in (401, 403) else "check 'url'"
+            raise self.error(f"the server answered {_status(response)}", hint=hint)
+        if response.headers.get("content-encoding", "identity") != "identity":
+            raise self.error("the server sent a compressed response, which was not asked for")
+        try:
+            value = parse_json(body)
+        except ValueError as error:
+            raise self.error(f"the response is not JSON ({error})") from None
+        value = self._pointed(value)
+        found = [self._values(item) for item in (value if isinstance(value, list) else [value]) if item is not None]
+        return [row for values in found if (row := self.shape.row(key, values, self.addressed)) is not None]
+
+    def _pointed(self, value: Any) -> Any:
+        for step in self.pointer:
+            if isinstance(value, dict) and step in value:
+                value = value[step]
+            elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+                value = value[int(step)]
+            else:
+                raise self.error(
+                    f"the response has nothing at {self.context.options['response.pointer']!r}",
+                    hint="check 'response.pointer'",
+                )
+        return value
+
+    def _values(self, item: Any) -> dict[str, Any]:
+        if not isinstance(item, dict):
+            raise self.error("the response is no JSON object and no array of objects", hint="set 'response.pointer'")
+        try:
+            return {name: decode(item[name]) for name, decode in self.decoders.items() if name in item}
+        except ValueError as error:
+            raise self.error(f"the response does not fit the table: {error}") from None
+
+    @contextmanager
+    def failures(self, url: str) -> Iterator[None]:
+        """What httpx raises, without the url, which may hold secrets."""
+        try:
+            yield
+        except httpx.TimeoutException:
+            timeout = self.context.options.get("timeout", "10 s")
+            raise SourceUnavailable(f"the server did not answer within {timeout}", path=self._path) from None
+        except httpx.TransportError as error:
+            text = redacted(f"the server cannot be reached: {error}", self.context.options)
+            raise SourceUnavailable(text, path=self._path) from None
+
+    def error(self, message: str, hint: str | None = None) -> RunError:
+        return RunError(redacted(message, self.context.options), hint=hint, path=self._path)
+
+    @property
+    def _path(self) -> str:
+        return f"tables.{self.context.table}"
+
+
+def _service(context: LookupContext) -> _Service:
+    options = context.options
+    needed, names = pattern_columns(options["url"]), [column.name for column in context.keys]
+    path = f"tables.{context.table}.options.url"
+    if lacking := [column for column in needed if column not in names]:
+        raise RunError(
+            f"the query looks up by {', '.join(names)}, but the url needs {', '.join(needed)}",
+            hint=f"join ON {' AND '.join(f'{column} = ...' for column in lacking)} as well",
+            path=path,
+        )
+    parts = tuple(
+        names.index(part.column) if isinstance(part, Slot) else resolve(part.text)
+        for part in parse_pattern(options["url"])
+    )
+    origin = _origin(str(parts[0]))
+    _, host, port = origin
+    if host not in _allowed(origin, context.allowed_hosts):
+        shown = redacted(host if port == _PORTS.get(origin[0]) else f"{host}:{port}", options)
+        raise RunError(
+            f"the host {shown} is not allowed to be asked",
+            hint=f"whoever starts the run can allow it: --allow-host {shown}",
+            path=path,
+        )
+    shape = RowShape.of(context)
+    types = {column.name: column.type for column in (*context.keys, *context.columns)}
+    pointer = options.get("response.pointer", "")
+    return _Service(
+        context=context,
+        shape=shape,
+        addressed=needed,
+        parts=parts,
+        origin=origin,
+        empty_segments=_segments("".join(part if isinstance(part, str) else "x" for part in parts)).count(""),
+        decoders={name: json_decoder(types[name]) for name in shape.fetched},
+        pointer=tuple(step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]),
+        max_bytes=int(options.get("response.max-bytes", "1048576")),
+    )
+
+
+def _segments(url: str) -> list[str]:
+    """The segments of the path of an absolute url."""
+    return url.partition("?")[0].split("/")[3:]
+
+
+def _origin(url: str) -> tuple[str, str, int]:
+    """Scheme, host and port of an absolute url."""
+    split = urlsplit(url)
+    scheme = split.scheme.lower()
+    return scheme, (split.hostname or "").lower(), split.port or _PORTS.get(scheme, 0)
+
+
+def _allowed(origin: tuple[str, str, int], hosts: tuple[str, ...]) -> set[str]:
+    """The hosts among ``hosts`` (``HOST`` for the scheme's own port, or ``HOST:PORT``) that serve on the port."""
+    scheme, _, port = origin
+    found = set()
+    for entry in hosts:
+        split = urlsplit(f"//{entry}")
+        if (split.port or _PORTS.get(scheme)) == port and split.hostname:
+            found.add(split.hostname.lower())
+    return found
+
+
+def _settings(context: LookupContext) -> dict[str, Any]:
+    options = context.options
+    size = int(options.get("connection.pool-size", "10"))
+    headers = {"accept": "application/json", "accept-encoding": "identity", "user-agent": "hintplan"}
+    headers |= {key.removeprefix(HEADER): resolve(value) for key, value in options.items() if key.startswith(HEADER)}
+    if "authorization" in options:
+        headers["authorization"] = resolve(options["authorization"])
+    return {
+        "headers": headers,
+        "timeout": parse_duration(options.get("timeout", "10 s")) / 1000,
+        "limits": httpx.Limits(max_connections=size, max_keepalive_connections=size),
+        "follow_redirects": False,
+        "trust_env": False,
+    }
+
+
+def _status(response: httpx.Response) -> str:
+    return f"{response.status_code} {response.reason_phrase}".strip()

@@ -1,0 +1,63 @@
+"""Which fetched rows belong to which key, decided here and alike for every source.
+
+A row belongs to a key if its key columns equal the key's values as the plan's types compare them. A database may be
+more generous (a collation that ignores case, blanks after CHAR); such rows match no key, with any cache or none.
+
+>>> shape = RowShape(keys=("code",), columns=("rate",))
+>>> shape.fetched
+('rate', 'code')
+>>> shape.match([("EUR",), ("USD",)], [(1.08, "EUR"), (1.09, "EUR"), (1.0, "eur")])
+[[(1.08,), (1.09,)], []]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import Any
+
+from runtime.lookup.api import Key, LookupContext, Row
+
+__all__ = ["RowShape"]
+
+
+class RowShape:
+    """The columns to fetch: those a row consists of, then the key columns that are not among them."""
+
+    def __init__(self, *, keys: tuple[str, ...], columns: tuple[str, ...]) -> None:
+        self.columns = columns
+        self.fetched = tuple(dict.fromkeys((*columns, *keys)))
+        self._width = len(columns)
+        self._key_at = tuple(self.fetched.index(name) for name in keys)
+
+    @classmethod
+    def of(cls, context: LookupContext) -> RowShape:
+        return cls(keys=tuple(c.name for c in context.keys), columns=tuple(c.name for c in context.columns))
+
+    def match(self, keys: Sequence[Key], rows: Iterable[Row]) -> list[list[Row]]:
+        """The rows of each key, in the order of ``keys``; ``rows`` have the values of ``fetched``."""
+        found: dict[Key, list[Row]] = {key: [] for key in keys}
+        narrow = self._width != len(self.fetched)
+        if len(self._key_at) == 1:
+            (at,) = self._key_at
+            for row in rows:
+                if (matched := found.get((row[at],))) is not None:
+                    matched.append(row[: self._width] if narrow else row)
+        else:
+            for row in rows:
+                if (matched := found.get(tuple(row[at] for at in self._key_at))) is not None:
+                    matched.append(row[: self._width] if narrow else row)
+        return [found[key] for key in keys]
+
+    def row(self, key: Key, values: Mapping[str, Any], addressed: Container[str]) -> Row | None:
+        """The row of named ``values`` if it belongs to ``key``.
+
+        The columns in ``addressed`` have led to the values, so where the values do not name one, it is the key's.
+        """
+        complete = dict(values)
+        for at, value in zip(self._key_at, key, strict=True):
+            name = self.fetched[at]
+            if name in addressed:
+                complete.setdefault(name, value)
+            if complete.get(name) != value:
+                return None
+        return tuple(complete.get(name) for name in self.columns)

@@ -1,0 +1,215 @@
+"""Lookups in PostgreSQL through psycopg 3: ``'connector' = 'jdbc', 'url' = 'jdbc:postgresql://...'``.
+
+Many keys are one query. Connections come from a pool in each Python worker. Their sessions are read-only, in UTC, and
+end a statement after ``statement.timeout``. The first lookup asks the server for the table's column types, so a table
+or column that does not fit fails before any key is looked up. A lost connection, a timeout and a server that is
+starting are worth another attempt; the pool drops dead connections as soon as one is found.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+import psycopg
+import pyarrow as pa
+from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolTimeout
+
+from plans.durations import parse_duration
+from plans.errors import RunError
+from plans.jdbc import parse_postgres_url
+from runtime.lookup.api import AsyncLookupFunction, Key, LookupContext, LookupFunction, Row, ScanFunction
+from runtime.lookup.sources.failures import SourceUnavailable, redacted
+from runtime.lookup.sources.postgres_query import KeyQuery, key_query, probe_query, scan_query
+from runtime.secrets import resolve
+from runtime.types import to_arrow
+
+__all__ = ["AsyncPostgresLookup", "PostgresLookup", "PostgresScan"]
+
+_DEFAULTS = {"connection.pool-size": "10", "connection.timeout": "30 s", "statement.timeout": "30 s"}
+_DEFAULTS |= {"scan.fetch-size": "10000"}
+_HINTS = {
+    "42P01": "check 'table-name'; a table outside of the search path is written schema.table",
+    "42703": "declare the columns as the database has them",
+    "42501": "grant the user SELECT on the table",
+    "3F000": "check the schema in 'table-name'",
+}
+_PASSING = ("08", "40", "53", "55P03", "57", "58")
+"""Beginnings of the SQLSTATEs of what may be over at the next attempt: connections, conflicts, resources, shutdowns."""
+
+
+class PostgresLookup(LookupFunction):
+    """Answers keys while the caller waits, on one connection."""
+
+    bulk: ClassVar[bool] = True
+    retry_on: ClassVar[tuple[type[Exception], ...]] = (SourceUnavailable,)
+
+    def open(self, context: LookupContext) -> None:
+        self._context = context
+        self._query: KeyQuery | None = None
+        self._pool = ConnectionPool(
+            kwargs=_connection_settings(context), min_size=0, max_size=1, num_workers=1, open=False,
+            timeout=_seconds(context, "connection.timeout"), name=f"lookup {context.table}",
+        )  # fmt: skip
+        self._pool.open()
+
+    def lookup(self, key: Key) -> Sequence[Row]:
+        return self.lookup_many([key])[0]
+
+    def lookup_many(self, keys: Sequence[Key]) -> Sequence[Sequence[Row]]:
+        with failures(self._context):
+            if self._query is None:
+                with psycopg.connect(**_connection_settings(self._context)) as connection:
+                    self._query = key_query(self._context, _probe(connection, self._context))
+            parameters = self._query.parameters(keys)
+            if parameters is None:
+                return [()] * len(keys)
+            try:
+                with self._pool.connection() as connection:
+                    rows = connection.execute(self._query.scan.statement, parameters, binary=True).fetchall()
+            except PoolTimeout:
+                psycopg.connect(**_connection_settings(self._context)).close()  # says why, if it fails
+                raise
+            except psycopg.OperationalError:
+                self._pool.check()
+                raise
+        return self._query.match(keys, rows)
+
+    def close(self) -> None:
+        self._pool.close()
+
+
+class AsyncPostgresLookup(AsyncLookupFunction):
+    """Answers keys on up to ``connection.pool-size`` connections."""
+
+    bulk: ClassVar[bool] = True
+    retry_on: ClassVar[tuple[type[Exception], ...]] = (SourceUnavailable,)
+
+    async def open(self, context: LookupContext) -> None:
+        self._context = context
+        self._query: KeyQuery | None = None
+        self._probing = asyncio.Lock()
+        self._pool = AsyncConnectionPool(
+            kwargs=_connection_settings(context), min_size=0, max_size=int(_option(context, "connection.pool-size")),
+            open=False, timeout=_seconds(context, "connection.timeout"), name=f"lookup {context.table}",
+        )  # fmt: skip
+        await self._pool.open()
+
+    async def lookup(self, key: Key) -> Sequence[Row]:
+        return (await self.lookup_many([key]))[0]
+
+    async def lookup_many(self, keys: Sequence[Key]) -> Sequence[Sequence[Row]]:
+        with failures(self._context):
+            query = self._query or await self._probed()
+            parameters = query.parameters(keys)
+            if parameters is None:
+                return [()] * len(keys)
+            try:
+                async with self._pool.connection() as connection:
+                    cursor = await connection.execute(query.scan.statement, parameters, binary=True)
+                    rows = await cursor.fetchall()
+            except PoolTimeout:
+                await (await psycopg.AsyncConnection.connect(**_connection_settings(self._context))).close()
+                raise
+            except psycopg.OperationalError:
+                await self._pool.check()
+                raise
+        return query.match(keys, rows)
+
+    async def _probed(self) -> KeyQuery:
+        async with self._probing:
+            if self._query is None:
+                settings = _connection_settings(self._context)
+                async with await psycopg.AsyncConnection.connect(**settings) as connection:
+                    cursor = await connection.execute(probe_query(self._context), ())
+                    self._query = key_query(self._context, _described(cursor))
+        return self._query
+
+    async def close(self) -> None:
+        await self._pool.close()
+
+
+class PostgresScan(ScanFunction):
+    """Reads the table in one transaction, ``scan.fetch-size`` rows at a time."""
+
+    retry_on: ClassVar[tuple[type[Exception], ...]] = (SourceUnavailable,)
+
+    def scan(self, context: LookupContext) -> Iterator[pa.RecordBatch]:
+        schema = pa.schema([(column.name, to_arrow(column.type)) for column in context.columns])
+        with failures(context), psycopg.connect(**_connection_settings(context)) as connection:
+            query = scan_query(context, _probe(connection, context))
+            with connection.transaction(), connection.cursor(name="scan", binary=True) as cursor:
+                cursor.execute(query.statement, ())
+                while rows := cursor.fetchmany(int(_option(context, "scan.fetch-size"))):
+                    values = zip(*query.decode(rows), strict=True)
+                    arrays = [pa.array(column, field.type) for column, field in zip(values, schema, strict=True)]
+                    yield pa.record_batch(arrays, schema=schema)
+
+
+@contextmanager
+def failures(context: LookupContext) -> Iterator[None]:
+    """Raise what psycopg raises as a RunError, or as a SourceUnavailable where another attempt may help."""
+    try:
+        yield
+    except psycopg.Error as error:
+        path = f"tables.{context.table}"
+        state = error.sqlstate or ""
+        text = error.diag.message_primary or " ".join(str(error).split())
+        text = redacted(text, context.options)
+        if isinstance(error, PoolTimeout):
+            timeout = _option(context, "connection.timeout")
+            raise SourceUnavailable(
+                f"no connection to PostgreSQL within {timeout}: {text}",
+                hint="is the server up? Raise 'connection.pool-size' if all connections were busy",
+                path=path,
+            ) from None
+        if state == "57014":
+            raise SourceUnavailable(
+                f"PostgreSQL ended a lookup after {_option(context, 'statement.timeout')}: {text}",
+                hint="is there an index on the key columns? 'statement.timeout' sets the limit",
+                path=path,
+            ) from None
+        connection_lost = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) and not state
+        if connection_lost or state.startswith(_PASSING):
+            raise SourceUnavailable(f"PostgreSQL did not answer a lookup: {text}", path=path) from None
+        raise RunError(f"PostgreSQL refused a lookup: {text}", hint=_HINTS.get(state), path=path) from None
+
+
+def _connection_settings(context: LookupContext) -> dict[str, Any]:
+    try:
+        address = parse_postgres_url(resolve(context.options["url"]))
+    except ValueError as error:
+        raise RunError(str(error), path=f"tables.{context.table}.options.url") from None
+    milliseconds = parse_duration(_option(context, "statement.timeout"))
+    settings: dict[str, Any] = {
+        "application_name": "hintplan",
+        **address.parameters,
+        "host": address.host,
+        "port": address.port,
+        "dbname": address.database,
+        "connect_timeout": max(2, round(_seconds(context, "connection.timeout"))),
+        "options": f"-c default_transaction_read_only=on -c statement_timeout={milliseconds} -c timezone=UTC",
+        "autocommit": True,
+    }
+    for option, setting in (("username", "user"), ("password", "password")):
+        if option in context.options:
+            settings[setting] = resolve(context.options[option])
+    return settings
+
+
+def _probe(connection: psycopg.Connection[Any], context: LookupContext) -> Mapping[str, tuple[int, str]]:
+    return _described(connection.execute(probe_query(context), ()))
+
+
+def _described(cursor: psycopg.Cursor[Any] | psycopg.AsyncCursor[Any]) -> dict[str, tuple[int, str]]:
+    return {column.name: (column.type_code, column.type_display) for column in cursor.description or ()}
+
+
+def _option(context: LookupContext, name: str) -> str:
+    return context.options.get(name, _DEFAULTS[name])
+
+
+def _seconds(context: LookupContext, name: str) -> float:
+    return parse_duration(_option(context, name)) / 1000

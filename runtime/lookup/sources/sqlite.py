@@ -1,0 +1,197 @@
+"""Lookups in an SQLite database: ``'connector' = 'jdbc', 'url' = 'jdbc:sqlite:...'``.
+
+The database is opened read-only. A key is one prepared query; asked for many keys, all are answered from one snapshot.
+There is no server to wait for, so keys are not put together into one query. Values are read as the jdbc sink writes
+them: DECIMAL, DATE and timestamps are text, BOOLEAN is 0 or 1; DECIMAL may be a number too. What does not fit its
+column fails the query.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from plans.errors import RunError
+from plans.jdbc import SQLITE_URL
+from plans.model import Column
+from plans.types import DataType, parse_type
+from runtime.connectors.sqlite import quoted, uri
+from runtime.lookup.api import Key, LookupContext, LookupFunction, Row, ScanFunction
+from runtime.lookup.sources.decoding import Decoder, decimal_decoder, integer_decoder, text_decoder
+from runtime.lookup.sources.failures import SourceUnavailable, redacted
+from runtime.lookup.sources.matching import RowShape
+from runtime.secrets import resolve
+from runtime.types import to_arrow
+
+__all__ = ["SqliteLookup", "SqliteScan"]
+
+_WAIT_SECONDS = 30.0
+_BYTES = ("BYTES", "BINARY", "VARBINARY")
+
+
+class SqliteLookup(LookupFunction):
+    """Answers keys with an equality query."""
+
+    bulk: ClassVar[bool] = True
+    retry_on: ClassVar[tuple[type[Exception], ...]] = (SourceUnavailable,)
+
+    def __init__(self) -> None:
+        self._connection: sqlite3.Connection | None = None
+
+    def open(self, context: LookupContext) -> None:
+        self._context = context
+        self._shape = RowShape.of(context)
+        self._binders = [_binder(column) for column in context.keys]
+        types = {column.name: column.type for column in (*context.keys, *context.columns)}
+        self._fetched = tuple(Column(name=name, type=types[name]) for name in self._shape.fetched)
+        where = " AND ".join(f"{_column(column.name)} = ?" for column in context.keys)
+        self._query = f"{_select(context, self._fetched)} WHERE {where}"
+
+    def lookup(self, key: Key) -> list[Row]:
+        return self.lookup_many([key])[0]
+
+    def lookup_many(self, keys: Sequence[Key]) -> list[list[Row]]:
+        with _failures(self._context):
+            if self._connection is None:
+                self._connection = _connect(self._context)
+            rows: list[Row] = []
+            self._connection.execute("BEGIN")
+            try:
+                for key in keys:
+                    bound = [bind(value) for bind, value in zip(self._binders, key, strict=True)]
+                    rows += self._connection.execute(self._query, bound).fetchall()
+            finally:
+                self._connection.execute("ROLLBACK")
+        return self._shape.match(keys, _decoded(self._context, self._fetched, rows))
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+class SqliteScan(ScanFunction):
+    """Reads the table from one snapshot."""
+
+    retry_on: ClassVar[tuple[type[Exception], ...]] = (SourceUnavailable,)
+
+    def scan(self, context: LookupContext) -> Iterator[pa.RecordBatch]:
+        schema = pa.schema([(column.name, to_arrow(column.type)) for column in context.columns])
+        size = int(context.options.get("scan.fetch-size", "10000"))
+        with _failures(context):
+            connection = _connect(context)
+            try:
+                cursor = connection.execute(_select(context, context.columns))
+                while rows := cursor.fetchmany(size):
+                    values = zip(*_decoded(context, context.columns, rows), strict=True)
+                    arrays = [pa.array(column, field.type) for column, field in zip(values, schema, strict=True)]
+                    yield pa.record_batch(arrays, schema=schema)
+            finally:
+                connection.close()
+
+
+def _connect(context: LookupContext) -> sqlite3.Connection:
+    path = resolve(context.options["url"].removeprefix(SQLITE_URL))
+    return sqlite3.connect(
+        uri(path, "ro"), uri=True, timeout=_WAIT_SECONDS, isolation_level=None, check_same_thread=False
+    )
+
+
+def _select(context: LookupContext, columns: Sequence[Column]) -> str:
+    # Qualified names, for SQLite takes a quoted name of no column for a text.
+    names = ", ".join(_column(column.name) for column in columns) or "1"
+    return f"SELECT {names} FROM {quoted(resolve(context.options['table-name']))} AS t"
+
+
+def _column(name: str) -> str:
+    return f"t.{quoted(name)}"
+
+
+@contextmanager
+def _failures(context: LookupContext) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        text = redacted(str(error), context.options)
+        path = f"tables.{context.table}"
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR):
+            raise SourceUnavailable(f"SQLite could not look up: {text}", path=path) from None
+        hint = None
+        if code == sqlite3.SQLITE_CANTOPEN:
+            hint = "check the path in 'url'; a relative path starts where the Python worker runs"
+        elif "no such table" in text:
+            hint = "check 'table-name'"
+        elif "no such column" in text:
+            hint = "declare the columns as the database has them"
+        raise RunError(f"SQLite cannot look up: {text}", hint=hint, path=path) from None
+
+
+def _decoded(context: LookupContext, columns: Sequence[Column], rows: list[Row]) -> Iterator[Row]:
+    decoders = [_decoder(column) for column in columns]
+    return (_decode(context, columns, decoders, row) for row in rows)
+
+
+def _decode(
+    context: LookupContext, columns: Sequence[Column], decoders: Sequence[Decoder], row: Row
+) -> tuple[Any, ...]:
+    decoded = []
+    for column, decode, value in zip(columns, decoders, row, strict=True):
+        try:
+            decoded.append(value if value is None else decode(value))
+        except ValueError as error:
+            raise RunError(
+                f"column {column.name!r} in the SQLite database holds a value that does not fit: {error}",
+                hint="declare the column as the database fills it",
+                path=f"tables.{context.table}",
+            ) from None
+    return tuple(decoded)
+
+
+def _decoder(column: Column) -> Decoder:
+    data_type = parse_type(column.type)
+    root = data_type.root
+    if data_type.is_integer:
+        in_range = integer_decoder(column.type)
+        return lambda value: in_range(value) if isinstance(value, int) else _misfit(value, data_type)
+    if root in ("FLOAT", "DOUBLE"):
+        return lambda value: float(value) if isinstance(value, int | float) else _misfit(value, data_type)
+    if root == "BOOLEAN":
+        return lambda value: bool(value) if value in (0, 1) else _misfit(value, data_type)
+    if root == "DECIMAL":
+        fit, parse = decimal_decoder(column.type), text_decoder(column.type)
+        return lambda value: fit(Decimal(repr(value))) if isinstance(value, int | float) else parse(value)
+    if root in _BYTES:
+        return lambda value: value if isinstance(value, bytes) else _misfit(value, data_type)
+    parse = text_decoder(column.type)
+    return lambda value: parse(value) if isinstance(value, str) else _misfit(value, data_type)
+
+
+def _misfit(value: Any, data_type: DataType) -> Any:
+    raise ValueError(f"{str(value)[:40]!r} is not {data_type.as_nullable()}")
+
+
+def _binder(column: Column) -> Callable[[Any], Any]:
+    """How a key value is bound, in the form in which the jdbc sink stores it."""
+    data_type = parse_type(column.type)
+    if data_type.root == "DECIMAL":
+        fit = decimal_decoder(column.type)
+        return lambda value: format(fit(value), "f")
+    if data_type.root in ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ"):
+        digits = data_type.precision or 0
+        return lambda value: _stored_time(value, digits)
+    return lambda value: value
+
+
+def _stored_time(value: date | datetime, digits: int) -> str:
+    if not isinstance(value, datetime):
+        return value.isoformat()
+    local = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
+    text = local.isoformat(sep=" ", timespec="microseconds")
+    return text[: 20 + digits if digits else 19] + ("Z" if value.tzinfo else "")

@@ -1,0 +1,27 @@
+"""Servers for the tests of lookup sources: each is started by the first test that asks, and stopped at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.lookup_sources.servers import Postgres, Redis, postgres_server, redis_server
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A PostgreSQL server of the tests' own."""
+    with postgres_server() as server:
+        if server is None:
+            pytest.skip("PostgreSQL is not installed; on Debian: apt-get install -y postgresql")
+        yield server
+
+
+@pytest.fixture(scope="session")
+def redis() -> Iterator[Redis]:
+    """A Redis server of the tests' own."""
+    with redis_server() as server:
+        if server is None:
+            pytest.skip("Redis is not installed; on Debian: apt-get install -y redis-server")
+        yield server
