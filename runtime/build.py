@@ -1,10 +1,10 @@
 """Plan -> streaming DataFrames: walks the operators in order and builds each from those it reads.
 
 One builder an operator kind, found in ``BUILDERS``. Scans, calcs and unions are native Spark; joins and aggregates run
-in the shell around the engine's operators. Expressions are checked before Spark sees them. Knows no SQL and no session
-settings, and starts nothing.
+in the shell around the engine's operators, lookup joins in ``mapInArrow``. Expressions are checked before Spark sees
+them. Knows no SQL and no session settings, and starts nothing.
 
-    frames = build(plan, spark, partitions=2)      # one DataFrame per operator id, sinks excepted
+    frames = build(plan, spark, partitions=2, lookups=LookupRun(token="1"))  # one DataFrame per operator but sinks
 """
 
 from __future__ import annotations
@@ -14,15 +14,30 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
-from plans.changelog import output_kinds
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from plans.changelog import output_kinds
 from plans.columns import output_columns
-from plans.model import Aggregate, Calc, Column, Join, JoinColumn, Operator, Plan, Scan, SelectItem, Sink, Union
+from plans.model import (
+    Aggregate,
+    Calc,
+    Column,
+    Join,
+    JoinColumn,
+    LookupJoin,
+    Operator,
+    Plan,
+    Scan,
+    SelectItem,
+    Sink,
+    Union,
+)
 from runtime import connectors
 from runtime.expressions import check_expression, quoted
+from runtime.lookup.apply import apply_lookup
+from runtime.lookup.plan import LookupRun
 from runtime.operator import INSERT, KIND
 from runtime.operators import build_operator
 from runtime.shell.stateful import apply_operator
@@ -40,15 +55,17 @@ class Edges:
     columns: Mapping[str, tuple[Column, ...]]
     changelog: Mapping[str, bool]
     partitions: int
+    lookups: LookupRun
 
     def names(self, operator_id: str) -> tuple[str, ...]:
         return tuple(column.name for column in self.columns[operator_id])
 
 
-def build(plan: Plan, spark: SparkSession, *, partitions: int) -> dict[str, DataFrame]:
+def build(plan: Plan, spark: SparkSession, *, partitions: int, lookups: LookupRun) -> dict[str, DataFrame]:
     """The output of each operator but sinks; ``partitions`` as in :func:`runtime.shell.stateful.apply_operator`.
 
-    RunError, naming the operator, for an expression that may not run or something that cannot be read.
+    ``lookups`` is what lookups must know of the run. RunError, naming the operator, for an expression that may not run
+    or something that cannot be read.
     """
     edges = Edges(
         spark=spark,
@@ -56,6 +73,7 @@ def build(plan: Plan, spark: SparkSession, *, partitions: int) -> dict[str, Data
         columns=output_columns(plan),
         changelog={name: kinds != ("+I",) for name, kinds in output_kinds(plan).items()},
         partitions=partitions,
+        lookups=lookups,
     )
     frames: dict[str, DataFrame] = {}
     for operator in plan.operators:
@@ -127,6 +145,19 @@ def _join(operator: Join, inputs: list[DataFrame], edges: Edges) -> DataFrame:
     return joined.where(F.expr(checked.sql)).select(*(quoted(column.name) for column in operator.output), *kind)
 
 
+def _lookup(operator: LookupJoin, inputs: list[DataFrame], edges: Edges) -> DataFrame:
+    (source,) = operator.inputs
+    return apply_lookup(
+        operator,
+        inputs[0],
+        edges.columns[source],
+        edges.plan.tables[operator.table],
+        edges.lookups,
+        changelog=edges.changelog[source],
+        partitions=edges.partitions,
+    )
+
+
 def _stateful(operator: Join | Aggregate, inputs: list[DataFrame], edges: Edges) -> DataFrame:
     columns = tuple(edges.columns[name] for name in operator.inputs)
     changelog = tuple(edges.changelog[name] for name in operator.inputs)
@@ -137,6 +168,7 @@ BUILDERS: Mapping[type[Operator], Callable[[Any, list[DataFrame], Edges], DataFr
     Aggregate: _aggregate,
     Calc: _calc,
     Join: _join,
+    LookupJoin: _lookup,
     Scan: _scan,
     Union: _union,
 }

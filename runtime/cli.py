@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,6 +67,7 @@ def _duration(ctx: click.Context, parameter: click.Parameter, value: str | None)
 @click.option("--remote", metavar="URL", help="Spark Connect server, such as sc://host:15002.")
 @click.option("--conf", multiple=True, callback=_settings, metavar="KEY=VALUE", help="A Spark setting; repeatable.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON record per batch; print sinks go to stderr.")
+@click.option("--allow-module", "allow_modules", multiple=True, metavar="MODULE", help="Where a plan's classes may be.")
 @click.option("--allow-fact-edits", is_flag=True, help="Accept operators and tables that were changed by hand.")
 @click.option("--debug", is_flag=True, help="Show tracebacks and what Spark says.")
 def run_command(
@@ -78,6 +79,7 @@ def run_command(
     remote: str | None,
     conf: dict[str, str],
     as_json: bool,
+    allow_modules: tuple[str, ...],
     allow_fact_edits: bool,
     debug: bool,
 ) -> int:
@@ -88,7 +90,8 @@ def run_command(
         raise click.UsageError("--master starts Spark and --remote connects to it; give one of them")
     plan = read_plan(path, allow_fact_edits=allow_fact_edits)
     with _session(master, remote, conf, debug=debug) as spark:
-        return _run(plan, spark, checkpoint=checkpoint, once=once, trigger=trigger, as_json=as_json)
+        settings = {"checkpoint": _absolute(checkpoint), "once": once, "trigger": trigger}
+        return _run(plan, spark, {**settings, "allow_modules": allow_modules}, as_json=as_json)
 
 
 @contextmanager
@@ -115,20 +118,22 @@ def _session(master: str | None, remote: str | None, conf: dict[str, str], *, de
             log.discard()
 
 
-def _run(plan: Plan, spark: Any, *, checkpoint: str | None, once: bool, trigger: str | None, as_json: bool) -> int:
+def _run(plan: Plan, spark: Any, settings: Mapping[str, Any], *, as_json: bool) -> int:
     from runtime.execution import execute
+    from runtime.progress import LookupProgress, total_lookups
     from runtime.report import open_report
 
     stop = _Stop()
     previous = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     started = time.monotonic()
     try:
-        execution = execute(plan, spark, checkpoint=_absolute(checkpoint), once=once, trigger=trigger)
+        execution = execute(plan, spark, **settings)
         if execution.temporary:
             say("no --checkpoint: state is kept in a temporary directory and forgotten at the end")
         for note in execution.notes:
             say(note)
         totals = {"batches": 0, "rows_in": 0, "rows_out": 0}
+        lookups: dict[str, dict[str, LookupProgress]] = {}
         with open_report(as_json=as_json) as report:
 
             def tell() -> None:
@@ -136,6 +141,9 @@ def _run(plan: Plan, spark: Any, *, checkpoint: str | None, once: bool, trigger:
                     totals["batches"] += 1
                     totals["rows_in"] += batch.rows_in
                     totals["rows_out"] += batch.rows_out
+                    sums = lookups.setdefault(batch.sink, {}) if batch.lookups else {}
+                    for name, found in batch.lookups.items():
+                        sums[name] = total_lookups(sums.get(name, {}), found)
                     report.batch(batch)
 
             status = "failed"
@@ -145,7 +153,7 @@ def _run(plan: Plan, spark: Any, *, checkpoint: str | None, once: bool, trigger:
                 if status != "failed":
                     tell()
                 elapsed = int((time.monotonic() - started) * 1000)
-                report.end(status, {"plan": plan.name, **totals, "duration_ms": elapsed})
+                report.end(status, {"plan": plan.name, **totals, "duration_ms": elapsed, "lookups": lookups})
         return 128 + stop.number if status == "stopped" else 0
     finally:
         for number, handler in previous.items():

@@ -11,7 +11,8 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,8 +28,9 @@ from runtime import connectors
 from runtime.build import build
 from runtime.checkpoint import compare, facts_of, read_facts, write_facts
 from runtime.failure import root_cause
+from runtime.lookup.plan import LookupRun
 from runtime.operator import KIND
-from runtime.progress import BatchProgress, OperatorProgress, batch_progress
+from runtime.progress import BatchProgress, LookupProgress, OperatorProgress, batch_progress
 from runtime.session import default_partitions, prepare_session, shares_machine, start_session
 from runtime.shipping import ship_code
 
@@ -56,6 +58,7 @@ class Execution:
     notes: tuple[str, ...] = ()
     _seen: dict[str, int] = field(default_factory=dict)
     _operators: dict[str, Mapping[str, OperatorProgress]] = field(default_factory=dict)
+    _lookups: dict[str, Mapping[str, LookupProgress]] = field(default_factory=dict)
     _last: dict[str, BatchProgress] = field(default_factory=dict)
     _stopping: dict[str, int] = field(default_factory=dict)
 
@@ -81,9 +84,11 @@ class Execution:
                 # A trigger that found nothing to do is reported too, under the number of the batch to come.
                 if found.batchId <= self._seen.get(sink, -1) or "addBatch" not in found.durationMs:
                     continue
-                batch = batch_progress(sink, found, self._operators.get(sink, {}), self.partitions)
+                lookups = self._lookups.get(sink, {})
+                batch = batch_progress(sink, found, self._operators.get(sink, {}), self.partitions, lookups)
                 self._seen[sink] = batch.batch
                 self._operators[sink] = batch.operators
+                self._lookups[sink] = batch.lookups
                 self._last[sink] = batch
                 yield batch
 
@@ -159,12 +164,14 @@ def execute(
     checkpoint: str | None = None,
     once: bool = False,
     trigger: str | None = None,
+    allow_modules: Sequence[str] = (),
 ) -> Execution:
     """Start ``plan`` on ``spark``, or on the active session, or on a new local one.
 
     ``checkpoint`` is a directory, on a file system that all workers share, where the run keeps its state and finds it
     again; without one, a local run uses a temporary one. ``once`` takes what is there and ends. ``trigger`` is the time
-    between two batches, such as ``'5 s'``. PlanError if the plan is wrong; RunError if it cannot run here.
+    between two batches, such as ``'5 s'``. Classes that the plan names are loaded from ``allow_modules``.
+    PlanError if the plan is wrong; RunError if it cannot run here.
     """
     problems = validate(plan)
     if problems:
@@ -188,7 +195,9 @@ def execute(
         compare(checkpoint, recorded, plan)
     own.conf.set("spark.sql.shuffle.partitions", str(partitions))
     ship_code(own)
-    frames = build(plan, own, partitions=partitions)
+    zone = plan.config.get(TIME_ZONE, "UTC")
+    lookups = LookupRun(token=uuid.uuid4().hex, allowed_modules=tuple(allow_modules), time_zone=zone, once=once)
+    frames = build(plan, own, partitions=partitions, lookups=lookups)
     location = checkpoint or tempfile.mkdtemp(prefix="hintplan-checkpoint-")
     writers = {
         operator.id: _writer(plan, operator, frames[operator.inputs[0]], location)

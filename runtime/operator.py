@@ -73,7 +73,8 @@ class Result:
 
     ``output`` has the operator's output columns, and ``__kind`` if the operator emits a changelog; row order is
     meaningful. ``manifest`` is to be stored and handed to the next call; ``None`` if no state is left. ``timer`` is the
-    next time in ms at which the partition must be called even without input, or ``None``.
+    next time in ms at which the partition must be called even without input, or ``None``. ``metrics`` are the
+    operator's own, in the order in which its builder names them.
     """
 
     output: pa.Table
@@ -82,6 +83,7 @@ class Result:
     rows_in: int
     state_rows: int
     state_bytes: int
+    metrics: tuple[int, ...] = ()
 
 
 class StatefulOperator(Protocol):

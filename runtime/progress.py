@@ -1,16 +1,20 @@
 """What a run says about itself: one record per micro-batch, from Spark's query progress and our observed metrics.
 
-Operators report their state per partition. In a batch without data only partitions with a due timer report, so totals
-are carried on from batch to batch by the reported differences. Knows neither terminals nor JSON.
+Stateful operators report their state per partition. In a batch without data only partitions with a due timer report, so
+totals are carried on from batch to batch by the reported differences. Lookups report what they counted. Knows neither
+terminals nor JSON.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
-__all__ = ["BatchProgress", "OperatorProgress", "batch_progress"]
+from runtime.lookup.metrics import GAUGES, LOOKUP_METRICS
+
+__all__ = ["BatchProgress", "LookupProgress", "OperatorProgress", "batch_progress", "total_lookups"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,9 +27,13 @@ class OperatorProgress:
     state_bytes: int = 0
 
 
+LookupProgress = Mapping[str, int]
+"""One lookup operator in a batch: its counts, and its gauges after it (:mod:`runtime.lookup.metrics`)."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchProgress:
-    """One micro-batch of the query behind ``sink``; ``operators`` has the stateful ones by id."""
+    """One micro-batch of the query behind ``sink``; ``operators`` has the stateful ones by id, ``lookups`` those."""
 
     sink: str
     batch: int
@@ -34,17 +42,28 @@ class BatchProgress:
     rows_out: int
     duration_ms: int
     operators: Mapping[str, OperatorProgress]
+    lookups: Mapping[str, LookupProgress] = field(default_factory=dict)
 
 
-def batch_progress(sink: str, progress: Any, before: Mapping[str, OperatorProgress], partitions: int) -> BatchProgress:
+def batch_progress(
+    sink: str,
+    progress: Any,
+    before: Mapping[str, OperatorProgress],
+    partitions: int,
+    lookups_before: Mapping[str, LookupProgress] = MappingProxyType({}),
+) -> BatchProgress:
     """The record of Spark's ``progress``; ``before`` has the operators as they were after the previous batch."""
     operators = dict(before)
+    lookups: dict[str, LookupProgress] = {}
     rows_out = 0
     for name, observed in progress.observedMetrics.items():
         metrics = _metrics(observed)
         if name == sink:
             rows_out = metrics["rows_out"]
-        else:
+            continue
+        if "lookups" in metrics:
+            lookups[name] = _lookup(metrics, lookups_before.get(name, {}))
+        if "reports" in metrics:
             operators[name] = _operator(metrics, before.get(name, OperatorProgress()), partitions)
     return BatchProgress(
         sink=sink,
@@ -54,7 +73,14 @@ def batch_progress(sink: str, progress: Any, before: Mapping[str, OperatorProgre
         rows_out=rows_out,
         duration_ms=int(progress.durationMs.get("triggerExecution", 0)),
         operators=operators,
+        lookups=lookups,
     )
+
+
+def total_lookups(total: LookupProgress, batch: LookupProgress) -> LookupProgress:
+    """``total`` with another batch: counts add up, of calls in flight the most counts, other gauges are the newest."""
+    most = {"inFlightMax": max(total.get("inFlightMax", 0), batch["inFlightMax"])}
+    return {name: value if name in GAUGES else total.get(name, 0) + value for name, value in batch.items()} | most
 
 
 def _metrics(observed: Any) -> dict[str, int]:
@@ -63,6 +89,16 @@ def _metrics(observed: Any) -> dict[str, int]:
     if found.keys() == {"values", "schema"}:  # as Spark Connect has it
         found = dict(zip((field["name"] for field in found["schema"]["fields"]), found["values"], strict=True))
     return {name: value or 0 for name, value in found.items()}
+
+
+def _lookup(metrics: Mapping[str, int], before: LookupProgress) -> LookupProgress:
+    """A batch in which nothing was loaded or looked up says nothing of the gauges: they stay as they were."""
+    found = {name: metrics[name] for name, _ in LOOKUP_METRICS}
+    if not metrics["loadCount"]:
+        found["latestLoadTime"] = found["latestLoadTime"] or before.get("latestLoadTime", 0)
+    if not metrics["lookups"]:
+        found |= {name: found[name] or before.get(name, 0) for name in ("numCachedRecords", "numCachedBytes")}
+    return found
 
 
 def _operator(metrics: Mapping[str, int], before: OperatorProgress, partitions: int) -> OperatorProgress:

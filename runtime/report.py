@@ -18,7 +18,16 @@ from typing import Any, Protocol, TextIO
 from plans.terminal import say
 from runtime.progress import BatchProgress
 
-__all__ = ["JsonReport", "LineReport", "Report", "TableReport", "human_bytes", "human_duration", "open_report"]
+__all__ = [
+    "JsonReport",
+    "LineReport",
+    "Report",
+    "TableReport",
+    "human_bytes",
+    "human_duration",
+    "lookup_text",
+    "open_report",
+]
 
 
 class Report(Protocol):
@@ -75,15 +84,16 @@ class LineReport:
             f"{name} {found.state_rows:,} rows {human_bytes(found.state_bytes)}"
             for name, found in batch.operators.items()
         ]
+        states += [f"{name} {lookup_text(found)}" for name, found in batch.lookups.items() if any(found.values())]
         flow = f"{batch.rows_in:,} rows in · {batch.rows_out:,} rows out · {human_duration(batch.duration_ms)}"
         say(f"{batch.sink} batch {batch.batch}: {' · '.join([flow, *states])}")
 
     def end(self, status: str, summary: Mapping[str, Any]) -> None:
-        say(_closing(status, summary))
+        _say_end(status, summary)
 
 
 class TableReport:
-    """A table on stderr that is redrawn in place; one row for each sink and each of its stateful operators."""
+    """A table on stderr that is redrawn in place: a row for each sink and stateful operator, and lookups below it."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -108,9 +118,10 @@ class TableReport:
 
     def end(self, status: str, summary: Mapping[str, Any]) -> None:
         self._live.stop()
-        say(_closing(status, summary))
+        _say_end(status, summary)
 
     def _table(self) -> Any:
+        from rich.console import Group
         from rich.table import Table
         from rich.text import Text
 
@@ -124,7 +135,44 @@ class TableReport:
             for name, found in batch.operators.items():
                 flow = ("", f"{found.rows_in:,}", f"{found.rows_out:,}", "")
                 table.add_row(Text(f"  {name}"), *flow, f"{found.state_rows:,}", human_bytes(found.state_bytes))
-        return table
+        lookups = (item for batch in self._batches.values() for item in batch.lookups.items())
+        return Group(table, *(Text(f"  {name}   {lookup_text(found)}") for name, found in lookups))
+
+
+def _say_end(status: str, summary: Mapping[str, Any]) -> None:
+    say(_closing(status, summary))
+    for sink, lookups in summary.get("lookups", {}).items():
+        for name, found in lookups.items():
+            say(f"{sink} {name}: {lookup_text(found)}")
+
+
+def lookup_text(found: Mapping[str, int]) -> str:
+    """The metrics of a lookup in words, as far as there is something to say.
+
+    >>> names = ("hitCount", "missCount", "loadCount", "numLoadFailures", "retries", "timeouts", "inFlightMax")
+    >>> lookup_text(dict.fromkeys(names, 0) | {"lookups": 10, "hitCount": 9, "missCount": 1, "loadCount": 1,
+    ...     "latestLoadTime": 3, "numCachedRecords": 1, "numCachedBytes": 2048})
+    '10 lookups · 90.0 % hits · 1 load · latest in 3 ms · 1 cached, 2.0 KiB'
+    """
+    asked = found["hitCount"] + found["missCount"]
+    cached = found["numCachedRecords"]
+    parts = [_counted(found["lookups"], "lookup", always=True)]
+    if asked:
+        parts.append(f"{100 * found['hitCount'] / asked:.1f} % hits")
+    parts += [
+        _counted(found["loadCount"], "load"),
+        f"latest in {human_duration(found['latestLoadTime'])}" if found["loadCount"] else "",
+        _counted(found["numLoadFailures"], "failure"),
+        _counted(found["retries"], "retry", "retries"),
+        _counted(found["timeouts"], "timeout"),
+        f"{found['inFlightMax']:,} at once" if found["inFlightMax"] > 1 else "",
+        f"{cached:,} cached, {human_bytes(found['numCachedBytes'])}" if cached else "",
+    ]
+    return " · ".join(part for part in parts if part)
+
+
+def _counted(number: int, one: str, many: str = "", *, always: bool = False) -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}" if number or always else ""
 
 
 def _closing(status: str, summary: Mapping[str, Any]) -> str:

@@ -46,6 +46,14 @@ class AskedRows:
         )
         return next(parts), next(parts)
 
+    def without(self, rows: Int64s) -> AskedRows:
+        """All rows but ``rows``."""
+        if not len(rows):
+            return self
+        kept = np.ones(len(self.codes), np.bool_)
+        kept[rows] = False
+        return AskedRows(table=self.table.filter(pa.array(kept)), keys=self.keys, codes=self.codes[kept])
+
     def missed(self, found: KeyedRows) -> Int64s:
         """The rows that asked for a key without rows."""
         count = np.append(found.count, np.int64(1))

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import astuple, dataclass, fields
+from typing import Literal
 
 from runtime.lookup.api import CacheMetricGroup
 
@@ -39,14 +40,23 @@ class LookupCounters:
     numCachedRecords: int = 0
     numCachedBytes: int = 0
 
+    def add_retried(self, other: LookupCounters) -> None:
+        """Add what looking up again took; it is neither another lookup nor another hit, miss or load."""
+        self.numLoadFailures += other.numLoadFailures
+        self.timeouts += other.timeouts
+        self.inFlightMax = max(self.inFlightMax, other.inFlightMax)
+        self.latestLoadTime = other.latestLoadTime or self.latestLoadTime
+
     def values(self) -> list[int]:
         """All of them, in the order of ``LOOKUP_METRICS``."""
         return list(astuple(self))
 
 
-LOOKUP_METRICS = tuple(field.name for field in fields(LookupCounters))
 GAUGES = frozenset({"inFlightMax", "latestLoadTime", "numCachedRecords", "numCachedBytes"})
-"""Metrics of which the largest of all tasks is reported, for workers do not share; of the others, the sum."""
+LOOKUP_METRICS: tuple[tuple[str, Literal["sum", "max"]], ...] = tuple(
+    (field.name, "max" if field.name in GAUGES else "sum") for field in fields(LookupCounters)
+)
+"""The metrics in order, and how those of tasks become one: of gauges the largest, for workers do not share."""
 
 _REGISTERED = ("numCachedRecords", "numCachedBytes")
 

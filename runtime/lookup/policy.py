@@ -30,6 +30,7 @@ class FetchPolicy:
 
     ``max_attempts`` counts looks after the first, ``delay`` apart; 0 for no retry on miss. ``timeout`` covers all
     attempts of a key, 0 for none; only asynchronous calls can be timed out. ``capacity`` bounds asynchronous calls.
+    Without ``caches_misses``, a miss is not a final answer: whoever asked decides when it is.
     """
 
     operator: str
@@ -40,6 +41,7 @@ class FetchPolicy:
     max_attempts: int
     delay: int
     max_failures: int
+    caches_misses: bool = True
 
 
 def backoff(failure: int) -> int:

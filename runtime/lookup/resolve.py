@@ -16,8 +16,10 @@ import pyarrow as pa
 
 from runtime.lookup.api import Key, Row
 from runtime.lookup.metrics import LookupCounters
+from runtime.lookup.policy import FetchPolicy, named
 from runtime.lookup.rows import ABSENT, KeyedRows, keyed_rows
 from runtime.lookup.single_flight import Landing, SingleFlight
+from runtime.state.identity import Mask
 
 __all__ = ["BatchCache", "Resolution"]
 
@@ -31,7 +33,7 @@ class BatchCache(Protocol):
 
 
 class Resolution:
-    """One batch of distinct ``keys`` on its way to rows in ``schema``; ``where`` names the lookup in errors.
+    """One batch of distinct ``keys`` on its way to rows in ``schema``; by ``policy``.
 
     ``rows`` says how many input rows ask for each key. Without a cache every key goes to the source.
     """
@@ -45,13 +47,13 @@ class Resolution:
         flights: SingleFlight,
         counters: LookupCounters,
         *,
-        where: str,
+        policy: FetchPolicy,
     ) -> None:
         self._schema = schema
         self._cache = cache
         self._flights = flights
         self._counters = counters
-        self._where = where
+        self._policy = policy
         self._parts: list[tuple[Sequence[Key], KeyedRows]] = []
         self._keys = keys
         self.theirs: dict[Key, Landing] = {}
@@ -95,20 +97,34 @@ class Resolution:
         """Take the final answers for claimed keys, cache them, and hand them to whoever waits."""
         if not found:
             return
-        keys = list(found)
-        rows = keyed_rows(list(found.values()), self._schema, where=self._where)
+        rows = self._add(found)
         if self._cache is not None:
+            keys = list(found)
+            if not self._policy.caches_misses:
+                hits = np.flatnonzero(rows.count)
+                keys = [keys[place] for place in hits.tolist()]
+                rows = KeyedRows(table=rows.table, start=rows.start[hits], count=rows.count[hits])
             self._cache.store(keys, rows)
             self._flights.land(found)
-        self._parts.append((keys, rows))
 
     def take(self, landed: Mapping[Key, Sequence[Row] | None]) -> None:
         """Take what others fetched; keys that they gave up stay missing."""
         found = {key: rows for key, rows in landed.items() if rows is not None}
         if found:
-            rows = keyed_rows(list(found.values()), self._schema, where=self._where)
-            self._parts.append((list(found), rows))
+            self._add(found)
         self.missing = [key for key, rows in landed.items() if rows is None]
+
+    def _add(self, found: Mapping[Key, Sequence[Row]]) -> KeyedRows:
+        rows = keyed_rows(list(found.values()), self._schema, where=named(self._policy))
+        self._parts.append((list(found), rows))
+        return rows
+
+    @property
+    def fresh(self) -> Mask:
+        """Which of the keys the cache did not know at once."""
+        fresh = np.zeros(len(self._keys), np.bool_)
+        fresh[list(self._places.values())] = True
+        return fresh
 
     def known(self) -> KeyedRows:
         """What the cache knew at once, in the order of the keys; ``ABSENT`` counts the others."""

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
 from runtime.lookup.api import AsyncLookupFunction, LookupFunction
@@ -20,10 +21,10 @@ from runtime.lookup.fetch_sync import fetch_sync
 from runtime.lookup.full_cache import FullCache
 from runtime.lookup.join import AskedRows
 from runtime.lookup.metrics import LookupCounters
-from runtime.lookup.policy import named
 from runtime.lookup.resolve import Resolution
 from runtime.lookup.rows import KeyedRows
 from runtime.lookup.worker import OpenLookup
+from runtime.state.identity import Mask
 
 __all__ = ["Answered", "looked_up", "lookup_tables"]
 
@@ -33,10 +34,11 @@ _MOST_WAITING = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """A batch, or a part of it, with the rows of each of its keys."""
+    """A batch, or a part of it, with the rows of each of its keys; ``fresh`` says which no cache had answered."""
 
     asked: AskedRows
     found: KeyedRows
+    fresh: Mask
 
 
 def lookup_tables(tables: Iterable[pa.Table], lookup: OpenLookup, counters: LookupCounters) -> Iterator[pa.Table]:
@@ -64,33 +66,31 @@ def _cached(batches: Iterable[AskedRows], cache: FullCache, counters: LookupCoun
         counters.lookups += asked.asking
         counters.hitCount += asked.asking - missed
         counters.missCount += missed
-        yield Answered(asked=asked, found=found)
+        yield Answered(asked=asked, found=found, fresh=np.zeros(len(asked.keys), np.bool_))
 
 
 def _synchronous(
     batches: Iterable[AskedRows], lookup: OpenLookup, source: LookupFunction, counters: LookupCounters
 ) -> Iterator[Answered]:
     for asked in batches:
-        found = _resolved(_resolution(asked, lookup, counters), lookup, source, counters)
-        yield Answered(asked=asked, found=found)
+        resolution = _resolution(asked, lookup, counters)
+        _resolve(resolution, lookup, source, counters)
+        yield Answered(asked=asked, found=resolution.result(), fresh=resolution.fresh)
 
 
 def _resolution(asked: AskedRows, lookup: OpenLookup, counters: LookupCounters) -> Resolution:
-    schema, where = lookup.spec.rows.found, named(lookup.spec.policy)
-    return Resolution(asked.keys, asked.asking, schema, lookup.cache, lookup.flights, counters, where=where)
+    schema, policy = lookup.spec.rows.found, lookup.spec.policy
+    return Resolution(asked.keys, asked.asking, schema, lookup.cache, lookup.flights, counters, policy=policy)
 
 
-def _resolved(
-    resolution: Resolution, lookup: OpenLookup, source: LookupFunction, counters: LookupCounters
-) -> KeyedRows:
+def _resolve(resolution: Resolution, lookup: OpenLookup, source: LookupFunction, counters: LookupCounters) -> None:
     while resolution.missing:
         with resolution.claimed() as mine, lookup.lock:
             resolution.land(fetch_sync(source, mine, lookup.spec.policy, lookup.clock, counters))
         resolution.take({key: flight.result() for key, flight in resolution.theirs.items()})
-    return resolution.result()
 
 
-async def _resolved_async(resolution: Resolution, fetcher: AsyncFetcher) -> None:
+async def _resolve_async(resolution: Resolution, fetcher: AsyncFetcher) -> None:
     while resolution.missing:
         with resolution.claimed() as mine:
             resolution.land(await fetcher.fetch(mine))
@@ -116,8 +116,8 @@ def _asynchronous(
             if resolution.missing and not ordered:
                 known = resolution.known()
                 ready, asked = asked.split(known)
-                yield Answered(asked=ready, found=known)
-            done = portal.submit(_resolved_async(resolution, fetcher))
+                yield Answered(asked=ready, found=known, fresh=resolution.fresh)
+            done = portal.submit(_resolve_async(resolution, fetcher))
             waiting.append(_Waiting(asked=asked, resolution=resolution, done=done))
             room = portal.submit(fetcher.room())
             yield from _finished(waiting, ordered)
@@ -146,7 +146,7 @@ def _finished(waiting: deque[_Waiting], ordered: bool) -> Iterator[Answered]:
     while waiting:
         each = waiting.popleft()
         if each.done.done():
-            yield Answered(asked=each.asked, found=each.resolution.result())
+            yield Answered(asked=each.asked, found=each.resolution.result(), fresh=each.resolution.fresh)
             continue
         kept.append(each)
         if ordered:

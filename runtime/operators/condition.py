@@ -16,24 +16,21 @@ from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
 from plans.errors import RunError
-from plans.model import Join
+from plans.model import Join, LookupJoin
 from runtime.kernels.pairs import JoinCondition
 
-__all__ = ["compile_condition"]
+__all__ = ["compile_condition", "compile_filter"]
 
 
-def compile_condition(op: Join, left: pa.Schema, right: pa.Schema) -> JoinCondition:
+def compile_condition(op: Join | LookupJoin, left: pa.Schema, right: pa.Schema) -> JoinCondition:
     """Compile ``op.condition`` over the columns of both inputs; RunError for what a join cannot evaluate."""
-    text = op.condition or ""
     compiler = _Compiler(f"operators.{op.id}.condition", {"l": left, "r": right})
-    try:
-        tree = parse_one(text, dialect="spark")
-    except SqlglotError as error:
-        raise RunError(f"cannot be parsed: {text}", path=compiler.path) from error
-    expression = compiler.compile(tree)
-    return JoinCondition(
-        expression=expression, left=tuple(sorted(compiler.used["l"])), right=tuple(sorted(compiler.used["r"]))
-    )
+    return compiler.condition(op.condition or "")
+
+
+def compile_filter(text: str, right: pa.Schema, *, path: str) -> JoinCondition:
+    """Compile a condition on rows of the right side alone, whose columns stand in ``text`` without a prefix."""
+    return _Compiler(path, {"": right}).condition(text)
 
 
 _BINARY: dict[type[exp.Expr], Callable[[Any, Any], Any]] = {
@@ -65,10 +62,22 @@ _CASTS = {
 
 
 class _Compiler:
+    """``sides`` has the columns under each prefix; those without a prefix are of the right side."""
+
     def __init__(self, path: str, sides: dict[str, pa.Schema]) -> None:
         self.path = path
         self.sides = sides
         self.used: dict[str, set[str]] = {"l": set(), "r": set()}
+
+    def condition(self, text: str) -> JoinCondition:
+        try:
+            tree = parse_one(text, dialect="spark")
+        except SqlglotError as error:
+            raise RunError(f"cannot be parsed: {text}", path=self.path) from error
+        expression = self.compile(tree)
+        return JoinCondition(
+            expression=expression, left=tuple(sorted(self.used["l"])), right=tuple(sorted(self.used["r"]))
+        )
 
     def compile(self, node: exp.Expr) -> pc.Expression:
         operation = _BINARY.get(type(node))
@@ -87,11 +96,11 @@ class _Compiler:
         )
 
     def _column(self, node: exp.Column) -> pc.Expression:
-        schema = self.sides.get(node.table)
+        side, schema = node.table or "r", self.sides.get(node.table)
         if schema is None or node.name not in schema.names:
             raise RunError(f"unknown column {node.sql(dialect='spark')}", path=self.path)
-        self.used[node.table].add(node.name)
-        return pc.field(f"{node.table}.{node.name}")
+        self.used[side].add(node.name)
+        return pc.field(f"{side}.{node.name}")
 
     def _paren(self, node: exp.Paren) -> pc.Expression:
         return self.compile(node.this)

@@ -37,7 +37,7 @@ METRICS = (
 )
 """Metrics of one call, summed per batch; ``reports`` counts calls, so that totals are known to be whole or partial."""
 
-OUTPUT_DDL = "blob binary, " + ", ".join(f"{name} bigint" for name in METRICS)
+OUTPUT_DDL = "blob binary, own_metrics array<bigint>, " + ", ".join(f"{name} bigint" for name in METRICS)
 
 _MANIFEST_DDL = "version int, timer bigint, state_rows bigint, state_bytes bigint, segments string, manifest binary"
 
@@ -100,6 +100,7 @@ class PartitionProcessor(StatefulProcessor):
             state_bytes=result.state_bytes,
             state_bytes_delta=result.state_bytes - before.state_bytes,
             reports=1,
+            own_metrics=list(result.metrics),
         )
 
     def _load(self) -> _Saved:
@@ -129,7 +130,8 @@ class PartitionProcessor(StatefulProcessor):
 
 
 def _row(**values: Any) -> Row:
-    return Row(blob=values.pop("blob", None), **{name: values.get(name) for name in METRICS})
+    first = {"blob": values.get("blob"), "own_metrics": values.get("own_metrics")}
+    return Row(**first, **{name: values.get(name) for name in METRICS})
 
 
 def _local_directory() -> Path:

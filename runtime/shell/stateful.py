@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial, reduce
+from typing import Literal
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -19,13 +20,21 @@ from runtime.shell.pack import PACKED_DDL, pack
 from runtime.shell.process import METRICS, OUTPUT_DDL, PartitionProcessor
 from runtime.shell.unpack import unpack
 
-__all__ = ["apply_operator"]
+__all__ = ["aggregated", "apply_operator"]
 
 
-def apply_operator(name: str, operator: StatefulOperator, inputs: Sequence[DataFrame], partitions: int) -> DataFrame:
+def apply_operator(
+    name: str,
+    operator: StatefulOperator,
+    inputs: Sequence[DataFrame],
+    partitions: int,
+    *,
+    metrics: Sequence[tuple[str, Literal["sum", "max"]]] = (),
+) -> DataFrame:
     """The output of ``operator`` over streaming ``inputs``, which have at least the columns their ``InputSpec`` names.
 
-    ``partitions`` must be the session's ``spark.sql.shuffle.partitions``. Metrics are observed under ``name``.
+    ``partitions`` must be the session's ``spark.sql.shuffle.partitions``. Metrics are observed under ``name``;
+    ``metrics`` names those in ``Result.metrics``, and how they are aggregated over the partitions.
     """
     buckets = bucket_ids(partitions)
     packed = [
@@ -42,11 +51,18 @@ def apply_operator(name: str, operator: StatefulOperator, inputs: Sequence[DataF
             timeMode="ProcessingTime",
         )
     )
-    metrics = [F.sum(metric).alias(metric) for metric in METRICS]
-    observed = processed.observe(name, *metrics)
+    every = [F.sum(metric).alias(metric) for metric in METRICS]
+    own = [aggregated("own_metrics", index, *metric) for index, metric in enumerate(metrics)]
+    observed = processed.observe(name, *every, *own)
     return observed.select("blob").mapInArrow(
         partial(unpack, schema=operator.output), from_arrow_schema(operator.output, prefer_timestamp_ntz=True)
     )
+
+
+def aggregated(column: str, index: int, name: str, how: Literal["sum", "max"]) -> Column:
+    """The metric that stands at ``index`` of the arrays in ``column``, over all rows that have one."""
+    value = F.get(column, F.lit(index))
+    return (F.sum(value) if how == "sum" else F.max(value)).alias(name)
 
 
 def _pack_input(frame: DataFrame, spec: InputSpec, side: int, buckets: Sequence[int]) -> DataFrame:

@@ -1,0 +1,172 @@
+"""A lookup join as a step between DataFrames: keys in, ``mapInArrow`` or the stateful shell, filter, metrics.
+
+What an INNER join keeps is decided by Spark, after the lookup; what a LEFT join pads depends on its conditions, so they
+are evaluated with the lookup. A pre-filter is evaluated by Spark, before. The only module of the package that builds
+DataFrames; works the same on Spark classic and Spark Connect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+import pyarrow as pa
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from plans.durations import parse_duration
+from plans.model import Column, JoinColumn, LookupJoin, Table
+from runtime.expressions import check_expression, quoted
+from runtime.kernels.pairs import JoinCondition
+from runtime.lookup.enrich import METRICS_COLUMN, enrich, with_metrics
+from runtime.lookup.join import LookupRows
+from runtime.lookup.metrics import LOOKUP_METRICS
+from runtime.lookup.plan import LookupRun, fetched_columns, key_columns, lookup_spec
+from runtime.operator import KIND
+from runtime.operators.condition import compile_condition, compile_filter
+from runtime.operators.lookup_retry import LookupRetry
+from runtime.shell.stateful import aggregated, apply_operator
+from runtime.types import to_arrow, to_spark
+
+__all__ = ["apply_lookup"]
+
+ASKS = "__asks"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Checked:
+    """The expressions that Spark evaluates on joined rows, and the columns they need under names of their own."""
+
+    filters: tuple[str, ...]
+    carried: tuple[JoinColumn, ...]
+
+
+def apply_lookup(
+    op: LookupJoin,
+    frame: DataFrame,
+    columns: tuple[Column, ...],
+    table: Table,
+    run: LookupRun,
+    *,
+    changelog: bool,
+    partitions: int,
+) -> DataFrame:
+    """The rows of ``frame``, which has ``columns``, joined with what they find in ``table``.
+
+    RunError, naming the operator, for an expression or a class that may not run. Metrics are observed under the id.
+    """
+    types = {column.name: column.type for column in columns}
+    checked = _checked(op, types, fetched_columns(op, table))
+    native = op.join_type == "inner"
+    output = (*op.output, *checked.carried) if native else op.output
+    origins: list[tuple[Literal["left", "right"], str]] = [(column.side, column.column) for column in output]
+    fields = [pa.field(column.name, to_arrow(column.type)) for column in output]
+    if changelog:
+        origins.append(("left", KIND))
+        fields.append(pa.field(KIND, pa.int8()))
+    conditions = () if native else _compiled(op, columns, fetched_columns(op, table))
+    keys, inputs = _inputs(op, columns, table, changelog=changelog)
+    rows = LookupRows(
+        keys=keys,
+        asks=ASKS if op.pre_filter is not None else None,
+        found=_schema(fetched_columns(op, table)),
+        padded=op.join_type == "left",
+        conditions=conditions,
+        output=pa.schema(fields),
+        origins=tuple(origins),
+    )
+    wanted = {name for side, name in rows.origins if side == "left"} | {*keys, ASKS}
+    wanted |= {name for condition in conditions for name in condition.left}
+    chosen = {name: column for name, column in inputs.items() if name in wanted}
+    prepared = frame.select(*(column.alias(name) for name, (column, _) in chosen.items()))
+    schema = pa.schema([(name, kind) for name, (_, kind) in chosen.items()])
+    spec = lookup_spec(op, table, rows, run)
+    if op.retry is not None and op.retry.mode == "deferred" and spec.mode != "full":
+        operator = LookupRetry(
+            spec=spec,
+            columns=schema,
+            max_attempts=op.retry.max_attempts,
+            delay=parse_duration(op.retry.fixed_delay),
+            once=run.once,
+        )
+        joined = apply_operator(op.id, operator, [prepared], partitions, metrics=LOOKUP_METRICS)
+    else:
+        mapped = prepared.mapInArrow(
+            partial(enrich, spec=spec, schema=schema),
+            from_arrow_schema(with_metrics(rows.output), prefer_timestamp_ntz=True),
+        )
+        metrics = (aggregated(METRICS_COLUMN, index, *metric) for index, metric in enumerate(LOOKUP_METRICS))
+        observed = mapped.observe(op.id, *metrics)
+        joined = observed.where(F.col(METRICS_COLUMN).isNull()).drop(METRICS_COLUMN)
+    if not native:
+        return joined
+    for text in checked.filters:
+        joined = joined.where(F.expr(text))
+    return joined.select(*(quoted(column.name) for column in op.output), *([KIND] if changelog else []))
+
+
+def _schema(columns: tuple[Column, ...]) -> pa.Schema:
+    return pa.schema([(column.name, to_arrow(column.type)) for column in columns])
+
+
+def _checked(op: LookupJoin, types: Mapping[str, str], fetched: tuple[Column, ...]) -> _Checked:
+    """Check filter and condition, whoever evaluates them."""
+    bare: dict[tuple[str, ...], str] = {(column.name,): f"__r_{column.name}" for column in fetched}
+    left: dict[tuple[str, ...], str] = {("l", name): f"__l_{name}" for name in types}
+    right = {("r", *name): text for name, text in bare.items()}
+    filters: list[str] = []
+    carried: dict[str, JoinColumn] = {}
+    texts = [("filter", op.filter, bare), ("condition", op.condition, left | right)]
+    kinds = {("l", name): kind for name, kind in types.items()} | {("r", c.name): c.type for c in fetched}
+    for where, text, known in texts:
+        if text is None:
+            continue
+        checked = check_expression(text, known, operator=op.id, path=f"operators.{op.id}.{where}")
+        filters.append(checked.sql)
+        for names in checked.columns:
+            side, name = names if len(names) == 2 else ("r", names[0])
+            carried[known[names]] = JoinColumn(
+                name=known[names], type=kinds[side, name], side="left" if side == "l" else "right", column=name
+            )
+    return _Checked(filters=tuple(filters), carried=tuple(carried.values()))
+
+
+def _compiled(op: LookupJoin, left: tuple[Column, ...], right: tuple[Column, ...]) -> tuple[JoinCondition, ...]:
+    conditions = []
+    if op.filter is not None:
+        conditions.append(compile_filter(op.filter, _schema(right), path=f"operators.{op.id}.filter"))
+    if op.condition is not None:
+        conditions.append(compile_condition(op, _schema(left), _schema(right)))
+    return tuple(conditions)
+
+
+def _inputs(
+    op: LookupJoin, columns: tuple[Column, ...], table: Table, *, changelog: bool
+) -> tuple[tuple[str, ...], dict[str, tuple[SparkColumn, pa.DataType]]]:
+    """The names of the key columns; and by name what Spark computes for the lookup to read, with its type."""
+    types = {column.name: column.type for column in columns}
+    found = {name: (F.col(quoted(name)), to_arrow(kind)) for name, kind in types.items()}
+    names = []
+    for index, (key, column) in enumerate(zip(op.keys, key_columns(op, table), strict=True)):
+        kind = to_arrow(column.type)
+        if key.left is not None and found[key.left][1] == kind:
+            names.append(key.left)
+            continue
+        if key.left is not None:
+            value = F.col(quoted(key.left))
+        else:
+            path = f"operators.{op.id}.keys[{index}].constant"
+            value = F.expr(check_expression(key.constant or "NULL", {}, operator=op.id, path=path).sql)
+        names.append(f"__key{index}")
+        found[f"__key{index}"] = (value.cast(to_spark(column.type)), kind)
+    if op.pre_filter is not None:
+        known: dict[tuple[str, ...], str] = {(name,): name for name in types}
+        path = f"operators.{op.id}.pre-filter"
+        found[ASKS] = (F.expr(check_expression(op.pre_filter, known, operator=op.id, path=path).sql), pa.bool_())
+    if changelog:
+        found[KIND] = (F.col(KIND), pa.int8())
+    return tuple(names), found

@@ -1,0 +1,140 @@
+"""A lookup join of the plan as what workers are told (:mod:`runtime.lookup.spec`); on the driver, without Spark.
+
+Refuses what could only fail later: classes that are not allowed, time zones that do not exist, keys that cannot be
+compared. What a plan may say at all is checked before, in ``plans``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import pyarrow as pa
+
+from plans.durations import parse_duration
+from plans.errors import RunError
+from plans.model import Column, LookupJoin, Table
+from runtime.lookup.api import CacheReloadTrigger, LookupCache, LookupContext
+from runtime.lookup.classes import load_class
+from runtime.lookup.join import LookupRows
+from runtime.lookup.policy import FetchPolicy
+from runtime.lookup.spec import CacheSpec, LookupSpec
+from runtime.types import to_arrow
+
+__all__ = ["LookupRun", "fetched_columns", "key_columns", "lookup_spec"]
+
+_PARTIAL = "lookup.partial-cache."
+_FULL = "lookup.full-cache."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookupRun:
+    """What lookups must know of the run: ``token`` tells it from others; ``once`` says that it ends with its input."""
+
+    token: str
+    allowed_modules: tuple[str, ...] = ()
+    allowed_hosts: tuple[str, ...] = ()
+    time_zone: str = "UTC"
+    once: bool = False
+
+
+def fetched_columns(op: LookupJoin, table: Table) -> tuple[Column, ...]:
+    """The columns that the lookup fetches, in its order."""
+    types = {column.name: column.type for column in table.columns}
+    return tuple(Column(name=name, type=types[name]) for name in op.columns)
+
+
+def key_columns(op: LookupJoin, table: Table) -> tuple[Column, ...]:
+    """The columns of the table that a key has values of; RunError if one cannot be compared."""
+    types = {column.name: column.type for column in table.columns}
+    keys = tuple(Column(name=key.column, type=types[key.column]) for key in op.keys)
+    for key in keys:
+        if pa.types.is_nested(to_arrow(key.type)):
+            raise RunError(
+                f"column {key.name!r} of type {key.type} cannot be a lookup key",
+                path=f"operators.{op.id}.keys",
+                hint="look up by columns of plain types",
+            )
+    return keys
+
+
+def lookup_spec(op: LookupJoin, table: Table, rows: LookupRows, run: LookupRun) -> LookupSpec:
+    """Bind ``op`` to its table, settings and run; RunError for classes or time zones that cannot be used."""
+    cache = _cache(op, run)
+    context = LookupContext(
+        table=op.table,
+        options=dict(table.options),
+        keys=key_columns(op, table),
+        columns=fetched_columns(op, table),
+        declared=tuple(Column(name=c.name, type=c.type) for c in table.columns if c.expression is None),
+        allowed_modules=run.allowed_modules,
+        allowed_hosts=run.allowed_hosts,
+    )
+    _check_classes(op, cache, run)
+    inline = op.retry is not None and op.retry.mode == "inline" and cache.kind != "FULL"
+    policy = FetchPolicy(
+        operator=op.id,
+        table=op.table,
+        capacity=op.async_.capacity,
+        timeout=parse_duration(op.async_.timeout),
+        ordered=op.async_.output_mode == "ordered",
+        max_attempts=op.retry.max_attempts if op.retry is not None and inline else 0,
+        delay=parse_duration(op.retry.fixed_delay) if op.retry is not None and inline else 0,
+        caches_misses=inline or op.retry is None,
+        max_failures=int(op.cache.values.get("lookup.max-retries", 3)),
+    )
+    mode: Literal["sync", "async", "full"] = "async" if op.async_.enabled else "sync"
+    return LookupSpec(
+        run=run.token,
+        connector=table.options["connector"],
+        mode="full" if cache.kind == "FULL" else mode,
+        context=context,
+        policy=policy,
+        cache=cache,
+        rows=rows,
+    )
+
+
+def _cache(op: LookupJoin, run: LookupRun) -> CacheSpec:
+    values: Any = op.cache.values
+
+    def duration(name: str) -> int | None:
+        return parse_duration(values[name]) if name in values else None
+
+    spec = CacheSpec(
+        kind=values["lookup.cache"],
+        max_rows=values.get(f"{_PARTIAL}max-rows"),
+        expire_after_access=duration(f"{_PARTIAL}expire-after-access"),
+        expire_after_write=duration(f"{_PARTIAL}expire-after-write"),
+        cache_missing_key=values.get(f"{_PARTIAL}cache-missing-key", True),
+        cache_class=values.get(f"{_PARTIAL}class"),
+        reload=values.get(f"{_FULL}reload-strategy", "PERIODIC"),
+        interval=duration(f"{_FULL}periodic-reload.interval"),
+        schedule_mode=values.get(f"{_FULL}periodic-reload.schedule-mode", "FIXED_DELAY"),
+        iso_time=values.get(f"{_FULL}timed-reload.iso-time"),
+        interval_in_days=values.get(f"{_FULL}timed-reload.interval-in-days", 1),
+        trigger_class=values.get(f"{_FULL}custom-reload.class"),
+        time_zone=run.time_zone,
+    )
+    if spec.kind == "FULL" and spec.reload == "TIMED":
+        try:
+            ZoneInfo(run.time_zone)
+        except (ZoneInfoNotFoundError, ValueError) as error:
+            raise RunError(
+                f"the reload time of {op.id} is in the time zone {run.time_zone!r}, which is not known",
+                path="config.table.local-time-zone",
+                hint="use a name such as 'Europe/Berlin'",
+            ) from error
+    return spec
+
+
+def _check_classes(op: LookupJoin, cache: CacheSpec, run: LookupRun) -> None:
+    """Load what the plan names here, where an error is seen before anything starts."""
+    path = f"operators.{op.id}.cache"
+    if cache.cache_class is not None:
+        load_class(cache.cache_class, run.allowed_modules, LookupCache, path=f"{path}.{_PARTIAL}class")
+    if cache.trigger_class is not None:
+        load_class(
+            cache.trigger_class, run.allowed_modules, CacheReloadTrigger, path=f"{path}.{_FULL}custom-reload.class"
+        )

@@ -1,0 +1,211 @@
+"""A lookup join whose misses are deferred: rows that found nothing wait in state, and nothing waits behind them.
+
+A row is looked up when it comes. If the source has nothing for it, it is parked with the time and the number of its
+attempts, and looked up again ``delay`` later, at most ``max_attempts`` times; then a LEFT join pads it and an INNER
+join drops it. Only the last answer of a row is cached, so that a cached miss defeats no attempt. When the run ends with
+its input, there may be no later batch, so the remaining attempts are made before the call returns.
+
+State, format 1: one immutable segment of parked rows per call, with a manifest that says when each was last looked up.
+Delay and attempts are judged by the settings of the plan that runs, not by those of the plan that parked the row.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from plans.errors import RunError
+from runtime.lookup.clock import Clock
+from runtime.lookup.metrics import LookupCounters
+from runtime.lookup.rows import KeyedRows
+from runtime.lookup.spec import LookupSpec
+from runtime.lookup.task import Answered, looked_up
+from runtime.lookup.worker import OpenLookup, acquired
+from runtime.operator import InputSpec, Result, SegmentStore
+from runtime.state.layout import Int64s
+
+__all__ = ["ATTEMPTS", "FORMAT", "LookupRetry"]
+
+FORMAT = 1
+ATTEMPTS = "__attempts"
+"""How often a parked row was looked up again."""
+
+_BATCH_ROWS = 1 << 16
+
+
+class Acquire(Protocol):
+    """Opens what a spec describes, for as long as the context lasts."""
+
+    def __call__(self, spec: LookupSpec) -> AbstractContextManager[OpenLookup]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Parked:
+    """A segment of rows that were last looked up ``at`` (ms)."""
+
+    id: str
+    rows: int
+    size: int
+    at: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookupRetry:
+    """A deferred lookup bound to its input ``columns``, the delay in ms, and how often it looks again.
+
+    ``spec`` has a policy without attempts of its own; ``once`` says that no batch may follow.
+    """
+
+    spec: LookupSpec
+    columns: pa.Schema
+    max_attempts: int
+    delay: int
+    once: bool
+    acquire: Acquire = acquired
+
+    @property
+    def inputs(self) -> tuple[InputSpec, ...]:
+        return (InputSpec(columns=self.columns, hashes=(self.spec.rows.keys,), changelog=False),)
+
+    @property
+    def output(self) -> pa.Schema:
+        return self.spec.rows.output
+
+    @property
+    def parked(self) -> pa.Schema:
+        """The columns of rows in state."""
+        return self.columns.append(pa.field(ATTEMPTS, pa.int32()))
+
+    def process(
+        self, deltas: Sequence[pa.Table | None], manifest: bytes | None, store: SegmentStore, now: int
+    ) -> Result:
+        number, waiting = _read(manifest, self.parked)
+        rows = deltas[0]
+        rows_in = rows.num_rows if rows is not None else 0
+        due = [each for each in waiting if each.at + self.delay <= now]
+        if not rows_in and not due and not (self.once and waiting):
+            return self._result([], number, waiting, LookupCounters(), rows_in)
+        counters = LookupCounters()
+        output: list[pa.Table] = []
+        with self.acquire(self.spec) as lookup:
+            missed = [] if rows is None else self._look(_fresh(rows, self.parked), lookup, counters, output)
+            time = now
+            while True:
+                again = [store.read(each.id) for each in due]
+                for each in due:
+                    waiting.remove(each)
+                    store.delete(each.id)
+                missed += self._look_again(again, lookup, counters, output)
+                if missed:
+                    number += 1
+                    table = pa.concat_tables(missed).combine_chunks()
+                    name = f"parked/{number}"
+                    waiting.append(_Parked(name, table.num_rows, store.write(name, table), time))
+                    missed = []
+                if not self.once or not waiting:
+                    break
+                first = min(each.at for each in waiting) + self.delay
+                time = _sleep_until(first, time, lookup.clock)
+                due = [each for each in waiting if each.at + self.delay <= time]
+            lookup.report(counters)
+        return self._result(output, number, waiting, counters, rows_in)
+
+    def _look_again(
+        self, tables: list[pa.Table], lookup: OpenLookup, counters: LookupCounters, output: list[pa.Table]
+    ) -> list[pa.Table]:
+        retried = LookupCounters()
+        missed = self._look(_raised(tables), lookup, retried, output)
+        counters.add_retried(retried)
+        counters.retries += retried.loadCount
+        return missed
+
+    def _look(
+        self, tables: Iterator[pa.Table], lookup: OpenLookup, counters: LookupCounters, output: list[pa.Table]
+    ) -> list[pa.Table]:
+        """Look ``tables`` up, add what is decided to ``output``, and return what is to wait."""
+        rows = self.spec.rows
+        missed: list[pa.Table] = []
+        for answered in looked_up((rows.ask(table) for table in tables), lookup, counters):
+            wait = self._waiting(answered)
+            if len(wait):
+                missed.append(answered.asked.table.take(wait))
+            decided = answered.asked.without(wait)
+            self._settle(answered, decided.missed(answered.found), lookup)
+            joined = rows.join(decided, answered.found)
+            if joined.num_rows:
+                output.append(joined)
+        return missed
+
+    def _waiting(self, answered: Answered) -> Int64s:
+        missed = answered.asked.missed(answered.found)
+        attempts = answered.asked.table[ATTEMPTS].to_numpy()[missed]
+        waiting: Int64s = missed[answered.fresh[answered.asked.codes[missed]] & (attempts < self.max_attempts)]
+        return waiting
+
+    def _settle(self, answered: Answered, missed: Int64s, lookup: OpenLookup) -> None:
+        """Cache that there is nothing for the keys of ``missed`` rows."""
+        codes = np.unique(answered.asked.codes[missed])
+        codes = codes[answered.fresh[codes]]
+        if lookup.cache is not None and len(codes):
+            nothing = np.zeros(len(codes), np.int64)
+            rows = KeyedRows(table=self.spec.rows.found.empty_table(), start=nothing, count=nothing)
+            lookup.cache.store([answered.asked.keys[code] for code in codes.tolist()], rows)
+
+    def _result(
+        self, output: list[pa.Table], number: int, waiting: list[_Parked], counters: LookupCounters, rows_in: int
+    ) -> Result:
+        return Result(
+            output=pa.concat_tables([self.output.empty_table(), *output]),
+            manifest=_written(number, waiting, self.parked),
+            timer=min(each.at for each in waiting) + self.delay if waiting else None,
+            rows_in=rows_in,
+            state_rows=sum(each.rows for each in waiting),
+            state_bytes=sum(each.size for each in waiting),
+            metrics=tuple(counters.values()),
+        )
+
+
+def _sleep_until(due: int, now: int, clock: Clock) -> int:
+    if due > now:
+        clock.sleep(due - now)
+    return max(due, now)
+
+
+def _fresh(rows: pa.Table, schema: pa.Schema) -> Iterator[pa.Table]:
+    attempts = pa.array(np.zeros(rows.num_rows, np.int32))
+    table = pa.table([*(rows[name] for name in schema.names[:-1]), attempts], schema=schema)
+    return (table.slice(start, _BATCH_ROWS) for start in range(0, table.num_rows, _BATCH_ROWS))
+
+
+def _raised(tables: list[pa.Table]) -> Iterator[pa.Table]:
+    """``tables`` in batches, with one attempt more on each row."""
+    for table in tables:
+        attempts = pa.array(table[ATTEMPTS].to_numpy() + np.int32(1))
+        raised = table.set_column(table.num_columns - 1, table.schema.field(ATTEMPTS), attempts)
+        yield from (raised.slice(start, _BATCH_ROWS) for start in range(0, raised.num_rows, _BATCH_ROWS))
+
+
+def _written(number: int, waiting: list[_Parked], schema: pa.Schema) -> bytes | None:
+    if not waiting:
+        return None
+    segments = [asdict(each) for each in waiting]
+    document = {"format": FORMAT, "columns": str(schema), "number": number, "segments": segments}
+    return json.dumps(document, separators=(",", ":")).encode()
+
+
+def _read(manifest: bytes | None, schema: pa.Schema) -> tuple[int, list[_Parked]]:
+    if manifest is None:
+        return 0, []
+    document = json.loads(manifest)
+    if document.get("format") != FORMAT or document["columns"] != str(schema):
+        raise RunError(
+            "the stored rows of a deferred lookup have another layout than the plan's operator needs",
+            hint="run the plan that wrote the checkpoint, or start with a new checkpoint",
+        )
+    return document["number"], [_Parked(**each) for each in document["segments"]]
