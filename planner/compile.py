@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from planner.catalog import declare_table, declare_view
 from planner.context import Context
 from planner.dialect import tokenize
-from planner.hint_scope import Ledger, Outcome
-from planner.hints import read_hints
+from planner.hints import STATE_TTL, read_hints
 from planner.insert import build_insert
+from planner.ledger import Ledger, Outcome
 from planner.lexer import scan
 from planner.lowering import Lowering
 from planner.script import read_script
@@ -29,7 +29,7 @@ from planner.source import Finding, Report, Source
 from planner.statements import CreateTable, CreateView, Insert, SetOption, Statement
 from plans.changelog import with_changelogs
 from plans.errors import Diagnostic, SqlError
-from plans.model import Plan, Scan, Sink
+from plans.model import LookupJoin, Plan, Scan, Sink
 
 __all__ = ["Compilation", "compile_script", "compile_sql"]
 
@@ -89,7 +89,7 @@ def _compile(source: Source, config: Mapping[str, str], name: str | None, strict
     settings = read_settings(source, _settings(source, statements), config)
     report = Report(source=source, strict_hints=strict_hints)
     hints = read_hints(source, scanned, tokenize(scanned.text), report)
-    context = Context(source=source, text=scanned.text, report=report, ledger=Ledger(hints))
+    context = Context(source=source, text=scanned.text, report=report, ledger=Ledger(hints), config=settings.config)
     lowering = Lowering(context.ledger, settings.config)
     inserts = tuple(s for s in statements if isinstance(s, Insert))
     if not inserts:
@@ -105,11 +105,12 @@ def _compile(source: Source, config: Mapping[str, str], name: str | None, strict
             declare_view(context, statement)
         elif isinstance(statement, Insert):
             lowering.sink(statement.table, build_insert(context, statement))
+    _check_options(context)
     outcomes = context.ledger.outcomes()
     _warn_of_unused(context, outcomes)
     report.finish(None)
     operators = tuple(lowering.operators)
-    used = sorted({o.table for o in operators if isinstance(o, Scan | Sink)})
+    used = sorted({o.table for o in operators if isinstance(o, Scan | LookupJoin | Sink)})
     plan = Plan(
         name=settings.name or name or _default_name(source, inserts),
         mode=settings.mode,
@@ -132,12 +133,25 @@ def _settings(source: Source, statements: tuple[Statement, ...]) -> tuple[SetOpt
 
 
 def _warn_of_unused(context: Context, outcomes: tuple[Outcome, ...]) -> None:
+    told: set[tuple[str, str]] = set()
     for outcome in outcomes:
         if outcome.status == "refused" and outcome.offset not in context.ledger.losers:
-            context.report.warn_of_hint(
-                f"STATE_TTL key '{outcome.key}' has no effect: {outcome.detail}",
-                outcome.offset,
-                "read the view, or remove it",
+            what = f"STATE_TTL key '{outcome.key}'" if outcome.hint == STATE_TTL else outcome.hint
+            if outcome.hint == STATE_TTL or (what, outcome.detail) not in told:
+                told.add((what, outcome.detail))
+                context.report.warn_of_hint(
+                    f"{what} has no effect: {outcome.detail}", outcome.offset, "read the view, or remove it"
+                )
+
+
+def _check_options(context: Context) -> None:
+    """Every OPTIONS hint must follow the name of a table that is read."""
+    for place, hint in context.ledger.hints.after_name.items():
+        if place not in context.ledger.at_tables:
+            raise context.source.error(
+                "OPTIONS must follow the name of a table in FROM or JOIN",
+                hint.offset,
+                "write JOIN <table> /*+ OPTIONS(...) */ FOR SYSTEM_TIME AS OF ...; elsewhere, use WITH (...)",
             )
 
 

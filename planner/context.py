@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from planner.expressions import Expr, Field, Ref
-from planner.hint_scope import Ledger
+from planner.ledger import Ledger
 from planner.source import Report, Source
 from planner.statements import CreateView
 from plans.model import Table
@@ -73,12 +73,16 @@ class Environment:
 
 @dataclass(slots=True)
 class Context:
-    """One compilation. ``text`` is the source with comments and hints blanked out; ``used_ctes`` are places of CTEs."""
+    """One compilation. ``text`` is the source with comments and hints blanked out; ``used_ctes`` are places of CTEs.
+
+    ``config`` is the configuration of the job, as it stands in the plan.
+    """
 
     source: Source
     text: str
     report: Report
     ledger: Ledger
+    config: Mapping[str, str]
     catalog: Catalog = field(default_factory=Catalog)
     used_ctes: set[int] = field(default_factory=set)
     scans: int = 0
@@ -88,7 +92,7 @@ class Context:
     def on_trial(self) -> Iterator[None]:
         """Compile something only to see whether it is right: its findings and its hints do not count."""
         report, ledger = self.report, self.ledger
-        self.report, self.ledger = Report(source=self.source), Ledger(ledger.hints)
+        self.report, self.ledger = Report(source=self.source), Ledger(ledger.hints, at_tables=ledger.at_tables)
         try:
             yield
         finally:

@@ -16,6 +16,7 @@ from planner.dialect import is_comma_join, offset_of
 from planner.expressions import BOOLEAN, Expr, Field, Ref, call, conjuncts, substitute
 from planner.hint_scope import BlockHints
 from planner.inputs import alias_of, find_table, inputs_of
+from planner.lookups import check_time, lookup_join
 from planner.operands import comparable
 from planner.relations import Calc, Item, Join, Relation, Scan, StateInput, identity
 from planner.scope import Scope, resolve
@@ -69,7 +70,13 @@ def _is_query(node: exp.Expr) -> bool:
     return isinstance(node, exp.Select | exp.SetOperation) or (isinstance(node, exp.Subquery) and _is_query(node.this))
 
 
-def _input(context: Context, environment: Environment, node: exp.Expr) -> From:
+def _input(context: Context, environment: Environment, node: exp.Expr, *, looked_up: bool = False) -> From:
+    if node.args.get("version") and not looked_up:
+        raise context.source.error(
+            "FOR SYSTEM_TIME AS OF belongs to the right side of a JOIN",
+            offset_of(node),
+            "write FROM <stream> AS o JOIN <table> FOR SYSTEM_TIME AS OF o.proc_time AS d ON ...",
+        )
     described = next(iter(inputs_of(context, environment, node)))
     name, alias = described.name, node.args.get("alias")
     base = name or "query"
@@ -77,7 +84,7 @@ def _input(context: Context, environment: Environment, node: exp.Expr) -> From:
         target = find_table(context, environment, node)
         if isinstance(target, TableEntry):
             context.count_scan(described.offset)
-            relation = _scan(context, environment, node.name, target, base)
+            relation = _scan(context, environment, node, target, base)
         elif isinstance(target, Cte):
             context.used_ctes.add(offset_of(target.query))
             inner = replace(target.environment, block=node.name)
@@ -97,9 +104,19 @@ def _input(context: Context, environment: Environment, node: exp.Expr) -> From:
     return From(relation=relation, scope=scope, name=name)
 
 
-def _scan(context: Context, environment: Environment, name: str, entry: TableEntry, base: str) -> Relation:
+def _scan(context: Context, environment: Environment, node: exp.Table, entry: TableEntry, base: str) -> Relation:
     fields = {f.id: context.field(f.name, f.type) for f in entry.physical}
-    scan = Scan(table=name, fields=tuple(fields.values()), base=base, block=environment.block)
+    place = offset_of(node.this)
+    options = context.ledger.hints.after_name.get(place)
+    context.ledger.at_tables.add(place)
+    scan = Scan(
+        table=node.name,
+        fields=tuple(fields.values()),
+        options=options,
+        offset=place,
+        base=base,
+        block=environment.block,
+    )
     if not entry.computed:
         return scan
     values: dict[int, Expr] = {old: Ref(field=new) for old, new in fields.items()}
@@ -121,10 +138,17 @@ def _join(context: Context, environment: Environment, left: From, join: exp.Join
         raise source.error(
             f"{method} {kind} JOIN is not supported".replace("  ", " ").strip(), offset, "write JOIN ... ON"
         )
-    on, using = join.args.get("on"), join.args.get("using")
+    on, using, version = join.args.get("on"), join.args.get("using"), join.this.args.get("version")
+    if version is not None and side not in ("", "LEFT"):
+        message = f"a lookup join cannot be a {side} JOIN: the rows of a table that is looked up are not all known"
+        raise source.error(message, offset, "write JOIN or LEFT JOIN")
     if on is None and not using and not method and not is_comma_join(join) and kind != "CROSS":
         raise source.error("this JOIN has no condition", offset, "add ON left.column = right.column")
-    right = _source(context, environment, join.this, hints)
+    if version is not None:
+        right = _input(context, environment, join.this, looked_up=True)
+        check_time(context, version, left.relation, left.scope)
+    else:
+        right = _source(context, environment, join.this, hints)
     _check_names(context, left, right)
     scope = Scope(
         inputs=(*left.scope.inputs, *right.scope.inputs),
@@ -141,6 +165,20 @@ def _join(context: Context, environment: Environment, left: From, join: exp.Join
         if side not in ("", "LEFT"):
             raise source.error(f"USING and NATURAL are not supported in a {side} JOIN", offset, "write JOIN ... ON")
         parts, scope = _using(context, left, right, scope, names, offset)
+    if version is not None:
+        relation = lookup_join(
+            context,
+            left.relation,
+            right.relation,
+            right.name or right.relation.base,
+            outer=side == "LEFT",
+            parts=parts,
+            hint=hints.lookups.get(right.name or ""),
+            offset=offset,
+            right_offset=offset_of(join.this.this),
+            block=environment.block,
+        )
+        return From(relation=relation, scope=scope, name=None)
     relation = Join(
         left=left.relation,
         right=right.relation,

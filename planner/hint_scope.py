@@ -1,77 +1,40 @@
-"""Which state a STATE_TTL key sets: keys are matched with the inputs of their own block; every key is accounted for.
+"""Which state a STATE_TTL key sets: keys are matched with the inputs of their own block.
 
-Every key of every hint ends in one of three ways, kept in the :class:`Ledger`: applied to a state, overridden by
-another key, or refused (without effect, with a warning, or with an error that stops the compilation). Scope rules:
-FLIP-373; which of several equal keys wins is what Flink 2.3 does, with a warning.
+Scope rules: FLIP-373; which of several equal keys wins is what Flink 2.3 does, with a warning. What becomes of each key
+is written into the :class:`planner.ledger.Ledger`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
 
-from planner.hints import STATE_TTL, Hint, HintEntry
+from planner.hints import STATE_TTL, HintEntry
+from planner.ledger import Ledger
+from planner.lookup_hints import LookupHint
 from planner.relations import Hinted
 from planner.scope import Input
 from planner.source import Report
 from plans.names import nearest
 
-__all__ = ["BlockHints", "Ledger", "Outcome", "resolve_block"]
-
-
-Status = Literal["applied", "overridden", "refused"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What became of one key; ``detail`` names the states, the key that won, or the reason."""
-
-    key: str
-    offset: int
-    status: Status
-    detail: str
-
-
-@dataclass(slots=True)
-class Ledger:
-    """The account of all keys of all STATE_TTL hints of a script."""
-
-    hints: dict[int, tuple[Hint, ...]]
-    states: dict[int, list[str]] = field(default_factory=dict)
-    losers: dict[int, tuple[Status, str]] = field(default_factory=dict)
-
-    def entries(self) -> tuple[HintEntry, ...]:
-        """Every key written in a STATE_TTL hint, in text order."""
-        found = (e for hints in self.hints.values() for h in hints for e in h.entries)
-        return tuple(sorted(found, key=lambda e: e.offset))
-
-    def applied(self, offset: int, state: str) -> None:
-        """The key at ``offset`` set ``state``, such as ``join_o_c.leftState``."""
-        states = self.states.setdefault(offset, [])
-        if state not in states:
-            states.append(state)
-
-    def outcomes(self) -> tuple[Outcome, ...]:
-        """One outcome for each key; a key that nobody used belongs to a view that no INSERT reads."""
-        found: list[Outcome] = []
-        for entry in self.entries():
-            status: Status = "applied"
-            if entry.offset in self.states:
-                detail = ", ".join(self.states[entry.offset])
-            else:
-                status, detail = self.losers.get(entry.offset, ("refused", "its view or CTE is not used by any INSERT"))
-            found.append(Outcome(key=entry.key, offset=entry.offset, status=status, detail=detail))
-        return tuple(found)
+__all__ = ["BlockHints", "match_name", "resolve_block"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockHints:
-    """The TTLs of a block's inputs by the input's name."""
+    """What the hints of a block say of its inputs, by the input's name: TTLs, and how looked-up tables are looked up.
 
-    by_input: dict[str, Hinted]
+    ``asked_for`` are the names whose TTL some state has taken.
+    """
+
+    by_input: dict[str, Hinted] = field(default_factory=dict)
+    lookups: dict[str, LookupHint] = field(default_factory=dict)
+    asked_for: set[str] = field(default_factory=set)
 
     def of(self, name: str | None) -> Hinted | None:
-        return None if name is None else self.by_input.get(name)
+        if name is None:
+            return None
+        self.asked_for.add(name)
+        return self.by_input.get(name)
 
 
 def resolve_block(
@@ -90,18 +53,20 @@ def resolve_block(
     says what to do. ``elsewhere`` says of names that are not inputs of this block where they are.
     """
     winners = _winners(ledger, report, select)
+    winners = [entry for entry in winners if not _of_lookup(ledger, report, entry, inputs)]
+    inputs = tuple(found for found in inputs if not found.looked_up)
     if not winners:
-        return BlockHints(by_input={})
+        return BlockHints()
     if not stateful:
         for entry in winners:
             ledger.losers.setdefault(entry.offset, ("refused", "the block has no join and no aggregation"))
         report.warn_of_hint(
             f"{STATE_TTL} has no effect: this query block has no join and no aggregation", winners[0].offset, advice
         )
-        return BlockHints(by_input={})
+        return BlockHints()
     found: dict[str, Hinted] = {}
     for entry in winners:
-        name = _match(entry.key, inputs)
+        name = match_name(entry.key, inputs)
         if name is None:
             raise _unknown(report, entry, inputs, elsewhere)
         found[name] = Hinted(ttl=entry.ttl, offset=entry.offset)
@@ -111,7 +76,7 @@ def resolve_block(
 def _winners(ledger: Ledger, report: Report, select: int) -> list[HintEntry]:
     """Flink's order: within one hint the last of equal keys wins, among several hints the first."""
     chosen: dict[str, HintEntry] = {}
-    for hint in ledger.hints.get(select, ()):
+    for hint in ledger.hints.after_select.get(select, ()):
         within: dict[str, HintEntry] = {}
         for entry in hint.entries:
             if entry.key in within:
@@ -136,7 +101,22 @@ def _overridden(ledger: Ledger, report: Report, loser: HintEntry, winner: HintEn
         )
 
 
-def _match(key: str, inputs: tuple[Input, ...]) -> str | None:
+def _of_lookup(ledger: Ledger, report: Report, entry: HintEntry, inputs: tuple[Input, ...]) -> bool:
+    """Whether the key names a table that is looked up, of which nothing is kept in state."""
+    if match_name(entry.key, tuple(found for found in inputs if found.looked_up)) is None:
+        return False
+    ledger.losers[entry.offset] = ("refused", "a lookup join keeps no rows of its table in state")
+    report.warn_of_hint(
+        f"{STATE_TTL} key '{entry.key}' has no effect: a lookup join keeps no rows of its table in state",
+        entry.offset,
+        "to keep rows of the table for a while, write /*+ OPTIONS('lookup.cache'='PARTIAL', "
+        f"'lookup.partial-cache.expire-after-write'='{entry.ttl}') */ after its name",
+    )
+    return True
+
+
+def match_name(key: str, inputs: tuple[Input, ...]) -> str | None:
+    """The name of the input that ``key`` means: its alias, or an ending of the path of a table without one."""
     for candidate in inputs:
         if key == candidate.name:
             return candidate.name

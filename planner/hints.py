@@ -1,10 +1,11 @@
-"""Hints as written: their grammar, and the one place where they may stand, directly after SELECT.
+"""Hints as written: their grammar, and where they may stand: directly after SELECT, OPTIONS after a table.
 
-Owns ``/*+ STATE_TTL('key'='value', ...), ... */`` and every complaint about its form. Whether a key names an input is
-decided by :mod:`planner.hint_scope`. Grammar: FLIP-373; names of hints are case-insensitive, keys are not.
+Owns ``/*+ STATE_TTL('key'='value', ...), ... */`` and every complaint about its form; LOOKUP and OPTIONS are read by
+:mod:`planner.lookup_hints`. Whether a key names an input is decided by :mod:`planner.hint_scope`. Grammar: FLIP-373;
+names of hints are case-insensitive, keys are not.
 
 >>> source = Source(text="SELECT /*+ STATE_TTL('o'='36000s') */ 1")
->>> hint = parse_block(source, scan(source).hints[0])[0]
+>>> hint = parse_block(source, scan(source).hints[0], Report(source=source))[0]
 >>> hint.entries[0].key, hint.entries[0].ttl
 ('o', '10 h')
 """
@@ -16,12 +17,14 @@ from dataclasses import dataclass
 
 from planner.cursor import word_of
 from planner.dialect import Token
+from planner.hint_tokens import HintTokens
 from planner.lexer import HintBlock, Scanned, scan
+from planner.lookup_hints import LOOKUP, OPTIONS, LookupHint, read_lookup, read_options
 from planner.source import Report, Source
 from plans.durations import format_duration, parse_duration
 from plans.names import did_you_mean
 
-__all__ = ["STATE_TTL", "Hint", "HintEntry", "parse_block", "read_hints", "scan"]
+__all__ = ["STATE_TTL", "Hint", "HintEntry", "Hints", "parse_block", "read_hints", "scan"]
 
 STATE_TTL = "STATE_TTL"
 _WITHOUT_EFFECT = {
@@ -30,12 +33,7 @@ _WITHOUT_EFFECT = {
     "SHUFFLE_MERGE": "it chooses a join algorithm of batch jobs",
     "NEST_LOOP": "it chooses a join algorithm of batch jobs",
     "MULTI_JOIN": "joins are run two inputs at a time",
-    "LOOKUP": "lookup joins are not supported yet",
 }
-_TOKEN = re.compile(
-    r"\s*(?:(?P<string>'(?:[^']|'')*')|(?P<name>[A-Za-z_]\w*(?:\s*\.\s*[A-Za-z_]\w*)*|`[^`]+`)"
-    r"|(?P<number>[-+]?\d[\w.]*)|(?P<mark>[(),=])|(?P<other>\S))"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,112 +47,95 @@ class HintEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hint:
-    """One hint of a block; only STATE_TTL has entries, others have no effect."""
+    """One hint of a block: STATE_TTL has entries, LOOKUP and OPTIONS have ``lookup``; others have no effect."""
 
     name: str
     offset: int
-    entries: tuple[HintEntry, ...]
+    entries: tuple[HintEntry, ...] = ()
+    lookup: LookupHint | None = None
 
 
-def read_hints(source: Source, scanned: Scanned, tokens: list[Token], report: Report) -> dict[int, tuple[Hint, ...]]:
-    """All hints of the script by the offset of the SELECT they follow; SqlError for hints in other places."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hints:
+    """All hints of a script: by the offset of the SELECT they follow, and OPTIONS by that of the name they follow."""
+
+    after_select: dict[int, tuple[Hint, ...]]
+    after_name: dict[int, LookupHint]
+
+
+def read_hints(source: Source, scanned: Scanned, tokens: list[Token], report: Report) -> Hints:
+    """All hints of the script; SqlError for hints in places where none may stand."""
     for comment in scanned.near_hints:
         report.warn_of_hint(
             "this is a comment, not a hint: '/*' and '+' are apart", comment.start, "write /*+ without a blank"
         )
-    found: dict[int, tuple[Hint, ...]] = {}
+    found = Hints(after_select={}, after_name={})
     for block in scanned.hints:
         before = [t for t in tokens if t.end < block.start]
         word = word_of(before[-1]) if before else ""
+        name = re.match(r"\s*(\w*)", block.body)
         if word == "SELECT":
             select = before[-1].start
-            if select in found:
+            if select in found.after_select:
                 raise source.error(
                     "two hint blocks follow one SELECT", block.start, "put all hints into one /*+ ..., ... */"
                 )
-            found[select] = parse_block(source, block)
-            for hint in found[select]:
+            found.after_select[select] = parse_block(source, block, report)
+            for hint in found.after_select[select]:
                 if hint.name in _WITHOUT_EFFECT:
                     report.warn_of_hint(
                         f"{hint.name} has no effect: {_WITHOUT_EFFECT[hint.name]}", hint.offset, "remove it"
                     )
+        elif name and name[1].upper() == OPTIONS and before:
+            if before[-1].start in found.after_name:
+                raise source.error("two OPTIONS hints follow one table", block.start, "put all options into one")
+            (hint,) = parse_block(source, block, report, of_table=True)
+            assert hint.lookup is not None
+            found.after_name[before[-1].start] = hint.lookup
         else:
-            raise _misplaced(source, block, word)
+            advice = "put it before DISTINCT" if word == "DISTINCT" else "move it: SELECT /*+ ... */ ..."
+            raise source.error("a hint must stand directly after SELECT", block.start, advice)
     return found
-
-
-def _misplaced(source: Source, block: HintBlock, word: str) -> Exception:
-    name = re.match(r"\s*(\w*)", block.body)
-    if name and name[1].upper() == "OPTIONS":
-        return source.error(
-            "OPTIONS hints are not supported yet", block.start, "set the option in the table's WITH (...)"
-        )
-    advice = "put it before DISTINCT" if word == "DISTINCT" else "move it: SELECT /*+ ... */ ..."
-    return source.error("a hint must stand directly after SELECT", block.start, advice)
-
-
-class _Tokens:
-    def __init__(self, source: Source, block: HintBlock) -> None:
-        self.source = source
-        self.end = block.end - 2
-        self.index = 0
-        self.tokens: list[tuple[str, str, int]] = []
-        for match in _TOKEN.finditer(block.body.rstrip()):
-            kind = match.lastgroup or "other"
-            self.tokens.append((kind, match[kind], block.body_start + match.start(kind)))
-
-    @property
-    def offset(self) -> int:
-        return self.tokens[self.index][2] if self.index < len(self.tokens) else self.end
-
-    @property
-    def kind(self) -> str:
-        return self.tokens[self.index][0] if self.index < len(self.tokens) else "end"
-
-    @property
-    def text(self) -> str:
-        return self.tokens[self.index][1] if self.index < len(self.tokens) else "the end of the hint"
-
-    def take(self, mark: str) -> bool:
-        found = self.kind == "mark" and self.text == mark
-        self.index += found
-        return found
-
-    def fail(self, expected: str, hint: str) -> Exception:
-        found = self.text if self.kind == "end" else f"'{self.text}'" if self.kind != "string" else self.text
-        return self.source.error(f"malformed hint: expected {expected}, found {found}", self.offset, hint)
 
 
 _FORM = "write /*+ STATE_TTL('table or alias'='1 d', ...) */"
 
 
-def parse_block(source: Source, block: HintBlock) -> tuple[Hint, ...]:
-    """The hints of one block; SqlError at the exact place for anything else than their grammar."""
-    tokens = _Tokens(source, block)
-    hints = [_hint(tokens)]
-    while tokens.take(","):
-        hints.append(_hint(tokens))
+def parse_block(source: Source, block: HintBlock, report: Report, *, of_table: bool = False) -> tuple[Hint, ...]:
+    """The hints of one block; SqlError at the exact place for anything else than their grammar.
+
+    After a table stands one OPTIONS hint, after SELECT any number of others.
+    """
+    tokens = HintTokens(source, block)
+    hints = [_hint(tokens, report, of_table=of_table)]
+    while not of_table and tokens.take(","):
+        hints.append(_hint(tokens, report))
     if tokens.kind != "end":
-        raise tokens.fail("',' or the end of the hint", _FORM)
+        raise tokens.fail("the end of the hint" if of_table else "',' or the end of the hint", _FORM)
     return tuple(hints)
 
 
-def _hint(tokens: _Tokens) -> Hint:
+def _hint(tokens: HintTokens, report: Report, *, of_table: bool = False) -> Hint:
     offset = tokens.offset
     if tokens.kind != "name":
         raise tokens.fail("the name of a hint", _FORM)
     name = tokens.text.upper()
+    if name == OPTIONS and not of_table:
+        advice = "put it after the name of the table: FROM ... JOIN <table> /*+ OPTIONS(...) */ FOR SYSTEM_TIME AS OF"
+        raise tokens.source.error("OPTIONS does not follow SELECT", offset, advice)
+    if name in (LOOKUP, OPTIONS):
+        tokens.index += 1
+        lookup = read_lookup(tokens, offset, report) if name == LOOKUP else read_options(tokens, offset, report)
+        return Hint(name=name, offset=offset, lookup=lookup)
     if name != STATE_TTL and name not in _WITHOUT_EFFECT:
-        if name == "OPTIONS":
-            raise tokens.source.error("OPTIONS hints are not supported yet", offset, "set the option in WITH (...)")
-        known = (STATE_TTL, *_WITHOUT_EFFECT)
+        known = (STATE_TTL, LOOKUP, *_WITHOUT_EFFECT)
         raise tokens.source.error(
             f"unknown hint '{tokens.text}'", offset, did_you_mean(name, known, what="known hints")
         )
     tokens.index += 1
     if name != STATE_TTL:
         _skip_arguments(tokens)
-        return Hint(name=name, offset=offset, entries=())
+        return Hint(name=name, offset=offset)
     if not tokens.take("("):
         if tokens.kind in ("end", "mark"):
             raise tokens.source.error("STATE_TTL needs at least one key and value", offset, _FORM)
@@ -169,7 +150,7 @@ def _hint(tokens: _Tokens) -> Hint:
     return Hint(name=name, offset=offset, entries=tuple(entries))
 
 
-def _skip_arguments(tokens: _Tokens) -> None:
+def _skip_arguments(tokens: HintTokens) -> None:
     if not tokens.take("("):
         return
     depth = 1
@@ -180,24 +161,19 @@ def _skip_arguments(tokens: _Tokens) -> None:
         raise tokens.fail("')'", "close the hint's parenthesis")
 
 
-def _entry(tokens: _Tokens) -> HintEntry:
+def _entry(tokens: HintTokens) -> HintEntry:
     offset = tokens.offset
-    if tokens.kind == "string":
-        key = tokens.text[1:-1].replace("''", "'")
-    elif tokens.kind == "name":
-        key = re.sub(r"\s", "", tokens.text).strip("`")
-    else:
+    key = tokens.key()
+    if key is None:
         raise tokens.fail("a table, view or alias", _FORM)
-    tokens.index += 1
     if not tokens.take("="):
         if tokens.kind == "mark":
             raise tokens.source.error("STATE_TTL takes keys with values, not a list", offset, f"write '{key}'='1 d'")
         raise tokens.fail("'='", _FORM)
     place = tokens.offset
-    if tokens.kind != "string":
+    text = tokens.string()
+    if text is None:
         raise tokens.fail("a duration in quotes", f"write '{key}'='1 d'")
-    text = tokens.text[1:-1].replace("''", "'")
-    tokens.index += 1
     try:
         ttl = format_duration(parse_duration(text))
     except ValueError as error:

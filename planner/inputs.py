@@ -49,15 +49,9 @@ def find_table(context: Context, environment: Environment, node: exp.Table) -> T
     if refused is not None or not isinstance(node.this, exp.Identifier):
         message, advice = refused or ("this is not supported in FROM", "use a table, a view or a sub-query")
         raise context.source.error(message, offset, advice)
-    if node.args.get("version"):
-        raise context.source.error(
-            "FOR SYSTEM_TIME AS OF is not supported",
-            offset_of(node.args["version"].args["expression"]),
-            "use a regular join; lookup and temporal joins are not available",
-        )
     if node.args.get("sample"):
         raise context.source.error("TABLESAMPLE is not supported", offset, "filter the rows with WHERE")
-    only(context.source, node, "this", "db", "catalog", "alias", "joins")
+    only(context.source, node, "this", "db", "catalog", "alias", "joins", "version")
     name, path = node.name, _path(node)
     if len(path) == 1 and name in environment.ctes:
         return environment.ctes[name]
@@ -82,7 +76,14 @@ def inputs_of(context: Context, environment: Environment, node: exp.Expr) -> Ite
         found = find_table(context, environment, node)
         kind = {Cte: "CTE", CreateView: "view"}.get(type(found), "table")
         path = () if alias else (node.name,) if kind == "CTE" else (*_CATALOG, node.name)
-        yield Input(name=alias or node.name, kind=f"{kind} {node.name}", fields=(), offset=offset, path=path)
+        yield Input(
+            name=alias or node.name,
+            kind=f"{kind} {node.name}",
+            fields=(),
+            offset=offset,
+            path=path,
+            looked_up=bool(node.args.get("version")),
+        )
         for join in node.args.get("joins") or []:
             yield from inputs_of(context, environment, join.this)
     elif isinstance(node, exp.Subquery) and isinstance(node.this, exp.Query) and not isinstance(node.this, exp.Table):

@@ -14,11 +14,11 @@ from planner.dialect import offset_of, parse_query
 from planner.expressions import NULL, Expr, Field, Literal, Ref, is_deterministic
 from planner.passes import optimise
 from planner.queries import build_query
-from planner.relations import Aggregate, Calc, Item, Join, Relation, Scan
+from planner.relations import Aggregate, Calc, Item, Join, LookupJoin, Relation, Scan, Union
 from planner.statements import Insert
 from planner.unique_keys import is_insert_only, unique_keys
 from plans.changelog import refused_kinds
-from plans.connectors import can_write, is_upsert_sink, sink_kinds
+from plans.connectors import can_lookup, can_read, can_write, is_upsert_sink, sink_kinds
 from plans.model import Table
 from plans.names import did_you_mean
 from plans.types import parse_type
@@ -54,6 +54,7 @@ def build_insert(context: Context, statement: Insert) -> Relation:
     relation = optimise(
         context, Calc(input=relation, filter=None, items=items, base=relation.base, block=statement.table)
     )
+    _check_scans(context, relation)
     _check_repeatable(context, relation, statement)
     _check_changes(context, statement, entry, relation)
     return relation
@@ -137,6 +138,32 @@ def _fitted(context: Context, statement: Insert, target: Field, source: Field, p
     return cast(value, parse_type(str(target.type)).as_nullable(), place)
 
 
+def _check_scans(context: Context, relation: Relation) -> None:
+    """Refuse to read what only lookup joins can use."""
+    if isinstance(relation, Scan):
+        table = context.catalog.tables[relation.table].table
+        if not can_read(table):
+            lookup = ", but it can be looked up: JOIN ... FOR SYSTEM_TIME AS OF" if can_lookup(table) else ""
+            connector = table.options.get("connector", "")
+            raise context.source.error(
+                f"table '{relation.table}' cannot be read: its connector is '{connector}'",
+                relation.offset,
+                f"use a connector that reads, such as 'filesystem'{lookup}",
+            )
+        if relation.options is not None:
+            raise context.source.error(
+                f"OPTIONS has an effect on a table that is looked up only, and '{relation.table}' is read here",
+                relation.options.offset,
+                "remove it, or set the option in the table's WITH (...)",
+            )
+    elif isinstance(relation, Join):
+        _check_scans(context, relation.left)
+        _check_scans(context, relation.right)
+    else:
+        for branch in relation.inputs if isinstance(relation, Union) else (relation.input,):
+            _check_scans(context, branch)
+
+
 def _check_repeatable(context: Context, relation: Relation, statement: Insert) -> None:
     """Refuse expressions that give other values when a row is taken back than when it was added."""
     if isinstance(relation, Scan):
@@ -150,7 +177,7 @@ def _check_repeatable(context: Context, relation: Relation, statement: Insert) -
                 getattr(bad, "offset", 0) or statement.offset,
                 "compute it before the join or aggregation, such as in a computed column of the table",
             )
-    if isinstance(relation, Calc | Aggregate):
+    if isinstance(relation, Calc | Aggregate | LookupJoin):
         _check_repeatable(context, relation.input, statement)
     elif isinstance(relation, Join):
         _check_repeatable(context, relation.left, statement)
@@ -194,7 +221,7 @@ def _first_updating(relation: Relation) -> tuple[str, int]:
         if relation.join_type not in ("inner", "semi"):
             return f"the {relation.join_type} join", relation.offset
         return _first_updating(relation.right if is_insert_only(relation.left) else relation.left)
-    if isinstance(relation, Calc):
+    if isinstance(relation, Calc | LookupJoin):
         return _first_updating(relation.input)
     assert not isinstance(relation, Scan)
     return _first_updating(next(i for i in relation.inputs if not is_insert_only(i)))
@@ -231,4 +258,4 @@ def _check_key(context: Context, statement: Insert, entry: TableEntry, relation:
 def _ends_in_join(relation: Relation) -> bool:
     while isinstance(relation, Calc):
         relation = relation.input
-    return isinstance(relation, Join)
+    return isinstance(relation, Join | LookupJoin)

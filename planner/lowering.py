@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from planner.expressions import Expr, Field, Ref
-from planner.hint_scope import Ledger
+from planner.expressions import Expr, Field, Literal, Ref
 from planner.ids import IdSupply
+from planner.ledger import Ledger
 from planner.passes.merge_calcs import is_projection
-from planner.relations import Aggregate, Calc, Item, Join, Relation, Scan, StateInput, Union
+from planner.relations import Aggregate, Calc, Item, Join, LookupJoin, Relation, Scan, StateInput, Union
 from planner.spark_text import identifier, spark_text
 from plans import model
 from plans.configuration import DEFAULT_STATE_TTL, STATE_TTL
+from plans.lookup_document import typed
 from plans.model import AggregateCall, JoinColumn, JoinKey, Operator, SelectItem, StateEntry
 
 __all__ = ["Lowering"]
@@ -66,6 +67,8 @@ class Lowering:
             return self._calc(relation, exact)
         if isinstance(relation, Join):
             return self._join(relation)
+        if isinstance(relation, LookupJoin):
+            return self._lookup(relation)
         if isinstance(relation, Aggregate):
             return self._aggregate(relation, exact)
         return self._union(relation)
@@ -113,6 +116,42 @@ class Lowering:
         found = self._add(operator, (join.left.base, join.right.base), join.block)
         self._account(found, join.states, ("leftState", "rightState"))
         return _Lowered(id=found, columns=columns, names=_names(join.fields, columns))
+
+    def _lookup(self, lookup: LookupJoin) -> _Lowered:
+        source = self._lower(lookup.input)
+        columns = _unique(lookup.fields)
+        table = _Lowered(
+            id="",
+            columns=tuple(f.name for f in lookup.fetched),
+            names={f.id: f.name for f in lookup.fetched},
+        )
+        keys = tuple(
+            model.LookupKey(column=key.column.name, constant=spark_text(key.value, {}))
+            if isinstance(key.value, Literal)
+            else model.LookupKey(column=key.column.name, left=source.names[key.value.id])
+            for key in lookup.keys
+        )
+        both = {**source.printed("l."), **table.printed("r.")}
+        waits, retry, cache = typed(lookup.settings)
+        operator = model.LookupJoin(
+            id="",
+            table=lookup.table,
+            inputs=(source.id,),
+            join_type=lookup.join_type,
+            keys=keys,
+            columns=table.columns,
+            pre_filter=_printed(lookup.pre_filter, source.printed()),
+            filter=_printed(lookup.filter, table.printed()),
+            condition=_printed(lookup.condition, both),
+            output=tuple(_join_column(n, i, source, table) for n, i in zip(columns, lookup.items, strict=True)),
+            async_=waits,
+            retry=retry,
+            cache=cache,
+        )
+        found = self._add(operator, (lookup.name,), lookup.block)
+        for offset, setting in lookup.hinted:
+            self.ledger.applied(offset, f"{found}.{setting}".rstrip("."))
+        return _Lowered(id=found, columns=columns, names=_names(lookup.fields, columns))
 
     def _aggregate(self, aggregate: Aggregate, exact: bool) -> _Lowered:
         source = self._lower(aggregate.input)
@@ -185,7 +224,11 @@ class Lowering:
 
 
 def _kind(operator: Operator) -> str:
-    return type(operator).__name__.lower()
+    return "lookup" if isinstance(operator, model.LookupJoin) else type(operator).__name__.lower()
+
+
+def _printed(expression: Expr | None, names: Mapping[int, str]) -> str | None:
+    return None if expression is None else spark_text(expression, names)
 
 
 def _unique(fields: tuple[Field, ...], before: tuple[str, ...] = ()) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from planner.dialect import offset_of, parse_query, select_offset
 from planner.expressions import NULL, Expr, Field, Ref, conjunction
 from planner.hint_scope import BlockHints, resolve_block
 from planner.inputs import inputs_of, names_elsewhere, sources_of
+from planner.lookup_scope import resolve_lookups
 from planner.relations import Aggregate, Calc, Item, Relation, StateInput, Union, UnnamedInput, identity
 from planner.scope import Scope, star
 from planner.statements import CreateView
@@ -128,8 +129,11 @@ def _select(context: Context, environment: Environment, select: exp.Select) -> R
     hints = block_hints(context, environment, select, aggregates=groups or bool(select.args.get("distinct")))
     found = from_clause.build_from(context, environment, select, hints, None)
     relation, scope = subqueries.apply_where(context, environment, found, select, hints)
-    name = None if subqueries.has_semi_joins(select) else found.name
-    state = StateInput(name=name, hint=hints.of(name))
+    state = UnnamedInput
+    if groups or select.args.get("distinct"):
+        name = None if subqueries.has_semi_joins(select) else found.name
+        state = StateInput(name=name, hint=hints.of(name))
+    _warn_of_unused(context, hints)
     if groups:
         relation, items = grouping.build(context, environment, select, relation, scope, state)
         state = UnnamedInput
@@ -160,10 +164,12 @@ def block_hints(
 ) -> BlockHints:
     """The TTLs that the hints of ``select`` give to its inputs."""
     offset = select_offset(select)
-    if offset not in context.ledger.hints:
-        return BlockHints(by_input={})
+    if offset not in context.ledger.hints.after_select:
+        return BlockHints()
     inputs = [i for node in sources_of(select) for i in inputs_of(context, environment, node)]
-    joins = len(inputs) > 1
+    elsewhere = names_elsewhere(context, environment, select)
+    lookups = resolve_lookups(context.ledger, context.report, offset, tuple(inputs), elsewhere)
+    joins = sum(not i.looked_up for i in inputs) > 1
     for name in subqueries.semi_join_inputs(context, environment, select):
         joins = True
         if name is not None and all(name.name != i.name for i in inputs):
@@ -178,7 +184,7 @@ def block_hints(
         tuple(inputs),
         stateful=joins or aggregates or semi,
         advice=advice,
-        elsewhere=names_elsewhere(context, environment, select),
+        elsewhere=elsewhere,
     )
     if joins and aggregates and resolved.by_input:
         keys = ", ".join(f"'{k}'" for k in resolved.by_input)
@@ -187,7 +193,20 @@ def block_hints(
             min(h.offset for h in resolved.by_input.values()),
             "to hint the aggregation, put the join into a sub-query with an alias and use the alias as key",
         )
-    return resolved
+    return replace(resolved, lookups=lookups)
+
+
+def _warn_of_unused(context: Context, hints: BlockHints) -> None:
+    """Keys of inputs that no state keeps under their name: what a lookup join adds columns to has none."""
+    for name, hinted in hints.by_input.items():
+        if name not in hints.asked_for:
+            reason = f"no state keeps rows of '{name}' itself, but of its lookup join"
+            context.ledger.losers[hinted.offset] = ("refused", reason)
+            context.report.warn_of_hint(
+                f"STATE_TTL key '{name}' has no effect: {reason}",
+                hinted.offset,
+                "put the lookup join into a sub-query with an alias and use the alias as key",
+            )
 
 
 def projections(context: Context, select: exp.Select, translator: Translator) -> list[tuple[str, Expr]]:

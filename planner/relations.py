@@ -3,15 +3,20 @@
 Every node has ``fields`` (its output), ``base`` (the name under which the query block knows it, from which ids are
 made) and ``block`` (the name of the block it was written in). Nodes are immutable; passes build new ones.
 
->>> Scan(table="t", fields=(), base="t", block="result").table
+>>> Scan(table="t", fields=(), offset=0, base="t", block="result").table
 't'
 """
 
 from __future__ import annotations
 
+import typing
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from planner.expressions import Expr, Field, Ref
+from planner.expressions import Expr, Field, Literal, Ref
+from planner.lookup_hints import LookupHint
+from plans.lookup_document import Settings
+from plans.lookup_settings import Group
 from plans.model import JoinType
 
 __all__ = [
@@ -21,6 +26,8 @@ __all__ = [
     "Hinted",
     "Item",
     "Join",
+    "LookupJoin",
+    "LookupKey",
     "Relation",
     "Scan",
     "StateInput",
@@ -59,8 +66,12 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scan:
+    """``options`` is the OPTIONS hint after the table's name, which only a lookup can follow."""
+
     table: str
     fields: tuple[Field, ...]
+    options: LookupHint | None = None
+    offset: int
     base: str
     block: str
 
@@ -92,6 +103,44 @@ class Join:
     condition: Expr | None = None
     items: tuple[Item, ...]
     states: tuple[StateInput, StateInput]
+    offset: int
+    base: str
+    block: str
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return tuple(i.field for i in self.items)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookupKey:
+    """``column`` of the table equals a field of the input, or a constant."""
+
+    column: Field
+    value: Field | Literal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookupJoin:
+    """Rows of ``input`` with what is found in ``table``; ``fetched`` are fields of the table's physical columns.
+
+    ``on`` holds conjuncts over the input and ``fetched`` until they become ``keys`` and conditions. ``settings`` are
+    resolved; ``hinted`` are the offsets of the hint options that were heeded, and the settings that they set.
+    """
+
+    input: Relation
+    table: str
+    name: str
+    fetched: tuple[Field, ...]
+    join_type: typing.Literal["inner", "left"]
+    on: tuple[Expr, ...]
+    keys: tuple[LookupKey, ...] = ()
+    pre_filter: Expr | None = None
+    filter: Expr | None = None
+    condition: Expr | None = None
+    items: tuple[Item, ...]
+    settings: Mapping[Group, Settings]
+    hinted: tuple[tuple[int, str], ...]
     offset: int
     base: str
     block: str
@@ -139,7 +188,7 @@ class Union:
     block: str
 
 
-Relation = Scan | Calc | Join | Aggregate | Union
+Relation = Scan | Calc | Join | LookupJoin | Aggregate | Union
 
 
 def identity(fields: tuple[Field, ...]) -> tuple[Item, ...]:

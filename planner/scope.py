@@ -25,6 +25,7 @@ class Input:
     """Something in FROM. ``name`` is what the block calls it, None for a sub-query without an alias.
 
     ``path`` is the full path if the name is that of a table or view, not an alias. ``kind`` is for messages.
+    ``looked_up`` says that it stands before FOR SYSTEM_TIME AS OF.
     """
 
     name: str | None
@@ -32,6 +33,7 @@ class Input:
     fields: tuple[Field, ...]
     offset: int
     path: tuple[str, ...] = ()
+    looked_up: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,10 +6,10 @@ field ids; any superset of a key identifies rows as well.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from planner.expressions import Ref
-from planner.relations import Aggregate, Calc, Join, Relation, Scan
+from planner.relations import Aggregate, Calc, Item, Join, LookupJoin, Relation, Scan
 from plans.model import Table
 
 __all__ = ["is_insert_only", "unique_keys"]
@@ -25,16 +25,13 @@ def unique_keys(relation: Relation, tables: Mapping[str, Table]) -> Keys:
         ids = {f.name: f.id for f in relation.fields}
         return frozenset({frozenset(ids[k] for k in key)}) if key and set(key) <= set(ids) else _NONE
     if isinstance(relation, Calc):
-        shown: dict[int, int] = {}
-        for item in relation.items:
-            if isinstance(item.expr, Ref):
-                shown.setdefault(item.expr.field.id, item.field.id)
-        found = unique_keys(relation.input, tables)
-        return frozenset(frozenset(shown[i] for i in key) for key in found if key <= set(shown))
+        return _shown(unique_keys(relation.input, tables), relation.items)
     if isinstance(relation, Aggregate):
         return frozenset({frozenset(f.id for f in relation.keys)})
     if isinstance(relation, Join):
         return _of_join(relation, tables)
+    if isinstance(relation, LookupJoin):
+        return _of_lookup(relation, tables)
     return _NONE
 
 
@@ -52,18 +49,36 @@ def _of_join(join: Join, tables: Mapping[str, Table]) -> Keys:
         found |= left
     if one_left and join.join_type in ("inner", "right"):
         found |= right
+    return _shown(found, join.items)
+
+
+def _of_lookup(lookup: LookupJoin, tables: Mapping[str, Table]) -> Keys:
+    left = unique_keys(lookup.input, tables)
+    primary = tables[lookup.table].primary_key
+    if not primary:
+        return _NONE
+    if set(primary) <= {key.column.name for key in lookup.keys}:
+        return _shown(left, lookup.items)
+    # a primary key that is not fetched is not shown either, and drops the keys
+    ids = {f.name: f.id for f in lookup.fetched}
+    right = frozenset(ids.get(name, -1) for name in primary)
+    return _shown({key | right for key in left}, lookup.items)
+
+
+def _shown(keys: Iterable[frozenset[int]], items: tuple[Item, ...]) -> Keys:
+    """The keys that ``items`` pass through, under their output fields."""
     shown: dict[int, int] = {}
-    for item in join.items:
+    for item in items:
         if isinstance(item.expr, Ref):
             shown.setdefault(item.expr.field.id, item.field.id)
-    return frozenset(frozenset(shown[i] for i in key) for key in found if key <= set(shown))
+    return frozenset(frozenset(shown[i] for i in key) for key in keys if key <= set(shown))
 
 
 def is_insert_only(relation: Relation) -> bool:
     """Whether the relation only ever gains rows."""
     if isinstance(relation, Scan):
         return True
-    if isinstance(relation, Calc):
+    if isinstance(relation, Calc | LookupJoin):
         return is_insert_only(relation.input)
     if isinstance(relation, Join):
         inner = relation.join_type in ("inner", "semi")

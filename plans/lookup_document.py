@@ -23,6 +23,7 @@ __all__ = [
     "read_lookup_join",
     "read_output",
     "settings_of",
+    "typed",
     "with_settings",
 ]
 
@@ -69,18 +70,17 @@ def settings_of(operator: LookupJoin) -> dict[Group, Settings]:
     return found
 
 
-def with_settings(operator: LookupJoin, group: Group, settings: Settings | None) -> LookupJoin:
-    """The lookup with this group of settings instead of its own; only ``retry`` can be None."""
-    if settings is None:
-        return replace(operator, retry=None)
-    document = {**settings.values, "origin": settings.origin}
-    match group:
-        case "async":
-            return replace(operator, async_=_read_async(document))
-        case "retry":
-            return replace(operator, retry=_read_retry(document))
-        case "cache":
-            return replace(operator, cache=_read_cache(document))
+def typed(groups: Mapping[Group, Settings]) -> tuple[AsyncSettings, RetrySettings | None, CacheSettings]:
+    """The groups as an operator holds them; ``retry`` may be absent."""
+    documents = {group: {**settings.values, "origin": settings.origin} for group, settings in groups.items()}
+    retry = _read_retry(documents["retry"]) if "retry" in documents else None
+    return _read_async(documents["async"]), retry, _read_cache(documents["cache"])
+
+
+def with_settings(operator: LookupJoin, groups: Mapping[Group, Settings]) -> LookupJoin:
+    """The lookup with these groups of settings instead of its own; without ``retry`` it does not retry."""
+    waits, retry, cache = typed(groups)
+    return replace(operator, async_=waits, retry=retry, cache=cache)
 
 
 def ordered(group: Group, values: Mapping[str, Value]) -> dict[str, Value]:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from planner.context import Context
 from planner.passes.extract_join_keys import extract_join_keys
+from planner.passes.extract_lookup_keys import extract_lookup_keys
 from planner.passes.merge_calcs import merge_calcs
 from planner.passes.prune_columns import prune_columns
 from planner.passes.push_down_filters import push_down_filters
@@ -20,6 +21,7 @@ __all__ = ["PASSES", "optimise"]
 PASSES: tuple[Callable[[Context, Relation], Relation], ...] = (
     push_down_filters,
     extract_join_keys,
+    extract_lookup_keys,
     prune_columns,
     merge_calcs,
 )

@@ -23,9 +23,9 @@ from planner.expressions import (
     rewrite,
     walk,
 )
-from planner.relations import Aggregate, Calc, Item, Join, Relation, Scan, Union, identity
+from planner.relations import Aggregate, Calc, Item, Join, LookupJoin, Relation, Scan, Union, identity
 
-__all__ = ["extract_join_keys"]
+__all__ = ["Side", "extract_join_keys", "is_simple", "is_simple_node"]
 
 _SIMPLE = frozenset(
     (
@@ -54,7 +54,7 @@ def extract_join_keys(context: Context, relation: Relation) -> Relation:
     """Give every join its keys; SqlError for a join without an equality, or with a condition it cannot evaluate."""
     if isinstance(relation, Scan):
         return relation
-    if isinstance(relation, Calc | Aggregate):
+    if isinstance(relation, Calc | Aggregate | LookupJoin):
         return replace(relation, input=extract_join_keys(context, relation.input))
     if isinstance(relation, Union):
         return replace(relation, inputs=tuple(extract_join_keys(context, i) for i in relation.inputs))
@@ -62,7 +62,7 @@ def extract_join_keys(context: Context, relation: Relation) -> Relation:
     return _with_keys(context, replace(relation, left=left, right=right))
 
 
-class _Side:
+class Side:
     """One input of a join, and the columns computed for the join in a calc above it."""
 
     def __init__(self, context: Context, relation: Relation) -> None:
@@ -93,7 +93,7 @@ class _Side:
 
 
 def _with_keys(context: Context, join: Join) -> Relation:
-    left, right = _Side(context, join.left), _Side(context, join.right)
+    left, right = Side(context, join.left), Side(context, join.right)
     keys: list[tuple[Field, Field]] = []
     rest: list[Expr] = []
     for part in join.on:
@@ -106,7 +106,7 @@ def _with_keys(context: Context, join: Join) -> Relation:
         raise _no_equality(context, join)
     above: tuple[Expr, ...] = ()
     if join.join_type == "inner":
-        above = tuple(p for p in rest if not _is_simple(p))
+        above = tuple(p for p in rest if not is_simple(p))
         rest = [p for p in rest if p not in above]
     else:
         rest = [_simplified(context, p, left, right) for p in rest]
@@ -124,7 +124,7 @@ def _with_keys(context: Context, join: Join) -> Relation:
     return relation
 
 
-def _equality(part: Expr, left: _Side, right: _Side) -> tuple[Expr, Expr] | None:
+def _equality(part: Expr, left: Side, right: Side) -> tuple[Expr, Expr] | None:
     if not isinstance(part, Call) or part.function != "=" or not is_deterministic(part):
         return None
     a, b = part.args
@@ -156,11 +156,12 @@ def _no_equality(context: Context, join: Join) -> Exception:
     )
 
 
-def _is_simple(expression: Expr) -> bool:
-    return all(_simple_node(e) for e in walk(expression))
+def is_simple(expression: Expr) -> bool:
+    """Whether a join can evaluate the condition itself."""
+    return all(is_simple_node(e) for e in walk(expression))
 
 
-def _simple_node(e: Expr) -> bool:
+def is_simple_node(e: Expr) -> bool:
     if not isinstance(e, Call):
         return not isinstance(e, Literal) or e.type.root not in ("INTERVAL", "TIMESTAMP_LTZ")
     if e.function == "IN":
@@ -172,11 +173,11 @@ def _simple_node(e: Expr) -> bool:
     return e.function == "CAST" and e.type.is_numeric and e.args[0].type.is_numeric
 
 
-def _simplified(context: Context, part: Expr, left: _Side, right: _Side) -> Expr:
+def _simplified(context: Context, part: Expr, left: Side, right: Side) -> Expr:
     """``part`` with what the join cannot evaluate computed below it, as far as it concerns one side only."""
 
     def change(e: Expr) -> Expr | None:
-        if not isinstance(e, Call) or _is_simple(e):
+        if not isinstance(e, Call) or is_simple(e):
             return None
         for side in (left, right):
             if side.owns(e) and is_deterministic(e):
@@ -184,7 +185,7 @@ def _simplified(context: Context, part: Expr, left: _Side, right: _Side) -> Expr
         return None
 
     simplified = rewrite(part, change)
-    bad = next((e for e in walk(simplified) if not _simple_node(e)), None)
+    bad = next((e for e in walk(simplified) if not is_simple_node(e)), None)
     if bad is not None:
         what = bad.function if isinstance(bad, Call) else "this"
         raise context.source.error(

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from planner.context import Context
 from planner.expressions import Ref, conjunction, conjuncts, is_deterministic, size_of, substitute
-from planner.relations import Aggregate, Calc, Item, Join, Relation, Scan, Union
+from planner.relations import Aggregate, Calc, Item, Join, LookupJoin, Relation, Scan, Union
 
 __all__ = ["is_projection", "merge_calcs"]
 
@@ -26,7 +26,7 @@ def merge_calcs(context: Context, relation: Relation) -> Relation:
     if isinstance(relation, Union):
         return replace(relation, inputs=tuple(merge_calcs(context, i) for i in relation.inputs))
     below = merge_calcs(context, relation.input)
-    if isinstance(relation, Aggregate):
+    if isinstance(relation, Aggregate | LookupJoin):
         return replace(relation, input=below)
     return _merged(replace(relation, input=below))
 
@@ -45,7 +45,7 @@ def _merged(calc: Calc) -> Relation:
         return calc
     if calc.fields == below.fields and all(a.name == b.name for a, b in zip(calc.fields, below.fields, strict=True)):
         return replace(below, base=calc.base)
-    if isinstance(below, Join):
+    if isinstance(below, Join | LookupJoin):
         values = {i.field.id: i.expr for i in below.items}
         return replace(below, items=_substituted(calc.items, values), base=calc.base)
     if isinstance(below, Aggregate):

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from planner.context import Context
-from planner.expressions import Expr, fields_of
-from planner.relations import Aggregate, Calc, Join, Relation, Scan, Union
+from planner.expressions import Expr, Field, fields_of
+from planner.relations import Aggregate, Calc, Join, LookupJoin, Relation, Scan, Union
 
 __all__ = ["prune_columns"]
 
@@ -37,6 +37,8 @@ def _prune(relation: Relation, needed: set[int]) -> Relation:
         items = tuple(i for i in relation.items if i.field.id in needed) or relation.items[:1]
         below = _ids((relation.condition, *(i.expr for i in items))) | {f.id for pair in relation.keys for f in pair}
         return replace(relation, left=_prune(relation.left, below), right=_prune(relation.right, below), items=items)
+    if isinstance(relation, LookupJoin):
+        return _prune_lookup(relation, needed)
     if isinstance(relation, Aggregate):
         calls = tuple(c for c in relation.calls if c.field.id in needed)
         if not calls and not relation.keys:
@@ -47,3 +49,12 @@ def _prune(relation: Relation, needed: set[int]) -> Relation:
     kept_at = [i for i, f in enumerate(relation.fields) if f.id in needed] or [0]
     inputs = tuple(_prune(r, {r.fields[i].id for i in kept_at}) for r in relation.inputs)
     return replace(relation, inputs=inputs, fields=tuple(relation.fields[i] for i in kept_at))
+
+
+def _prune_lookup(lookup: LookupJoin, needed: set[int]) -> LookupJoin:
+    items = tuple(i for i in lookup.items if i.field.id in needed) or lookup.items[:1]
+    read = _ids((lookup.pre_filter, lookup.filter, lookup.condition, *(i.expr for i in items)))
+    read |= {key.column.id for key in lookup.keys}
+    read |= {key.value.id for key in lookup.keys if isinstance(key.value, Field)}
+    fetched = tuple(f for f in lookup.fetched if f.id in read)
+    return replace(lookup, input=_prune(lookup.input, read), fetched=fetched, items=items)

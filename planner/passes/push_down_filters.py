@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from planner.context import Context
 from planner.expressions import Expr, Ref, conjunction, conjuncts, fields_of, is_deterministic, substitute
-from planner.relations import Aggregate, Calc, Join, Relation, Scan, Union, identity
+from planner.relations import Aggregate, Calc, Join, LookupJoin, Relation, Scan, Union, identity
 
 __all__ = ["push_down_filters"]
 
@@ -31,6 +31,8 @@ def _push(relation: Relation, parts: Parts) -> Relation:
         return _through_calc(relation, parts)
     if isinstance(relation, Join):
         return _through_join(relation, parts)
+    if isinstance(relation, LookupJoin):
+        return _through_lookup(relation, parts)
     if isinstance(relation, Aggregate):
         keys = {f.id for f in relation.keys}
         below, above = _split(parts, lambda ids: bool(ids) and ids <= keys)
@@ -109,3 +111,16 @@ def _through_join(join: Join, parts: Parts) -> Relation:
         on=on,
     )
     return _filtered(pushed, rest)
+
+
+def _through_lookup(lookup: LookupJoin, parts: Parts) -> Relation:
+    """Conditions on the input move below; of an inner one, those on the table become part of its condition."""
+    left = {f.id for f in lookup.input.fields}
+    values = {i.field.id: i.expr for i in lookup.items}
+    below, rest = _split(parts, lambda ids: bool(ids) and ids <= left)
+    on = lookup.on
+    if lookup.join_type == "inner":
+        joined, rest = _split(rest, bool)
+        from_on, on = _split((*on, *(substitute(p, values) for p in joined)), lambda ids: bool(ids) and ids <= left)
+        below = (*below, *from_on)
+    return _filtered(replace(lookup, input=_push(lookup.input, below), on=on), rest)

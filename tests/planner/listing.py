@@ -2,8 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from planner.compile import Compilation
-from plans.model import Aggregate, AggregateCall, Calc, Join, Operator, Scan, SelectItem, StateEntry, Union
+from planner.ledger import Outcome
+from plans.lookup_document import settings_of
+from plans.model import (
+    Aggregate,
+    AggregateCall,
+    Calc,
+    Join,
+    LookupJoin,
+    Operator,
+    Scan,
+    SelectItem,
+    StateEntry,
+    Union,
+    Value,
+)
 
 __all__ = ["listing", "states"]
 
@@ -11,8 +27,12 @@ __all__ = ["listing", "states"]
 def listing(done: Compilation) -> str:
     lines = [line for operator in done.plan.operators for line in _operator(operator)]
     lines += [f"{f.severity} {f.diagnostic}" for f in done.findings]
-    lines += [f"hint {h.key}: {h.status} {h.detail}" for h in done.hints if h.status != "applied"]
+    lines += [f"hint {_name(h)}: {h.status} {h.detail}" for h in done.hints if h.status != "applied"]
     return "\n".join(lines)
+
+
+def _name(outcome: Outcome) -> str:
+    return outcome.key if outcome.hint == "STATE_TTL" else f"{outcome.hint} {outcome.key}"
 
 
 def states(done: Compilation) -> dict[str, str]:
@@ -34,12 +54,33 @@ def _operator(operator: Operator) -> list[str]:
         output = ", ".join(_renamed(f"{c.side[0]}.{c.column}", c.column, c.name) for c in operator.output)
         kinds = " ".join(operator.changelog)
         return [f"{head}: {operator.join_type} on {keys}{condition}: {output} [{kinds}]", *map(_state, operator.state)]
+    if isinstance(operator, LookupJoin):
+        return _lookup(head, operator)
     if isinstance(operator, Aggregate):
         calls = ", ".join(map(_call, operator.aggregates))
         kinds = " ".join(operator.changelog)
         by = f"by {', '.join(operator.keys)}" if operator.keys else "by nothing"
         return [f"{head}: {by}: {calls or '-'} [{kinds}]", *map(_state, operator.state)]
     return [head if isinstance(operator, Union) else f"{head}: {operator.table}"]
+
+
+def _lookup(head: str, lookup: LookupJoin) -> list[str]:
+    keys = " and ".join(f"{k.column} = {k.left if k.left is not None else k.constant}" for k in lookup.keys)
+    given = (("pre-filter", lookup.pre_filter), ("filter", lookup.filter), ("condition", lookup.condition))
+    rest = "".join(f" {name} ({text})" for name, text in given if text is not None)
+    output = ", ".join(_renamed(f"{c.side[0]}.{c.column}", c.column, c.name) for c in lookup.output)
+    columns = ", ".join(lookup.columns)
+    lines = [f"{head}: {lookup.join_type} {lookup.table}({columns}) on {keys}{rest}: {output}"]
+    for group, settings in settings_of(lookup).items():
+        # what is not said to come from a layer is the default
+        said = [layer for layer in ("config", "table", "hint") if settings.origin.get(layer)]
+        layers = [f"{layer} {_settings(settings.origin[layer])}" for layer in said]
+        lines.append(f"    {group}: {_settings(settings.values)}" + (f" ({'; '.join(layers)})" if layers else ""))
+    return lines
+
+
+def _settings(values: Mapping[str, Value]) -> str:
+    return ", ".join(f"{name.removeprefix('lookup.')} {value}" for name, value in values.items())
 
 
 def _renamed(shown: str, old: str, new: str) -> str:

@@ -1,0 +1,187 @@
+"""LOOKUP and OPTIONS hints as written: their options, checked one by one and in their combination.
+
+Owns every complaint about a name or value in ``/*+ LOOKUP('table'='rates', ...) */`` after SELECT (FLIP-234) and
+``/*+ OPTIONS('lookup.cache'='PARTIAL', ...) */`` after a table. Which lookup a LOOKUP hint means is decided by
+:mod:`planner.lookup_scope`. Unlike in Flink, an unknown option is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from planner.hint_tokens import HintTokens
+from planner.source import Report, Source
+from plans.lookup_settings import CONFIG_KEYS, GROUPS, SETTINGS, Group, SettingError, SettingSpec, parse_value
+from plans.model import Value
+from plans.names import did_you_mean
+
+__all__ = ["LOOKUP", "OPTIONS", "HintOption", "LookupHint", "read_lookup", "read_options"]
+
+LOOKUP = "LOOKUP"
+OPTIONS = "OPTIONS"
+_TABLE, _SHUFFLE = "table", "shuffle"
+_FORMS = {
+    LOOKUP: "write /*+ LOOKUP('table'='<table or alias>', 'async'='true', ...) */",
+    OPTIONS: "write <table> /*+ OPTIONS('lookup.cache'='PARTIAL', ...) */",
+}
+_BY_OPTION: Mapping[str, tuple[Group, SettingSpec]] = {
+    spec.hint: (group, spec) for group in GROUPS for spec in SETTINGS[group].values() if spec.hint is not None
+}
+_RETRY = tuple(spec.hint for spec in SETTINGS["retry"].values() if spec.hint is not None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HintOption:
+    """``'key'='value'`` as it stands in a hint."""
+
+    key: str
+    offset: int
+    value: str
+    value_offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookupHint:
+    """What one hint asks for, by group and setting; ``places`` are the offsets of the options by group and setting.
+
+    ``table`` is None in an OPTIONS hint, which stands at its table. ``overridden`` are the offsets of options that are
+    given again later in the hint, with where that is.
+    """
+
+    name: str
+    table: str | None
+    offset: int
+    options: tuple[HintOption, ...]
+    overridden: Mapping[int, int]
+    settings: Mapping[Group, Mapping[str, Value]]
+    places: Mapping[tuple[Group, str], int]
+
+
+def read_lookup(tokens: HintTokens, offset: int, report: Report) -> LookupHint:
+    """The LOOKUP hint whose name was just read; SqlError at what is unknown, wrong or missing."""
+    source = tokens.source
+    written = _options(tokens, LOOKUP, offset)
+    options, overridden = _last_ones(written, LOOKUP, report)
+    known = (_TABLE, *_BY_OPTION)
+    settings: dict[Group, dict[str, Value]] = {}
+    places: dict[tuple[Group, str], int] = {}
+    for option in options:
+        if option.key == _SHUFFLE:
+            message = "LOOKUP option 'shuffle' has no effect: rows are looked up where they are"
+            report.warn_of_hint(message, option.offset, "remove it")
+        elif option.key in _BY_OPTION:
+            group, spec = _BY_OPTION[option.key]
+            settings.setdefault(group, {})[spec.name] = _value(source, LOOKUP, spec, option)
+            places[group, spec.name] = option.offset
+        elif option.key != _TABLE:
+            advice = did_you_mean(option.key, known, what="known options")
+            raise source.error(f"unknown LOOKUP option '{option.key}'", option.offset, advice)
+    table = next((o for o in options if o.key == _TABLE), None)
+    if table is None:
+        raise source.error("LOOKUP needs the option 'table'", offset, _FORMS[LOOKUP])
+    if not table.value.strip():
+        raise source.error("LOOKUP option 'table' is empty", table.value_offset, "name the table or its alias")
+    missing = [name for name in _RETRY if not any(o.key == name for o in options)]
+    if missing and len(missing) < len(_RETRY):
+        listed = ", ".join(f"'{name}'" for name in missing)
+        first = next(o for o in options if o.key in _RETRY)
+        raise source.error(f"LOOKUP sets some retry options, but not {listed}", first.offset, "set all four, or none")
+    return LookupHint(
+        name=LOOKUP,
+        table=table.value,
+        offset=offset,
+        options=written,
+        overridden=overridden,
+        settings=settings,
+        places=places,
+    )
+
+
+def read_options(tokens: HintTokens, offset: int, report: Report) -> LookupHint:
+    """The OPTIONS hint whose name was just read; only options of the cache can be set there."""
+    source = tokens.source
+    written = _options(tokens, OPTIONS, offset)
+    options, overridden = _last_ones(written, OPTIONS, report)
+    specs = SETTINGS["cache"]
+    values: dict[str, Value] = {}
+    for option in options:
+        if option.key in specs:
+            values[option.key] = _value(source, OPTIONS, specs[option.key], option)
+        elif option.key.startswith("lookup."):
+            advice = did_you_mean(option.key, specs, what="known options")
+            raise source.error(f"unknown option '{option.key}'", option.offset, advice)
+        elif option.key in CONFIG_KEYS:
+            raise source.error(f"'{option.key}' belongs to the job", option.offset, f"write SET '{option.key}' = '...'")
+        else:
+            raise source.error(
+                f"OPTIONS cannot set '{option.key}': only options that begin with 'lookup.' can be set here",
+                option.offset,
+                "set it in the table's WITH (...); for another value, declare the table a second time",
+            )
+    return LookupHint(
+        name=OPTIONS,
+        table=None,
+        offset=offset,
+        options=written,
+        overridden=overridden,
+        settings={"cache": values},
+        places={("cache", o.key): o.offset for o in options},
+    )
+
+
+def _options(tokens: HintTokens, name: str, offset: int) -> tuple[HintOption, ...]:
+    form = _FORMS[name]
+    if not tokens.take("("):
+        if tokens.kind in ("end", "mark"):
+            raise tokens.source.error(f"{name} needs at least one key and value", offset, form)
+        raise tokens.fail("'('", form)
+    if tokens.take(")"):
+        raise tokens.source.error(f"{name} needs at least one key and value", offset, form)
+    found = [_option(tokens, name)]
+    while tokens.take(","):
+        found.append(_option(tokens, name))
+    if not tokens.take(")"):
+        raise tokens.fail("',' or ')'", form)
+    return tuple(found)
+
+
+def _option(tokens: HintTokens, name: str) -> HintOption:
+    offset = tokens.offset
+    key = tokens.key()
+    if key is None:
+        raise tokens.fail("an option", _FORMS[name])
+    if not tokens.take("="):
+        if tokens.kind == "mark":
+            raise tokens.source.error(f"{name} takes keys with values, not a list", offset, _FORMS[name])
+        raise tokens.fail("'='", _FORMS[name])
+    place = tokens.offset
+    value = tokens.string()
+    if value is None:
+        raise tokens.fail("a value in quotes", f"write '{key}'='{tokens.text if tokens.kind != 'end' else '...'}'")
+    return HintOption(key=key, offset=offset, value=value, value_offset=place)
+
+
+def _last_ones(
+    options: tuple[HintOption, ...], name: str, report: Report
+) -> tuple[tuple[HintOption, ...], dict[int, int]]:
+    """Within one hint the last of equal keys wins, as in Flink; that it does is a warning."""
+    chosen: dict[str, HintOption] = {}
+    overridden: dict[int, int] = {}
+    for option in options:
+        before = chosen.pop(option.key, None)
+        if before is not None:
+            overridden[before.offset] = option.offset
+            if before.value != option.value:
+                place = report.source.where(option.offset)
+                message = f"{name} option '{option.key}' is given twice: '{before.value}' is overridden at {place}"
+                report.warn_of_hint(message, before.offset, "remove one of them")
+        chosen[option.key] = option
+    return tuple(chosen.values()), overridden
+
+
+def _value(source: Source, name: str, spec: SettingSpec, option: HintOption) -> Value:
+    try:
+        return parse_value(spec, option.value)
+    except SettingError as error:
+        raise source.error(f"{name} option '{option.key}': {error}", option.value_offset, error.hint) from None

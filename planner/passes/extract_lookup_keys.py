@@ -1,0 +1,164 @@
+"""Turns the condition of each lookup join into lookup keys and the conditions around them.
+
+``table column = value`` becomes a key if the column stands alone: what the value needs is computed in a calc below. Of
+the rest, what concerns the input alone decides whether a row of a left lookup is looked up (``pre_filter``), what
+concerns the table alone is its ``filter``, and what concerns both its ``condition``. As far as the lookup cannot
+evaluate it, it follows an inner lookup in a calc, and is refused in a left one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from planner.coercion import cast, common_type
+from planner.context import Context
+from planner.expressions import Call, Expr, Field, Literal, Ref, conjunction, fields_of, is_deterministic, rewrite, walk
+from planner.passes.extract_join_keys import Side, is_simple, is_simple_node
+from planner.relations import Aggregate, Calc, Join, LookupJoin, LookupKey, Relation, Scan, Union, identity
+from plans.types import DataType
+
+__all__ = ["extract_lookup_keys"]
+
+
+def extract_lookup_keys(context: Context, relation: Relation) -> Relation:
+    """Give every lookup join its keys; SqlError for one without an equality, or with a condition it cannot use."""
+    if isinstance(relation, Scan):
+        return relation
+    if isinstance(relation, Calc | Aggregate):
+        return replace(relation, input=extract_lookup_keys(context, relation.input))
+    if isinstance(relation, Union):
+        return replace(relation, inputs=tuple(extract_lookup_keys(context, i) for i in relation.inputs))
+    if isinstance(relation, Join):
+        left, right = extract_lookup_keys(context, relation.left), extract_lookup_keys(context, relation.right)
+        return replace(relation, left=left, right=right)
+    return _with_keys(context, replace(relation, input=extract_lookup_keys(context, relation.input)))
+
+
+def _with_keys(context: Context, lookup: LookupJoin) -> Relation:
+    left = Side(context, lookup.input)
+    own = {f.id: f for f in lookup.fetched}
+    keys: dict[int, LookupKey] = {}
+    rest: list[Expr] = []
+    refused: list[tuple[Expr, Field, Expr]] = []
+    for part in lookup.on:
+        found = _equality(part, own)
+        value = _as_type_of(found[0], found[1]) if found is not None else None
+        if found is not None and value is None:
+            refused.append((part, *found))
+        if found is None or value is None or found[0].id in keys:
+            rest.append(part)
+        else:
+            keys[found[0].id] = LookupKey(
+                column=found[0], value=value if isinstance(value, Literal) else left.column(value)
+            )
+    if not keys:
+        raise _no_equality(context, lookup, refused)
+    above: tuple[Expr, ...] = ()
+    if lookup.join_type == "inner":
+        above = tuple(p for p in rest if not is_simple(p) or not fields_of(p))
+        rest = [p for p in rest if p not in above]
+    else:
+        rest = [_simplified(context, p, left) for p in rest]
+    sides = [({f.id in own for f in fields_of(p)}, p) for p in rest]
+    relation: Relation = replace(
+        lookup,
+        input=left.result(),
+        on=(),
+        keys=tuple(keys[i] for i in own if i in keys),
+        pre_filter=conjunction(tuple(p for of_table, p in sides if True not in of_table)),
+        filter=conjunction(tuple(p for of_table, p in sides if of_table == {True})),
+        condition=conjunction(tuple(p for of_table, p in sides if of_table == {True, False})),
+    )
+    if above:
+        relation = _above(lookup, relation, above)
+    return relation
+
+
+def _above(lookup: LookupJoin, relation: Relation, parts: tuple[Expr, ...]) -> Relation:
+    """The rows of an inner lookup for which ``parts`` are true, with the columns of the table that they read."""
+    assert isinstance(relation, LookupJoin)
+    shown = {i.expr.field.id: i.field for i in relation.items if isinstance(i.expr, Ref)}
+    lacking = tuple(f for f in lookup.fetched if f.id not in shown and any(f in fields_of(p) for p in parts))
+    names = {old: Ref(field=new) for old, new in shown.items()}
+    condition = conjunction(
+        tuple(rewrite(p, lambda e: names.get(e.field.id) if isinstance(e, Ref) else None) for p in parts)
+    )
+    wider = replace(relation, items=(*relation.items, *identity(lacking)))
+    return Calc(
+        input=wider, filter=condition, items=identity(relation.fields), base=relation.base, block=relation.block
+    )
+
+
+def _equality(part: Expr, own: dict[int, Field]) -> tuple[Field, Expr] | None:
+    """The column of the table that ``part`` equates with a value that is no other of its columns, and that value."""
+    if not isinstance(part, Call) or part.function != "=" or not is_deterministic(part):
+        return None
+    for column, value in (part.args, part.args[::-1]):
+        if isinstance(column, Ref) and column.field.id in own and not any(f.id in own for f in fields_of(value)):
+            return column.field, value
+    return None
+
+
+def _as_type_of(column: Field, value: Expr) -> Expr | None:
+    """``value`` in the type of the column, which itself cannot be converted: it is what the source is asked by."""
+    wanted, given = column.type.as_nullable(), value.type.as_nullable()
+    if wanted == given or (wanted.is_text and given.is_text):
+        return value
+    if isinstance(value, Literal) and value.text is not None:
+        return _literal_as(value, wanted)
+    if common_type((wanted, given)) == wanted:
+        return cast(value, wanted, value.offset)
+    return None
+
+
+def _literal_as(value: Literal, wanted: DataType) -> Literal | None:
+    """A number as a literal of another numeric type, if that can hold it."""
+    if wanted.is_numeric and common_type((wanted, value.type)) == wanted:
+        return replace(value, type=wanted)
+    bounds = {"TINYINT": 2**7, "SMALLINT": 2**15, "INT": 2**31}
+    if (
+        wanted.root in bounds
+        and value.type.is_integer
+        and -bounds[wanted.root] <= int(value.text or 0) < bounds[wanted.root]
+    ):
+        return replace(value, type=wanted)
+    if wanted.root in ("TIMESTAMP", "TIMESTAMP_LTZ") and value.type.root == wanted.root:
+        return replace(value, type=wanted)
+    return None
+
+
+def _no_equality(context: Context, lookup: LookupJoin, refused: list[tuple[Expr, Field, Expr]]) -> Exception:
+    message = f"a lookup of '{lookup.name}' needs an equality with one of its columns"
+    if refused:
+        part, column, value = refused[0]
+        given, wanted = value.type.as_nullable(), column.type.as_nullable()
+        return context.source.error(
+            f"{message}: column '{column.name}' is {wanted}, but the value is {given}",
+            getattr(part, "offset", 0) or lookup.offset,
+            f"convert the value: CAST(... AS {wanted})",
+        )
+    null_safe = any(isinstance(e, Call) and e.function == "coalesce" for p in lookup.on for e in walk(p))
+    advice = f"write ON {lookup.name}.column = o.column, with the column alone on its side"
+    if null_safe:
+        advice = "IS NOT DISTINCT FROM finds no rows by NULL: write column = value"
+    return context.source.error(message, lookup.offset, advice)
+
+
+def _simplified(context: Context, part: Expr, left: Side) -> Expr:
+    """``part`` with what the lookup cannot evaluate computed below it, as far as it concerns the input alone."""
+
+    def change(e: Expr) -> Expr | None:
+        if is_simple(e) or not isinstance(e, Call) or not left.owns(e) or not is_deterministic(e):
+            return None
+        return Ref(field=left.column(e), offset=e.offset)
+
+    simplified = rewrite(part, change)
+    bad = next((e for e in walk(simplified) if not is_simple_node(e)), None)
+    if bad is not None:
+        what = bad.function if isinstance(bad, Call) else "this"
+        raise context.source.error(
+            f"{what} over columns of the looked-up table cannot be part of the condition of a LEFT lookup join",
+            getattr(bad, "offset", 0) or getattr(part, "offset", 0),
+            "compare the columns directly, or use an inner join",
+        )
+    return simplified
