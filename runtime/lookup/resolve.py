@@ -57,6 +57,7 @@ class Resolution:
         self._parts: list[tuple[Sequence[Key], KeyedRows]] = []
         self._keys = keys
         self.theirs: dict[Key, Landing] = {}
+        self._found: Mapping[Key, Sequence[Row]] = {}
         counters.lookups += rows
         if cache is None:
             self.missing = list(keys)
@@ -81,20 +82,22 @@ class Resolution:
             self._counters.loadCount += len(mine)
             yield mine
             return
-        mine, self.theirs = self._flights.claim(self.missing)
+        claim = self._flights.claim(self.missing)
+        self.theirs = claim.theirs
+        self._found = {}
         try:
             # A load may have landed after the probe and before the claim.
-            fetch, _ = self._probe(self._cache, mine)
+            fetch, _ = self._probe(self._cache, claim.mine)
             self._counters.missCount += len(fetch)
             self._counters.hitCount -= len(fetch)
             self._counters.loadCount += len(fetch)
             self.missing = list(self.theirs)
             yield fetch
         finally:
-            self._flights.give_up(mine)
+            self._flights.land(claim, self._found)
 
     def land(self, found: Mapping[Key, Sequence[Row]]) -> None:
-        """Take the final answers for claimed keys, cache them, and hand them to whoever waits."""
+        """Take the final answers for claimed keys, and cache them; whoever waits gets them when the claim ends."""
         if not found:
             return
         rows = self._add(found)
@@ -105,14 +108,14 @@ class Resolution:
                 keys = [keys[place] for place in hits.tolist()]
                 rows = KeyedRows(table=rows.table, start=rows.start[hits], count=rows.count[hits])
             self._cache.store(keys, rows)
-            self._flights.land(found)
+            self._found = found
 
-    def take(self, landed: Mapping[Key, Sequence[Row] | None]) -> None:
-        """Take what others fetched; keys that they gave up stay missing."""
-        found = {key: rows for key, rows in landed.items() if rows is not None}
+    def take(self, landed: Mapping[Key, Mapping[Key, Sequence[Row]]]) -> None:
+        """Take what others found when they fetched each key; keys that they gave up stay missing."""
+        found = {key: rows[key] for key, rows in landed.items() if key in rows}
         if found:
             self._add(found)
-        self.missing = [key for key, rows in landed.items() if rows is None]
+        self.missing = [key for key in landed if key not in found]
 
     def _add(self, found: Mapping[Key, Sequence[Row]]) -> KeyedRows:
         rows = keyed_rows(list(found.values()), self._schema, where=named(self._policy))
