@@ -19,7 +19,10 @@ from plans.connectors import check_table
 from plans.digest import operator_facts, table_facts
 from plans.document import LAYERS, op_name
 from plans.durations import format_duration, parse_duration
-from plans.model import Operator, Plan, StateEntry, Table
+from plans.lookup_document import settings_of
+from plans.lookup_settings import GROUPS, SETTINGS, shown
+from plans.lookup_words import retry_text, who_set_setting
+from plans.model import LookupJoin, Operator, Plan, StateEntry, Table
 from plans.states import same_duration, source, state_of, top_layer
 
 __all__ = ["APPLIES_AT_ONCE", "UNREADABLE", "Change", "diff"]
@@ -27,6 +30,7 @@ __all__ = ["APPLIES_AT_ONCE", "UNREADABLE", "Change", "diff"]
 APPLIES_AT_ONCE = "state kept, applies at once"
 APPLIES_AT_START = "state kept, applies at the next start"
 NEW_CHECKPOINTS = "state kept, a checkpoint keeps its partitions"
+CACHE_STARTS_EMPTY = "applies at the next start, with an empty cache"
 NO_EFFECT = "no effect"
 UNREADABLE = "running state cannot be read"
 INCOMPATIBLE = "plan incompatible with running state"
@@ -133,6 +137,8 @@ def _operators(before: Plan, after: Plan) -> Iterator[Change]:
         for fact in _facts(operator_facts(previous), operator_facts(operator)):
             path = f"{operator.id}.{fact.path}"
             yield replace(fact, name=operator.id, path=path, effect=_effect(operator), keeps_state=False)
+        if isinstance(previous, LookupJoin) and isinstance(operator, LookupJoin):
+            yield from _lookup(previous, operator)
         entries = {entry.name: entry for entry in state_of(previous)}
         for entry in state_of(operator):
             if entry.name in entries:
@@ -222,6 +228,35 @@ def _state(operator_id: str, old: StateEntry, new: StateEntry, before: Plan, aft
         if not explained and not (was == is_now or (was and is_now and same_duration(was, is_now))):
             change = _setting(f"{path}.origin.{layer}", was, is_now, NO_EFFECT)
             yield replace(change, note=f"{_canonical(new.ttl)} stays, from {source(new)}")
+
+
+def _lookup(old: LookupJoin, new: LookupJoin) -> Iterator[Change]:
+    """The settings of a lookup that differ; a change of the cache starts with an empty one."""
+    before, after = settings_of(old), settings_of(new)
+    for group in GROUPS:
+        effect = CACHE_STARTS_EMPTY if group == "cache" else APPLIES_AT_START
+        was, is_now = before.get(group), after.get(group)
+        if was is None or is_now is None:
+            if was is not is_now:
+                change = _setting(f"{new.id}.{group}", retry_text(old), retry_text(new), effect)
+                yield _parking(change, old, new)
+            continue
+        for name in SETTINGS[group]:
+            a, b = was.values.get(name), is_now.values.get(name)
+            path = f"{new.id}.{group}.{name}"
+            if a != b:
+                change = _setting(path, None if a is None else shown(a), None if b is None else shown(b), effect)
+                note = who_set_setting(group, is_now, name).replace(" · ", " over ", 1) if b is not None else ""
+                yield _parking(replace(change, note=note), old, new) if name == "mode" else replace(change, note=note)
+        if was.values == is_now.values and was.origin != is_now.origin:
+            change = _setting(f"{new.id}.{group}.origin", None, None, NO_EFFECT)
+            yield replace(change, kind="~", note="other layers ask for what runs")
+
+
+def _parking(change: Change, old: LookupJoin, new: LookupJoin) -> Change:
+    """Rows that wait in state are a state of their own, which the plan with none of them does not read."""
+    parks = [lookup.retry is not None and lookup.retry.mode == "deferred" for lookup in (old, new)]
+    return replace(change, effect=UNREADABLE, keeps_state=False) if parks[0] != parks[1] else change
 
 
 def _who(entry: StateEntry) -> str:

@@ -1,6 +1,6 @@
 """Edits of a plan's settings: one value at a path, with everything that follows from it, and nothing else.
 
-    join_o_c.state.leftState.ttl     config.<key>     tables.<table>.options.<option>
+    join_o_c.state.leftState.ttl     config.<key>     tables.<table>.options.<option>     lookup_rates.async.capacity
 
 A TTL edit leaves its origin alone: the origin goes on to say what default, config and hint asked for. A new
 ``config.table.exec.state.ttl`` is written into every origin, and moves the TTL of the entries that follow config.
@@ -19,7 +19,9 @@ from plans.diff import Change, diff
 from plans.document import operator_document
 from plans.durations import DurationError, format_duration, parse_duration
 from plans.errors import PlanError
-from plans.model import Aggregate, Join, Operator, Plan, StateEntry, Table
+from plans.lookup_edit import resettled, set_lookup, settable
+from plans.lookup_settings import CONFIG_KEYS, SettingError
+from plans.model import Aggregate, Join, LookupJoin, Operator, Plan, StateEntry, Table
 from plans.names import did_you_mean
 from plans.states import same_duration, state_of
 
@@ -39,12 +41,14 @@ def set_value(plan: Plan, path: str, value: str) -> tuple[Plan, tuple[Change, ..
         edited = _set_option(plan, path, rest, value)
     elif path == "name":
         edited = replace(plan, name=_checked(path, KEYS["pipeline.name"].parse, value))
+    elif isinstance(lookup := by_id.get(head), LookupJoin):
+        edited = set_lookup(plan, path, lookup, rest, value)
     elif head in by_id:
         edited = _set_state(plan, path, by_id[head], rest, value)
     elif path in ("format", "mode", "functions", "operators", "digests", "tables", "config"):
         raise PlanError(f"'{path}' cannot be set", path=path, hint=_settable(plan))
     else:
-        known = [operator.id for operator in plan.operators if state_of(operator)]
+        known = [o.id for o in plan.operators if state_of(o) or isinstance(o, LookupJoin)]
         raise PlanError(f"there is no operator '{head}'", path=path, hint=_hint(head, known, plan))
     return edited, diff(plan, edited)
 
@@ -56,6 +60,8 @@ def _set_config(plan: Plan, path: str, key: str, value: str) -> Plan:
         raise PlanError(f"'{key}' cannot be set in config", path=path, hint=did_you_mean(key, keys, what="known keys"))
     text = _checked(path, lambda raw: normalise(key, raw), value)
     edited = replace(plan, config={**plan.config, key: text})
+    if key in CONFIG_KEYS:
+        return resettled(edited)
     if key != STATE_TTL:
         return edited
     return replace(edited, operators=tuple(_with_config_layer(operator, text) for operator in plan.operators))
@@ -90,7 +96,11 @@ def _set_option(plan: Plan, path: str, rest: str, value: str) -> Plan:
     if key == "connector":
         message = "'connector' is a fact: another connector may have other columns and row kinds"
         raise PlanError(message, path=path, hint="change the SQL and compile it again")
-    return replace(plan, tables={**plan.tables, name: replace(table, options={**table.options, key: value})})
+    edited = replace(plan, tables={**plan.tables, name: replace(table, options={**table.options, key: value})})
+    try:
+        return resettled(edited)
+    except SettingError as error:
+        raise PlanError(f"'{key}': {error}", path=path, hint=error.hint) from error
 
 
 def _set_state(plan: Plan, path: str, operator: Operator, rest: str, value: str) -> Plan:
@@ -145,5 +155,6 @@ def _hint(name: str, known: list[str], plan: Plan) -> str:
 
 def _settable(plan: Plan) -> str:
     paths = [f"{o.id}.state.{entry.name}.ttl" for o in plan.operators for entry in state_of(o)]
+    paths += [p for o in plan.operators if isinstance(o, LookupJoin) for p in settable(o)]
     shown = [*paths[:6], *(["..."] if len(paths) > 6 else []), "config.<key>", "tables.<table>.options.<option>"]
     return f"can be set: {', '.join(shown)}"

@@ -44,10 +44,10 @@ def asked_of(operator: LookupJoin, plan: Plan) -> dict[Group, Layers]:
     return asked
 
 
-def resolved(operator: LookupJoin, plan: Plan, *, insert_only: bool) -> Resolved:
+def resolved(operator: LookupJoin, plan: Plan, *, insert_only: bool, strict: bool = True) -> Resolved:
     """The settings that the layers amount to, without edits; Contradiction or SettingError, both ValueErrors."""
     modes = can_lookup(plan.tables[operator.table])
-    return resolve(asked_of(operator, plan), modes, insert_only=insert_only)
+    return resolve(asked_of(operator, plan), modes, insert_only=insert_only, strict=strict)
 
 
 def _check_facts(operator: LookupJoin) -> Iterator[Diagnostic]:

@@ -81,14 +81,16 @@ def table_layer(options: Mapping[str, str]) -> dict[str, Value]:
     return ordered("cache", {key: parse_value(specs[key], text) for key, text in options.items() if key in specs})
 
 
-def resolve(asked: Mapping[Group, Layers], modes: Collection[str], *, insert_only: bool) -> Resolved:
+def resolve(
+    asked: Mapping[Group, Layers], modes: Collection[str], *, insert_only: bool, strict: bool = True
+) -> Resolved:
     """What ``asked`` amounts to, by group and layer, for a source that can be looked up in ``modes``.
 
     ``insert_only`` tells whether rows are only ever added to the input: an update must not overtake what it updates.
-    Contradiction for cache settings that do not go together.
+    Contradiction for cache settings that do not go together, if ``strict``.
     """
-    cache = layered_cache(asked.get("cache", {}), strict=True)
-    for name, message, hint in cache_problems(cache.values, modes):
+    cache = layered_cache(asked.get("cache", {}), strict=strict)
+    for name, message, hint in cache_problems(cache.values, modes) if strict else ():
         raise Contradiction(message, hint=hint, name=name, layer=top_layer(cache, name))
     full = cache.values[CACHE] == "FULL"
     unmet: list[Unmet] = []

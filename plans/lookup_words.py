@@ -17,7 +17,7 @@ from plans.lookup_layers import EDIT, set_by
 from plans.lookup_settings import CACHE, GROUPS, Group, shown
 from plans.model import LookupJoin, RetrySettings
 
-__all__ = ["describe_lookup", "group_lines", "wait_of", "who_set_setting"]
+__all__ = ["describe_lookup", "group_lines", "retry_text", "wait_of", "who_set_setting"]
 
 _SHORT = ("lookup.partial-cache.", "lookup.full-cache.periodic-reload.", "lookup.full-cache.timed-reload.")
 
@@ -55,6 +55,8 @@ def _parts(lookup: LookupJoin, group: Group, settings: Settings) -> Iterator[str
             yield f"{_short(name)} {shown(values[name])}{_marked(group, settings, name)}"
     if group == "retry" and lookup.retry is not None:
         yield wait_of(lookup.retry, lookup.async_.timeout)
+        if lookup.retry.mode == "deferred":
+            yield "in state, which no TTL cuts short"
 
 
 def _short(name: str) -> str:
@@ -77,6 +79,11 @@ def who_set_setting(group: Group, settings: Settings, name: str) -> str:
         if layer != by and name in settings.origin.get(layer, {}):
             parts.append(f"{layer} {shown(settings.origin[layer][name])}")
     return " · ".join(parts)
+
+
+def retry_text(lookup: LookupJoin) -> str | None:
+    """The attempts and the delay, as an edit writes them; None if the lookup does not retry."""
+    return None if lookup.retry is None else f"{lookup.retry.max_attempts} x {lookup.retry.fixed_delay}"
 
 
 def wait_of(retry: RetrySettings, timeout: str) -> str:

@@ -13,6 +13,7 @@ __all__ = ["did_you_mean", "nearest"]
 # A hostile file can hold a million names; comparing them all would take minutes.
 _MAX_LENGTH = 200
 _MAX_CANDIDATES = 2000
+_CLOSE = 0.6
 
 
 def nearest(name: str, candidates: Iterable[str]) -> str | None:
@@ -20,11 +21,23 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
     candidates = list(candidates)
     if len(name) > _MAX_LENGTH or len(candidates) > _MAX_CANDIDATES:
         return None
-    from difflib import get_close_matches  # only ever needed to word an error
+    from difflib import SequenceMatcher  # only ever needed to word an error
 
-    by_folded = {candidate.casefold(): candidate for candidate in candidates if len(candidate) <= _MAX_LENGTH}
-    found = get_close_matches(name.casefold(), list(by_folded), n=1, cutoff=0.6)
-    return by_folded[found[0]] if found else None
+    best, found = _CLOSE, None
+    for candidate in candidates:
+        if len(candidate) <= _MAX_LENGTH:
+            alike = SequenceMatcher(None, *_after_common_parts(name.casefold(), candidate.casefold())).ratio()
+            if alike >= best and (alike > best or found is None):
+                best, found = alike, candidate
+    return found
+
+
+def _after_common_parts(a: str, b: str) -> tuple[str, str]:
+    """Both names without the dotted parts they begin with alike: ``x.y.one`` and ``x.y.two`` have nothing in common."""
+    first, second = a.split("."), b.split(".")
+    while len(first) > 1 and len(second) > 1 and first[0] == second[0]:
+        del first[0], second[0]
+    return ".".join(first), ".".join(second)
 
 
 def did_you_mean(name: str, candidates: Iterable[str], *, what: str = "valid names") -> str:
