@@ -46,6 +46,16 @@ def options(server, table: str, **more: str) -> dict[str, str]:
     } | {name.replace("_", "."): value for name, value in more.items()}  # fmt: skip
 
 
+def tried_again(ask, *keys: tuple) -> list:
+    """As the engine does with the default of lookup.max-retries, on a machine that may be slow."""
+    for _ in range(3):
+        try:
+            return ask(*keys)
+        except SourceUnavailable:
+            continue
+    return ask(*keys)
+
+
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.usefixtures("password")
 class TestLookups:
@@ -234,7 +244,7 @@ class TestLookups:
                     ask(("USD",))
             finally:
                 server.start()
-            assert ask(("USD",)) == [[("USD", Decimal(1))]]
+            assert tried_again(ask, ("USD",)) == [[("USD", Decimal(1))]]
 
 
 @pytest.mark.usefixtures("password")

@@ -69,13 +69,19 @@ def _files(context: LookupContext) -> tuple[pyarrow.fs.FileSystem, list[str]]:
 
 def _parquet(context: LookupContext, system: pyarrow.fs.FileSystem, file: str) -> Iterator[pa.RecordBatch]:
     with system.open_input_file(file) as source:
-        reader = pyarrow.parquet.ParquetFile(source)
+        reader = pyarrow.parquet.ParquetFile(source, coerce_int96_timestamp_unit="us")
         there = {field.name: field.type for field in reader.schema_arrow}
+        # Spark writes instants as INT96 by default, which says nothing of a time zone and is in UTC.
+        physical = [reader.schema.column(at) for at in range(len(reader.schema))]
+        instants = {column.path for column in physical if column.physical_type == "INT96"}
         for column in context.columns:
             found, wanted = there.get(column.name), to_arrow(column.type)
             if found is None:
                 raise _failure(context, file, f"it has no column {column.name!r}")
-            if pa.types.is_timestamp(wanted) and (getattr(found, "tz", None) is None) != (wanted.tz is None):
+            if not pa.types.is_timestamp(wanted):
+                continue
+            is_instant = column.name in instants or getattr(found, "tz", None) is not None
+            if is_instant != (wanted.tz is not None):
                 raise _failure(context, file, f"column {column.name!r} is {found}, but declared {column.type}")
         yield from reader.iter_batches(columns=[column.name for column in context.columns])
 

@@ -1,7 +1,7 @@
 """The SQL that looks keys up in PostgreSQL, made from the types that the table has.
 
 Identifiers are quoted and values bound; statements are to be executed with parameters, if only with ``()``. One key
-column is compared with ``= ANY(array)``, several are joined with the arrays of their values. How a declared column may
+column is compared with ``= ANY(array)``, several with the rows of unnested arrays. How a declared column may
 be stored is in ``_ACCEPTED``; a text column may be anything that PostgreSQL can write as text, and arrays, maps and
 rows may be JSON. What would lose digits is refused, with the type to declare.
 """
@@ -125,12 +125,8 @@ def key_query(context: LookupContext, types: Mapping[str, tuple[int, str]]) -> K
         where = sql.SQL(" WHERE {} = ANY(%s::{}[])").format(_column(context.keys[0].name), sql.SQL(casts[0]))
     else:
         arrays = sql.SQL(", ").join(sql.SQL("%s::{}[]").format(sql.SQL(cast)) for cast in casts)
-        aliases = sql.SQL(", ").join(sql.Identifier(f"k{at}") for at in range(len(casts)))
-        equal = sql.SQL(" AND ").join(
-            sql.SQL("{} = k.{}").format(_column(column.name), sql.Identifier(f"k{at}"))
-            for at, column in enumerate(context.keys)
-        )
-        where = sql.SQL(" JOIN unnest({}) AS k({}) ON {}").format(arrays, aliases, equal)
+        names = sql.SQL(", ").join(_column(column.name) for column in context.keys)
+        where = sql.SQL(" WHERE ({}) IN (SELECT * FROM unnest({}))").format(names, arrays)
     return KeyQuery(
         scan=ScanQuery(
             statement=scan.statement + where, columns=scan.columns, decoders=scan.decoders, table=context.table

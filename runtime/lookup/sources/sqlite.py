@@ -49,9 +49,10 @@ class SqliteLookup(LookupFunction):
         self._shape = RowShape.of(context)
         self._binders = [_binder(column) for column in context.keys]
         types = {column.name: column.type for column in (*context.keys, *context.columns)}
-        self._fetched = tuple(Column(name=name, type=types[name]) for name in self._shape.fetched)
+        fetched = tuple(Column(name=name, type=types[name]) for name in self._shape.fetched)
+        self._decode = _decoding(context, fetched)
         where = " AND ".join(f"{_column(column.name)} = ?" for column in context.keys)
-        self._query = f"{_select(context, self._fetched)} WHERE {where}"
+        self._query = f"{_select(context, fetched)} WHERE {where}"
 
     def lookup(self, key: Key) -> list[Row]:
         return self.lookup_many([key])[0]
@@ -60,15 +61,16 @@ class SqliteLookup(LookupFunction):
         with _failures(self._context):
             if self._connection is None:
                 self._connection = _connect(self._context)
-            rows: list[Row] = []
             self._connection.execute("BEGIN")
             try:
-                for key in keys:
-                    bound = [bind(value) for bind, value in zip(self._binders, key, strict=True)]
-                    rows += self._connection.execute(self._query, bound).fetchall()
+                return [self._rows(self._connection, key) for key in keys]
             finally:
                 self._connection.execute("ROLLBACK")
-        return self._shape.match(keys, _decoded(self._context, self._fetched, rows))
+
+    def _rows(self, connection: sqlite3.Connection, key: Key) -> list[Row]:
+        bound = [bind(value) for bind, value in zip(self._binders, key, strict=True)]
+        found = connection.execute(self._query, bound).fetchall()
+        return self._shape.match([key], self._decode(found))[0]
 
     def close(self) -> None:
         if self._connection is not None:
@@ -84,12 +86,13 @@ class SqliteScan(ScanFunction):
     def scan(self, context: LookupContext) -> Iterator[pa.RecordBatch]:
         schema = pa.schema([(column.name, to_arrow(column.type)) for column in context.columns])
         size = int(context.options.get("scan.fetch-size", "10000"))
+        decode = _decoding(context, context.columns)
         with _failures(context):
             connection = _connect(context)
             try:
                 cursor = connection.execute(_select(context, context.columns))
                 while rows := cursor.fetchmany(size):
-                    values = zip(*_decoded(context, context.columns, rows), strict=True)
+                    values = zip(*decode(rows), strict=True)
                     arrays = [pa.array(column, field.type) for column, field in zip(values, schema, strict=True)]
                     yield pa.record_batch(arrays, schema=schema)
             finally:
@@ -133,25 +136,25 @@ def _failures(context: LookupContext) -> Iterator[None]:
         raise RunError(f"SQLite cannot look up: {text}", hint=hint, path=path) from None
 
 
-def _decoded(context: LookupContext, columns: Sequence[Column], rows: list[Row]) -> Iterator[Row]:
-    decoders = [_decoder(column) for column in columns]
-    return (_decode(context, columns, decoders, row) for row in rows)
+def _decoding(context: LookupContext, columns: Sequence[Column]) -> Callable[[list[Row]], list[Row]]:
+    """What turns rows as SQLite stores them into rows of the columns' types; RunError if a value does not fit."""
+    decoders = [(column.name, _decoder(column)) for column in columns]
 
-
-def _decode(
-    context: LookupContext, columns: Sequence[Column], decoders: Sequence[Decoder], row: Row
-) -> tuple[Any, ...]:
-    decoded = []
-    for column, decode, value in zip(columns, decoders, row, strict=True):
+    def decode_value(name: str, decode: Decoder, value: Any) -> Any:
         try:
-            decoded.append(value if value is None else decode(value))
+            return decode(value)
         except ValueError as error:
             raise RunError(
-                f"column {column.name!r} in the SQLite database holds a value that does not fit: {error}",
+                f"column {name!r} in the SQLite database holds a value that does not fit: {error}",
                 hint="declare the column as the database fills it",
                 path=f"tables.{context.table}",
             ) from None
-    return tuple(decoded)
+
+    def decode_row(row: Row) -> Row:
+        values = zip(decoders, row, strict=True)
+        return tuple(None if value is None else decode_value(*column, value) for column, value in values)
+
+    return lambda rows: [decode_row(row) for row in rows]
 
 
 def _decoder(column: Column) -> Decoder:

@@ -1,0 +1,266 @@
+"""Lookups over HTTP, against a server on loopback: urls, responses, limits, and hosts that nobody allowed."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from decimal import Decimal
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from plans.errors import RunError
+from runtime.lookup.sources.failures import SourceUnavailable
+from tests.lookup_sources.asking import asked, context
+from tests.lookup_sources.servers import free_port
+
+MODES = ("sync", "async")
+RATE = {"code": "STRING", "rate": "DECIMAL(10, 4)", "n": "INT"}
+
+
+class Service:
+    """A server that answers from ``answers`` (path and query to status and body) and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, tuple[int, object]] = {}
+        self.headers: dict[str, str] = {}
+        self.asked: list[str] = []
+        self.received: list[dict[str, str]] = []
+        self.connections: set[tuple[str, int]] = set()
+        self.held = threading.Event()
+        service = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                service.asked.append(self.path)
+                service.received.append({name.lower(): value for name, value in self.headers.items()})
+                service.connections.add(self.client_address)
+                if self.path.startswith("/held"):
+                    service.held.wait(10)
+                status, body = service.answers.get(self.path, (404, {"error": "none"}))
+                data = body if isinstance(body, bytes) else json.dumps(body).encode()
+                self.send_response(status)
+                for name, value in service.headers.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, format: str, *arguments: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.host = f"127.0.0.1:{self.server.server_address[1]}"
+        self.url = f"http://{self.host}"
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    service = Service()
+    thread = threading.Thread(target=service.server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield service
+    service.held.set()
+    service.server.shutdown()
+    service.server.server_close()
+    thread.join()
+
+
+def where(service: Service, path: str = "/rates/{code}", *, keys=("code",), declared=RATE, hosts=None, **more: str):
+    options = {"connector": "http", "url": service.url + path} | {k.replace("_", "."): v for k, v in more.items()}
+    return context(options, declared, keys=keys, allowed_hosts=(service.host,) if hosts is None else hosts)
+
+
+@pytest.mark.parametrize("mode", MODES)
+class TestLookups:
+    def test_an_object_is_a_row_and_404_is_none(self, service, mode):
+        service.answers["/rates/EUR"] = 200, b'{"code": "EUR", "rate": 1.0800, "n": 7, "more": []}'
+        with asked(mode, where(service)) as ask:
+            assert ask(("EUR",), ("none",)) == [[("EUR", Decimal("1.08"), 7)], []]
+
+    def test_what_the_response_does_not_repeat_of_the_key_is_the_key(self, service, mode):
+        service.answers["/rates/EUR"] = 200, {"rate": "1.08"}
+        with asked(mode, where(service)) as ask:
+            assert ask(("EUR",)) == [[("EUR", Decimal("1.08"), None)]]
+
+    def test_an_array_is_several_rows_of_which_those_of_the_key_count(self, service, mode):
+        service.answers["/rates?base=EUR"] = 200, [{"n": 1}, {"code": "USD", "n": 2}, {"code": "EUR", "n": 3}, None]
+        with asked(mode, where(service, "/rates?base={code}")) as ask:
+            assert ask(("EUR",)) == [[("EUR", None, 1), ("EUR", None, 3)]]
+
+    def test_a_pointer_leads_to_the_rows(self, service, mode):
+        service.answers["/rates/EUR"] = 200, {"data": {"a/b": [{"items": [{"n": 5}]}]}}
+        with asked(mode, where(service, **{"response.pointer": "/data/a~1b/0/items"})) as ask:
+            assert ask(("EUR",)) == [[("EUR", None, 5)]]
+
+    def test_empty_answers_are_none(self, service, mode):
+        service.answers |= {"/rates/a": (200, []), "/rates/b": (200, None)}
+        service.answers |= {"/rates/c": (204, b""), "/rates/d": (410, {})}
+        with asked(mode, where(service)) as ask:
+            assert ask(("a",), ("b",), ("c",), ("d",)) == [[], [], [], []]
+
+    @pytest.mark.parametrize("key", ["a/b", "a?b=c&d", "é ü", "%2F", "#x", "a+b", "x@evil.org", "..%2f", "\r\nX: y"])
+    def test_a_key_stays_one_part_of_the_url_whatever_it_says(self, service, mode, key):
+        with asked(mode, where(service, "/rates/{code}/of?q={code}&z=1")) as ask:
+            assert ask((key,)) == [[]]
+        (path,) = service.asked
+        split = urlsplit(path)
+        assert [unquote(part) for part in split.path.split("/")] == ["", "rates", key, "of"]
+        assert [unquote(part) for part in split.query.split("&")] == [f"q={key}", "z=1"]
+        assert split.query.count("&") == 1
+
+    @pytest.mark.parametrize("key", ["", ".", ".."])
+    def test_a_key_that_no_path_can_hold_finds_nothing_and_asks_nobody(self, service, mode, key):
+        service.answers |= {"/rates/": (200, {"n": 1}), "/": (200, {"n": 2}), "/rates": (200, {"n": 3})}
+        with asked(mode, where(service)) as ask:
+            assert ask((key,)) == [[]]
+        assert service.asked == []
+
+    def test_several_columns_and_types_go_into_the_url(self, service, mode):
+        declared = {"d": "DATE", "ok": "BOOLEAN", "p": "DECIMAL(5, 2)", "n": "INT"}
+        import datetime as dt
+
+        service.answers["/2024-02-29/true?p=1.50"] = 200, {"n": 1}
+        place = where(service, "/{d}/{ok}?p={p}", declared=declared, keys=("p", "d", "ok"))
+        with asked(mode, place) as ask:
+            day = dt.date(2024, 2, 29)
+            assert ask((Decimal("1.50"), day, True)) == [[(day, True, Decimal("1.50"), 1)]]
+
+    def test_headers_and_credentials_come_from_the_environment(self, service, mode, monkeypatch):
+        monkeypatch.setenv("RATES_AUTH", "Bearer s3cret-token")
+        monkeypatch.setenv("RATES_KEY", "k3y")
+        options = {"header.X-Api-Key": "${env:RATES_KEY}", "header.X-Client": "hintplan"}
+        options |= {"authorization": "${env:RATES_AUTH}"}
+        with asked(mode, where(service, **options)) as ask:
+            ask(("EUR",))
+        (received,) = service.received
+        assert received["authorization"] == "Bearer s3cret-token"
+        assert (received["x-api-key"], received["x-client"]) == ("k3y", "hintplan")
+
+    def test_connections_are_kept_alive(self, service, mode):
+        with asked(mode, where(service)) as ask:
+            ask(*((str(i),) for i in range(20)))
+        assert len(service.asked) == 20
+        assert len(service.connections) == 1
+
+    @pytest.mark.parametrize("hosts", [(), ("127.0.0.1",), ("example.com",), ("localhost:1",)])
+    def test_a_host_that_nobody_allowed_is_not_asked(self, service, mode, hosts):
+        with pytest.raises(RunError, match=rf"the host {service.host} is not allowed .*\n  hint: .*--allow-host"):
+            asked(mode, where(service, hosts=hosts)).__enter__()
+        assert service.asked == []
+
+    def test_a_redirect_on_the_same_host_is_followed(self, service, mode):
+        service.answers |= {"/rates/EUR": (302, b""), "/v2/EUR": (200, {"n": 1})}
+        service.headers["Location"] = "/v2/EUR"
+        # The header is sent with every response; only one of a redirection is one.
+        with asked(mode, where(service)) as ask:
+            assert ask(("EUR",)) == [[("EUR", None, 1)]]
+
+    @pytest.mark.parametrize("target", ["http://127.0.0.2:9/x", "https://127.0.0.1/x", "//evil.example/x"])
+    def test_a_redirect_to_another_host_is_refused(self, service, mode, target):
+        service.answers["/rates/EUR"] = 302, b""
+        service.headers["Location"] = target
+        with asked(mode, where(service)) as ask, pytest.raises(RunError, match="redirects to another host"):
+            ask(("EUR",))
+
+    def test_a_circle_of_redirects_ends(self, service, mode):
+        service.answers["/rates/EUR"] = 307, b""
+        service.headers["Location"] = "/rates/EUR"
+        with asked(mode, where(service)) as ask, pytest.raises(RunError, match="redirects in circles"):
+            ask(("EUR",))
+        assert len(service.asked) == 6
+
+    def test_a_response_that_is_too_large_is_refused(self, service, mode):
+        service.answers |= {"/rates/EUR": (200, {"n": 1, "x": "y" * 1000}), "/rates/USD": (200, {"n": 1})}
+        with asked(mode, where(service, **{"response.max-bytes": "1000"})) as ask:
+            assert ask(("USD",)) == [[("USD", None, 1)]]
+            with pytest.raises(RunError, match=r"more than 1000 bytes\n  hint: raise 'response.max-bytes'"):
+                ask(("EUR",))
+
+    @pytest.mark.parametrize("status", [429, 500, 503])
+    def test_a_server_in_trouble_may_be_tried_again(self, service, mode, status):
+        service.answers["/rates/EUR"] = status, {}
+        with asked(mode, where(service)) as ask:
+            with pytest.raises(SourceUnavailable, match=rf"tables\.t: the server answered {status}"):
+                ask(("EUR",))
+            service.answers["/rates/EUR"] = 200, {"n": 1}
+            assert ask(("EUR",)) == [[("EUR", None, 1)]]
+
+    @pytest.mark.parametrize(
+        ("status", "body", "message"),
+        [
+            (401, {}, "the server answered 401 Unauthorized\n  hint: check 'authorization'"),
+            (400, {}, "the server answered 400 Bad Request\n  hint: check 'url'"),
+            (200, b"<html>", "the response is not JSON"),
+            (200, 17, "the response is no JSON object and no array of objects"),
+            (200, {"n": "many"}, "the response does not fit the table: 'many' is not INT"),
+            (200, {"rate": 1.23456}, "'1.23456' does not fit into DECIMAL(10, 4)"),
+        ],
+    )
+    def test_any_other_answer_is_final(self, service, mode, status, body, message):
+        service.answers["/rates/EUR"] = status, body
+        with asked(mode, where(service)) as ask:
+            with pytest.raises(RunError) as caught:
+                ask(("EUR",))
+            assert message in str(caught.value)
+
+    def test_a_server_that_hangs_is_given_up_without_repeating_the_url(self, service, mode, monkeypatch):
+        monkeypatch.setenv("RATES_TOKEN", "s3cret-token")
+        with asked(mode, where(service, "/held/{code}?token=${env:RATES_TOKEN}", timeout="50 ms")) as ask:
+            with pytest.raises(SourceUnavailable, match="did not answer within 50 ms") as caught:
+                ask(("EUR",))
+            assert "s3cret" not in str(caught.value)
+        assert service.asked == ["/held/EUR?token=s3cret-token"]
+
+    def test_a_server_that_is_not_there_may_be_tried_again(self, service, mode):
+        gone = f"127.0.0.1:{free_port()}"
+        options = {"connector": "http", "url": f"http://{gone}/{{code}}"}
+        place = context(options, RATE, keys=["code"], allowed_hosts=(gone,))
+        with asked(mode, place) as ask, pytest.raises(SourceUnavailable, match="the server cannot be reached"):
+            ask(("EUR",))
+
+    def test_a_compressed_response_is_refused(self, service, mode):
+        service.answers["/rates/EUR"] = 200, {"n": 1}
+        service.headers["Content-Encoding"] = "gzip"
+        with asked(mode, where(service)) as ask, pytest.raises(RunError, match="compressed"):
+            ask(("EUR",))
+        assert service.received[0]["accept-encoding"] == "identity"
+
+
+def test_many_lookups_run_at_once_on_the_connections_of_the_pool(service):
+    import asyncio
+
+    from runtime.lookup.sources import open_source
+
+    place = where(service, "/held/{code}", **{"connection.pool-size": "4"})
+
+    async def main():
+        source = open_source("http", "async", place)
+        await source.open(place)
+        tasks = [asyncio.create_task(source.lookup((str(i),))) for i in range(8)]
+        while len(service.asked) < 4:
+            await asyncio.sleep(0.001)
+        waiting = len(service.asked)
+        service.held.set()
+        await asyncio.gather(*tasks)
+        await source.close()
+        return waiting
+
+    assert asyncio.run(main()) == 4
+    assert len(service.asked) == 8
+
+
+def test_without_httpx_the_error_names_the_extra(monkeypatch):
+    import sys
+
+    from runtime.lookup.sources import open_source
+
+    monkeypatch.setitem(sys.modules, "httpx", None)
+    place = context({"connector": "http", "url": "http://h/{code}"}, RATE, keys=["code"])
+    with pytest.raises(RunError, match=r"pip install 'hintplan\[http\]'"):
+        open_source("http", "async", place)

@@ -1,0 +1,19 @@
+"""The examples in the docstrings of lookup sources are true."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+
+import pytest
+
+from runtime.lookup import sources
+
+MODULES = [module.name for module in pkgutil.iter_modules(sources.__path__, f"{sources.__name__}.")]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_examples_in_the_docstrings_are_true(name: str) -> None:
+    failures, _ = doctest.testmod(importlib.import_module(name))
+    assert failures == 0
