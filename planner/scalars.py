@@ -16,7 +16,7 @@ from collections.abc import Callable
 from planner.coercion import cast, common_type, convert
 from planner.expressions import BIGINT, BOOLEAN, DOUBLE, INT, NULL, STRING, Expr, Literal, call, literal
 from planner.source import Source
-from plans.names import did_you_mean
+from plans.names import nearest
 from plans.types import DataType
 
 __all__ = ["case", "known_functions", "translate"]
@@ -77,7 +77,9 @@ def translate(source: Source, name: str, args: tuple[Expr, ...], offset: int) ->
         return call("CAST", (call(_PARTS[name], args, INT, offset),), BIGINT, offset)
     if name in _BUILDERS:
         return _BUILDERS[name](source, name, args, offset)
-    raise source.error(f"function {name} is not supported", offset, did_you_mean(name, known_functions(), what="known"))
+    close = nearest(name, known_functions())
+    advice = f"did you mean '{close}'?" if close else f"supported are {', '.join(known_functions())}"
+    raise source.error(f"function {name} is not supported", offset, advice)
 
 
 def case(source: Source, parts: tuple[Expr, ...], offset: int) -> Expr:
