@@ -62,7 +62,7 @@ HTTP = ConnectorSpec(
     options=(
         OptionSpec(name="url", required=True),
         OptionSpec(name="authorization", secret=True),
-        OptionSpec(name="response.pointer", default=""),
+        OptionSpec(name="response.pointer"),
         OptionSpec(name="response.max-bytes", kind="int", default="1048576"),
         OptionSpec(name="connection.pool-size", kind="int", default="10"),
         OptionSpec(name="timeout", kind="duration", default="10 s"),

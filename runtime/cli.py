@@ -68,6 +68,7 @@ def _duration(ctx: click.Context, parameter: click.Parameter, value: str | None)
 @click.option("--conf", multiple=True, callback=_settings, metavar="KEY=VALUE", help="A Spark setting; repeatable.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON record per batch; print sinks go to stderr.")
 @click.option("--allow-module", "allow_modules", multiple=True, metavar="MODULE", help="Where a plan's classes may be.")
+@click.option("--allow-host", "allow_hosts", multiple=True, metavar="HOST[:PORT]", help="Whom HTTP lookups may ask.")
 @click.option("--allow-fact-edits", is_flag=True, help="Accept operators and tables that were changed by hand.")
 @click.option("--debug", is_flag=True, help="Show tracebacks and what Spark says.")
 def run_command(
@@ -80,6 +81,7 @@ def run_command(
     conf: dict[str, str],
     as_json: bool,
     allow_modules: tuple[str, ...],
+    allow_hosts: tuple[str, ...],
     allow_fact_edits: bool,
     debug: bool,
 ) -> int:
@@ -91,7 +93,8 @@ def run_command(
     plan = read_plan(path, allow_fact_edits=allow_fact_edits)
     with _session(master, remote, conf, debug=debug) as spark:
         settings = {"checkpoint": _absolute(checkpoint), "once": once, "trigger": trigger}
-        return _run(plan, spark, {**settings, "allow_modules": allow_modules}, as_json=as_json)
+        allowed = {"allow_modules": allow_modules, "allow_hosts": allow_hosts}
+        return _run(plan, spark, {**settings, **allowed}, as_json=as_json)
 
 
 @contextmanager

@@ -165,12 +165,14 @@ def execute(
     once: bool = False,
     trigger: str | None = None,
     allow_modules: Sequence[str] = (),
+    allow_hosts: Sequence[str] = (),
 ) -> Execution:
     """Start ``plan`` on ``spark``, or on the active session, or on a new local one.
 
     ``checkpoint`` is a directory, on a file system that all workers share, where the run keeps its state and finds it
     again; without one, a local run uses a temporary one. ``once`` takes what is there and ends. ``trigger`` is the time
-    between two batches, such as ``'5 s'``. Classes that the plan names are loaded from ``allow_modules``.
+    between two batches, such as ``'5 s'``. Classes that the plan names are loaded from ``allow_modules``,
+    and lookups over HTTP may ask ``allow_hosts``, each ``HOST`` or ``HOST:PORT``.
     PlanError if the plan is wrong; RunError if it cannot run here.
     """
     problems = validate(plan)
@@ -196,7 +198,13 @@ def execute(
     own.conf.set("spark.sql.shuffle.partitions", str(partitions))
     ship_code(own)
     zone = plan.config.get(TIME_ZONE, "UTC")
-    lookups = LookupRun(token=uuid.uuid4().hex, allowed_modules=tuple(allow_modules), time_zone=zone, once=once)
+    lookups = LookupRun(
+        token=uuid.uuid4().hex,
+        allowed_modules=tuple(allow_modules),
+        allowed_hosts=tuple(allow_hosts),
+        time_zone=zone,
+        once=once,
+    )
     frames = build(plan, own, partitions=partitions, lookups=lookups)
     location = checkpoint or tempfile.mkdtemp(prefix="hintplan-checkpoint-")
     writers = {

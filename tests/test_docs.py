@@ -112,6 +112,7 @@ def test_every_connector_option_and_its_default_is_documented(name: str) -> None
         for choice in option.choices:
             assert f"`{choice}`" in page
     fields = {f"fields.<column>.{setting}" for setting in SETTINGS} if spec.field_options else set()
+    fields |= {f"{family}<name>" for family in spec.families}
     documented = {row for row in rows if "." in row or row in {o.name for o in spec.options}}
     assert documented == {o.name for o in spec.options} | fields
 

@@ -1,7 +1,7 @@
 """A lookup join of the plan as what workers are told (:mod:`runtime.lookup.spec`); on the driver, without Spark.
 
-Refuses what could only fail later: classes that are not allowed, time zones that do not exist, keys that cannot be
-compared. What a plan may say at all is checked before, in ``plans``.
+Refuses what could only fail later: classes and hosts that are not allowed, time zones that do not exist, keys that
+cannot be compared. What a plan may say at all is checked before, in ``plans``.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from runtime.lookup.api import CacheReloadTrigger, LookupCache, LookupContext
 from runtime.lookup.classes import load_class
 from runtime.lookup.join import LookupRows
 from runtime.lookup.policy import FetchPolicy
+from runtime.lookup.sources import check_source
 from runtime.lookup.spec import CacheSpec, LookupSpec
 from runtime.types import to_arrow
 
@@ -85,10 +86,12 @@ def lookup_spec(op: LookupJoin, table: Table, rows: LookupRows, run: LookupRun) 
         max_failures=int(op.cache.values.get("lookup.max-retries", 3)),
     )
     mode: Literal["sync", "async", "full"] = "async" if op.async_.enabled else "sync"
+    mode = "full" if cache.kind == "FULL" else mode
+    check_source(table.options["connector"], mode, context)
     return LookupSpec(
         run=run.token,
         connector=table.options["connector"],
-        mode="full" if cache.kind == "FULL" else mode,
+        mode=mode,
         context=context,
         policy=policy,
         cache=cache,

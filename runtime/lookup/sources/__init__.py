@@ -14,9 +14,10 @@ from plans.jdbc import POSTGRES_URL
 from plans.options import LookupMode
 from runtime.lookup.api import AsyncLookupFunction, LookupContext, LookupFunction, ScanFunction
 from runtime.lookup.sources.failures import import_extra
+from runtime.lookup.sources.hosts import allowed_origin
 from runtime.lookup.sources.python_class import python_source
 
-__all__ = ["open_source"]
+__all__ = ["check_source", "open_source"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +46,14 @@ _SOURCES: Mapping[str, _Source] = {
         module="redis", classes={"sync": "RedisLookup", "async": "AsyncRedisLookup"}, extra="redis", packages=("redis",)
     ),
 }
+
+
+def check_source(connector: str, mode: LookupMode, context: LookupContext) -> None:
+    """Refuse on the driver what would only fail in a worker: a class or a host that is not allowed (RunError)."""
+    if connector == "python":
+        python_source(mode, context)
+    elif connector == "http":
+        allowed_origin(context)
 
 
 def open_source(

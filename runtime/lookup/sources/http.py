@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import httpx
 
@@ -22,6 +22,7 @@ from plans.lookup_connectors import HEADER
 from runtime.lookup.api import AsyncLookupFunction, Key, LookupContext, LookupFunction, Row
 from runtime.lookup.sources.decoding import Decoder, json_decoder, key_text, parse_json
 from runtime.lookup.sources.failures import SourceUnavailable, redacted
+from runtime.lookup.sources.hosts import Origin, allowed_origin, origin
 from runtime.lookup.sources.matching import RowShape
 from runtime.secrets import resolve
 
@@ -30,7 +31,6 @@ __all__ = ["AsyncHttpLookup", "HttpLookup"]
 _REDIRECTS = 5
 _PASSING = frozenset((408, 425, 429, 500, 502, 503, 504))
 _NOTHING = frozenset((204, 404, 410))
-_PORTS = {"http": 80, "https": 443}
 
 
 class HttpLookup(LookupFunction):
@@ -95,7 +95,7 @@ class _Service:
     shape: RowShape
     addressed: tuple[str, ...]
     parts: tuple[str | int, ...]
-    origin: tuple[str, str, int]
+    origin: Origin
     empty_segments: int
     decoders: Mapping[str, Decoder]
     pointer: tuple[str, ...]
@@ -117,7 +117,7 @@ class _Service:
         if not response.has_redirect_location:
             return None
         target = str(response.url.join(response.headers["location"]))
-        if _origin(target) != self.origin:
+        if origin(target) != self.origin:
             raise self.error(
                 "the server redirects to another host, scheme or port", hint="write the final address as the 'url'"
             )
@@ -218,15 +218,6 @@ def _service(context: LookupContext) -> _Service:
         names.index(part.column) if isinstance(part, Slot) else resolve(part.text)
         for part in parse_pattern(options["url"])
     )
-    origin = _origin(str(parts[0]))
-    _, host, port = origin
-    if host not in _allowed(origin, context.allowed_hosts):
-        shown = redacted(host if port == _PORTS.get(origin[0]) else f"{host}:{port}", options)
-        raise RunError(
-            f"the host {shown} is not allowed to be asked",
-            hint=f"whoever starts the run can allow it: --allow-host {shown}",
-            path=path,
-        )
     shape = RowShape.of(context)
     types = {column.name: column.type for column in (*context.keys, *context.columns)}
     pointer = options.get("response.pointer", "")
@@ -235,7 +226,7 @@ def _service(context: LookupContext) -> _Service:
         shape=shape,
         addressed=needed,
         parts=parts,
-        origin=origin,
+        origin=allowed_origin(context),
         empty_segments=_segments("".join(part if isinstance(part, str) else "x" for part in parts)).count(""),
         decoders={name: json_decoder(types[name]) for name in shape.fetched},
         pointer=tuple(step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]),
@@ -246,24 +237,6 @@ def _service(context: LookupContext) -> _Service:
 def _segments(url: str) -> list[str]:
     """The segments of the path of an absolute url."""
     return url.partition("?")[0].split("/")[3:]
-
-
-def _origin(url: str) -> tuple[str, str, int]:
-    """Scheme, host and port of an absolute url."""
-    split = urlsplit(url)
-    scheme = split.scheme.lower()
-    return scheme, (split.hostname or "").lower(), split.port or _PORTS.get(scheme, 0)
-
-
-def _allowed(origin: tuple[str, str, int], hosts: tuple[str, ...]) -> set[str]:
-    """The hosts among ``hosts`` (``HOST`` for the scheme's own port, or ``HOST:PORT``) that serve on the port."""
-    scheme, _, port = origin
-    found = set()
-    for entry in hosts:
-        split = urlsplit(f"//{entry}")
-        if (split.port or _PORTS.get(scheme)) == port and split.hostname:
-            found.add(split.hostname.lower())
-    return found
 
 
 def _settings(context: LookupContext) -> dict[str, Any]:
