@@ -27,7 +27,7 @@ PYTHON_CLASSES = {"sync": "class", "async": "async-class", "full": "scan-class"}
 """The option that names the class for each mode of lookup."""
 
 _ONLY_LOOKS_UP = "it serves lookup joins only: JOIN ... FOR SYSTEM_TIME AS OF"
-_SECRET_HEADER = re.compile(r"auth|cookie|credential|key|password|secret|token", re.IGNORECASE)
+_SECRET = re.compile(r"auth|cookie|credential|key|password|secret|token", re.IGNORECASE)
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _OWN_HEADERS = frozenset(
     ("accept", "accept-encoding", "authorization", "connection", "content-length", "host", "transfer-encoding")
@@ -117,7 +117,7 @@ def check_http(path: str, table: Table) -> Iterator[Diagnostic]:
             path=f"{path}.response.pointer",
         )
     for key, value in table.options.items():
-        if key.startswith(HEADER):
+        if key.startswith(HEADER) and key != HEADER:
             yield from _check_header(f"{path}.{key}", key.removeprefix(HEADER), value)
 
 
@@ -146,9 +146,14 @@ def _check_header(path: str, name: str, value: str) -> Iterator[Diagnostic]:
         yield Diagnostic(message=f"the header {name} is set by the connector", hint=hint, path=path)
     elif "\n" in value or "\r" in value:
         yield Diagnostic(message="the value of a header is one line", hint="remove the line break", path=path)
-    elif _SECRET_HEADER.search(name) and not ENVIRONMENT.fullmatch(value):
+    else:
+        yield from _check_secret(path, f"the header {name}", value)
+
+
+def _check_secret(path: str, what: str, value: str) -> Iterator[Diagnostic]:
+    if _SECRET.search(what) and not ENVIRONMENT.fullmatch(value):
         yield Diagnostic(
-            message=f"the header {name} may be a secret, which must not stand in the text",
+            message=f"{what} may be a secret, which must not stand in the text",
             hint="write '${env:NAME}' and set NAME for the run",
             path=path,
         )
@@ -163,6 +168,9 @@ def check_python(path: str, table: Table) -> Iterator[Diagnostic]:
             hint="write 'class' = 'module.Class', the name of a LookupFunction",
             path=f"{path}.class",
         )
+    for key, value in table.options.items():
+        if key.startswith(PROPERTY):
+            yield from _check_secret(f"{path}.{key}", f"the property {key.removeprefix(PROPERTY)}", value)
     for name, value in given.items():
         if not _CLASS.fullmatch(value):
             yield Diagnostic(
