@@ -54,15 +54,15 @@ def resolve_block(
     """
     winners = _winners(ledger, report, select)
     winners = [entry for entry in winners if not _of_lookup(ledger, report, entry, inputs)]
+    looks_up = any(found.looked_up for found in inputs)
     inputs = tuple(found for found in inputs if not found.looked_up)
     if not winners:
         return BlockHints()
     if not stateful:
+        nothing = "no join but lookups, which keep no state" if looks_up else "no join and no aggregation"
         for entry in winners:
-            ledger.losers.setdefault(entry.offset, ("refused", "the block has no join and no aggregation"))
-        report.warn_of_hint(
-            f"{STATE_TTL} has no effect: this query block has no join and no aggregation", winners[0].offset, advice
-        )
+            ledger.losers.setdefault(entry.offset, ("refused", f"the block has {nothing}"))
+        report.warn_of_hint(f"{STATE_TTL} has no effect: this query block has {nothing}", winners[0].offset, advice)
         return BlockHints()
     found: dict[str, Hinted] = {}
     for entry in winners:

@@ -143,12 +143,12 @@ def _check_scans(context: Context, relation: Relation) -> None:
     if isinstance(relation, Scan):
         table = context.catalog.tables[relation.table].table
         if not can_read(table):
-            lookup = ", but it can be looked up: JOIN ... FOR SYSTEM_TIME AS OF" if can_lookup(table) else ""
+            lookup = f"look it up: JOIN {relation.table} FOR SYSTEM_TIME AS OF ...; or " if can_lookup(table) else ""
             connector = table.options.get("connector", "")
             raise context.source.error(
                 f"table '{relation.table}' cannot be read: its connector is '{connector}'",
                 relation.offset,
-                f"use a connector that reads, such as 'filesystem'{lookup}",
+                f"{lookup}use a connector that reads, such as 'filesystem'",
             )
         if relation.options is not None:
             raise context.source.error(

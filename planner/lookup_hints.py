@@ -46,7 +46,7 @@ class LookupHint:
     """What one hint asks for, by group and setting; ``places`` are the offsets of the options by group and setting.
 
     ``table`` is None in an OPTIONS hint, which stands at its table. ``overridden`` are the offsets of options that are
-    given again later in the hint, with where that is.
+    given again later in the hint, with where that is; ``idle`` are options that never have an effect, with the reason.
     """
 
     name: str
@@ -54,6 +54,7 @@ class LookupHint:
     offset: int
     options: tuple[HintOption, ...]
     overridden: Mapping[int, int]
+    idle: Mapping[int, str]
     settings: Mapping[Group, Mapping[str, Value]]
     places: Mapping[tuple[Group, str], int]
 
@@ -66,9 +67,11 @@ def read_lookup(tokens: HintTokens, offset: int, report: Report) -> LookupHint:
     known = (_TABLE, *_BY_OPTION)
     settings: dict[Group, dict[str, Value]] = {}
     places: dict[tuple[Group, str], int] = {}
+    idle: dict[int, str] = {}
     for option in options:
         if option.key == _SHUFFLE:
-            message = "LOOKUP option 'shuffle' has no effect: rows are looked up where they are"
+            idle[option.offset] = "rows are looked up where they are"
+            message = f"LOOKUP option 'shuffle' has no effect: {idle[option.offset]}"
             report.warn_of_hint(message, option.offset, "remove it")
         elif option.key in _BY_OPTION:
             group, spec = _BY_OPTION[option.key]
@@ -93,6 +96,7 @@ def read_lookup(tokens: HintTokens, offset: int, report: Report) -> LookupHint:
         offset=offset,
         options=written,
         overridden=overridden,
+        idle=idle,
         settings=settings,
         places=places,
     )
@@ -125,6 +129,7 @@ def read_options(tokens: HintTokens, offset: int, report: Report) -> LookupHint:
         offset=offset,
         options=written,
         overridden=overridden,
+        idle={},
         settings={"cache": values},
         places={("cache", o.key): o.offset for o in options},
     )

@@ -28,6 +28,8 @@ def resolve_lookups(
     for hint in ledger.lookups(select):
         for loser, winner in hint.overridden.items():
             ledger.losers[loser] = ("overridden", f"at {report.source.where(winner)}")
+        for option, reason in hint.idle.items():
+            ledger.losers[option] = ("refused", reason)
         wanted = hint.table or ""
         name = match_name(wanted, looked_up)
         if name is None:

@@ -183,7 +183,7 @@ def _settings(
     without = {places[u.group, u.name] for u in resolved.unmet if u.layer == "hint"}
     heeded = [(at, f"{group}.{name}") for (group, name), at in places.items() if at not in without]
     if hint is not None:
-        heeded += [(o.offset, "") for o in hint.options if o.key == "table"]
+        heeded += [(o.offset, "") for o in hint.options if o.key == "table" and o.offset not in hint.overridden]
         sync = asked["async"]["hint"].get("enabled") is False and places["async", "enabled"] not in without
         if sync and ("async", "capacity") in places:
             message = "LOOKUP option 'capacity' has no effect with 'async'='false'"

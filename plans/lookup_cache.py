@@ -75,5 +75,5 @@ def belongs(name: str) -> str:
     if name.startswith(PARTIAL):
         return f"remove it, or write '{CACHE}' = 'PARTIAL'"
     strategy = next((s for s, prefix in _OF_STRATEGY.items() if name.startswith(prefix)), None)
-    more = f" and '{STRATEGY}' = '{strategy}'" if strategy not in (None, "PERIODIC") else ""
+    more = f" and '{STRATEGY}' = '{strategy}'" if strategy is not None else ""
     return f"remove it, or write '{CACHE}' = 'FULL'{more}"

@@ -157,7 +157,9 @@ def parse_value(spec: SettingSpec, text: str) -> Value:
             by_folded = {choice.lower(): choice for choice in spec.choices}
             if wanted.lower() in by_folded:
                 return by_folded[wanted.lower()]
-            found = nearest(wanted, spec.choices) or spec.choices[0]
+            # UNORDERED is what Flink's API calls allow_unordered, and looks more like its opposite.
+            inside = (choice for choice in spec.choices if wanted and wanted.lower() in choice.lower())
+            found = next(inside, None) or nearest(wanted, spec.choices) or spec.choices[0]
             expected = f"one of {', '.join(spec.choices)}" if len(spec.choices) > 1 else f"'{spec.choices[0]}'"
             raise SettingError(f"expected {expected}, found '{text}'", hint=f"write '{found}'")
         case "time":

@@ -115,6 +115,11 @@ def _literal_as(value: Literal, wanted: DataType) -> Literal | None:
     """A number as a literal of another numeric type, if that can hold it."""
     if wanted.is_numeric and common_type((wanted, value.type)) == wanted:
         return replace(value, type=wanted)
+    if wanted.root == "DECIMAL" and (value.type.is_integer or value.type.root == "DECIMAL"):
+        whole, _, fraction = (value.text or "").lstrip("-").partition(".")
+        scale = wanted.scale or 0
+        fits = len(whole.lstrip("0")) <= (wanted.precision or 0) - scale and len(fraction.rstrip("0")) <= scale
+        return replace(value, type=wanted) if fits else None
     bounds = {"TINYINT": 2**7, "SMALLINT": 2**15, "INT": 2**31}
     if (
         wanted.root in bounds
