@@ -17,7 +17,7 @@ from plans.columns import check_columns
 from plans.connectors import is_upsert_sink
 from plans.document import LAYERS, op_name
 from plans.durations import parse_duration
-from plans.lookup_words import describe_lookup, group_lines
+from plans.lookup_words import describe_lookup, group_lines, settings_json
 from plans.model import (
     Aggregate,
     AggregateCall,
@@ -99,6 +99,7 @@ def explain_json(plan: Plan) -> dict[str, Any]:
                     }
                     for entry in state_of(operator)
                 ],
+                **({"settings": settings_json(operator)} if isinstance(operator, LookupJoin) else {}),
             }
             for operator in plan.operators
         ],

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from plans.durations import format_duration, parse_duration
 from plans.lookup_document import LOOKUP_LAYERS, Settings, settings_of
@@ -17,7 +18,7 @@ from plans.lookup_layers import EDIT, set_by
 from plans.lookup_settings import CACHE, GROUPS, Group, shown
 from plans.model import LookupJoin, RetrySettings
 
-__all__ = ["describe_lookup", "group_lines", "retry_text", "wait_of", "who_set_setting"]
+__all__ = ["describe_lookup", "group_lines", "retry_text", "settings_json", "wait_of", "who_set_setting"]
 
 _SHORT = ("lookup.partial-cache.", "lookup.full-cache.periodic-reload.", "lookup.full-cache.timed-reload.")
 
@@ -79,6 +80,20 @@ def who_set_setting(group: Group, settings: Settings, name: str) -> str:
         if layer != by and name in settings.origin.get(layer, {}):
             parts.append(f"{layer} {shown(settings.origin[layer][name])}")
     return " · ".join(parts)
+
+
+def settings_json(lookup: LookupJoin) -> list[dict[str, Any]]:
+    """Every setting with its value, who set it, and what each layer said, as JSON values."""
+    return [
+        {
+            "setting": f"{group}.{name}",
+            "value": value,
+            "set-by": set_by(group, settings, name),
+            "origin": {layer: said[name] for layer, said in settings.origin.items() if name in said},
+        }
+        for group, settings in settings_of(lookup).items()
+        for name, value in settings.values.items()
+    ]
 
 
 def retry_text(lookup: LookupJoin) -> str | None:
