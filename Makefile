@@ -1,4 +1,5 @@
 # make demo    the flights example, from SQL to results
+# make enrich  the lookup example, on a PostgreSQL server that it starts, or on SQLite
 # make test    all tests
 # make lint    ruff and mypy
 #
@@ -8,10 +9,13 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: demo test lint ruff mypy java servers clean
+.PHONY: demo enrich test lint ruff mypy java servers clean
 
 demo: $(INSTALLED) java
 	PATH="$(CURDIR)/$(BIN):$$PATH" examples/flights/demo.sh
+
+enrich: $(INSTALLED) java
+	PATH="$(CURDIR)/$(BIN):$$PATH" examples/enrich/demo.sh
 
 test: $(INSTALLED) java servers
 	$(BIN)/python -m pytest
@@ -41,4 +45,5 @@ $(INSTALLED): pyproject.toml
 
 clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis examples/flights/data examples/flights/checkpoint \
-	examples/flights/*.db examples/flights/*.json
+	examples/flights/*.db examples/flights/*.json \
+	examples/enrich/data examples/enrich/*.db examples/enrich/*.json examples/enrich/*.jsonl examples/enrich/job.sql
