@@ -21,12 +21,14 @@ from planner import aggregates, compile_sql, scalars
 from plans.cli import COMMANDS, root
 from plans.configuration import known_keys
 from plans.connectors import CONNECTORS
-from plans.datagen import SETTINGS
+from plans.datagen import SETTINGS as FIELD_SETTINGS
 from plans.document import OPS
 from plans.durations import parse_duration
 from plans.edit import set_value
 from plans.explain import explain
 from plans.functions import ALLOWED_FUNCTIONS
+from plans.lookup_settings import SETTINGS
+from plans.lookup_settings import shown as written
 from plans.schema import schema_text
 
 ROOT = Path(__file__).parent.parent
@@ -93,7 +95,8 @@ def test_every_command_line_parses(line: str) -> None:
 
 
 def test_every_configuration_key_is_documented() -> None:
-    assert lacking(known_keys(), "README.md") == []
+    # Those of caches are the options of tables too; the README refers to them together.
+    assert lacking([key for key in known_keys() if not key.startswith("lookup.")], "README.md") == []
     assert lacking(known_keys(), "docs/plan-format.md") == []
 
 
@@ -111,7 +114,7 @@ def test_every_connector_option_and_its_default_is_documented(name: str) -> None
             assert rows[option.name] == f"`{option.default}`"
         for choice in option.choices:
             assert f"`{choice}`" in page
-    fields = {f"fields.<column>.{setting}" for setting in SETTINGS} if spec.field_options else set()
+    fields = {f"fields.<column>.{setting}" for setting in FIELD_SETTINGS} if spec.field_options else set()
     fields |= {f"{family}<name>" for family in spec.families}
     documented = {row for row in rows if "." in row or row in {o.name for o in spec.options}}
     assert documented == {o.name for o in spec.options} | fields
@@ -247,6 +250,44 @@ def test_a_documented_refusal_is_refused_as_documented(query: str, message: str)
         compile_sql(f"{blocks('docs/sql.md', 'sql')[0]} INSERT INTO result {query};")
     assert message in str(caught.value)
     assert all(diagnostic.hint for diagnostic in caught.value.diagnostics)
+
+
+def lookup_queries() -> list[str]:
+    return [query.strip() for query in blocks("docs/lookup-join.md", "sql")[1].split(";") if query.strip()]
+
+
+@pytest.mark.parametrize("query", lookup_queries())
+def test_a_documented_lookup_compiles_as_hinted(query: str) -> None:
+    tables = blocks("docs/lookup-join.md", "sql")[0]
+    assert compile_sql(f"{tables} INSERT INTO result {query};", strict_hints=True).operator("lookup_r")
+
+
+def lookup_options() -> dict[str, str]:
+    """The options in the tables of the page on lookup joins, with their defaults."""
+    rows = re.findall(r"^\| `([\w.-]+)` \|[^|]*\|\s*([^|]*?)\s*\|", text("docs/lookup-join.md"), re.MULTILINE)
+    return {name: default for name, default in rows if "-" in name or "." in name or name in HINTED}
+
+
+HINTED = {spec.hint for specs in SETTINGS.values() for spec in specs.values() if spec.hint is not None}
+
+
+def test_every_setting_of_a_lookup_and_its_default_is_documented() -> None:
+    documented = lookup_options()
+    assert set(documented) == HINTED | set(SETTINGS["cache"])
+    for specs in SETTINGS.values():
+        for spec in specs.values():
+            name = spec.hint or spec.name
+            if name in documented and spec.default is not None:
+                assert documented[name] == f"`{written(spec.default)}`"
+
+
+def test_every_edit_of_a_lookup_that_is_documented_is_one() -> None:
+    tables, queries = blocks("docs/lookup-join.md", "sql")
+    plan = compile_sql(f"{tables} INSERT INTO result {queries.split(';')[3]};")
+    (edits,) = blocks("docs/lookup-join.md", "text")
+    for line in edits.splitlines():
+        path, _, value = shlex.split(line)[3].partition("=")
+        assert set_value(plan, path, value)[1]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
