@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 
 from plans.errors import RunError
 from runtime.lookup.api import AsyncLookupFunction, Key, Row
+from runtime.lookup.clock import Clock
 from runtime.lookup.metrics import LookupCounters
-from runtime.lookup.policy import FetchPolicy, answers, backoff, chunks, failed, timed_out
+from runtime.lookup.policy import Answers, FetchPolicy, answers, backoff, chunks, failed, timed_out
 
 __all__ = ["AsyncFetcher"]
 
@@ -21,9 +22,12 @@ __all__ = ["AsyncFetcher"]
 class AsyncFetcher:
     """The calls of one task."""
 
-    def __init__(self, function: AsyncLookupFunction, policy: FetchPolicy, counters: LookupCounters) -> None:
+    def __init__(
+        self, function: AsyncLookupFunction, policy: FetchPolicy, clock: Clock, counters: LookupCounters
+    ) -> None:
         self._function = function
         self._policy = policy
+        self._clock = clock
         self._counters = counters
         self._places = asyncio.Semaphore(policy.capacity)
         self._in_flight = 0
@@ -36,23 +40,25 @@ class AsyncFetcher:
             self._changed.clear()
             await self._changed.wait()
 
-    async def fetch(self, keys: Sequence[Key]) -> dict[Key, list[Row]]:
+    async def fetch(self, keys: Sequence[Key]) -> Answers:
         """The final answer for each of the distinct ``keys``; RunError if the source keeps failing or is too slow."""
         self._unanswered += len(keys)
-        found: dict[Key, list[Row]] = {}
+        found = Answers()
         remaining = chunks(self._function, keys)
+        failure: BaseException | None = None
         try:
             async with asyncio.TaskGroup() as group:
                 for _ in range(min(self._policy.capacity, len(keys))):
                     group.create_task(self._work(remaining, found))
         except BaseExceptionGroup as failures:
-            first = failures.exceptions[0]
-            raise first from first.__cause__
+            failure = failures.exceptions[0]
         finally:
-            self._answered(len(keys) - len(found))
+            self._answered(len(keys) - len(found.rows))
+        if failure is not None:
+            raise failure
         return found
 
-    async def _work(self, remaining: Iterator[list[Key]], found: dict[Key, list[Row]]) -> None:
+    async def _work(self, remaining: Iterator[list[Key]], found: Answers) -> None:
         for chunk in remaining:
             async with self._places:
                 found.update(await self._within_time(chunk))
@@ -62,7 +68,7 @@ class AsyncFetcher:
         self._unanswered -= number
         self._changed.set()
 
-    async def _within_time(self, keys: list[Key]) -> dict[Key, list[Row]]:
+    async def _within_time(self, keys: list[Key]) -> Answers:
         loop = asyncio.get_running_loop()
         started = loop.time()
         limit = asyncio.timeout(self._policy.timeout / 1000 if self._policy.timeout else None)
@@ -75,15 +81,16 @@ class AsyncFetcher:
             self._counters.timeouts += 1
             raise timed_out(self._policy, keys, round((loop.time() - started) * 1000)) from error
 
-    async def _attempts(self, keys: list[Key]) -> dict[Key, list[Row]]:
-        found: dict[Key, list[Row]] = {}
+    async def _attempts(self, keys: list[Key]) -> Answers:
+        found = Answers()
         pending = keys
         for attempt in range(1 + self._policy.max_attempts):
             if attempt:
                 await asyncio.sleep(self._policy.delay / 1000)
                 self._counters.retries += len(pending)
-            found.update(zip(pending, await self._call(pending), strict=True))
-            pending = [key for key in pending if not found[key]]
+            rows = await self._call(pending)
+            found.add(pending, rows, self._clock.elapsed())
+            pending = [key for key in pending if not found.rows[key]]
             if not pending:
                 break
         return found

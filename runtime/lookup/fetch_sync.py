@@ -11,16 +11,16 @@ from plans.errors import RunError
 from runtime.lookup.api import Key, LookupFunction, Row
 from runtime.lookup.clock import Clock
 from runtime.lookup.metrics import LookupCounters
-from runtime.lookup.policy import FetchPolicy, answers, backoff, chunks, failed
+from runtime.lookup.policy import Answers, FetchPolicy, answers, backoff, chunks, failed
 
 __all__ = ["fetch_sync"]
 
 
 def fetch_sync(
     function: LookupFunction, keys: Sequence[Key], policy: FetchPolicy, clock: Clock, counters: LookupCounters
-) -> dict[Key, list[Row]]:
+) -> Answers:
     """The final answer for each of the distinct ``keys``; RunError with the cause if the source keeps failing."""
-    found: dict[Key, list[Row]] = {}
+    found = Answers()
     pending = list(keys)
     for attempt in range(1 + policy.max_attempts):
         if not pending:
@@ -29,8 +29,9 @@ def fetch_sync(
             clock.sleep(policy.delay)
             counters.retries += len(pending)
         for chunk in chunks(function, pending):
-            found.update(zip(chunk, _call(function, chunk, policy, clock, counters), strict=True))
-        pending = [key for key in pending if not found[key]]
+            rows = _call(function, chunk, policy, clock, counters)
+            found.add(chunk, rows, clock.elapsed())
+        pending = [key for key in pending if not found.rows[key]]
     return found
 
 

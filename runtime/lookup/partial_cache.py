@@ -84,8 +84,8 @@ class DefaultLookupCache(LookupCache):
             # Tables are immutable: what was found stays right whatever happens to the cache meanwhile.
             return KeyedRows(table=pa.concat_tables(self._tables), start=start, count=count)
 
-    def store(self, keys: Sequence[Key], rows: KeyedRows) -> None:
-        """Cache ``rows``, one count per each of the distinct ``keys``."""
+    def store(self, keys: Sequence[Key], rows: KeyedRows, written: Int64s) -> None:
+        """Cache ``rows``, one count per each of the distinct ``keys``, as ``written`` at these times."""
         kept = np.arange(len(keys)) if self._keep_missing else np.flatnonzero(rows.count > 0)
         with self._lock:
             now = self._clock.elapsed()
@@ -109,7 +109,7 @@ class DefaultLookupCache(LookupCache):
             count = rows.count[kept]
             self._start[slots] = np.cumsum(count) - count + self._total
             self._count[slots] = count
-            self._written[slots] = self._accessed[slots] = now
+            self._written[slots] = self._accessed[slots] = written[kept]
             self._used[slots] = self._ticks(len(slots))
             self._append(rows.table.take(ranges(rows.start[kept], count)))
             sample = names[:_SAMPLE]
@@ -127,7 +127,8 @@ class DefaultLookupCache(LookupCache):
     def put(self, key: Key, rows: Sequence[Row]) -> Sequence[Row] | None:
         with self._lock:
             before = _rows(self.probe([key]))
-            self.store([key], keyed_rows([rows], self._schema, where="cache"))
+            now = np.array([self._clock.elapsed()])
+            self.store([key], keyed_rows([rows], self._schema, where="cache"), now)
             return before
 
     def invalidate(self, key: Key) -> None:

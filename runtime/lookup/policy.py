@@ -11,13 +11,13 @@ two are counted apart, so a row takes at most 1 + ``max_attempts`` answered call
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 
 from plans.errors import RunError
 from runtime.lookup.api import AsyncLookupFunction, Key, LookupFunction, Row
 
-__all__ = ["FetchPolicy", "answers", "backoff", "chunks", "failed", "named", "timed_out"]
+__all__ = ["Answers", "FetchPolicy", "answers", "backoff", "chunks", "failed", "named", "timed_out"]
 
 _FIRST_BACKOFF = 100
 _LONGEST_BACKOFF = 10_000
@@ -42,6 +42,24 @@ class FetchPolicy:
     delay: int
     max_failures: int
     caches_misses: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """The last answer for each key, and when it came, in ms of the clock that caches go by."""
+
+    rows: dict[Key, list[Row]] = field(default_factory=dict)
+    at: dict[Key, int] = field(default_factory=dict)
+
+    def add(self, keys: Sequence[Key], rows: Sequence[list[Row]], now: int) -> None:
+        """Take the answers for ``keys``, which came ``now``."""
+        self.rows.update(zip(keys, rows, strict=True))
+        self.at.update(dict.fromkeys(keys, now))
+
+    def update(self, other: Answers) -> None:
+        """Take the answers of ``other``."""
+        self.rows.update(other.rows)
+        self.at.update(other.at)
 
 
 def backoff(failure: int) -> int:

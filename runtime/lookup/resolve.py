@@ -16,10 +16,11 @@ import pyarrow as pa
 
 from runtime.lookup.api import Key, Row
 from runtime.lookup.metrics import LookupCounters
-from runtime.lookup.policy import FetchPolicy, named
+from runtime.lookup.policy import Answers, FetchPolicy, named
 from runtime.lookup.rows import ABSENT, KeyedRows, keyed_rows
 from runtime.lookup.single_flight import Landing, SingleFlight
 from runtime.state.identity import Mask
+from runtime.state.layout import Int64s
 
 __all__ = ["BatchCache", "Resolution"]
 
@@ -29,7 +30,9 @@ class BatchCache(Protocol):
 
     def probe(self, keys: Sequence[Key]) -> KeyedRows: ...
 
-    def store(self, keys: Sequence[Key], rows: KeyedRows) -> None: ...
+    def store(self, keys: Sequence[Key], rows: KeyedRows, written: Int64s) -> None:
+        """Cache what was found for each key; ``written`` says when, in ms of the clock that entries expire by."""
+        ...
 
 
 class Resolution:
@@ -96,26 +99,32 @@ class Resolution:
         finally:
             self._flights.land(claim, self._found)
 
-    def land(self, found: Mapping[Key, Sequence[Row]]) -> None:
+    def land(self, answers: Answers) -> None:
         """Take the final answers for claimed keys, and cache them; whoever waits gets them when the claim ends."""
-        if not found:
+        if not answers.rows:
             return
-        rows = self._add(found)
+        rows = self._add(answers.rows)
         if self._cache is not None:
-            keys = list(found)
+            keys, at = list(answers.rows), np.fromiter(answers.at.values(), np.int64, len(answers.at))
             if not self._policy.caches_misses:
                 hits = np.flatnonzero(rows.count)
                 keys = [keys[place] for place in hits.tolist()]
                 rows = KeyedRows(table=rows.table, start=rows.start[hits], count=rows.count[hits])
-            self._cache.store(keys, rows)
-            self._found = found
+                at = at[hits]
+            self._cache.store(keys, rows, at)
+            self._found = answers.rows
 
     def take(self, landed: Mapping[Key, Mapping[Key, Sequence[Row]]]) -> None:
-        """Take what others found when they fetched each key; keys that they gave up stay missing."""
-        found = {key: rows[key] for key, rows in landed.items() if key in rows}
-        if found:
-            self._add(found)
-        self.missing = [key for key in landed if key not in found]
+        """Take what others fetched, if it has not expired since; keys that they gave up stay missing."""
+        if not landed or self._cache is None:
+            self.missing = []
+            return
+        absent, _ = self._probe(self._cache, list(landed))
+        # The cache may not keep misses, and a miss does not grow old on the way.
+        misses: dict[Key, Sequence[Row]] = {key: () for key in absent if key in landed[key] and not landed[key][key]}
+        if misses:
+            self._add(misses)
+        self.missing = [key for key in absent if key not in misses]
 
     def _add(self, found: Mapping[Key, Sequence[Row]]) -> KeyedRows:
         rows = keyed_rows(list(found.values()), self._schema, where=named(self._policy))

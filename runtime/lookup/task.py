@@ -108,7 +108,7 @@ def _asynchronous(
     batches: Iterable[AskedRows], lookup: OpenLookup, source: AsyncLookupFunction, counters: LookupCounters
 ) -> Iterator[Answered]:
     portal, ordered = lookup.portal, lookup.spec.policy.ordered
-    fetcher = AsyncFetcher(source, lookup.spec.policy, counters)
+    fetcher = AsyncFetcher(source, lookup.spec.policy, lookup.clock, counters)
     waiting: deque[_Waiting] = deque()
     try:
         for batch in batches:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import atexit
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -30,6 +30,7 @@ from runtime.lookup.schedule import Scheduler, ThreadScheduler
 from runtime.lookup.single_flight import SingleFlight
 from runtime.lookup.spec import LookupSpec
 from runtime.lookup.triggers import PeriodicReloadTrigger, TimedReloadTrigger, iso_time
+from runtime.state.layout import Int64s
 
 __all__ = ["OpenLookup", "RowCache", "acquired"]
 
@@ -54,7 +55,7 @@ class RowCache:
         known = np.array([each is not None for each in found], np.bool_)
         return KeyedRows(table=rows.table, start=rows.start, count=np.where(known, rows.count, ABSENT))
 
-    def store(self, keys: Sequence[Key], rows: KeyedRows) -> None:
+    def store(self, keys: Sequence[Key], rows: KeyedRows, written: Int64s) -> None:
         for index, key in enumerate(keys):
             start, count = int(rows.start[index]), int(rows.count[index])
             if count or self._keep_missing:
@@ -78,7 +79,7 @@ class OpenLookup:
         self._trigger: CacheReloadTrigger | None = None
         self._lookup_cache: LookupCache | None = None
         if isinstance(source, AsyncLookupFunction):
-            portal.submit(source.open(spec.context)).result()
+            _finish(portal, source.open(spec.context))
         elif isinstance(source, LookupFunction):
             source.open(spec.context)
         if isinstance(source, ScanFunction):
@@ -107,7 +108,7 @@ class OpenLookup:
         if self._lookup_cache is not None:
             self._lookup_cache.close()
         if isinstance(self._source, AsyncLookupFunction):
-            self.portal.submit(self._source.close()).result()
+            _finish(self.portal, self._source.close())
         elif isinstance(self._source, LookupFunction):
             self._source.close()
 
@@ -159,6 +160,12 @@ class OpenLookup:
         context = self.spec.context
         path = f"operators.{self.spec.policy.operator}.cache"
         return load_class(name, context.allowed_modules, expected, path=path)(context.options)
+
+
+def _finish(portal: Portal, work: Coroutine[Any, Any, None]) -> None:
+    done = portal.submit(work)
+    portal.wait([done])
+    done.result()
 
 
 class _Shared:

@@ -155,7 +155,8 @@ class LookupRetry:
         if lookup.cache is not None and len(codes):
             nothing = np.zeros(len(codes), np.int64)
             rows = KeyedRows(table=self.spec.rows.found.empty_table(), start=nothing, count=nothing)
-            lookup.cache.store([answered.asked.keys[code] for code in codes.tolist()], rows)
+            now = np.full(len(codes), lookup.clock.elapsed())
+            lookup.cache.store([answered.asked.keys[code] for code in codes.tolist()], rows, now)
 
     def _result(
         self, output: list[pa.Table], number: int, waiting: list[_Parked], counters: LookupCounters, rows_in: int
