@@ -162,8 +162,8 @@ def _simplified(context: Context, part: Expr, left: Side) -> Expr:
     if bad is not None:
         what = bad.function if isinstance(bad, Call) else "this"
         raise context.source.error(
-            f"{what} over columns of the looked-up table cannot be part of the condition of a LEFT lookup join",
+            f"{what} cannot be part of this condition of a LEFT lookup join",
             getattr(bad, "offset", 0) or getattr(part, "offset", 0),
-            "compare the columns directly, or use an inner join",
+            "compare columns of the table directly and compute what concerns the stream in a sub-query, or use an inner join",
         )
     return simplified

@@ -9,7 +9,7 @@ import sqlite3
 
 import sqlglot
 
-from plans.model import Aggregate, AggregateCall, Calc, Join, Operator, Plan, Scan, Sink, Union
+from plans.model import Aggregate, AggregateCall, Calc, Join, LookupJoin, Operator, Plan, Scan, Sink, Union
 
 __all__ = ["database", "run_plan"]
 
@@ -46,6 +46,8 @@ def _sql(operator: Operator) -> str:
         return f"SELECT {', '.join(items)} FROM {operator.inputs[0]}{where}"
     if isinstance(operator, Join):
         return _join(operator)
+    if isinstance(operator, LookupJoin):
+        return _lookup(operator)
     if isinstance(operator, Aggregate):
         columns = ", ".join((*operator.keys, *map(_call, operator.aggregates)))
         by = f" GROUP BY {', '.join(operator.keys)}" if operator.keys else ""
@@ -64,6 +66,21 @@ def _join(join: Join) -> str:
         word = "EXISTS" if join.join_type == "semi" else "NOT EXISTS"
         return f"SELECT {items} FROM {left} l WHERE {word} (SELECT 1 FROM {right} r WHERE {on})"
     return f"SELECT {items} FROM {left} l {join.join_type} JOIN {right} r ON {on}"
+
+
+def _lookup(lookup: LookupJoin) -> str:
+    """Each part at its place: ``asks`` before the lookup, ``filter`` on what was fetched, ``condition`` on pairs."""
+    asks = _expression(lookup.pre_filter) if lookup.pre_filter is not None else "TRUE"
+    kept = f" WHERE {_expression(lookup.filter)}" if lookup.filter is not None else ""
+    on = " AND ".join(
+        f"r.{k.column} = {f'l.{k.left}' if k.left is not None else _expression(k.constant or '')}" for k in lookup.keys
+    )
+    if lookup.condition is not None:
+        on += f" AND ({_expression(lookup.condition)})"
+    items = ", ".join(f"{c.side[0]}.{c.column} AS {c.name}" for c in lookup.output)
+    left = f"(SELECT *, {asks} AS asks FROM {lookup.inputs[0]}) l"
+    right = f"(SELECT {', '.join(lookup.columns)} FROM {lookup.table}{kept}) r"
+    return f"SELECT {items} FROM {left} {lookup.join_type} JOIN {right} ON l.asks AND {on}"
 
 
 def _call(call: AggregateCall) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from random import Random
 
-__all__ = ["random_query"]
+__all__ = ["random_lookup", "random_query"]
 
 Columns = tuple[str, ...]
 TABLES: dict[str, Columns] = {t: (f"{t}_id", f"{t}_k", f"{t}_v") for t in "abc"}
@@ -28,6 +28,31 @@ def random_query(dice: Random, depth: int = 2) -> tuple[str, Columns]:
     listed = ", ".join(f"{i} AS {n}" for i, n in zip(items, names, strict=True))
     distinct = "DISTINCT " if dice.random() < 0.15 else ""
     return f"SELECT {distinct}{listed} FROM {source}{where}", names
+
+
+def random_lookup(dice: Random, right_sides: dict[str, tuple[Columns, Columns]], clause: str) -> tuple[str, Columns]:
+    """One or two lookups of ``right_sides`` (names to columns and to those that can be asked for) over table a."""
+    source, columns = "a t0", tuple(f"t0.{c}" for c in TABLES["a"])
+    parts: list[str] = []
+    for number in range(1, dice.choice((2, 2, 3))):
+        name = dice.choice(tuple(right_sides))
+        added, keys = (tuple(f"t{number}.{c}" for c in part) for part in right_sides[name])
+        value = dice.choice((*columns, f"{dice.choice(columns)} + 1", str(dice.randint(0, 6))))
+        sides = [dice.choice(keys), value]
+        dice.shuffle(sides)
+        on = " AND ".join(
+            [" = ".join(sides), *(_condition(dice, columns + added) for _ in range(dice.choice((0, 1, 2))))]
+        )
+        if dice.random() < 0.2:
+            source, parts = f"{source}, {name} {clause} AS t{number}", [*parts, on]
+        else:
+            source = f"{source} {dice.choice(('JOIN', 'LEFT JOIN', 'LEFT JOIN'))} {name} {clause} AS t{number} ON {on}"
+        columns += added
+    parts += [_condition(dice, columns) for _ in range(dice.choice((0, 0, 1)))]
+    chosen = dice.sample(columns, dice.randint(2, 4))
+    names = tuple(f"x{i}" for i in range(len(chosen)))
+    listed = ", ".join(f"{c} AS {n}" for c, n in zip(chosen, names, strict=True))
+    return f"SELECT {listed} FROM {source}{' WHERE ' + ' AND '.join(parts) if parts else ''}", names
 
 
 def _union(dice: Random, depth: int) -> tuple[str, Columns]:
