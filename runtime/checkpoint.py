@@ -19,10 +19,11 @@ from pyspark.sql import SparkSession
 
 from plans.digest import plan_digests
 from plans.errors import RunError
-from plans.model import Plan
+from plans.model import LookupJoin, Plan
 
 __all__ = ["LAYOUT", "CheckpointFacts", "compare", "facts_of", "read_facts", "write_facts"]
 
+DEFERRED = "deferred"
 LAYOUT = 1
 """Version of everything below a checkpoint that hintplan decides on: this file, and the state the shell keeps."""
 
@@ -39,11 +40,17 @@ class CheckpointFacts:
 
 
 def facts_of(plan: Plan, partitions: int) -> CheckpointFacts:
-    """The facts that a new checkpoint of ``plan`` records."""
+    """The facts that a new checkpoint of ``plan`` records.
+
+    How a lookup retries is a setting, but a deferred one keeps state and an inline one has none, which Spark refuses to
+    change under a checkpoint.
+    """
     digests = plan_digests(plan)
-    return CheckpointFacts(
-        plan=plan.name, partitions=partitions, operators=digests["operators"], tables=digests["tables"]
-    )
+    parking = {op.id for op in plan.operators if isinstance(op, LookupJoin) and op.retry and op.retry.mode == DEFERRED}
+    operators = {
+        name: f"{digest}-{DEFERRED}" if name in parking else digest for name, digest in digests["operators"].items()
+    }
+    return CheckpointFacts(plan=plan.name, partitions=partitions, operators=operators, tables=digests["tables"])
 
 
 def read_facts(spark: SparkSession, checkpoint: str) -> CheckpointFacts | None:
@@ -84,6 +91,7 @@ def compare(checkpoint: str, recorded: CheckpointFacts, plan: Plan) -> None:
     """RunError naming every operator and table in which ``plan`` differs from what ``checkpoint`` was written by."""
     wanted = facts_of(plan, recorded.partitions)
     changes = [
+        *_retry_modes(recorded.operators, wanted.operators),
         *_changes("operator", recorded.operators, wanted.operators),
         *_changes("table", recorded.tables, wanted.tables),
     ]
@@ -93,6 +101,17 @@ def compare(checkpoint: str, recorded: CheckpointFacts, plan: Plan) -> None:
             hint="run the plan it was written by, or give the changed plan a new checkpoint directory; "
             "settings, such as a TTL, may change on a running checkpoint",
         )
+
+
+def _retry_modes(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    """Lookups that were or are deferred, and differ in nothing else."""
+    found = []
+    for name in sorted(before.keys() & after.keys()):
+        old, new = before[name], after[name]
+        if old != new and old.removesuffix(f"-{DEFERRED}") == new.removesuffix(f"-{DEFERRED}"):
+            now = "deferred" if new.endswith(DEFERRED) else "no longer deferred"
+            found.append(f"retries of {name} are {now} (its retry mode says whether it keeps state)")
+    return found
 
 
 def _changes(what: str, before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
