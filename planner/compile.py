@@ -29,6 +29,8 @@ from planner.source import Finding, Report, Source
 from planner.statements import CreateTable, CreateView, Insert, SetOption, Statement
 from plans.changelog import with_changelogs
 from plans.errors import Diagnostic, SqlError
+from plans.lookup_document import settings_of
+from plans.lookup_settings import CONFIG_KEYS
 from plans.model import LookupJoin, Plan, Scan, Sink
 
 __all__ = ["Compilation", "compile_script", "compile_sql"]
@@ -106,6 +108,7 @@ def _compile(source: Source, config: Mapping[str, str], name: str | None, strict
         elif isinstance(statement, Insert):
             lowering.sink(statement.table, build_insert(context, statement))
     _check_options(context)
+    _warn_of_idle_settings(context, statements, lowering)
     outcomes = context.ledger.outcomes()
     _warn_of_unused(context, outcomes)
     report.finish(None)
@@ -141,6 +144,20 @@ def _warn_of_unused(context: Context, outcomes: tuple[Outcome, ...]) -> None:
                 told.add((what, outcome.detail))
                 context.report.warn_of_hint(
                     f"{what} has no effect: {outcome.detail}", outcome.offset, "read the view, or remove it"
+                )
+
+
+def _warn_of_idle_settings(context: Context, statements: tuple[Statement, ...], lowering: Lowering) -> None:
+    """Settings of lookups that no lookup of the job heeds: there is none, or each says otherwise."""
+    lookups = [settings_of(o) for o in lowering.operators if isinstance(o, LookupJoin)]
+    for statement in statements:
+        if isinstance(statement, SetOption) and statement.key in CONFIG_KEYS:
+            group, spec = CONFIG_KEYS[statement.key]
+            if not any(spec.name in found[group].origin.get("config", {}) for found in lookups):
+                context.report.warn(
+                    f"'{statement.key}' has no effect: no lookup join of this job takes it",
+                    statement.offset,
+                    "remove it, or set what it goes with",
                 )
 
 

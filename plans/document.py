@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from plans.configuration import KEYS, normalise
+from plans.configuration import normalise
 from plans.durations import format_duration, parse_duration
 from plans.lookup_document import lookup_document, output_document, read_lookup_join, read_output
 from plans.model import (
@@ -127,11 +127,18 @@ def from_document(document: Json) -> Plan:
         format=document["format"],
         name=document["name"],
         mode=document["mode"],
-        config={key: normalise(key, value) if key in KEYS else value for key, value in document["config"].items()},
+        config={key: _config_value(key, value) for key, value in document["config"].items()},
         tables={name: _read_table(table) for name, table in document["tables"].items()},
         functions=dict(document["functions"]),
         operators=tuple(_READERS[operator["op"]](operator) for operator in document["operators"]),
     )
+
+
+def _config_value(key: str, value: str) -> str:
+    try:
+        return normalise(key, value)
+    except ValueError:
+        return value  # unknown or wrong: validation says where, and what would be right
 
 
 def _table_column(column: TableColumn) -> Json:

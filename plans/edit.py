@@ -20,7 +20,7 @@ from plans.document import operator_document
 from plans.durations import DurationError, format_duration, parse_duration
 from plans.errors import PlanError
 from plans.lookup_edit import resettled, set_lookup, settable
-from plans.lookup_settings import CONFIG_KEYS, SettingError
+from plans.lookup_settings import CONFIG_KEYS
 from plans.model import Aggregate, Join, LookupJoin, Operator, Plan, StateEntry, Table
 from plans.names import did_you_mean
 from plans.states import same_duration, state_of
@@ -97,10 +97,7 @@ def _set_option(plan: Plan, path: str, rest: str, value: str) -> Plan:
         message = "'connector' is a fact: another connector may have other columns and row kinds"
         raise PlanError(message, path=path, hint="change the SQL and compile it again")
     edited = replace(plan, tables={**plan.tables, name: replace(table, options={**table.options, key: value})})
-    try:
-        return resettled(edited)
-    except SettingError as error:
-        raise PlanError(f"'{key}': {error}", path=path, hint=error.hint) from error
+    return resettled(edited)
 
 
 def _set_state(plan: Plan, path: str, operator: Operator, rest: str, value: str) -> Plan:

@@ -45,7 +45,7 @@ def asked_of(operator: LookupJoin, plan: Plan) -> dict[Group, Layers]:
 
 
 def resolved(operator: LookupJoin, plan: Plan, *, insert_only: bool, strict: bool = True) -> Resolved:
-    """The settings that the layers amount to, without edits; Contradiction or SettingError, both ValueErrors."""
+    """The settings that the layers amount to, without edits; Contradiction if ``strict``."""
     modes = can_lookup(plan.tables[operator.table])
     return resolve(asked_of(operator, plan), modes, insert_only=insert_only, strict=strict)
 
@@ -95,8 +95,6 @@ def _check_origins(operator: LookupJoin, plan: Plan, *, insert_only: bool) -> It
     except Contradiction as error:
         yield Diagnostic(message=str(error), path=f"{path}.cache.{error.name}", hint=error.hint)
         return
-    except ValueError:
-        return  # a wrong value is reported where it stands, in config or with the table
     for group, settings in settings_of(operator).items():
         if group not in expected:
             continue

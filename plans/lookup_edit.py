@@ -18,6 +18,7 @@ from dataclasses import replace
 from plans.changelog import INSERT_ONLY, output_kinds
 from plans.connectors import can_lookup
 from plans.errors import PlanError
+from plans.graph import check_graph
 from plans.lookup_cache import applicable, belongs
 from plans.lookup_check import asked_of, resolved
 from plans.lookup_document import Settings, lookup_document, ordered, settings_of, with_settings
@@ -57,12 +58,17 @@ def set_lookup(plan: Plan, path: str, operator: LookupJoin, rest: str, value: st
 
 
 def resettled(plan: Plan) -> Plan:
-    """The plan with the settings of every lookup resolved again from its layers; edits stay edits."""
+    """The plan with the settings of every lookup resolved again from its layers; edits stay edits.
+
+    A plan whose edges or tables are wrong stays as it is: the edit may be on the way to repair it.
+    """
+    lookups = [operator for operator in plan.operators if isinstance(operator, LookupJoin)]
+    if any(operator.table not in plan.tables for operator in lookups) or any(check_graph(plan)):
+        return plan
     kinds = output_kinds(plan)
     settled = {
         operator.id: _resettled(operator, plan, insert_only=kinds[operator.inputs[0]] == INSERT_ONLY)
-        for operator in plan.operators
-        if isinstance(operator, LookupJoin)
+        for operator in lookups
     }
     return replace(plan, operators=tuple(settled.get(operator.id, operator) for operator in plan.operators))
 
@@ -89,6 +95,8 @@ def _edits(group: Group, settings: Settings) -> dict[str, Value]:
 
 def _with_setting(operator: LookupJoin, plan: Plan, path: str, group: Group, name: str, value: Value) -> LookupJoin:
     groups = settings_of(operator)
+    if operator.table not in plan.tables:
+        raise PlanError(f"there is no table '{operator.table}'", path=path, hint="mend the plan first")
     if group not in groups:
         message = f"'{operator.id}' does not retry, so there is no '{name}' to set"
         raise PlanError(message, path=path, hint=f"set {operator.id}.retry='<attempts> x <delay>' first")

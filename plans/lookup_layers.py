@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from plans.lookup_cache import STRATEGY, applicable, belongs, cache_problems
 from plans.lookup_document import LOOKUP_LAYERS, Settings, ordered
-from plans.lookup_settings import CACHE, CONFIG_KEYS, FULL, SETTINGS, Group, parse_value
+from plans.lookup_settings import CACHE, CONFIG_KEYS, FULL, SETTINGS, Group, SettingError, SettingSpec, parse_value
 from plans.model import Layers, Value
 
 __all__ = [
@@ -66,19 +66,29 @@ class Resolved:
 
 
 def config_layers(config: Mapping[str, str]) -> dict[Group, dict[str, Value]]:
-    """What the configuration of a job says of the settings of lookups, by group."""
+    """What the configuration of a job says of the settings of lookups, by group; wrong values say nothing."""
     found: dict[Group, dict[str, Value]] = {}
     for key, text in config.items():
         if key in CONFIG_KEYS:
             group, spec = CONFIG_KEYS[key]
-            found.setdefault(group, {})[spec.name] = parse_value(spec, text)
+            value = _value(spec, text)
+            if value is not None:
+                found.setdefault(group, {})[spec.name] = value
     return found
 
 
 def table_layer(options: Mapping[str, str]) -> dict[str, Value]:
-    """What the options of a table say of its cache; SettingError (a ValueError) for a wrong value."""
+    """What the options of a table say of its cache; wrong values, which are reported with the table, say nothing."""
     specs = SETTINGS["cache"]
-    return ordered("cache", {key: parse_value(specs[key], text) for key, text in options.items() if key in specs})
+    values = {key: _value(specs[key], text) for key, text in options.items() if key in specs}
+    return ordered("cache", {key: value for key, value in values.items() if value is not None})
+
+
+def _value(spec: SettingSpec, text: str) -> Value | None:
+    try:
+        return parse_value(spec, text)
+    except SettingError:
+        return None
 
 
 def resolve(

@@ -164,6 +164,6 @@ def _simplified(context: Context, part: Expr, left: Side) -> Expr:
         raise context.source.error(
             f"{what} cannot be part of this condition of a LEFT lookup join",
             getattr(bad, "offset", 0) or getattr(part, "offset", 0),
-            "compare columns of the table directly and compute what concerns the stream in a sub-query, or use an inner join",
+            "compare columns of the table directly, compute what concerns the stream below, or use an inner join",
         )
     return simplified

@@ -19,13 +19,18 @@ from plans.durations import format_duration
 from plans.model import (
     Aggregate,
     AggregateCall,
+    AsyncSettings,
+    CacheSettings,
     Calc,
     Column,
     Join,
     JoinColumn,
     JoinKey,
+    LookupJoin,
+    LookupKey,
     Operator,
     Plan,
+    RetrySettings,
     Scan,
     SelectItem,
     Sink,
@@ -142,6 +147,51 @@ STATES = st.lists(
 COLUMNS = st.builds(Column, name=NAMES, type=TYPES)
 
 
+NUMBERS = st.integers(1, 2**31 - 1)
+MODES = st.sampled_from(["ordered", "allow_unordered"])
+
+
+def _origins(layers: list[str], settings: dict[str, st.SearchStrategy]) -> st.SearchStrategy:
+    """What layers may say, in the order of a plan; a layer that says nothing is absent."""
+    said = st.fixed_dictionaries({}, optional=settings).map(
+        lambda values: {k: values[k] for k in settings if k in values}
+    )
+    return st.fixed_dictionaries({}, optional=dict.fromkeys(layers, said.filter(bool)))
+
+
+ASYNC = st.builds(
+    AsyncSettings,
+    enabled=st.booleans(),
+    output_mode=MODES,
+    capacity=NUMBERS,
+    timeout=DURATIONS,
+    origin=_origins(
+        ["default", "config", "hint"],
+        {"enabled": st.booleans(), "output-mode": MODES, "capacity": NUMBERS, "timeout": DURATIONS},
+    ),
+)
+RETRY = st.builds(
+    RetrySettings,
+    predicate=st.just("lookup_miss"),
+    strategy=st.just("fixed_delay"),
+    fixed_delay=DURATIONS,
+    max_attempts=NUMBERS,
+    mode=st.sampled_from(["inline", "deferred"]),
+    origin=_origins(["default", "hint"], {"fixed-delay": DURATIONS, "max-attempts": NUMBERS}),
+)
+CACHED = {
+    "lookup.cache": st.sampled_from(["NONE", "PARTIAL", "FULL"]),
+    "lookup.partial-cache.max-rows": st.integers(0, 2**53),
+    "lookup.partial-cache.expire-after-write": DURATIONS,
+    "lookup.partial-cache.cache-missing-key": st.booleans(),
+    "lookup.full-cache.timed-reload.iso-time": st.sampled_from(["10:15", "10:15:30+07:00"]),
+    "lookup.max-retries": st.integers(0, 9),
+}
+CACHE = st.builds(
+    CacheSettings, values=st.fixed_dictionaries(CACHED), origin=_origins(["default", "config", "table", "hint"], CACHED)
+)
+
+
 def _tuples(items: st.SearchStrategy, least: int = 0, *, unique: bool = False) -> st.SearchStrategy:
     return st.lists(items, min_size=least, max_size=3, unique=unique).map(tuple)
 
@@ -175,6 +225,27 @@ def _operators(operator_id: str) -> st.SearchStrategy[Operator]:
             state=STATES,
             output=_tuples(output, 1),
             changelog=KINDS,
+        ),
+        st.builds(
+            LookupJoin,
+            id=one_id,
+            inputs=one,
+            table=NAMES,
+            join_type=st.sampled_from(["inner", "left"]),
+            keys=_tuples(
+                st.one_of(
+                    st.builds(LookupKey, column=NAMES, left=NAMES), st.builds(LookupKey, column=NAMES, constant=TEXTS)
+                ),
+                1,
+            ),
+            columns=_tuples(NAMES, 1, unique=True),
+            pre_filter=st.none() | TEXTS,
+            filter=st.none() | TEXTS,
+            condition=st.none() | TEXTS,
+            output=_tuples(output, 1),
+            async_=ASYNC,
+            retry=st.none() | RETRY,
+            cache=CACHE,
         ),
         st.builds(
             Aggregate,

@@ -158,6 +158,40 @@ def test_a_hand_edit_that_makes_no_sense_is_refused_where_it_stands(
     assert found.startswith("plan.json:")
 
 
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (
+            ('"config": {', '"config": {\n    "lookup.cache": "SOME",'),
+            "config.lookup.cache: expected one of NONE, PARTIAL, FULL, found 'SOME'\n  hint: write 'NONE'",
+        ),
+        (
+            ('"config": {', '"config": {\n    "table.local-time-zone": "Mars",'),
+            "config.table.local-time-zone: 'Mars' is not a time zone",
+        ),
+        (
+            ('"lookup.partial-cache.max-rows": "100"', '"lookup.partial-cache.max-rows": "many"'),
+            f"tables.rates.options.{ROWS}: '{ROWS}': expected a whole number of at least 0, found 'many'",
+        ),
+    ],
+)
+def test_a_wrong_value_in_config_or_options_is_refused_where_it_stands(
+    text: str, edit: tuple[str, str], message: str, refusal: Refusal
+) -> None:
+    assert message in refusal(patched(text, edit))
+
+
+@pytest.mark.parametrize(
+    "edit", [('"inputs": ["scan_orders"]', '"inputs": ["scan_x"]'), ('"table": "rates"', '"table": "ratez"')]
+)
+def test_a_broken_plan_is_explained_and_compared_and_takes_edits(text: str, edit: tuple[str, str]) -> None:
+    broken = plans.loads(patched(text, edit), allow_fact_edits=True, check_meaning=False)
+    assert "LOOKUP JOIN" in explain(broken)
+    new, _ = set_value(broken, "config.lookup.max-retries", "7")
+    assert new.config["lookup.max-retries"] == "7"
+    assert diff(broken, new)
+
+
 def test_a_full_cache_answers_at_once_and_knows_no_retry(text: str, refusal: Refusal) -> None:
     full = f'"lookup.cache": "FULL", "lookup.full-cache.reload-strategy": "PERIODIC", "{INTERVAL}": "1 h",'
     full += ' "lookup.full-cache.periodic-reload.schedule-mode": "FIXED_RATE",\n'
