@@ -92,7 +92,7 @@ def compare(checkpoint: str, recorded: CheckpointFacts, plan: Plan) -> None:
     wanted = facts_of(plan, recorded.partitions)
     changes = [
         *_retry_modes(recorded.operators, wanted.operators),
-        *_changes("operator", recorded.operators, wanted.operators),
+        *_changes("operator", _digests(recorded), _digests(wanted)),
         *_changes("table", recorded.tables, wanted.tables),
     ]
     if changes:
@@ -101,6 +101,10 @@ def compare(checkpoint: str, recorded: CheckpointFacts, plan: Plan) -> None:
             hint="run the plan it was written by, or give the changed plan a new checkpoint directory; "
             "settings, such as a TTL, may change on a running checkpoint",
         )
+
+
+def _digests(facts: CheckpointFacts) -> dict[str, str]:
+    return {name: digest.removesuffix(f"-{DEFERRED}") for name, digest in facts.operators.items()}
 
 
 def _retry_modes(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
