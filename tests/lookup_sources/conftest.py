@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
 
-from tests.lookup_sources.servers import Postgres, Redis, postgres_server, redis_server
+from tests.lookup_sources.servers import PASSWORD, Postgres, Redis, postgres_server, redis_server
+
+# Python workers have the environment in which Spark was started, and any test may start it.
+os.environ.setdefault("HINTPLAN_TEST_PASSWORD", PASSWORD)
 
 
 @pytest.fixture(scope="session")
