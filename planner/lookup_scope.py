@@ -1,7 +1,9 @@
 """Which lookup a LOOKUP hint means: its ``table`` is matched with what the hint's own block looks up.
 
-Of several hints for one table the first wins as a whole, as in Flink, with a warning. A hint for something that is not
-looked up has no effect if the block looks nothing up, and is an error if it does.
+An alias hides the name, as in Flink 2.3; but FLIP-234's own example names the table beside an alias, so the name is
+taken too where only one input can be meant. Of several hints for one table the first wins as a whole, as in Flink, with
+a warning. A hint for something that is not looked up has no effect if the block looks nothing up, and is an error if it
+does.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ def resolve_lookups(
         for option, reason in hint.idle.items():
             ledger.losers[option] = ("refused", reason)
         wanted = hint.table or ""
-        name = match_name(wanted, looked_up)
+        name = match_name(wanted, looked_up) or _behind_alias(report, hint, wanted, inputs)
         if name is None:
             _without_lookup(ledger, report, hint, wanted, inputs, elsewhere)
         elif name in found:
@@ -45,6 +47,23 @@ def resolve_lookups(
         else:
             found[name] = hint
     return found
+
+
+def _behind_alias(report: Report, hint: LookupHint, wanted: str, inputs: tuple[Input, ...]) -> str | None:
+    """The alias of the only looked-up input that is called ``wanted`` where it was declared."""
+    found = [one.name for one in inputs if one.looked_up and one.kind.endswith(f" {wanted}")]
+    if len(found) != 1 or match_name(wanted, inputs) is not None:
+        return None
+    report.note(
+        f"{LOOKUP} table '{wanted}' is called '{found[0]}' in this query block",
+        _table_offset(hint),
+        f"write '{found[0]}': Flink takes the alias only",
+    )
+    return found[0]
+
+
+def _table_offset(hint: LookupHint) -> int:
+    return next(option.value_offset for option in reversed(hint.options) if option.key == "table")
 
 
 def _without_lookup(
@@ -64,9 +83,9 @@ def _without_lookup(
         report.warn_of_hint(f"{LOOKUP} has no effect: {reason}", hint.offset, advice)
         return
     names = [one.name for one in looked_up if one.name]
-    hidden = [one.name for one in looked_up if one.kind.endswith(f" {wanted}")]
+    hidden = [one.name for one in looked_up if one.name and one.kind.endswith(f" {wanted}")]
     if hidden:
-        advice = f"the alias hides the name: write '{hidden[0]}'"
+        advice = f"the aliases hide the name: write {' or '.join(map(repr, hidden))}"
     elif regular is None and wanted in elsewhere:
         advice = elsewhere[wanted]
     elif regular is None and (close := nearest(wanted, names)):
@@ -74,6 +93,5 @@ def _without_lookup(
     else:
         advice = f"write {' or '.join(map(repr, names))}"
     what = "is not looked up in this query block" if regular else "is not an input of this query block"
-    offset = next(o.value_offset for o in reversed(hint.options) if o.key == "table")
     looked = ", ".join(f"'{name}'" for name in names)
-    raise report.source.error(f"{LOOKUP} table '{wanted}' {what}, which looks up {looked}", offset, advice)
+    raise report.source.error(f"{LOOKUP} table '{wanted}' {what}, which looks up {looked}", _table_offset(hint), advice)

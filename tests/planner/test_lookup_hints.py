@@ -297,3 +297,50 @@ def test_shuffle_is_known_and_without_effect() -> None:
     done = compiled("LOOKUP('table'='d', 'shuffle'='true')")
     (finding,) = done.findings
     assert finding.diagnostic.message == "LOOKUP option 'shuffle' has no effect: rows are looked up where they are"
+
+
+@pytest.mark.parametrize(
+    ("short", "long"),
+    [
+        (
+            "'output-mode'='allow_unordered'",
+            "'output-mode'='allow_unordered', 'capacity'='100', 'timeout'='180s'",
+        ),
+        ("'timeout'='300s'", "'output-mode'='ordered', 'capacity'='100', 'timeout'='300s'"),
+    ],
+)
+def test_what_a_hint_leaves_out_is_the_jobs_as_flip_234_says(short: str, long: str) -> None:
+    job = {
+        "table.exec.async-lookup.output-mode": "ORDERED",
+        "table.exec.async-lookup.buffer-capacity": "100",
+        "table.exec.async-lookup.timeout": "180s",
+    }
+    found = [compiled(f"LOOKUP('table'='d', 'async'='true', {options})", config=job) for options in (short, long)]
+    assert group(found[0], "async") == group(found[1], "async")
+
+
+CUSTOMERS = """
+CREATE TABLE Orders (order_id INT, total DOUBLE, customer_id INT, proc_time AS PROCTIME())
+WITH ('connector' = 'datagen');
+CREATE TABLE Customers (id INT, name STRING, country STRING, zip STRING)
+WITH ('connector' = 'jdbc', 'url' = 'jdbc:postgresql://host/customerdb', 'table-name' = 'customers');
+CREATE TABLE enriched (order_id INT, total DOUBLE, country STRING, zip STRING) WITH ('connector' = 'print');
+"""
+
+
+@pytest.mark.parametrize("asynchronous", ["true", "false", None])
+def test_the_example_of_flip_234_compiles_with_its_hint_applied(asynchronous: str | None) -> None:
+    mode = f"'async'='{asynchronous}', " if asynchronous else ""
+    done = compile_script(
+        f"""{CUSTOMERS} INSERT INTO enriched
+        SELECT /*+ LOOKUP('table'='Customers', {mode}{RETRY}) */ o.order_id, o.total, c.country, c.zip
+        FROM Orders AS o JOIN Customers FOR SYSTEM_TIME AS OF o.proc_time AS c ON o.customer_id = c.id;"""
+    )
+    assert group(done, "async")["enabled"] is (asynchronous != "false")
+    assert (group(done, "retry")["fixed-delay"], group(done, "retry")["max-attempts"]) == ("10 s", 3)
+    assert all(outcome.status == "applied" for outcome in done.hints)
+    (note,) = done.findings
+    assert (note.severity, note.diagnostic.message) == (
+        "note",
+        "LOOKUP table 'Customers' is called 'c' in this query block",
+    )
