@@ -12,7 +12,6 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from itertools import repeat
 
 import numpy as np
 import pyarrow as pa
@@ -21,10 +20,12 @@ import pyarrow.compute as pc
 from plans.errors import RunError
 from runtime.lookup.api import NO_WATERMARK, Key, ReloadContext
 from runtime.lookup.clock import Clock
+from runtime.lookup.key_index import key_index
 from runtime.lookup.metrics import LookupCounters
 from runtime.lookup.policy import backoff
 from runtime.lookup.rows import KeyedRows, distinct_keys
 from runtime.lookup.schedule import Scheduler
+from runtime.state.layout import Int64s
 
 __all__ = ["FullCache", "Load", "Reloads"]
 
@@ -35,7 +36,8 @@ Load = Callable[[], Iterable[pa.Table | pa.RecordBatch]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Contents:
-    index: dict[Key, int]
+    find: Callable[[Sequence[Key]], Int64s]
+    size: int
     rows: KeyedRows
 
 
@@ -102,8 +104,8 @@ class FullCache:
         contents = self._contents
         if contents is None:
             raise RunError(f"{self._where}: the full cache was asked before it was loaded")
-        places = np.fromiter(map(contents.index.get, keys, repeat(-1)), np.int64, len(keys))
-        # The last entry of both stands for what is not there.
+        places = contents.find(keys)
+        # The last entry of both stands for what is not there, whose place is ABSENT_PLACE.
         return KeyedRows(
             table=contents.rows.table, start=contents.rows.start[places], count=contents.rows.count[places]
         )
@@ -117,7 +119,7 @@ class FullCache:
             self._loads = self._failures = 0
         contents = self._contents
         if contents is not None:
-            counters.numCachedRecords = len(contents.index)
+            counters.numCachedRecords = contents.size
             counters.numCachedBytes = int(contents.rows.table.nbytes)
 
     def _reload(self) -> None:
@@ -150,7 +152,7 @@ def _contents(
     start = np.cumsum(count) - count
     nothing = np.zeros(1, np.int64)
     rows = KeyedRows(table=table, start=np.append(start, nothing), count=np.append(count, nothing))
-    return _Contents(index=dict(zip(distinct, range(len(distinct)), strict=True)), rows=rows)
+    return _Contents(find=key_index(distinct), size=len(distinct), rows=rows)
 
 
 def _conformed(batch: pa.Table | pa.RecordBatch, schema: pa.Schema, where: str) -> pa.Table:

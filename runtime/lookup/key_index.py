@@ -1,0 +1,56 @@
+"""Finds the places of many keys at once: what a full cache is probed through.
+
+Whole numbers that lie close together, as most ids do, are found by address, without hashing; other keys of one column
+by their value, and keys of several columns by their tuple, which in a large dict costs several times as much.
+
+>>> find = key_index([(7,), (9,), (8,)])
+>>> find([(8,), (10,), (7,)]).tolist()
+[2, -1, 0]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import repeat
+from operator import itemgetter
+
+import numpy as np
+
+from runtime.lookup.api import Key
+from runtime.state.layout import Int64s
+
+__all__ = ["ABSENT_PLACE", "key_index"]
+
+ABSENT_PLACE = -1
+_SPARSEST = 8
+"""How many addresses a number may take before a dict is the better index."""
+
+_first = itemgetter(0)
+
+
+def key_index(keys: Sequence[Key]) -> Callable[[Sequence[Key]], Int64s]:
+    """A function from keys to their places in the distinct ``keys``, ``ABSENT_PLACE`` where they are not among them."""
+    if not keys or len(keys[0]) != 1:
+        places = dict(zip(keys, range(len(keys)), strict=True))
+        return lambda asked: np.fromiter(map(places.get, asked, repeat(ABSENT_PLACE)), np.int64, len(asked))
+    values = list(map(_first, keys))
+    if all(type(value) is int for value in values):
+        low, high = min(values), max(values)
+        if high - low < _SPARSEST * len(values):
+            return _by_address(np.array(values, np.int64), low, high)
+    bare = dict(zip(values, range(len(values)), strict=True))
+    return lambda asked: np.fromiter(map(bare.get, map(_first, asked), repeat(ABSENT_PLACE)), np.int64, len(asked))
+
+
+def _by_address(values: Int64s, low: int, high: int) -> Callable[[Sequence[Key]], Int64s]:
+    # One more address than there are numbers, for those that are not there.
+    places = np.full(high - low + 2, ABSENT_PLACE, np.int64)
+    places[values - low] = np.arange(len(values))
+
+    def find(asked: Sequence[Key]) -> Int64s:
+        wanted = np.fromiter(map(_first, asked), np.int64, len(asked))
+        there = (wanted >= low) & (wanted <= high)
+        found: Int64s = places[np.where(there, wanted - low, -1)]
+        return found
+
+    return find
