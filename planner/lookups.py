@@ -105,7 +105,7 @@ def lookup_join(
         )
     on = (*(c for p in parts for c in conjuncts(substitute(p, dimension.values))), *dimension.filters)
     values = {f.id: dimension.values[f.id] for f in right.fields}
-    computed = {f.id for f in right.fields if not isinstance(values[f.id], Ref)}
+    computed = [f.id for f in right.fields if not isinstance(values[f.id], Ref)]
     guard = _found_marker(on, dimension.scan) if outer and computed else None
     read = {f.id: f for i in computed for f in fields_of(values[i])} | ({guard.id: guard} if guard else {})
     items = [*identity(left.fields), *(Item(field=f, expr=values[f.id]) for f in right.fields if f.id not in computed)]

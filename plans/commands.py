@@ -134,6 +134,8 @@ def set_command(path: str, assignments: tuple[str, ...], allow_fact_edits: bool,
     \b
     hintplan set plan.json join_o_c.state.leftState.ttl='3 d'
     hintplan set plan.json config.table.exec.state.ttl='2 h'
+    hintplan set plan.json lookup_rates.async.capacity=50
+    hintplan set plan.json lookup_rates.retry='3 x 10 s'
     hintplan set plan.json tables.orders.options.path=data/orders
     """
     from plans.diff import diff
