@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
+from itertools import takewhile
 
 import numpy as np
 import pyarrow as pa
@@ -97,7 +98,7 @@ async def _resolve_async(resolution: Resolution, fetcher: AsyncFetcher) -> None:
         resolution.take({key: await wrap_future(flight) for key, flight in resolution.theirs.items()})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Waiting:
     asked: AskedRows
     resolution: Resolution
@@ -137,18 +138,17 @@ def _futures(waiting: Iterable[_Waiting]) -> Iterator[Future[None]]:
     return (each.done for each in waiting)
 
 
-def _finished(waiting: deque[_Waiting], ordered: bool) -> Iterator[Answered]:
+def _finished(waiting: deque[_Waiting], ordered: bool) -> list[Answered]:
     """Remove what can be put out; a failure anywhere is raised at once."""
     for future in _futures(waiting):
         if future.done():
             future.result()
-    kept: deque[_Waiting] = deque()
-    while waiting:
-        each = waiting.popleft()
-        if each.done.done():
-            yield Answered(asked=each.asked, found=each.resolution.result(), fresh=each.resolution.fresh)
-            continue
-        kept.append(each)
-        if ordered:
-            break
-    waiting.extendleft(reversed(kept))
+    ready = list(takewhile(_is_done, waiting)) if ordered else list(filter(_is_done, waiting))
+    for each in ready:
+        each.done.result()
+        waiting.remove(each)
+    return [Answered(asked=each.asked, found=each.resolution.result(), fresh=each.resolution.fresh) for each in ready]
+
+
+def _is_done(each: _Waiting) -> bool:
+    return each.done.done()
