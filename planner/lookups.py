@@ -185,9 +185,10 @@ def _settings(
     if hint is not None:
         heeded += [(o.offset, "") for o in hint.options if o.key == "table" and o.offset not in hint.overridden]
         sync = asked["async"]["hint"].get("enabled") is False and places["async", "enabled"] not in without
-        if sync and ("async", "capacity") in places:
-            message = "LOOKUP option 'capacity' has no effect with 'async'='false'"
-            context.report.warn_of_hint(message, places["async", "capacity"], "remove one of them")
+        for option in ("capacity", "timeout") if sync else ():
+            if ("async", option) in places:
+                message = f"LOOKUP option '{option}' has no effect with 'async'='false'"
+                context.report.warn_of_hint(message, places["async", option], "remove one of them")
     for one in hints:
         for loser, winner in one.overridden.items():
             context.ledger.losers[loser] = ("overridden", f"at {context.source.where(winner)}")

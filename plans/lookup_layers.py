@@ -132,7 +132,7 @@ def _async_refusal(name: str, value: Value, modes: Collection[str], *, full: boo
         return "the table's connector looks up one row after the other only"
     if name == "enabled" and not value and "sync" not in modes:
         return "the table's connector looks up asynchronously only"
-    if name == "capacity" and "async" not in modes:
+    if name in ("capacity", "timeout") and "async" not in modes:
         return "the table's connector looks up one row after the other only"
     if name == "output-mode" and value == "allow_unordered" and not insert_only:
         return "the input has updates and deletions, which must not overtake what they change"

@@ -1,9 +1,8 @@
 """A lookup join in words: what it does, with which settings, who set them, and how long a row may wait.
 
->>> from plans.model import CacheSettings, RetrySettings
 >>> retry = RetrySettings(predicate="lookup_miss", strategy="fixed_delay", fixed_delay="10 s", max_attempts=3,
 ...     mode="inline", origin={})
->>> wait_of(retry, "5 min")
+>>> wait_of(retry, timeout="5 min")
 'a row that finds nothing waits up to 30 s'
 """
 
@@ -55,9 +54,10 @@ def _parts(lookup: LookupJoin, group: Group, settings: Settings) -> Iterator[str
         else:
             yield f"{_short(name)} {shown(values[name])}{_marked(group, settings, name)}"
     if group == "retry" and lookup.retry is not None:
-        yield wait_of(lookup.retry, lookup.async_.timeout)
         if lookup.retry.mode == "deferred":
-            yield "in state, which no TTL cuts short"
+            yield f"{wait_of(lookup.retry)} in state, which no TTL cuts short"
+        else:
+            yield wait_of(lookup.retry, timeout=lookup.async_.timeout if lookup.async_.enabled else None)
 
 
 def _short(name: str) -> str:
@@ -101,9 +101,12 @@ def retry_text(lookup: LookupJoin) -> str | None:
     return None if lookup.retry is None else f"{lookup.retry.max_attempts} x {lookup.retry.fixed_delay}"
 
 
-def wait_of(retry: RetrySettings, timeout: str) -> str:
-    """How long a row that finds nothing may wait for its last attempt, bounded by the timeout of a row."""
-    longest, limit = retry.max_attempts * parse_duration(retry.fixed_delay), parse_duration(timeout)
+def wait_of(retry: RetrySettings, *, timeout: str | None = None) -> str:
+    """How long a row that finds nothing may wait for its last attempt; ``timeout`` is what its attempts may take.
+
+    A synchronous lookup has no timeout, and a deferred one counts that of each attempt alone.
+    """
+    longest, limit = retry.max_attempts * parse_duration(retry.fixed_delay), parse_duration(timeout or "0 ms")
     waits = f"a row that finds nothing waits up to {format_duration(longest)}"
     if limit and longest >= limit:
         return f"{waits}, but fails the job after its timeout, {format_duration(limit)}"

@@ -293,6 +293,20 @@ def test_every_option_of_every_hint_is_accounted_for() -> None:
     ]
 
 
+def test_a_synchronous_lookup_has_neither_capacity_nor_timeout() -> None:
+    done = compiled("LOOKUP('table'='d', 'timeout'='9 s', 'capacity'='5')", options=SYNC)
+    assert [(h.key, h.status) for h in done.hints] == [
+        ("table", "applied"),
+        ("timeout", "refused"),
+        ("capacity", "refused"),
+    ]
+    chosen = compiled("LOOKUP('table'='d', 'async'='false', 'timeout'='9 s', 'capacity'='5')")
+    assert [f.diagnostic.message for f in chosen.findings] == [
+        "LOOKUP option 'timeout' has no effect with 'async'='false'",
+        "LOOKUP option 'capacity' has no effect with 'async'='false'",
+    ]
+
+
 def test_shuffle_is_known_and_without_effect() -> None:
     done = compiled("LOOKUP('table'='d', 'shuffle'='true')")
     (finding,) = done.findings

@@ -390,6 +390,15 @@ def test_the_longest_wait_is_attempts_times_delay_and_the_timeout_ends_it(
     assert line.endswith(said)
 
 
+def test_only_rows_that_hold_up_an_asynchronous_lookup_meet_its_timeout(plan: Plan) -> None:
+    long = edited(plan, ("lookup_rates.retry", "20 x 10 s"))
+    sync = edited(long, ("lookup_rates.async.enabled", "false"))
+    unordered = edited(long, ("lookup_rates.async.output-mode", "allow_unordered"))
+    deferred = edited(unordered, ("lookup_rates.retry.mode", "deferred"))
+    waits = [line.split("waits ")[1] for p in (sync, deferred) for line in explain(p).split("\n") if "│  retry" in line]
+    assert waits == ["up to 200 s", "up to 200 s in state, which no TTL cuts short"]
+
+
 # Flink's rules, one by one: what the layers ask for, and what runs.
 @pytest.mark.parametrize(
     ("asked", "running"),
