@@ -6,7 +6,8 @@
 Two sources: PostgreSQL, on a server of the benchmark's own on loopback, and one that takes 5 ms for each call. Without
 a cache they are asked key by key, synchronously or with 1, 10 or 100 calls in flight, or with up to 1,000 keys a call
 (bulk); then through a partial cache, in which 90 % or all rows find their key, and through a full cache, beside Spark's
-own broadcast join with the same table. Where the delay is known, the limit is capacity / delay.
+own broadcast join with the same table. Where the delay is known, the limit is capacity / delay; what asyncio makes of
+it alone, without Spark and an engine, is in a line of its own.
 
 One task reads a Parquet file of requests and joins it, into a sink that discards; the rate is rows over the time of
 that job. In requests without a cache each key comes once, as equal keys of a batch are asked for once. A small job goes
@@ -16,6 +17,7 @@ first and is not counted. Figures of different machines or moments do not compar
 from __future__ import annotations
 
 import argparse
+import asyncio
 import os
 import sys
 import tempfile
@@ -35,7 +37,7 @@ from rich.table import Table
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # for the workers too, see session()
 
-from benchmarks.sources import DELAY_SECONDS  # noqa: E402
+from benchmarks.sources import DELAY_SECONDS, SlowAsync  # noqa: E402
 from planner import compile_sql  # noqa: E402
 from plans.model import Column, LookupJoin  # noqa: E402
 from runtime.lookup.apply import apply_lookup  # noqa: E402
@@ -98,6 +100,10 @@ def main() -> None:
                 limit = ("", "") if case.limit is None else (f"{case.limit:,.0f}", f"{rate / case.limit:.0%}")
                 table.add_row(source, case.name, f"{int(case.rows * arguments.scale):,}", f"{rate:,.0f}", *limit)
             table.add_section()
+        alone = asyncio.run(without_engine(int(80_000 * arguments.scale), 100))
+        limit = 100 / DELAY_SECONDS
+        row = ("asyncio", "5 ms, 100 at once", f"{int(80_000 * arguments.scale):,}", f"{alone:,.0f}")
+        table.add_row(*row, f"{limit:,.0f}", f"{alone / limit:.0%}")
         rate = rates["Spark", "broadcast join"] = measure_broadcast(spark, Path(scratch), arguments.scale)
         table.add_row("Spark", "broadcast join", f"{int(FULL_ROWS * arguments.scale):,}", f"{rate:,.0f}", "", "")
         spark.stop()
@@ -135,6 +141,19 @@ def hot_keys(_: int) -> np.ndarray:
 
 def random_keys(rows: int) -> np.ndarray:
     return np.random.default_rng(9).integers(0, DIMENSION_ROWS, rows)
+
+
+async def without_engine(rows: int, capacity: int) -> float:
+    """Calls per second of the source with the delay when nothing else is done: timers fire up to 1 ms late."""
+    source, keys = SlowAsync(), iter(range(rows))
+
+    async def work() -> None:
+        for key in keys:
+            await source.lookup((key,))
+
+    started = time.perf_counter()
+    await asyncio.gather(*(work() for _ in range(capacity)))
+    return rows / (time.perf_counter() - started)
 
 
 def postgres_cases(server: Postgres) -> Iterator[Case]:
