@@ -24,15 +24,15 @@ GROUP = "hintplan.lookup"
 
 def is_allowed(name: str, modules: Sequence[str]) -> bool:
     """Whether the class ``name``, as ``package.module.Class``, may be loaded when ``modules`` are allowed."""
-    module, _ = _parts(name)
+    module = name.rpartition(".")[0]
     if any(module == allowed or module.startswith(f"{allowed}.") for allowed in modules):
         return True
-    return any(_parts(entry.value) == _parts(name) for entry in entry_points(group=GROUP))
+    return any(entry.value.replace(":", ".") == name for entry in entry_points(group=GROUP))
 
 
 def load_class(name: str, modules: Sequence[str], expected: type, *, path: str) -> Any:
     """The subclass of ``expected`` called ``name``; RunError, naming ``path`` in the plan, if it is not to be had."""
-    module_name, class_name = _parts(name)
+    module_name, _, class_name = name.rpartition(".")
     if not is_allowed(name, modules):
         raise RunError(
             f"the class {name} may not be loaded: module {module_name} is not allowed",
@@ -51,9 +51,3 @@ def load_class(name: str, modules: Sequence[str], expected: type, *, path: str) 
         what = "is not there" if found is None else f"is no {expected.__name__}"
         raise RunError(f"{class_name} in module {module_name} {what}", path=path)
     return found
-
-
-def _parts(name: str) -> tuple[str, str]:
-    """Module and class; ``package.module:Class`` is another spelling of ``package.module.Class``."""
-    module, _, class_name = name.partition(":") if ":" in name else name.rpartition(".")
-    return module, class_name

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -12,6 +13,8 @@ import pyarrow as pa
 import pytest
 
 from plans.errors import RunError
+from plans.model import LookupJoin, Plan
+from runtime.checkpoint import compare, facts_of
 from runtime.lookup.metrics import LOOKUP_METRICS
 from runtime.lookup.spec import CacheSpec, LookupSpec
 from runtime.lookup.worker import OpenLookup
@@ -19,6 +22,7 @@ from runtime.operator import Result
 from runtime.operators.lookup_retry import LookupRetry
 from runtime.state.memory import MemoryStore
 from tests.lookup.simulation import AsyncSource, SyncSource, VirtualClock, World, opened, spec
+from tests.lookup.test_lookups_on_spark import DEFERRED, job
 
 COLUMNS = pa.schema([("row", pa.int64()), ("k", pa.int64())])
 DELAY = 100
@@ -202,3 +206,22 @@ def test_any_slicing_and_any_restarts_give_each_row_one_answer_within_its_attemp
             assert at == next((look for look in looks if appears.get(key, float("inf")) <= look), None)
         elif at is not None:
             assert appears[key] <= at <= last, "a cached row may be older than the order"
+
+
+def test_a_checkpoint_with_parked_rows_is_told_from_one_without(tmp_path: Path) -> None:
+    plan = job(tmp_path, hint=DEFERRED, **{"async-class": "tests.lookup.rates.AsyncRates"})
+    lookup = plan.operator("lookup_r")
+    assert isinstance(lookup, LookupJoin)
+    assert lookup.retry is not None
+
+    def retrying(**settings: Any) -> Plan:
+        changed = replace(lookup, retry=replace(lookup.retry, **settings))
+        return replace(plan, operators=tuple(changed if each is lookup else each for each in plan.operators))
+
+    inline = retrying(mode="inline")
+    compare("checkpoint", facts_of(plan, 2), retrying(max_attempts=7))
+    compare("checkpoint", facts_of(inline, 2), inline)
+    with pytest.raises(RunError, match=r"other facts: retries of lookup_r are no longer deferred \(its retry mode"):
+        compare("checkpoint", facts_of(plan, 2), inline)
+    with pytest.raises(RunError, match="retries of lookup_r are deferred"):
+        compare("checkpoint", facts_of(inline, 2), plan)
