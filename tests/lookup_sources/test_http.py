@@ -142,6 +142,12 @@ class TestLookups:
         assert received["authorization"] == "Bearer s3cret-token"
         assert (received["x-api-key"], received["x-client"]) == ("k3y", "hintplan")
 
+    def test_a_credential_with_a_line_break_is_not_repeated(self, service, mode, monkeypatch):
+        monkeypatch.setenv("RATES_AUTH", "Bearer s3cret-token\n")
+        with pytest.raises(RunError, match="the header authorization would get characters that") as caught:
+            asked(mode, where(service, authorization="${env:RATES_AUTH}")).__enter__()
+        assert "s3cret" not in str(caught.value)
+
     def test_connections_are_kept_alive(self, service, mode):
         with asked(mode, where(service)) as ask:
             ask(*((str(i),) for i in range(20)))
@@ -253,6 +259,22 @@ def test_many_lookups_run_at_once_on_the_connections_of_the_pool(service):
 
     assert asyncio.run(main()) == 4
     assert len(service.asked) == 8
+
+
+def test_the_driver_refuses_what_would_fail_in_a_worker(monkeypatch):
+    from runtime.lookup.sources import check_source
+
+    monkeypatch.delenv("ONLY_IN_WORKERS", raising=False)
+
+    def checked(url: str, *hosts: str, keys=("code",)) -> None:
+        check_source("http", "sync", context({"connector": "http", "url": url}, RATE, keys=keys, allowed_hosts=hosts))
+
+    checked("https://example.com/${env:ONLY_IN_WORKERS}/{code}", "example.com")
+    checked("https://${env:ONLY_IN_WORKERS}/{code}")
+    with pytest.raises(RunError, match=r"the host example\.com is not allowed"):
+        checked("https://example.com/{code}", "example.org", "sub.example.com", "example.com:444")
+    with pytest.raises(RunError, match=r"'url' needs code, n\n  hint: join ON n = \.\.\. as well"):
+        checked("https://example.com/{code}/{n}", "example.com")
 
 
 def test_without_httpx_the_error_names_the_extra(monkeypatch):

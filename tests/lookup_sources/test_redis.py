@@ -176,7 +176,7 @@ class TestLookups:
 
     def test_a_key_that_the_pattern_needs_must_be_in_the_join(self, server, mode):
         where = context(options(server, "user:{id}"), USER, keys=["name"])
-        with pytest.raises(RunError, match=r"looks up by name, but Redis finds a value by id\n  hint: join ON id = "):
+        with pytest.raises(RunError, match=r"looks up by name, but 'key-pattern' needs id\n  hint: join ON id = "):
             asked(mode, where).__enter__()
 
 

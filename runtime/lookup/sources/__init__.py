@@ -13,8 +13,9 @@ from plans.errors import RunError
 from plans.jdbc import POSTGRES_URL
 from plans.options import LookupMode
 from runtime.lookup.api import AsyncLookupFunction, LookupContext, LookupFunction, ScanFunction
+from runtime.lookup.sources.addressing import addressed_columns
 from runtime.lookup.sources.failures import import_extra
-from runtime.lookup.sources.hosts import allowed_origin
+from runtime.lookup.sources.hosts import allowed_origin, is_known
 from runtime.lookup.sources.python_class import python_source
 
 __all__ = ["check_source", "open_source"]
@@ -49,11 +50,19 @@ _SOURCES: Mapping[str, _Source] = {
 
 
 def check_source(connector: str, mode: LookupMode, context: LookupContext) -> None:
-    """Refuse on the driver what would only fail in a worker: a class or a host that is not allowed (RunError)."""
+    """Refuse on the driver what would only fail in a worker (RunError).
+
+    That is a class or a host that is not allowed, and keys that make no address. What only the environment of a worker
+    can tell is left to it.
+    """
     if connector == "python":
         python_source(mode, context)
+    elif connector == "redis":
+        addressed_columns(context, "key-pattern")
     elif connector == "http":
-        allowed_origin(context)
+        addressed_columns(context, "url")
+        if is_known(context):
+            allowed_origin(context)
 
 
 def open_source(

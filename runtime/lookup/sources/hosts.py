@@ -20,7 +20,7 @@ from runtime.lookup.api import LookupContext
 from runtime.lookup.sources.failures import redacted
 from runtime.secrets import resolve
 
-__all__ = ["Origin", "allowed_origin", "is_allowed", "origin"]
+__all__ = ["Origin", "allowed_origin", "is_allowed", "is_known", "origin"]
 
 _PORTS = {"http": 80, "https": 443}
 
@@ -52,12 +52,19 @@ def is_allowed(asked: Origin, hosts: Sequence[str]) -> bool:
     return False
 
 
+def is_known(context: LookupContext) -> bool:
+    """Whether the table's url names its host itself, and not a variable of the workers' environment."""
+    first = parse_pattern(context.options["url"])[0]
+    return isinstance(first, Text) and "$" not in first.text.partition("://")[2].partition("/")[0]
+
+
 def allowed_origin(context: LookupContext) -> Origin:
     """The origin in the table's url; RunError, with what would allow it, if it may not be asked."""
     first = parse_pattern(context.options["url"])[0]
     path = f"tables.{context.table}.options.url"
     try:
-        asked = origin(resolve(first.text) if isinstance(first, Text) else "")
+        text = first.text if isinstance(first, Text) else ""
+        asked = origin(text if is_known(context) else resolve(text))
     except ValueError as error:
         raise RunError(f"the url is wrong: {redacted(str(error), context.options)}", path=path) from None
     if not is_allowed(asked, context.allowed_hosts):

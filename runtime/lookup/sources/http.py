@@ -7,6 +7,7 @@ of the workers; redirects stay on the host. Proxies and credentials of the worke
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,9 +18,9 @@ import httpx
 
 from plans.durations import parse_duration
 from plans.errors import RunError
-from plans.key_pattern import Slot, parse_pattern, pattern_columns
 from plans.lookup_connectors import HEADER
 from runtime.lookup.api import AsyncLookupFunction, Key, LookupContext, LookupFunction, Row
+from runtime.lookup.sources.addressing import address_parts, addressed_columns
 from runtime.lookup.sources.decoding import Decoder, json_decoder, key_text, parse_json
 from runtime.lookup.sources.failures import SourceUnavailable, redacted
 from runtime.lookup.sources.hosts import Origin, allowed_origin, origin
@@ -30,6 +31,7 @@ __all__ = ["AsyncHttpLookup", "HttpLookup"]
 
 _REDIRECTS = 5
 _PASSING = frozenset((408, 425, 429, 500, 502, 503, 504))
+_HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
 _NOTHING = frozenset((204, 404, 410))
 
 
@@ -192,6 +194,8 @@ class _Service:
         except httpx.TimeoutException:
             timeout = self.context.options.get("timeout", "10 s")
             raise SourceUnavailable(f"the server did not answer within {timeout}", path=self._path) from None
+        except httpx.InvalidURL as error:
+            raise self.error(f"the url is wrong: {error}", hint="check 'url'") from None
         except httpx.TransportError as error:
             text = redacted(f"the server cannot be reached: {error}", self.context.options)
             raise SourceUnavailable(text, path=self._path) from None
@@ -206,18 +210,7 @@ class _Service:
 
 def _service(context: LookupContext) -> _Service:
     options = context.options
-    needed, names = pattern_columns(options["url"]), [column.name for column in context.keys]
-    path = f"tables.{context.table}.options.url"
-    if lacking := [column for column in needed if column not in names]:
-        raise RunError(
-            f"the query looks up by {', '.join(names)}, but the url needs {', '.join(needed)}",
-            hint=f"join ON {' AND '.join(f'{column} = ...' for column in lacking)} as well",
-            path=path,
-        )
-    parts = tuple(
-        names.index(part.column) if isinstance(part, Slot) else resolve(part.text)
-        for part in parse_pattern(options["url"])
-    )
+    needed, parts = addressed_columns(context, "url"), address_parts(context, "url")
     shape = RowShape.of(context)
     types = {column.name: column.type for column in (*context.keys, *context.columns)}
     pointer = options.get("response.pointer", "")
@@ -243,9 +236,17 @@ def _settings(context: LookupContext) -> dict[str, Any]:
     options = context.options
     size = int(options.get("connection.pool-size", "10"))
     headers = {"accept": "application/json", "accept-encoding": "identity", "user-agent": "hintplan"}
-    headers |= {key.removeprefix(HEADER): resolve(value) for key, value in options.items() if key.startswith(HEADER)}
+    given = {key.removeprefix(HEADER): value for key, value in options.items() if key.startswith(HEADER)}
     if "authorization" in options:
-        headers["authorization"] = resolve(options["authorization"])
+        given["authorization"] = options["authorization"]
+    for name, value in given.items():
+        headers[name] = resolve(value)
+        if not _HEADER_VALUE.fullmatch(headers[name]):
+            raise RunError(
+                f"the header {name} would get characters that a header cannot have",
+                hint="check the environment variable that it refers to, for a line break at its end, say",
+                path=f"tables.{context.table}",
+            )
     return {
         "headers": headers,
         "timeout": parse_duration(options.get("timeout", "10 s")) / 1000,

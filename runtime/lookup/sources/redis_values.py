@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from plans.errors import RunError
-from plans.key_pattern import Slot, parse_pattern, pattern_columns
 from plans.types import parse_type
 from runtime.lookup.api import Key, LookupContext, Row
+from runtime.lookup.sources.addressing import address_parts, addressed_columns
 from runtime.lookup.sources.decoding import Decoder, json_decoder, key_text, parse_json, text_decoder
 from runtime.lookup.sources.failures import redacted
 from runtime.lookup.sources.matching import RowShape
-from runtime.secrets import resolve
 
 __all__ = ["RedisValues", "redis_values"]
 
@@ -103,15 +102,8 @@ class RedisValues:
 
 
 def redis_values(context: LookupContext) -> RedisValues:
-    pattern, kind = context.options["key-pattern"], context.options.get("data-type", "hash")
-    needed = pattern_columns(pattern)
-    names = [column.name for column in context.keys]
-    if lacking := [column for column in needed if column not in names]:
-        raise RunError(
-            f"the query looks up by {', '.join(names)}, but Redis finds a value by {', '.join(needed)}",
-            hint=f"join ON {' AND '.join(f'{column} = ...' for column in lacking)} as well",
-            path=f"tables.{context.table}.options.key-pattern",
-        )
+    kind = context.options.get("data-type", "hash")
+    needed = addressed_columns(context, "key-pattern")
     shape = RowShape.of(context)
     types = {column.name: column.type for column in (*context.keys, *context.columns)}
     fields = [name for name in shape.fetched if name not in needed]
@@ -120,10 +112,7 @@ def redis_values(context: LookupContext) -> RedisValues:
         context=context,
         shape=shape,
         addressed=needed,
-        parts=tuple(
-            names.index(part.column) if isinstance(part, Slot) else resolve(part.text)
-            for part in parse_pattern(pattern)
-        ),
+        parts=address_parts(context, "key-pattern"),
         key_types=tuple(column.type for column in context.keys),
         # A hash of which only the key is wanted is asked for a field that no hash has.
         fields=(tuple(fields) or ("",)) if kind == "hash" else None,
