@@ -7,6 +7,7 @@ shell's, 130 and 143. Rows of print sinks are the only thing on stdout, unless `
 from __future__ import annotations
 
 import signal
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
@@ -23,6 +24,9 @@ from plans.model import Plan
 from plans.terminal import say
 
 __all__ = ["run_command"]
+
+
+LOCAL = "local[*]"
 
 
 @dataclass(slots=True)
@@ -63,7 +67,7 @@ def _duration(ctx: click.Context, parameter: click.Parameter, value: str | None)
 @click.option("--once", is_flag=True, help="Take what is there, then stop.")
 @click.option("--trigger", callback=_duration, metavar="DURATION", help="Time between two batches (default 1 s).")
 @click.option("--checkpoint", metavar="DIR", help="Where state is kept between runs; without it, it is forgotten.")
-@click.option("--master", metavar="URL", help="Spark master (default local[*]).")
+@click.option("--master", metavar="URL", help=f"Spark master (default {LOCAL}).")
 @click.option("--remote", metavar="URL", help="Spark Connect server, such as sc://host:15002.")
 @click.option("--conf", multiple=True, callback=_settings, metavar="KEY=VALUE", help="A Spark setting; repeatable.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON record per batch; print sinks go to stderr.")
@@ -91,6 +95,8 @@ def run_command(
     if master and remote:
         raise click.UsageError("--master starts Spark and --remote connects to it; give one of them")
     plan = read_plan(path, allow_fact_edits=allow_fact_edits)
+    if sys.stderr.isatty():
+        say(f"{plan.name}: {f'connecting to {remote}' if remote else f'starting Spark on {master or LOCAL}'}")
     with _session(master, remote, conf, debug=debug) as spark:
         settings = {"checkpoint": _absolute(checkpoint), "once": once, "trigger": trigger}
         allowed = {"allow_modules": allow_modules, "allow_hosts": allow_hosts}
