@@ -26,9 +26,6 @@ from plans.terminal import say
 __all__ = ["run_command"]
 
 
-LOCAL = "local[*]"
-
-
 @dataclass(slots=True)
 class _Stop:
     """Signals received so far."""
@@ -67,7 +64,7 @@ def _duration(ctx: click.Context, parameter: click.Parameter, value: str | None)
 @click.option("--once", is_flag=True, help="Take what is there, then stop.")
 @click.option("--trigger", callback=_duration, metavar="DURATION", help="Time between two batches (default 1 s).")
 @click.option("--checkpoint", metavar="DIR", help="Where state is kept between runs; without it, it is forgotten.")
-@click.option("--master", metavar="URL", help=f"Spark master (default {LOCAL}).")
+@click.option("--master", metavar="URL", help="Spark master (default local[*]).")
 @click.option("--remote", metavar="URL", help="Spark Connect server, such as sc://host:15002.")
 @click.option("--conf", multiple=True, callback=_settings, metavar="KEY=VALUE", help="A Spark setting; repeatable.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON record per batch; print sinks go to stderr.")
@@ -96,7 +93,7 @@ def run_command(
         raise click.UsageError("--master starts Spark and --remote connects to it; give one of them")
     plan = read_plan(path, allow_fact_edits=allow_fact_edits)
     if sys.stderr.isatty():
-        say(f"{plan.name}: {f'connecting to {remote}' if remote else f'starting Spark on {master or LOCAL}'}")
+        say(f"{plan.name}: " + (f"connecting to {remote}" if remote else "starting Spark"))
     with _session(master, remote, conf, debug=debug) as spark:
         settings = {"checkpoint": _absolute(checkpoint), "once": once, "trigger": trigger}
         allowed = {"allow_modules": allow_modules, "allow_hosts": allow_hosts}
