@@ -95,7 +95,7 @@ class FullCache:
         """Load anew; an exception says that it failed, and what was cached stays."""
         try:
             self._reload()
-        except self._retry_on as error:
+        except BaseException as error:
             _log.warning("%s: reloading the full cache failed, its old contents stay: %r", self._where, error)
             raise
 

@@ -83,7 +83,7 @@ def test_a_failed_first_load_is_tried_again_and_then_fails_with_its_cause() -> N
         caching(table, retries=2).open()
 
 
-def test_a_failed_reload_keeps_the_old_contents_and_is_counted() -> None:
+def test_a_failed_reload_keeps_the_old_contents_is_counted_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     table = Table(VirtualClock())
     table.rows = [(1, "old"), (2, "old")]
     cache = caching(table)
@@ -93,6 +93,7 @@ def test_a_failed_reload_keeps_the_old_contents_and_is_counted() -> None:
         cache.reload()
     assert found(cache, (1,)) == [(1, "old")]
     assert found(cache, (3,)) == []
+    assert "lookup_t: reloading the full cache failed, its old contents stay" in caplog.text
     cache.reload()
     assert found(cache, (1,)) == [(1, "new")]
     assert found(cache, (2,)) == []
