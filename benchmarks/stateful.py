@@ -6,15 +6,14 @@
 For a group aggregate (COUNT, SUM per key) and an inner join it compares this engine with Spark's native operator, on
 the RocksDB and on the heap state store, and with PySpark's ``transformWithState`` called per key. Each run reads the
 same Parquet files, four files a micro-batch, into a sink that discards; the rate is rows over the time of all batches.
-One batch of each engine goes first and is not counted. Figures of different machines or moments do not compare; ratios
-do.
+Some batches of each engine go first and are not counted. Figures of different machines or moments do not compare;
+ratios do.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import resource
 import sys
 import tempfile
 import time
@@ -38,6 +37,7 @@ from runtime.shell.stateful import apply_operator
 
 PARTITIONS = 2
 FILES = 4
+WARMUP = 4
 STORES = "org.apache.spark.sql.execution.streaming.state."
 ROCKSDB, HEAP = STORES + "RocksDBStateStoreProvider", STORES + "HDFSBackedStateStoreProvider"
 EVENTS = pa.schema([("k", pa.int64()), ("v", pa.float64())])
@@ -79,8 +79,6 @@ def main() -> None:
             table.add_section()
         spark.stop()
         console.print(table)
-        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
-        console.print(f"largest child process: {peak:.1f} GiB resident")
 
 
 Engines = dict[str, tuple[Callable[[tuple[DataFrame, ...]], DataFrame], float, str]]
@@ -131,21 +129,19 @@ def session(scratch: str) -> SparkSession:
 def measure(
     spark: SparkSession, case: Case, build: Callable[[tuple[DataFrame, ...]], DataFrame], share: float, provider: str
 ) -> float:
-    """Rows per second over all batches of the query, after one batch of another query that warms the engine up."""
-    run(spark, [source / "warmup" for source in case.sources], build, provider, None)
-    batches = len(list((case.sources[0] / "data").iterdir())) // FILES
-    rows, seconds = run(
-        spark, [source / "data" for source in case.sources], build, provider, max(1, int(batches * share))
-    )
+    """Rows per second over the batches of a query, after another query of up to ``WARMUP`` batches."""
+    batches = max(1, int(len(list(case.sources[0].iterdir())) // FILES * share))
+    run(spark, case.sources, build, provider, min(WARMUP, batches))
+    rows, seconds = run(spark, case.sources, build, provider, batches)
     return rows / seconds
 
 
 def run(
     spark: SparkSession,
-    sources: list[Path],
+    sources: tuple[Path, ...],
     build: Callable[[tuple[DataFrame, ...]], DataFrame],
     provider: str,
-    batches: int | None,
+    batches: int,
 ) -> tuple[int, float]:
     spark.conf.set("spark.sql.streaming.stateStore.providerClass", provider)
     frames = []
@@ -161,9 +157,9 @@ def run(
             .trigger(availableNow=True)
             .start()
         )
-        while query.isActive and (batches is None or len(done(query)) < batches):
+        while query.isActive and len(done(query)) < batches:
             query.awaitTermination(1)
-        progress = done(query)[: batches or None]
+        progress = done(query)[:batches]
         query.stop()
         if query.exception() is not None:
             raise query.exception()
@@ -179,12 +175,12 @@ def done(query) -> list:
 
 
 def write_batches(directory: Path, schema: pa.Schema, batches: list[list[np.ndarray | pa.Array]]) -> Path:
-    """``FILES`` Parquet files a batch below ``data``, in order of modification time, and a batch below ``warmup``."""
-    for number, columns in enumerate([batches[0], *batches]):
+    """``FILES`` Parquet files a batch, in order of modification time."""
+    for number, columns in enumerate(batches):
         table = pa.table([pa.array(column) for column in columns], schema=schema)
         for part in range(FILES):
-            path = directory / ("data" if number else "warmup") / f"{number:04d}-{part}.parquet"
-            path.parent.mkdir(parents=True, exist_ok=True)
+            path = directory / f"{number:04d}-{part}.parquet"
+            directory.mkdir(parents=True, exist_ok=True)
             begin, end = (table.num_rows * bound // FILES for bound in (part, part + 1))
             pq.write_table(table.slice(begin, end - begin), path)
             stamp = time.time() - 3600 + number
