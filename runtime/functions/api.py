@@ -1,0 +1,133 @@
+"""What a function of the user's is to the engine: the interfaces people implement.
+
+A class declares the types of its arguments and of its result in Flink's spelling. It is created without arguments in
+every Python worker that needs it, opened once, called for many rows, and closed with the worker. Values are Python
+values as pyarrow's ``to_pylist`` gives them for their types; NULL is None. This module knows neither Spark nor plans,
+and importing it needs nothing but Python.
+
+    class Words(TableFunction):
+        arguments = ("STRING",)
+        result = "ROW<word STRING, length INT>"
+
+        def eval(self, text):
+            for word in (text or "").split():
+                yield word, len(word)
+
+A result of ``ROW<...>`` gives a table function one column per field, and each row is a tuple, a list or a dict with a
+value for every field. Any other result is one column, and each row is the value itself.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+__all__ = [
+    "AsyncScalarFunction",
+    "AsyncTableFunction",
+    "FunctionContext",
+    "FunctionKind",
+    "ScalarFunction",
+    "TableFunction",
+    "UserDefinedFunction",
+]
+
+FunctionKind = Literal["table", "async-table", "scalar", "async-scalar"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionContext:
+    """What a function learns when it is opened: its name in the plan, and the operator that calls it."""
+
+    function: str
+    operator: str
+
+
+class UserDefinedFunction(ABC):
+    """What all functions declare. Implement one of the four below."""
+
+    function_kind: ClassVar[FunctionKind]
+
+    arguments: ClassVar[tuple[str, ...]] = ()
+    """The type of each argument of ``eval``, such as ``"STRING"`` or ``"ARRAY<INT>"``."""
+
+    result: ClassVar[str]
+    """The type of what ``eval`` returns: of each row, or of the value."""
+
+
+class TableFunction(UserDefinedFunction):
+    """Returns any number of rows for each input row, while the task waits.
+
+    Calls are made by one thread at a time. An exception fails the query.
+    """
+
+    function_kind = "table"
+
+    def open(self, context: FunctionContext) -> None:  # noqa: B027 -- optional
+        """Prepare for calls: connections, models, files."""
+
+    @abstractmethod
+    def eval(self, *args: Any, **kwargs: Any) -> Any:
+        """The rows for one input row: an iterable, or a generator; None for no rows."""
+
+    def close(self) -> None:  # noqa: B027 -- optional
+        """Release what :meth:`open` took."""
+
+
+class ScalarFunction(UserDefinedFunction):
+    """Returns one value for each input row, while the task waits. Otherwise as :class:`TableFunction`."""
+
+    function_kind = "scalar"
+
+    def open(self, context: FunctionContext) -> None:  # noqa: B027 -- optional
+        """Prepare for calls: connections, models, files."""
+
+    @abstractmethod
+    def eval(self, *args: Any, **kwargs: Any) -> Any:
+        """The value for one input row; None for NULL."""
+
+    def close(self) -> None:  # noqa: B027 -- optional
+        """Release what :meth:`open` took."""
+
+
+class AsyncTableFunction(UserDefinedFunction):
+    """Returns any number of rows for each input row; many calls are in flight at once.
+
+    All coroutines run on one event loop that is the engine's and lives as long as the worker, ``open`` and ``close``
+    too. At most ``buffer-capacity`` calls of a task are in flight. An exception in ``retry_on`` is tried again as the
+    retry settings say, and then fails the query; any other one fails it at once, and so does a plain
+    :class:`plans.errors.RunError`. A row that takes longer than the timeout has its call cancelled and fails the query.
+    """
+
+    function_kind = "async-table"
+
+    retry_on: ClassVar[tuple[type[Exception], ...]] = (Exception,)
+
+    async def open(self, context: FunctionContext) -> None:  # noqa: B027 -- optional
+        """Prepare for calls: connections, pools, models."""
+
+    @abstractmethod
+    async def eval(self, *args: Any, **kwargs: Any) -> Any:
+        """The rows for one input row: an iterable; None for no rows. An asynchronous generator may yield them."""
+
+    async def close(self) -> None:  # noqa: B027 -- optional
+        """Release what :meth:`open` took."""
+
+
+class AsyncScalarFunction(UserDefinedFunction):
+    """Returns one value for each input row; many calls are in flight at once. As :class:`AsyncTableFunction`."""
+
+    function_kind = "async-scalar"
+
+    retry_on: ClassVar[tuple[type[Exception], ...]] = (Exception,)
+
+    async def open(self, context: FunctionContext) -> None:  # noqa: B027 -- optional
+        """Prepare for calls: connections, pools, models."""
+
+    @abstractmethod
+    async def eval(self, *args: Any, **kwargs: Any) -> Any:
+        """The value for one input row; None for NULL."""
+
+    async def close(self) -> None:  # noqa: B027 -- optional
+        """Release what :meth:`open` took."""
