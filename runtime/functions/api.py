@@ -64,14 +64,14 @@ class TableFunction(UserDefinedFunction):
 
     function_kind = "table"
 
-    def open(self, context: FunctionContext) -> None:  # noqa: B027 -- optional
+    def open(self, context: FunctionContext) -> None:
         """Prepare for calls: connections, models, files."""
 
     @abstractmethod
     def eval(self, *args: Any, **kwargs: Any) -> Any:
         """The rows for one input row: an iterable, or a generator; None for no rows."""
 
-    def close(self) -> None:  # noqa: B027 -- optional
+    def close(self) -> None:
         """Release what :meth:`open` took."""
 
 
@@ -80,14 +80,14 @@ class ScalarFunction(UserDefinedFunction):
 
     function_kind = "scalar"
 
-    def open(self, context: FunctionContext) -> None:  # noqa: B027 -- optional
+    def open(self, context: FunctionContext) -> None:
         """Prepare for calls: connections, models, files."""
 
     @abstractmethod
     def eval(self, *args: Any, **kwargs: Any) -> Any:
         """The value for one input row; None for NULL."""
 
-    def close(self) -> None:  # noqa: B027 -- optional
+    def close(self) -> None:
         """Release what :meth:`open` took."""
 
 
@@ -104,14 +104,14 @@ class AsyncTableFunction(UserDefinedFunction):
 
     retry_on: ClassVar[tuple[type[Exception], ...]] = (Exception,)
 
-    async def open(self, context: FunctionContext) -> None:  # noqa: B027 -- optional
+    async def open(self, context: FunctionContext) -> None:
         """Prepare for calls: connections, pools, models."""
 
     @abstractmethod
-    async def eval(self, *args: Any, **kwargs: Any) -> Any:
-        """The rows for one input row: an iterable; None for no rows. An asynchronous generator may yield them."""
+    def eval(self, *args: Any, **kwargs: Any) -> Any:
+        """``async def``: the rows for one input row, returned as an iterable or yielded; None for no rows."""
 
-    async def close(self) -> None:  # noqa: B027 -- optional
+    async def close(self) -> None:
         """Release what :meth:`open` took."""
 
 
@@ -122,12 +122,12 @@ class AsyncScalarFunction(UserDefinedFunction):
 
     retry_on: ClassVar[tuple[type[Exception], ...]] = (Exception,)
 
-    async def open(self, context: FunctionContext) -> None:  # noqa: B027 -- optional
+    async def open(self, context: FunctionContext) -> None:
         """Prepare for calls: connections, pools, models."""
 
     @abstractmethod
     async def eval(self, *args: Any, **kwargs: Any) -> Any:
         """The value for one input row; None for NULL."""
 
-    async def close(self) -> None:  # noqa: B027 -- optional
+    async def close(self) -> None:
         """Release what :meth:`open` took."""
