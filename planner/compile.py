@@ -23,6 +23,7 @@ from planner.insert import build_insert
 from planner.ledger import Ledger, Outcome
 from planner.lexer import scan
 from planner.lowering import Lowering
+from planner.places import Places, places_of
 from planner.script import read_script
 from planner.settings import read_settings
 from planner.source import Finding, Report, Source
@@ -38,11 +39,12 @@ __all__ = ["Compilation", "compile_script", "compile_sql"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compilation:
-    """A plan, what became of each hint key, and what the user should know."""
+    """A plan, what became of each hint key, what the user should know, and where each setting was asked for."""
 
     plan: Plan
     hints: tuple[Outcome, ...]
     findings: tuple[Finding, ...]
+    places: Places
 
 
 def compile_sql(
@@ -116,12 +118,18 @@ def _compile(source: Source, config: Mapping[str, str], name: str | None, strict
     used = sorted({o.table for o in operators if isinstance(o, Scan | LookupJoin | Sink)})
     plan = Plan(
         name=settings.name or name or _default_name(source, inserts),
+        source=_script_name(source),
         mode=settings.mode,
         config=settings.config,
         tables={t: context.catalog.tables[t].table for t in used},
         operators=operators,
     )
-    return Compilation(plan=with_changelogs(plan), hints=outcomes, findings=tuple(report.findings))
+    return Compilation(
+        plan=with_changelogs(plan),
+        hints=outcomes,
+        findings=tuple(report.findings),
+        places=places_of(context, statements, config, plan),
+    )
 
 
 def _settings(source: Source, statements: tuple[Statement, ...]) -> tuple[SetOption, ...]:
@@ -172,7 +180,12 @@ def _check_options(context: Context) -> None:
             )
 
 
+def _script_name(source: Source) -> str | None:
+    """The base name of the script's file; None if it has none."""
+    return os.path.basename(source.file) if source.file and not source.file.startswith("<") else None
+
+
 def _default_name(source: Source, inserts: tuple[Insert, ...]) -> str:
-    if source.file and not source.file.startswith("<"):
-        return os.path.splitext(os.path.basename(source.file))[0]
+    if (file := _script_name(source)) is not None:
+        return os.path.splitext(file)[0]
     return "_".join(dict.fromkeys(i.table for i in inserts))

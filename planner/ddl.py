@@ -69,7 +69,7 @@ def create_table(cursor: Cursor) -> CreateTable:
     for words in (("PARTITIONED", "BY"), ("DISTRIBUTED",)):
         if cursor.peek(*words):
             raise cursor.source.error(f"{' '.join(words)} is not supported", cursor.offset, "remove it")
-    options = _options(cursor)
+    options, option_offsets = _options(cursor)
     if cursor.peek("LIKE") or cursor.peek("AS"):
         word = cursor.next().text.upper()
         raise cursor.source.error(f"CREATE TABLE ... {word} is not supported", offset, "write the declaration out")
@@ -82,6 +82,7 @@ def create_table(cursor: Cursor) -> CreateTable:
         watermark=watermark,
         comment=comment,
         options=options,
+        option_offsets=option_offsets,
         if_not_exists=if_not_exists,
     )
 
@@ -187,20 +188,23 @@ def _watermark(cursor: Cursor, offset: int) -> tuple[str, str, int]:
     return column, cursor.slice(tokens), offset
 
 
-def _options(cursor: Cursor) -> dict[str, str]:
+def _options(cursor: Cursor) -> tuple[dict[str, str], dict[str, int]]:
+    """The options, ``connector`` first, and where each of them stands."""
     if not cursor.take("WITH"):
-        return {}
+        return {}, {}
     cursor.expect("(")
     options: dict[str, str] = {}
+    places: dict[str, int] = {}
     while True:
         place = cursor.offset
         key = cursor.string("an option name")
         if key in options:
             raise cursor.source.error(f"option '{key}' is given twice", place, "keep one of them")
         cursor.expect("=", "write 'key' = 'value'")
+        places[key] = place
         options[key] = cursor.string("an option value")
         if not cursor.take(","):
             break
     cursor.expect(")", "separate options with commas and close the list with ')'")
     first = {"connector": options["connector"]} if "connector" in options else {}
-    return {**first, **options}
+    return {**first, **options}, places

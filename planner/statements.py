@@ -48,6 +48,7 @@ class CreateTable:
     watermark: tuple[str, str, int] | None
     comment: str | None
     options: Mapping[str, str]
+    option_offsets: Mapping[str, int]
     if_not_exists: bool
 
 

@@ -126,13 +126,16 @@ def _coloured(line: str) -> str:
 @click.command("set")
 @click.argument("path", metavar="PLAN")
 @click.argument("assignments", metavar="PATH=VALUE...", nargs=-1, required=True)
+@click.option("--reason", metavar="TEXT", help="Keep this note beside the settings; '' takes the old one away.")
 @_allow_fact_edits
 @_as_json
-def set_command(path: str, assignments: tuple[str, ...], allow_fact_edits: bool, as_json: bool) -> None:
+def set_command(
+    path: str, assignments: tuple[str, ...], reason: str | None, allow_fact_edits: bool, as_json: bool
+) -> None:
     """Edit settings of a plan; nothing is written unless everything is right.
 
     \b
-    hintplan set plan.json join_o_c.state.leftState.ttl='3 d'
+    hintplan set plan.json join_o_c.state.leftState.ttl='3 d' --reason 'late payments, see RFC 12'
     hintplan set plan.json config.table.exec.state.ttl='2 h'
     hintplan set plan.json lookup_rates.async.capacity=50
     hintplan set plan.json lookup_rates.retry='3 x 10 s'
@@ -152,7 +155,7 @@ def set_command(path: str, assignments: tuple[str, ...], allow_fact_edits: bool,
         if not equals:
             raise click.UsageError(f"expected PATH=VALUE, found '{assignment}'")
         try:
-            edited, _ = set_value(edited, setting, value)
+            edited, _ = set_value(edited, setting, value, reason=reason)
         except PlanError as error:
             problems += error.diagnostics
     if problems:

@@ -40,12 +40,12 @@ INCOMPATIBLE = "plan incompatible with running state"
 class Change:
     """One difference. ``kind`` is ``~`` changed, ``+`` added or ``-`` removed; ``note`` says who set it or what it is.
 
-    ``subject`` is what a summary counts: a setting, a table or an operator (by ``name``). ``keeps_state`` tells whether
-    state written by the old plan can still be used.
+    ``subject`` is what a summary counts: a setting, a table or an operator (by ``name``), or no more than a reason.
+    ``keeps_state`` tells whether state written by the old plan can still be used.
     """
 
     kind: Literal["~", "+", "-"]
-    subject: Literal["setting", "table", "operator"]
+    subject: Literal["setting", "table", "operator", "reason"]
     name: str
     path: str
     before: str | None = None
@@ -57,12 +57,25 @@ class Change:
 
 def diff(before: Plan, after: Plan) -> tuple[Change, ...]:
     """All differences from ``before`` to ``after``: name, config, tables, then operators in the order of ``after``."""
-    return (*_plan(before, after), *_config(before, after), *_tables(before, after), *_operators(before, after))
+    return (
+        *_plan(before, after),
+        *_config(before, after),
+        *_tables(before, after),
+        *_operators(before, after),
+        *_reasons(before, after),
+    )
 
 
 def _plan(before: Plan, after: Plan) -> Iterator[Change]:
     if before.name != after.name:
         yield _setting("name", before.name, after.name, APPLIES_AT_START)
+
+
+def _reasons(before: Plan, after: Plan) -> Iterator[Change]:
+    for path in sorted(before.reasons.keys() | after.reasons.keys()):
+        old, new = before.reasons.get(path), after.reasons.get(path)
+        if old != new:
+            yield replace(_setting(f"reasons.{path}", old, new, NO_EFFECT), subject="reason")
 
 
 def _config(before: Plan, after: Plan) -> Iterator[Change]:

@@ -1,9 +1,9 @@
 """Digests over the facts of a plan: what a hand edit must not change without saying so.
 
 Facts are what the query means: operators, edges, keys, expressions, schemas. Settings are free: ``config``, ``name``,
-the ``ttl`` and ``origin`` of state entries, the ``async``, ``retry`` and ``cache`` of lookups, and table options other
-than ``connector``. A digest guards against mistakes and unnoticed changes, not against an attacker, who can recompute
-it.
+``source``, ``reasons``, the ``ttl`` and ``origin`` of state entries, the ``async``, ``retry`` and ``cache`` of lookups,
+and table options other than ``connector``. A digest guards against mistakes and unnoticed changes, not against an
+attacker, who can recompute it.
 
 >>> table_facts(Table(columns=(), options={"connector": "print", "print-identifier": "x"}))
 {'columns': [], 'options': {'connector': 'print'}}

@@ -61,14 +61,18 @@ def op_name(operator: Operator) -> str:
 
 def to_document(plan: Plan) -> Json:
     """The whole plan without its digests; maps are sorted, table options start with ``connector``."""
+    source = {"source": plan.source} if plan.source is not None else {}
+    reasons = {"reasons": {path: plan.reasons[path] for path in sorted(plan.reasons)}} if plan.reasons else {}
     return {
         "format": plan.format,
         "name": plan.name,
+        **source,
         "mode": plan.mode,
         "config": {key: plan.config[key] for key in sorted(plan.config)},
         "tables": {name: table_document(plan.tables[name]) for name in sorted(plan.tables)},
         "functions": {name: plan.functions[name] for name in sorted(plan.functions)},
         "operators": [operator_document(operator) for operator in plan.operators],
+        **reasons,
     }
 
 
@@ -126,11 +130,13 @@ def from_document(document: Json) -> Plan:
     return Plan(
         format=document["format"],
         name=document["name"],
+        source=document.get("source"),
         mode=document["mode"],
         config={key: _config_value(key, value) for key, value in document["config"].items()},
         tables={name: _read_table(table) for name, table in document["tables"].items()},
         functions=dict(document["functions"]),
         operators=tuple(_READERS[operator["op"]](operator) for operator in document["operators"]),
+        reasons=dict(document.get("reasons", {})),
     )
 
 

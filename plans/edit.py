@@ -23,15 +23,17 @@ from plans.lookup_edit import resettled, set_lookup, settable
 from plans.lookup_settings import CONFIG_KEYS
 from plans.model import Aggregate, Join, LookupJoin, Operator, Plan, StateEntry, Table
 from plans.names import did_you_mean
+from plans.reasons import with_reason, without_idle_reasons
 from plans.states import same_duration, state_of
 
 __all__ = ["set_value"]
 
 
-def set_value(plan: Plan, path: str, value: str) -> tuple[Plan, tuple[Change, ...]]:
+def set_value(plan: Plan, path: str, value: str, *, reason: str | None = None) -> tuple[Plan, tuple[Change, ...]]:
     """Set the setting at ``path``; the new plan and what has changed. PlanError if it is no setting, or a bad value.
 
-    A TTL that is set back to what its strongest layer says is no edit any more.
+    ``reason`` is kept in the plan; an empty one takes the old one away. A TTL that is set back to what its strongest
+    layer says is no edit any more, and loses its reason.
     """
     head, _, rest = path.removeprefix("operators.").partition(".")
     by_id = {operator.id: operator for operator in plan.operators}
@@ -47,9 +49,15 @@ def set_value(plan: Plan, path: str, value: str) -> tuple[Plan, tuple[Change, ..
         edited = _set_state(plan, path, by_id[head], rest, value)
     elif path in ("format", "mode", "functions", "operators", "digests", "tables", "config"):
         raise PlanError(f"'{path}' cannot be set", path=path, hint=_settable(plan))
+    elif path in ("source", "reasons") or path.startswith("reasons."):
+        about = "it names the script" if path == "source" else "give a reason with --reason when setting a value"
+        raise PlanError(f"'{path}' cannot be set", path=path, hint=about)
     else:
         known = [o.id for o in plan.operators if state_of(o) or isinstance(o, LookupJoin)]
         raise PlanError(f"there is no operator '{head}'", path=path, hint=_hint(head, known, plan))
+    edited = without_idle_reasons(edited)
+    if reason is not None:
+        edited = with_reason(edited, path, reason)
     return edited, diff(plan, edited)
 
 

@@ -72,6 +72,10 @@ def explain(plan: Plan, *, paint: Paint = lambda text, part: text) -> str:
             right = f"{line.ttl:<{ttl}}{line.right}" if line.ttl else line.right
             rows.append((paint(f"{line.left:<{left}}", line.part) + right).rstrip())
         blocks.append("\n".join(rows))
+    if plan.reasons:
+        wide = min(max(len(path) for path in plan.reasons), _MAX_LEFT)
+        notes = (f"{path:<{wide}}  {' '.join(plan.reasons[path].split())}" for path in sorted(plan.reasons))
+        blocks.append("\n".join(["reasons", *map(clean, notes)]))
     return "\n\n".join(blocks)
 
 
@@ -82,6 +86,7 @@ def explain_json(plan: Plan) -> dict[str, Any]:
         "name": plan.name,
         "mode": plan.mode,
         "config": dict(sorted(plan.config.items())),
+        "reasons": dict(sorted(plan.reasons.items())),
         "operators": [
             {
                 "id": operator.id,

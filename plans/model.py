@@ -295,14 +295,20 @@ Operator = Scan | Calc | Join | LookupJoin | Aggregate | Union | Sink
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A compiled job. ``operators`` stand in dependency order: inputs before their consumers."""
+    """A compiled job. ``operators`` stand in dependency order: inputs before their consumers.
+
+    ``source`` is the base name of the script it was compiled from; ``reasons`` are notes by the path of a setting.
+    Neither is a fact.
+    """
 
     name: str
+    source: str | None = None
     mode: Literal["streaming"] = "streaming"
     config: Mapping[str, str] = field(default_factory=dict)
     tables: Mapping[str, Table] = field(default_factory=dict)
     functions: Mapping[str, str] = field(default_factory=dict)
     operators: tuple[Operator, ...] = ()
+    reasons: Mapping[str, str] = field(default_factory=dict)
     format: str = FORMAT
 
     def operator(self, operator_id: str) -> Operator:

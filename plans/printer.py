@@ -29,6 +29,7 @@ _EXPANDED: tuple[tuple[str, ...], ...] = (
     ("operators", "*", "async"),
     ("operators", "*", "retry"),
     ("operators", "*", "cache"),
+    ("reasons",),
     ("digests",),
     ("digests", "tables"),
     ("digests", "operators"),

@@ -22,6 +22,7 @@ from plans.graph import check_graph
 from plans.lookup_check import check_lookups
 from plans.model import LookupJoin, Plan, RowKind, Scan, Sink
 from plans.names import did_you_mean
+from plans.reasons import check_reasons
 from plans.states import check_states
 
 __all__ = ["validate"]
@@ -37,10 +38,13 @@ def validate(plan: Plan) -> tuple[Diagnostic, ...]:
         problems += check_table(name, table)
     graph = [*islice(check_graph(plan), ENOUGH)]
     _, columns = check_columns(plan)
-    problems += [*graph, *columns, *_check_uses(plan), *islice(check_states(plan), ENOUGH)]
+    states = [*islice(check_states(plan), ENOUGH)]
+    problems += [*graph, *columns, *_check_uses(plan), *states]
     # Row kinds are followed along the edges to the tables, so both must be right.
     if not graph and all(o.table in plan.tables for o in plan.operators if isinstance(o, (Scan, LookupJoin, Sink))):
         problems += [*_check_kinds(plan), *islice(check_lookups(plan), ENOUGH)]
+    if not states:
+        problems += islice(check_reasons(plan), ENOUGH)
     return tuple(problems)
 
 

@@ -93,7 +93,7 @@ def test_a_bad_ttl_is_refused(patched: Patched, refusal: Refusal, written: str, 
         ),
         (
             ('"mode": "streaming",', '"mode": "streaming",\n  "notes": 1,'),
-            "plan.json:5:3: notes: unknown key 'notes'\n  hint: remove it",
+            "plan.json:5:3: notes: unknown key 'notes'\n  hint: other keys here: source, reasons",
         ),
         (
             ('"mode": "streaming"', '"mode": "batch"'),

@@ -1,0 +1,118 @@
+"""Where in a script each setting of its plan was asked for: the key of a hint, an option of a table, a SET.
+
+What the command line sets with ``-c`` has no place, nor has a built-in default.
+
+>>> from planner.compile import compile_script
+>>> tables = "CREATE TABLE {} (a INT) WITH ('connector' = '{}');"
+>>> script = tables.format("t", "datagen") + tables.format("s", "print")
+>>> places = compile_script(script + "\\nSET 'parallelism.default' = '4'; INSERT INTO s SELECT a FROM t").places
+>>> places["", "config.parallelism.default", "config"].line
+2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from planner.context import Context
+from planner.source import Source
+from planner.statements import CreateTable, SetOption, Statement
+from plans.configuration import KEYS, STATE_TTL
+from plans.lookup_settings import SETTINGS
+from plans.model import LookupJoin, Operator, Plan
+from plans.settings import Setting, operator_settings
+from plans.states import state_of
+
+__all__ = ["Place", "Places", "places_of"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A place in the script; line and column are counted from 1."""
+
+    offset: int
+    line: int
+    column: int
+
+
+Places = Mapping[tuple[str, str, str], Place]
+"""By operator id, path of the setting below it, and layer (config, table or hint): what set it.
+
+Config and options of tables have places of their own: ``("", "config.<key>", "config")`` and
+``("", "tables.<table>.options.<option>", "table")``; so has the name, ``("", "name", "config")``.
+"""
+
+
+def places_of(
+    context: Context, statements: tuple[Statement, ...], overrides: Mapping[str, str], plan: Plan
+) -> dict[tuple[str, str, str], Place]:
+    """The places of all settings of ``plan``; ``overrides`` are the configuration keys that the script did not set."""
+    config = {s.key: s.offset for s in statements if isinstance(s, SetOption) and s.key not in overrides}
+    options = _options(context, statements)
+    hints = _hints(context, plan)
+    found = {("", _config_path(key), "config"): offset for key, offset in config.items()}
+    found |= {("", f"tables.{t}.options.{o}", "table"): at for (t, o), at in options.items() if t in plan.tables}
+    for operator in plan.operators:
+        table = operator.table if isinstance(operator, LookupJoin) else ""
+        for setting in operator_settings(operator):
+            path = setting.path.removeprefix(f"{operator.id}.")
+            offsets = {
+                "hint": hints.get((operator.id, path)),
+                "table": options.get((table, setting.name)),
+                "config": config.get(_config_key(setting)),
+            }
+            for layer in setting.layers:
+                offset = offsets.get(layer)
+                if offset is not None:
+                    found[operator.id, path, layer] = offset
+    return {key: _place(context.source, offset) for key, offset in found.items()}
+
+
+def _config_path(key: str) -> str:
+    field = KEYS[key].plan_field
+    return f"config.{key}" if field is None else field
+
+
+def _config_key(setting: Setting) -> str:
+    """The configuration key that sets this setting where nothing else does; empty if there is none."""
+    if setting.group == "state":
+        return STATE_TTL
+    for group, specs in SETTINGS.items():
+        if group == setting.group and setting.name in specs:
+            return specs[setting.name].config or ""
+    return ""
+
+
+def _options(context: Context, statements: tuple[Statement, ...]) -> dict[tuple[str, str], int]:
+    return {
+        (statement.name, option): offset
+        for statement in statements
+        # A second declaration IF NOT EXISTS declares nothing.
+        if isinstance(statement, CreateTable) and context.catalog.tables[statement.name].offset == statement.offset
+        for option, offset in statement.option_offsets.items()
+    }
+
+
+def _hints(context: Context, plan: Plan) -> dict[tuple[str, str], int]:
+    """Operator id and path of what each key of a hint set; of several that set the same, the first."""
+    operators = {operator.id: operator for operator in plan.operators}
+    found: dict[tuple[str, str], int] = {}
+    for offset in sorted(context.ledger.targets):
+        for target in context.ledger.targets[offset]:
+            head, _, rest = target.partition(".")
+            for path in _paths(operators[head], rest):
+                found.setdefault((head, path), offset)
+    return found
+
+
+def _paths(operator: Operator, target: str) -> Iterator[str]:
+    if target in [entry.name for entry in state_of(operator)]:
+        yield f"state.{target}.ttl"
+    elif target:
+        yield target
+
+
+def _place(source: Source, offset: int) -> Place:
+    line, column = source.place(offset)
+    return Place(offset=offset, line=line, column=column)

@@ -1,0 +1,116 @@
+"""Every setting of a plan under one path: its value, what each layer said of it, and who set it.
+
+    name     config.<key>     tables.<table>.options.<option>
+    <operator>.state.<state>.ttl     <operator>.<group>.<setting>
+
+These are the paths that ``set`` takes, that reasons are kept under, and that a difference is reported for. What values
+a setting takes, and what follows from an edit, is not known here.
+
+>>> plan = Plan(name="p", config={"parallelism.default": "4"})
+>>> [(setting.path, setting.value) for setting in plan_settings(plan)]
+[('name', 'p'), ('config.parallelism.default', '4')]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from plans.document import operator_document
+from plans.lookup_document import LOOKUP_LAYERS, settings_of
+from plans.lookup_layers import EDIT, set_by
+from plans.model import LookupJoin, Operator, Plan, Value
+from plans.states import source, state_of
+
+__all__ = ["Setting", "canonical_path", "operator_settings", "plan_settings", "setting_at"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One setting. ``layers`` are what default, config, table and hint said, weakest first.
+
+    ``operator`` is None for what stands outside the operators; nobody records who set that, so ``set_by`` is ``plan``.
+    Else ``set_by`` is the strongest layer that spoke, or ``edit`` if the value differs from it.
+    """
+
+    path: str
+    operator: str | None = None
+    group: str
+    name: str
+    value: Value
+    layers: Mapping[str, Value]
+    set_by: str
+
+
+def plan_settings(plan: Plan) -> Iterator[Setting]:
+    """All settings of ``plan``: name, config, options of tables, then those of the operators in their order."""
+    yield _outside("name", "name", "name", plan.name)
+    for key in sorted(plan.config):
+        yield _outside(f"config.{key}", "config", key, plan.config[key])
+    for table in sorted(plan.tables):
+        for key, value in plan.tables[table].options.items():
+            if key != "connector":
+                yield _outside(f"tables.{table}.options.{key}", "options", key, value)
+    for operator in plan.operators:
+        yield from operator_settings(operator)
+
+
+def operator_settings(operator: Operator) -> Iterator[Setting]:
+    """The settings of one operator: the TTL of each state, then its groups of settings."""
+    for entry in state_of(operator):
+        yield Setting(
+            path=f"{operator.id}.state.{entry.name}.ttl",
+            operator=operator.id,
+            group="state",
+            name=entry.name,
+            value=entry.ttl,
+            layers=entry.origin,
+            set_by=source(entry),
+        )
+    lookup = settings_of(operator) if isinstance(operator, LookupJoin) else {}
+    for group, document in operator_document(operator).items():
+        # A group of settings is what says who asked for them; no fact does.
+        if not isinstance(document, dict) or "origin" not in document:
+            continue
+        for name, value in document.items():
+            if name == "origin":
+                continue
+            origin = document["origin"]
+            layers = {layer: origin[layer][name] for layer in LOOKUP_LAYERS if name in origin.get(layer, {})}
+            known = next((found for key, found in lookup.items() if key == group), None)
+            yield Setting(
+                path=f"{operator.id}.{group}.{name}",
+                operator=operator.id,
+                group=group,
+                name=name,
+                value=value,
+                layers=layers,
+                set_by=_who(layers, value) if known is None else set_by(group, known, name),  # type: ignore[arg-type]
+            )
+
+
+def setting_at(plan: Plan, path: str) -> Setting | None:
+    """The setting at ``path``, in any spelling that ``set`` takes; None if there is none."""
+    wanted = canonical_path(plan, path)
+    head = wanted.partition(".")[0]
+    operators = [operator for operator in plan.operators if operator.id == head]
+    settings = operator_settings(operators[0]) if operators else plan_settings(plan)
+    return next((setting for setting in settings if setting.path == wanted), None)
+
+
+def canonical_path(plan: Plan, path: str) -> str:
+    """The one spelling of ``path``: without ``operators.`` in front, and with ``state.`` before the name of a state."""
+    path = path.removeprefix("operators.")
+    head, _, rest = path.partition(".")
+    operator = next((operator for operator in plan.operators if operator.id == head), None)
+    states = [entry.name for entry in state_of(operator)] if operator is not None else []
+    return f"{head}.state.{rest}" if rest.partition(".")[0] in states else path
+
+
+def _outside(path: str, group: str, name: str, value: str) -> Setting:
+    return Setting(path=path, group=group, name=name, value=value, layers={}, set_by="plan")
+
+
+def _who(layers: Mapping[str, Value], value: Value) -> str:
+    top = next((layer for layer in reversed(LOOKUP_LAYERS) if layer in layers), None)
+    return top if top is not None and layers[top] == value else EDIT

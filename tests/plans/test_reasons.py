@@ -1,0 +1,90 @@
+"""Reasons: notes on edits, kept in the plan under the path of the setting."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import plans
+from plans.digest import plan_digests
+from plans.edit import set_value
+from plans.explain import explain, explain_json
+from plans.model import Plan
+
+Refusal = Callable[..., str]
+TTL = "join_o_c.state.leftState.ttl"
+
+
+def with_reasons(plan_text: str, reasons: dict[str, str]) -> str:
+    return json.dumps({**json.loads(plan_text), "reasons": reasons})
+
+
+def test_a_reason_stands_between_operators_and_digests_and_is_no_fact(plan: Plan) -> None:
+    edited, _ = set_value(plan, "join_o_c.leftState.ttl", "5 d", reason="  late payments, see RFC 12 ")
+    text = plans.dumps(edited).decode()
+    assert (
+        '  ],\n  "reasons": {\n    "join_o_c.state.leftState.ttl": "late payments, see RFC 12"\n  },\n  "digests"'
+        in text
+    )
+    assert plans.loads(text) == edited
+    assert plan_digests(edited) == plan_digests(plan)
+
+
+def test_a_reason_goes_when_the_edit_is_undone(plan: Plan) -> None:
+    edited, _ = set_value(plan, TTL, "5 d", reason="late payments")
+    assert set_value(edited, TTL, "6 d")[0].reasons == {TTL: "late payments"}
+    assert set_value(edited, TTL, "1 d")[0].reasons == {}  # what the hint says
+    assert set_value(edited, TTL, "6 d", reason="")[0].reasons == {}
+
+
+def test_a_reason_needs_an_edit(plan: Plan) -> None:
+    with pytest.raises(plans.PlanError, match="this is what the hint says"):
+        set_value(plan, TTL, "1 d", reason="because")
+
+
+def test_config_and_options_can_have_reasons(plan: Plan) -> None:
+    edited, changes = set_value(plan, "config.parallelism.default", "8", reason="eight cores")
+    assert edited.reasons == {"config.parallelism.default": "eight cores"}
+    assert [(c.path, c.after) for c in changes][-1] == ("reasons.config.parallelism.default", "eight cores")
+
+
+def test_a_reason_of_a_setting_that_does_not_exist_is_refused_with_the_nearest(
+    plan_text: str, refusal: Refusal
+) -> None:
+    said = refusal(with_reasons(plan_text, {"join_o_c.state.lefState.ttl": "x"}))
+    assert "reasons.join_o_c.state.lefState.ttl: there is no setting 'join_o_c.state.lefState.ttl'" in said
+    assert "did you mean 'join_o_c.state.leftState.ttl'?" in said
+
+
+@pytest.mark.parametrize("reason", ["", "x" * 1001])
+def test_a_reason_has_one_to_a_thousand_characters(plan_text: str, refusal: Refusal, reason: str) -> None:
+    assert "characters" in refusal(with_reasons(plan_text, {TTL: reason})) or not reason
+
+
+def test_explain_lists_reasons_below_the_tree_without_control_characters(plan_text: str) -> None:
+    plan = plans.loads(with_reasons(plan_text, {TTL: "late\x1b[2K\npayments"}))
+    assert explain(plan).endswith("\n\nreasons\njoin_o_c.state.leftState.ttl  late\\x1b[2K payments")
+    assert explain_json(plan)["reasons"] == {TTL: "late\x1b[2K\npayments"}
+
+
+def test_set_keeps_the_reason_in_the_file_whatever_its_layout(plan_text: str, tmp_path: Path) -> None:
+    from plans.rewrite import rewrite
+
+    data = json.dumps(json.loads(plan_text)).encode()
+    plan = plans.loads(data)
+    edited, _ = set_value(plan, TTL, "5 d", reason="late payments")
+    written = rewrite(data, plan, edited)
+    assert plans.loads(written) == edited
+    assert b"\n" not in written
+
+
+def test_the_source_of_a_plan_is_read_and_written_and_no_difference(plan_text: str, plan: Plan) -> None:
+    from plans.diff import diff
+
+    other = plans.loads(json.dumps({**json.loads(plan_text), "source": "job.sql"}))
+    assert other.source == "job.sql"
+    assert json.loads(plans.dumps(other))["source"] == "job.sql"
+    assert diff(plan, other) == ()
