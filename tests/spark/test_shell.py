@@ -206,15 +206,15 @@ def test_an_idle_partition_is_called_when_its_timer_is_due(session: SparkSession
     operator = counting(ROWS, (), idle=1_000)
     frame = apply_operator("count", operator, [read_files(session, tmp_path)], PARTITIONS)
     query = start(frame, tmp_path, processingTime="200 milliseconds")
-    metrics: list[int] = []
+    deltas: dict[int, int] = {}
 
     def state_is_gone() -> bool:
-        metrics[:] = [
-            batch.observedMetrics["count"].state_rows_delta
+        deltas.update(
+            (batch.batchId, batch.observedMetrics["count"].state_rows_delta)
             for batch in query.recentProgress
             if "count" in batch.observedMetrics and batch.observedMetrics["count"].state_rows_delta
-        ]
-        return metrics == [10, -10]
+        )
+        return list(deltas.values()) == [10, -10]
 
     try:
         wait_for(state_is_gone, query)
