@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from planner.coercion import cast
 from planner.dialect import offset_of
-from planner.expressions import BIGINT, AggregateCallExpr, Expr, Literal, walk
+from planner.expressions import BIGINT, BOOLEAN, DOUBLE, INT, AggregateCallExpr, Expr, Literal, call, literal, walk
+from planner.operands import arithmetic
 from plans.types import DataType, parse_type
 
 if TYPE_CHECKING:
@@ -22,7 +24,16 @@ if TYPE_CHECKING:
 
 __all__ = ["NAMES", "parse_type", "result_type", "translate"]
 
-NAMES = frozenset(("COUNT", "SUM", "AVG", "MIN", "MAX"))
+_VARIANCES = {
+    "VAR_POP": (False, False),
+    "VAR_SAMP": (True, False),
+    "VARIANCE": (True, False),
+    "STDDEV_POP": (False, True),
+    "STDDEV_SAMP": (True, True),
+    "STDDEV": (True, True),
+}
+"""Whether they divide by one less than the number of values, and whether they take the root."""
+NAMES = frozenset(("COUNT", "SUM", "AVG", "MIN", "MAX", *_VARIANCES))
 _ORDERED = ("BOOLEAN", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ")
 
 
@@ -68,11 +79,51 @@ def translate(t: Translator, node: exp.Expr, condition: exp.Expr | None) -> Expr
         given = argument.type.as_nullable() if argument is not None else "*"
         raise t.source.error(f"{name} does not take {given}", offset, "convert the argument with CAST")
     where = inner.condition(condition) if condition is not None else None
+    if name in _VARIANCES and argument is not None:
+        if distinct:
+            raise t.source.error(f"{name} does not take DISTINCT", offset, "use a sub-query with SELECT DISTINCT")
+        return _variance(t, name, argument, where, offset)
     if name in ("MIN", "MAX"):
         distinct = False
     return AggregateCallExpr(
         function=name, argument=argument, distinct=distinct, filter=where, type=found, offset=offset
     )
+
+
+def _variance(t: Translator, name: str, value: Expr, where: Expr | None, offset: int) -> Expr:
+    """Variance or deviation from sums of values and of their squares, as Flink computes them: in the argument's type.
+
+    Rounding cannot make a variance negative here, so a deviation is never NaN because of it.
+    """
+    given = value.type.as_nullable()
+    if given.root == "DECIMAL":
+        raise t.source.error(f"{name} does not take {given}", offset, "convert the argument: CAST(... AS DOUBLE)")
+    value = cast(value, BIGINT if given.is_integer else DOUBLE, offset)
+
+    def total(function: str, argument: Expr) -> Expr:
+        found = result_type(function, argument.type)
+        assert found is not None
+        return AggregateCallExpr(
+            function=function, argument=argument, distinct=False, filter=where, type=found, offset=offset
+        )
+
+    def compute(operator: str, left: Expr, right: Expr) -> Expr:
+        if operator == "/" and not given.is_integer:
+            return call("/", (left, right), DOUBLE, offset)
+        return arithmetic(t.source, operator, left, right, offset)
+
+    sample, root = _VARIANCES[name]
+    count, values = total("COUNT", value), total("SUM", value)
+    some = call(">", (count, literal(int(sample), BIGINT)), BOOLEAN, offset)
+    divisor = compute("-", count, literal(1, BIGINT)) if sample else count
+    divisor = call("CASE", (some, divisor, literal(None, BIGINT)), BIGINT, offset)
+    squares = total("SUM", compute("*", value, value))
+    spread = compute("-", squares, compute("/", compute("*", values, values), count))
+    spread = call("greatest", (spread, literal(0, INT)), spread.type, offset)
+    variance = compute("/", spread, divisor)
+    if root:
+        variance = call("sqrt", (variance,), DOUBLE, offset)
+    return cast(variance, given, offset)
 
 
 def contains_aggregate(expression: Expr) -> bool:

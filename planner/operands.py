@@ -19,7 +19,7 @@ from planner.source import Source
 from plans.errors import SqlError
 from plans.types import DataType
 
-__all__ = ["arithmetic", "comparable", "mismatch", "shift_time"]
+__all__ = ["arithmetic", "comparable", "mismatch", "not_distinct", "shift_time"]
 
 
 def mismatch(source: Source, what: str, left: DataType, right: DataType, offset: int) -> SqlError:
@@ -58,6 +58,13 @@ def comparable(source: Source, what: str, values: tuple[Expr, ...], offset: int)
         roots = {v.type.root for v in found}
         return tuple(convert(v, common) if len(roots - {"NULL"}) > 1 else v for v in found)
     return tuple(found)
+
+
+def not_distinct(source: Source, what: str, a: Expr, b: Expr, offset: int) -> Expr:
+    """``a IS NOT DISTINCT FROM b``: both NULL, or equal; never NULL itself."""
+    a, b = comparable(source, what, (a, b), offset)
+    both = call("AND", tuple(call("IS NULL", (v,), BOOLEAN, offset) for v in (a, b)), BOOLEAN, offset)
+    return call("coalesce", (call("=", (a, b), BOOLEAN, offset), both), BOOLEAN, offset)
 
 
 def _in_session_zone(value: Expr) -> Expr:

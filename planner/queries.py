@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from planner import from_clause, grouping, subqueries
+from planner import from_clause, grouping, intersection, subqueries
 from planner.coercion import cast, common_type
 from planner.context import Context, Cte, Environment
 from planner.dialect import offset_of, parse_query, select_offset
@@ -23,7 +23,16 @@ from planner.scope import Scope, star
 from planner.statements import CreateView
 from planner.translation import Translator, only
 
-__all__ = ["block_hints", "build_query", "build_view", "filtered", "projections", "refuse_clauses", "renamed"]
+__all__ = [
+    "block_hints",
+    "build_query",
+    "build_view",
+    "check_comparable",
+    "filtered",
+    "projections",
+    "refuse_clauses",
+    "renamed",
+]
 
 _CLAUSES = {
     "order": ("ORDER BY is not supported in streaming", "remove it: a stream of changes has no order"),
@@ -65,9 +74,7 @@ def _body(context: Context, environment: Environment, node: exp.Expr) -> Relatio
     if isinstance(node, exp.Union):
         return _union(context, environment, node)
     if isinstance(node, exp.SetOperation):
-        raise context.source.error(
-            f"{node.key.upper()} is not supported", offset_of(node.expression), "write WHERE [NOT] EXISTS (SELECT ...)"
-        )
+        return intersection.build(context, environment, node)
     if not isinstance(node, exp.Select):
         raise context.source.error("expected a query", offset_of(node), "write SELECT ... FROM ...")
     return _select(context, environment, node)
@@ -146,7 +153,7 @@ def _select(context: Context, environment: Environment, select: exp.Select) -> R
     distinct = select.args.get("distinct")
     if distinct is not None:
         only(source, distinct, "expressions")
-        _check_comparable(context, relation, "DISTINCT", select_offset(select))
+        check_comparable(context, relation, "DISTINCT", select_offset(select))
         relation = Aggregate(
             input=relation,
             keys=relation.fields,
@@ -250,7 +257,8 @@ def default_name(expression: Expr) -> str:
     return expression.field.name if isinstance(expression, Ref) else ""
 
 
-def _check_comparable(context: Context, relation: Relation, what: str, offset: int) -> None:
+def check_comparable(context: Context, relation: Relation, what: str, offset: int) -> None:
+    """Refuse columns of types that ``what`` cannot compare."""
     for found in relation.fields:
         if found.type.root in ("ARRAY", "MAP", "ROW", "NULL"):
             raise context.source.error(
@@ -300,7 +308,7 @@ def _union(context: Context, environment: Environment, node: exp.Union) -> Relat
         inputs=inputs, fields=tuple(fields), base="_".join(b.base for b in branches), block=environment.block
     )
     if distinct:
-        _check_comparable(context, relation, "UNION", offset_of(node.expression))
+        check_comparable(context, relation, "UNION", offset_of(node.expression))
         relation = Aggregate(
             input=relation,
             keys=relation.fields,

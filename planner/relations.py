@@ -93,7 +93,10 @@ class Calc:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Join:
-    """``on`` holds conjuncts until the equalities among them become ``keys``; the rest then is ``condition``."""
+    """``on`` holds conjuncts until the equalities among them become ``keys``; the rest then is ``condition``.
+
+    ``keyless`` says that the join may do without an equality, whatever its inputs are.
+    """
 
     left: Relation
     right: Relation
@@ -103,6 +106,7 @@ class Join:
     condition: Expr | None = None
     items: tuple[Item, ...]
     states: tuple[StateInput, StateInput]
+    keyless: bool = False
     offset: int
     base: str
     block: str

@@ -1,8 +1,8 @@
 """WHERE: plain conditions filter; ``IN (SELECT ...)`` and ``[NOT] EXISTS (SELECT ...)`` become semi and anti joins.
 
 A sub-query may refer to the outer block in its own WHERE; those conditions become the condition of the join. Only
-conditions that must be true on their own (joined by AND) are supported; ``NOT IN`` has other rules for NULL and is
-refused.
+conditions that must be true on their own (joined by AND) are supported. ``NOT IN`` has other rules for NULL: a NULL on
+either side is as good as an equal value, so unless both sides are known to have none, every row meets every other.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from planner.expressions import BOOLEAN, Expr, Ref, call, conjuncts, fields_of
 from planner.from_clause import From
 from planner.hint_scope import BlockHints
 from planner.inputs import inputs_of, sources_of
+from planner.nullability import may_be_null
 from planner.operands import comparable
 from planner.relations import Join, Relation, StateInput, identity
 from planner.scope import Input, Scope
@@ -137,19 +138,20 @@ def _semi_join(
     hints: BlockHints,
 ) -> Relation:
     source, offset = context.source, sub_query.offset
-    if sub_query.negated and sub_query.value is not None:
-        raise source.error(
-            "NOT IN (SELECT ...) is not supported: one NULL in the sub-query would make it never true",
-            offset,
-            "write NOT EXISTS (SELECT 1 FROM ... WHERE inner.column = outer.column)",
-        )
+    keyless = False
     right, outputs, on = _right_side(context, environment, sub_query, scope)
     if sub_query.value is not None:
         if len(outputs) != 1:
             raise source.error(f"IN compares one value with {len(outputs)} columns", offset, "select one column")
         value = Translator(source=source, scope=scope, clause="WHERE").expression(sub_query.value)
         pair = comparable(source, "IN", (value, outputs[0]), offset)
-        on = (call("=", pair, BOOLEAN, offset), *on)
+        same: Expr = call("=", pair, BOOLEAN, offset)
+        if sub_query.negated:
+            nulls = tuple(v for v, side in zip(pair, (left, right), strict=True) if may_be_null(context, side, v))
+            for value in nulls:
+                same = call("OR", (same, call("IS NULL", (value,), BOOLEAN, offset)), BOOLEAN, offset)
+            keyless = bool(nulls)
+        on = (same, *on)
     known = {f.id for f in (*left.fields, *right.fields)}
     for part in on:
         if any(f.id not in known for f in fields_of(part)):
@@ -166,6 +168,7 @@ def _semi_join(
         on=on,
         items=identity(left.fields),
         states=(left_state, StateInput(name=name, hint=hints.of(name))),
+        keyless=keyless,
         offset=offset,
         base=f"{left.base}_{right.base}",
         block=environment.block,

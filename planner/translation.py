@@ -17,7 +17,7 @@ from planner.dialect import offset_of
 from planner.expressions import BOOLEAN, NULL, STRING, Call, Expr, Literal, call, literal
 from planner.likes import like_pattern
 from planner.literals import interval_literal, number_literal, temporal_literal
-from planner.operands import arithmetic, comparable, mismatch, shift_time
+from planner.operands import arithmetic, comparable, mismatch, not_distinct, shift_time
 from planner.scope import Scope, resolve
 from planner.source import Source
 from plans.types import parse_type
@@ -148,9 +148,7 @@ def _null_safe(t: Translator, node: exp.Expr) -> Expr:
         value = a if b.type == NULL else b
         same: Expr = call("IS NULL", (value,), BOOLEAN, offset)
     else:
-        a, b = comparable(t.source, "IS DISTINCT FROM", (a, b), offset)
-        both = call("AND", tuple(call("IS NULL", (v,), BOOLEAN, offset) for v in (a, b)), BOOLEAN, offset)
-        same = call("coalesce", (call("=", (a, b), BOOLEAN, offset), both), BOOLEAN, offset)
+        same = not_distinct(t.source, "IS DISTINCT FROM", a, b, offset)
     return same if isinstance(node, exp.NullSafeEQ) else call("NOT", (same,), BOOLEAN, offset)
 
 

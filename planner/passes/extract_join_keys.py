@@ -1,8 +1,10 @@
 """Turns the condition of each join into key columns and what is left over.
 
-Both columns of a key have the same type; expressions and conversions are computed in calcs below the join. What is
-left of the condition must be simple enough to be evaluated inside the join, except for an inner join, where it can
-follow.
+Both columns of a key have the same type; expressions and conversions are computed in calcs below the join. ``IS NOT
+DISTINCT FROM`` becomes two keys: whether the value is NULL, and the value with a constant for NULL. A join without an
+equality gets a constant as its key if a side has one row at most, or if its meaning asks for it (``NOT IN``); all its
+rows then meet in one partition. What is left of the condition must be simple enough to be evaluated inside the join,
+except for an inner join, where it can follow.
 """
 
 from __future__ import annotations
@@ -12,14 +14,18 @@ from dataclasses import replace
 from planner.coercion import cast, common_type
 from planner.context import Context
 from planner.expressions import (
+    BOOLEAN,
+    INT,
     Call,
     Expr,
     Field,
     Literal,
     Ref,
+    call,
     conjunction,
     fields_of,
     is_deterministic,
+    literal,
     rewrite,
     walk,
 )
@@ -48,6 +54,13 @@ _SIMPLE = frozenset(
     )
 )
 _ARITHMETIC = frozenset(("+", "-", "*", "div", "NEGATE"))
+_ANY_VALUE = {
+    "BOOLEAN": "FALSE",
+    "DATE": "1970-01-01",
+    "TIMESTAMP": "1970-01-01 00:00:00",
+    "TIMESTAMP_LTZ": "1970-01-01 00:00:00",
+}
+"""A value of each type to stand for NULL beside a column that says so; numbers take 0, text is empty."""
 
 
 def extract_join_keys(context: Context, relation: Relation) -> Relation:
@@ -97,13 +110,14 @@ def _with_keys(context: Context, join: Join) -> Relation:
     keys: list[tuple[Field, Field]] = []
     rest: list[Expr] = []
     for part in join.on:
-        pair = _equality(part, left, right)
-        if pair is None:
+        pairs = _equalities(part, left, right)
+        keys += [key for a, b in pairs if (key := (left.column(a), right.column(b))) not in keys]
+        if not pairs:
             rest.append(part)
-        elif (key := (left.column(pair[0]), right.column(pair[1]))) not in keys:
-            keys.append(key)
     if not keys:
-        raise _no_equality(context, join)
+        if not (join.keyless or _has_one_row(join.left) or _has_one_row(join.right)):
+            raise _no_equality(context, join)
+        keys.append((left.column(literal(1, INT)), right.column(literal(1, INT))))
     above: tuple[Expr, ...] = ()
     if join.join_type == "inner":
         above = tuple(p for p in rest if not is_simple(p))
@@ -124,18 +138,53 @@ def _with_keys(context: Context, join: Join) -> Relation:
     return relation
 
 
-def _equality(part: Expr, left: Side, right: Side) -> tuple[Expr, Expr] | None:
-    if not isinstance(part, Call) or part.function != "=" or not is_deterministic(part):
-        return None
-    a, b = part.args
+def _equalities(part: Expr, left: Side, right: Side) -> tuple[tuple[Expr, Expr], ...]:
+    """The pairs of a left and a right expression whose equality means the same as ``part``; none if it is no such."""
+    if not isinstance(part, Call) or not is_deterministic(part):
+        return ()
+    null_safe = part.function == "coalesce" and _is_null_safe(part)
+    equality = part.args[0] if null_safe else part
+    if not isinstance(equality, Call) or equality.function != "=":
+        return ()
+    a, b = equality.args
     if left.owns(b) and right.owns(a):
         a, b = b, a
     if not (left.owns(a) and right.owns(b)):
-        return None
+        return ()
     common = common_type((a.type, b.type))
     if common is None:
-        return None
-    return cast(a, common, a.offset), cast(b, common, b.offset)
+        return ()
+    a, b = cast(a, common, a.offset), cast(b, common, b.offset)
+    if not null_safe:
+        return ((a, b),)
+    stands_in = "" if common.is_text else "0" if common.is_numeric else _ANY_VALUE.get(common.root)
+    if stands_in is None:
+        return ()
+    value = literal(stands_in, common)
+    return (
+        (call("IS NULL", (a,), BOOLEAN, a.offset), call("IS NULL", (b,), BOOLEAN, b.offset)),
+        (call("coalesce", (a, value), common, a.offset), call("coalesce", (b, value), common, b.offset)),
+    )
+
+
+def _is_null_safe(part: Call) -> bool:
+    """Whether ``part`` is what IS NOT DISTINCT FROM is translated to."""
+    same, both = part.args if len(part.args) == 2 else (part, part)
+    if not (isinstance(same, Call) and same.function == "=" and isinstance(both, Call) and both.function == "AND"):
+        return False
+    return all(
+        isinstance(e, Call) and e.function == "IS NULL" and e.args == (value,)
+        for e, value in zip(both.args, same.args, strict=True)
+    )
+
+
+def _has_one_row(relation: Relation) -> bool:
+    """Whether the relation never has more than one row: it is an aggregate without GROUP BY."""
+    if isinstance(relation, Calc):
+        return _has_one_row(relation.input)
+    if isinstance(relation, Join):
+        return _has_one_row(relation.left) and _has_one_row(relation.right)
+    return isinstance(relation, Aggregate) and not relation.keys
 
 
 def _no_equality(context: Context, join: Join) -> Exception:
@@ -145,12 +194,7 @@ def _no_equality(context: Context, join: Join) -> Exception:
             join.offset,
             "add one to its WHERE: inner.column = outer.column",
         )
-    null_safe = any(isinstance(e, Call) and e.function == "coalesce" for p in join.on for e in walk(p))
-    advice = "add left.column = right.column; cross joins are not supported"
-    if null_safe:
-        advice = (
-            "IS NOT DISTINCT FROM cannot be the only equality: compare COALESCE(column, <unused value>) of both sides"
-        )
+    advice = "add left.column = right.column; a side without one must be an aggregate of one row"
     return context.source.error(
         f"this join of {join.left.base} and {join.right.base} has no equality between its sides", join.offset, advice
     )

@@ -54,6 +54,18 @@ QUERIES = {
         "SELECT k, COUNT(DISTINCT v), SUM(DISTINCT v) FILTER (WHERE s = 'x'), COUNT(*) FILTER (WHERE v > 1) "
         "FROM o GROUP BY k",
     ),
+    "not in": ("a BIGINT, b STRING", "SELECT v, s FROM o WHERE k NOT IN (SELECT k FROM c WHERE w > 0)"),
+    "correlated not in": ("a BIGINT, b STRING", "SELECT v, s FROM o WHERE v NOT IN (SELECT w FROM c WHERE c.k = o.k)"),
+    "join on a null-safe equality": (
+        "a BIGINT, b STRING",
+        "SELECT o.v, c.name FROM o LEFT JOIN c ON o.k IS NOT DISTINCT FROM c.k",
+    ),
+    "join with a global aggregate": (
+        "a BIGINT, b BIGINT",
+        "SELECT o.v, t.m FROM o JOIN (SELECT MAX(w) AS m FROM c) AS t ON o.v < t.m",
+    ),
+    "intersect": ("a BIGINT", "SELECT k FROM o INTERSECT SELECT w FROM c"),
+    "except": ("a BIGINT", "SELECT k FROM o WHERE v > 0 EXCEPT SELECT k FROM c"),
     "select distinct": ("a BIGINT, b STRING", "SELECT DISTINCT k, s FROM o"),
     "having": ("a BIGINT, b BIGINT", "SELECT k, SUM(v) AS t FROM o GROUP BY k HAVING COUNT(*) > 1"),
     "aggregate over an outer join retracts": (
