@@ -29,6 +29,7 @@ from planner.settings import read_settings
 from planner.source import Finding, Report, Source
 from planner.statements import CreateTable, CreateView, Insert, SetOption, Statement
 from plans.changelog import with_changelogs
+from plans.compiled import with_record
 from plans.errors import Diagnostic, SqlError
 from plans.lookup_document import settings_of
 from plans.lookup_settings import CONFIG_KEYS
@@ -125,7 +126,7 @@ def _compile(source: Source, config: Mapping[str, str], name: str | None, strict
         operators=operators,
     )
     return Compilation(
-        plan=with_changelogs(plan),
+        plan=with_record(with_changelogs(plan)),
         hints=outcomes,
         findings=tuple(report.findings),
         places=places_of(context, statements, config, plan),

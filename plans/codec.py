@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path as FilePath
 from typing import Any
 
-from plans.digest import plan_digests
+from plans.digest import document_digests, plan_digests
 from plans.document import from_document, to_document
 from plans.errors import Diagnostic, PlanError
 from plans.jsontext import MAX_BYTES, JsonText, Path
@@ -62,7 +62,7 @@ def loads(
 
 def dumps(plan: Plan) -> bytes:
     """The canonical bytes of ``plan``, its digests included."""
-    return print_document({**to_document(plan), "digests": plan_digests(plan)})
+    return print_document({**to_document(plan), "digests": document_digests(plan)})
 
 
 def dump(plan: Plan, path: str | os.PathLike[str]) -> None:

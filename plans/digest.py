@@ -19,7 +19,7 @@ from plans.document import operator_document, table_document
 from plans.lookup_settings import GROUPS
 from plans.model import LookupJoin, Operator, Plan, Table
 
-__all__ = ["operator_digest", "operator_facts", "plan_digests", "table_digest", "table_facts"]
+__all__ = ["document_digests", "operator_digest", "operator_facts", "plan_digests", "table_digest", "table_facts"]
 
 _STATE_SETTINGS = ("ttl", "origin")
 
@@ -52,12 +52,18 @@ def table_digest(name: str, table: Table) -> str:
 
 
 def plan_digests(plan: Plan) -> dict[str, dict[str, str]]:
-    """The ``digests`` of a plan document, sorted by name."""
+    """The digests of the facts of a plan, sorted by name."""
     operators = {operator.id: operator_digest(operator) for operator in plan.operators}
     return {
         "tables": {name: table_digest(name, plan.tables[name]) for name in sorted(plan.tables)},
         "operators": {operator_id: operators[operator_id] for operator_id in sorted(operators)},
     }
+
+
+def document_digests(plan: Plan) -> dict[str, dict[str, str]]:
+    """The ``digests`` as a plan file holds them: of its facts, and of its settings as they were compiled."""
+    compiled = {"settings": {path: plan.compiled[path] for path in sorted(plan.compiled)}} if plan.compiled else {}
+    return {**compiled, **plan_digests(plan)}
 
 
 def _digest(facts: dict[str, Any]) -> str:

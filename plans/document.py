@@ -137,6 +137,7 @@ def from_document(document: Json) -> Plan:
         functions=dict(document["functions"]),
         operators=tuple(_READERS[operator["op"]](operator) for operator in document["operators"]),
         reasons=dict(document.get("reasons", {})),
+        compiled=dict(document.get("digests", {}).get("settings", {})),
     )
 
 

@@ -299,6 +299,7 @@ class Plan:
 
     ``source`` is the base name of the script it was compiled from; ``reasons`` are notes by the path of a setting.
     Neither is a fact.
+    ``compiled`` has the digests of settings without origin as the compiler wrote them, by path.
     """
 
     name: str
@@ -309,6 +310,7 @@ class Plan:
     functions: Mapping[str, str] = field(default_factory=dict)
     operators: tuple[Operator, ...] = ()
     reasons: Mapping[str, str] = field(default_factory=dict)
+    compiled: Mapping[str, str] = field(default_factory=dict)
     format: str = FORMAT
 
     def operator(self, operator_id: str) -> Operator:

@@ -31,6 +31,7 @@ _EXPANDED: tuple[tuple[str, ...], ...] = (
     ("operators", "*", "cache"),
     ("reasons",),
     ("digests",),
+    ("digests", "settings"),
     ("digests", "tables"),
     ("digests", "operators"),
 )

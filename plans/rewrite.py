@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from plans.codec import dumps
-from plans.digest import plan_digests
+from plans.digest import document_digests
 from plans.document import to_document
 from plans.jsontext import JsonText, Path
 from plans.model import Plan
@@ -41,7 +41,7 @@ def rewrite(data: bytes, old: Plan, new: Plan) -> bytes:
     written, wanted = to_document(old), to_document(new)
     if "digests" in source.value:
         # The edit was allowed in spite of changed facts: they are accepted with it.
-        written["digests"], wanted["digests"] = source.value["digests"], plan_digests(new)
+        written["digests"], wanted["digests"] = source.value["digests"], document_digests(new)
     return apply(source, patches(written, wanted))
 
 
