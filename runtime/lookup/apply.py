@@ -16,20 +16,20 @@ import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from plans.durations import parse_duration
 from plans.model import Column, JoinColumn, LookupJoin, Table
 from runtime.expressions import check_expression, quoted
 from runtime.kernels.pairs import JoinCondition
-from runtime.lookup.enrich import METRICS_COLUMN, enrich, with_metrics
+from runtime.lookup.enrich import enrich
 from runtime.lookup.join import LookupRows
 from runtime.lookup.metrics import LOOKUP_METRICS
 from runtime.lookup.plan import LookupRun, fetched_columns, key_columns, lookup_spec
 from runtime.operator import KIND
 from runtime.operators.condition import compile_condition, compile_filter
 from runtime.operators.lookup_retry import LookupRetry
-from runtime.shell.stateful import aggregated, apply_operator
+from runtime.shell.mapped import map_batches
+from runtime.shell.stateful import apply_operator
 from runtime.types import to_arrow, to_spark
 
 __all__ = ["apply_lookup"]
@@ -95,13 +95,8 @@ def apply_lookup(
         )
         joined = apply_operator(op.id, operator, [prepared], partitions, metrics=LOOKUP_METRICS)
     else:
-        mapped = prepared.mapInArrow(
-            partial(enrich, spec=spec, schema=schema),
-            from_arrow_schema(with_metrics(rows.output), prefer_timestamp_ntz=True),
-        )
-        metrics = (aggregated(METRICS_COLUMN, index, *metric) for index, metric in enumerate(LOOKUP_METRICS))
-        observed = mapped.observe(op.id, *metrics)
-        joined = observed.where(F.col(METRICS_COLUMN).isNull()).drop(METRICS_COLUMN)
+        run_task = partial(enrich, spec=spec, schema=schema)
+        joined = map_batches(prepared, run_task, rows.output, op.id, LOOKUP_METRICS)
     if not native:
         return joined
     for text in checked.filters:

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 
 from plans.errors import RunError
 from runtime.lookup.api import AsyncLookupFunction, Key, Row
-from runtime.lookup.clock import Clock
 from runtime.lookup.metrics import LookupCounters
 from runtime.lookup.policy import Answers, FetchPolicy, answers, backoff, chunks, failed, timed_out
+from runtime.worker.clock import Clock
 
 __all__ = ["AsyncFetcher"]
 

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from plans.errors import RunError
 from runtime.lookup.api import Key, LookupFunction, Row
-from runtime.lookup.clock import Clock
 from runtime.lookup.metrics import LookupCounters
 from runtime.lookup.policy import Answers, FetchPolicy, answers, backoff, chunks, failed
+from runtime.worker.clock import Clock
 
 __all__ = ["fetch_sync"]
 

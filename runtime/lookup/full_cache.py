@@ -19,13 +19,13 @@ import pyarrow.compute as pc
 
 from plans.errors import RunError
 from runtime.lookup.api import NO_WATERMARK, Key, ReloadContext
-from runtime.lookup.clock import Clock
 from runtime.lookup.key_index import key_index
 from runtime.lookup.metrics import LookupCounters
 from runtime.lookup.policy import backoff
 from runtime.lookup.rows import KeyedRows, distinct_keys
 from runtime.lookup.schedule import Scheduler
 from runtime.state.layout import Int64s
+from runtime.worker.clock import Clock
 
 __all__ = ["FullCache", "Load", "Reloads"]
 

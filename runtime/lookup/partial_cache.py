@@ -18,9 +18,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from runtime.lookup.api import CacheMetricGroup, Key, LookupCache, Row
-from runtime.lookup.clock import Clock
 from runtime.lookup.rows import ABSENT, KeyedRows, keyed_rows, python_rows, ranges
 from runtime.state.layout import Int64s
+from runtime.worker.clock import Clock
 
 __all__ = ["DefaultLookupCache"]
 

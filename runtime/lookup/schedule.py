@@ -14,7 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol
 
-from runtime.lookup.clock import Clock
+from runtime.worker.clock import Clock
 
 __all__ = ["Scheduler", "ThreadScheduler"]
 

@@ -7,11 +7,9 @@ calls; ordered output comes in the order of the input, unordered output as it is
 from __future__ import annotations
 
 from asyncio import wrap_future
-from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future
 from dataclasses import dataclass
-from itertools import takewhile
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +24,7 @@ from runtime.lookup.resolve import Resolution
 from runtime.lookup.rows import KeyedRows
 from runtime.lookup.worker import OpenLookup
 from runtime.state.identity import Mask
+from runtime.worker.pipeline import Step, flowing
 
 __all__ = ["Answered", "looked_up", "lookup_tables"]
 
@@ -76,7 +75,7 @@ def _synchronous(
     for asked in batches:
         resolution = _resolution(asked, lookup, counters)
         _resolve(resolution, lookup, source, counters)
-        yield Answered(asked=asked, found=resolution.result(), fresh=resolution.fresh)
+        yield _answered(asked, resolution)
 
 
 def _resolution(asked: AskedRows, lookup: OpenLookup, counters: LookupCounters) -> Resolution:
@@ -98,57 +97,26 @@ async def _resolve_async(resolution: Resolution, fetcher: AsyncFetcher) -> None:
         resolution.take({key: await wrap_future(flight) for key, flight in resolution.theirs.items()})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Waiting:
-    asked: AskedRows
-    resolution: Resolution
-    done: Future[None]
-
-
 def _asynchronous(
     batches: Iterable[AskedRows], lookup: OpenLookup, source: AsyncLookupFunction, counters: LookupCounters
 ) -> Iterator[Answered]:
-    portal, ordered = lookup.portal, lookup.spec.policy.ordered
+    ordered = lookup.spec.policy.ordered
     fetcher = AsyncFetcher(source, lookup.spec.policy, lookup.clock, counters)
-    waiting: deque[_Waiting] = deque()
-    try:
-        for batch in batches:
-            asked, resolution = batch, _resolution(batch, lookup, counters)
-            if resolution.missing and not ordered:
-                known = resolution.known()
-                ready, asked = asked.split(known)
-                yield Answered(asked=ready, found=known, fresh=resolution.fresh)
-            done = portal.submit(_resolve_async(resolution, fetcher))
-            waiting.append(_Waiting(asked=asked, resolution=resolution, done=done))
-            room = portal.submit(fetcher.room())
-            yield from _finished(waiting, ordered)
-            while waiting and (not room.done() or len(waiting) >= _MOST_WAITING):
-                portal.wait([future for future in (room, *_futures(waiting)) if not future.done()])
-                yield from _finished(waiting, ordered)
-        while waiting:
-            yield from _finished(waiting, ordered)
-            if waiting:
-                portal.wait([future for future in _futures(waiting) if not future.done()])
-    finally:
-        for each in waiting:
-            each.done.cancel()
+    steps = _steps(batches, lookup, fetcher, counters)
+    return flowing(steps, fetcher.room, lookup.portal, ordered=ordered, most=_MOST_WAITING)
 
 
-def _futures(waiting: Iterable[_Waiting]) -> Iterator[Future[None]]:
-    return (each.done for each in waiting)
+def _steps(
+    batches: Iterable[AskedRows], lookup: OpenLookup, fetcher: AsyncFetcher, counters: LookupCounters
+) -> Iterator[Step[Answered]]:
+    for batch in batches:
+        asked, resolution = batch, _resolution(batch, lookup, counters)
+        if resolution.missing and not lookup.spec.policy.ordered:
+            known = resolution.known()
+            ready, asked = asked.split(known)
+            yield Step(result=partial(Answered, asked=ready, found=known, fresh=resolution.fresh), work=None)
+        yield Step(result=partial(_answered, asked, resolution), work=_resolve_async(resolution, fetcher))
 
 
-def _finished(waiting: deque[_Waiting], ordered: bool) -> list[Answered]:
-    """Remove what can be put out; a failure anywhere is raised at once."""
-    for future in _futures(waiting):
-        if future.done():
-            future.result()
-    ready = list(takewhile(_is_done, waiting)) if ordered else list(filter(_is_done, waiting))
-    for each in ready:
-        each.done.result()
-        waiting.remove(each)
-    return [Answered(asked=each.asked, found=each.resolution.result(), fresh=each.resolution.fresh) for each in ready]
-
-
-def _is_done(each: _Waiting) -> bool:
-    return each.done.done()
+def _answered(asked: AskedRows, resolution: Resolution) -> Answered:
+    return Answered(asked=asked, found=resolution.result(), fresh=resolution.fresh)

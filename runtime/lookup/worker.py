@@ -1,15 +1,13 @@
-"""What the tasks of one Python worker share: open sources, caches, loads in progress, and the event loop.
+"""What the tasks of one Python worker share of a lookup: its open source, its cache, and loads in progress.
 
-A worker process runs task after task, so what is opened for the first stays for the next batch. It is found by operator
-and settings, and closed with the process, or when it was not used for a while and another run opens something new.
+What is opened for the first task stays for the next batch, and is found by operator and settings.
 """
 
 from __future__ import annotations
 
-import atexit
 import threading
-from collections.abc import Coroutine, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -18,12 +16,10 @@ import pyarrow as pa
 
 from runtime.lookup.api import AsyncLookupFunction, CacheReloadTrigger, Key, LookupCache, LookupFunction, ScanFunction
 from runtime.lookup.classes import load_class
-from runtime.lookup.clock import Clock, SystemClock
 from runtime.lookup.full_cache import FullCache, Reloads
 from runtime.lookup.metrics import CacheGauges, LookupCounters
 from runtime.lookup.partial_cache import DefaultLookupCache
 from runtime.lookup.policy import named
-from runtime.lookup.portal import Portal, worker_portal
 from runtime.lookup.resolve import BatchCache
 from runtime.lookup.rows import ABSENT, KeyedRows, keyed_rows, python_rows
 from runtime.lookup.schedule import Scheduler, ThreadScheduler
@@ -31,11 +27,11 @@ from runtime.lookup.single_flight import SingleFlight
 from runtime.lookup.spec import LookupSpec
 from runtime.lookup.triggers import PeriodicReloadTrigger, TimedReloadTrigger, iso_time
 from runtime.state.layout import Int64s
+from runtime.worker.clock import Clock, SystemClock
+from runtime.worker.portal import Portal, finish, worker_portal
+from runtime.worker.shared import shared
 
 __all__ = ["OpenLookup", "RowCache", "acquired"]
-
-_IDLE = 10 * 60_000
-"""Milliseconds without use after which what another run opened is closed."""
 
 Source = LookupFunction | AsyncLookupFunction | ScanFunction
 
@@ -79,7 +75,7 @@ class OpenLookup:
         self._trigger: CacheReloadTrigger | None = None
         self._lookup_cache: LookupCache | None = None
         if isinstance(source, AsyncLookupFunction):
-            _finish(portal, source.open(spec.context))
+            finish(portal, source.open(spec.context))
         elif isinstance(source, LookupFunction):
             source.open(spec.context)
         if isinstance(source, ScanFunction):
@@ -108,7 +104,7 @@ class OpenLookup:
         if self._lookup_cache is not None:
             self._lookup_cache.close()
         if isinstance(self._source, AsyncLookupFunction):
-            _finish(self.portal, self._source.close())
+            finish(self.portal, self._source.close())
         elif isinstance(self._source, LookupFunction):
             self._source.close()
 
@@ -162,45 +158,12 @@ class OpenLookup:
         return load_class(name, context.allowed_modules, expected, path=path)(context.options)
 
 
-def _finish(portal: Portal, work: Coroutine[Any, Any, None]) -> None:
-    done = portal.submit(work)
-    portal.wait([done])
-    done.result()
-
-
-class _Shared:
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.lookup: OpenLookup | None = None
-        self.run = ""
-        self.users = 0
-        self.used = 0
-
-
-_lock = threading.Lock()
-_opened: dict[tuple[str, str], _Shared] = {}
 _clock = SystemClock()
 
 
-@contextmanager
-def acquired(spec: LookupSpec) -> Iterator[OpenLookup]:
+def acquired(spec: LookupSpec) -> AbstractContextManager[OpenLookup]:
     """The lookup of ``spec`` in this process, opened if it is not; tasks that use it at once share it."""
-    with _lock:
-        if spec.identity not in _opened:
-            _close_idle(spec.run)
-            _opened[spec.identity] = _Shared()
-        shared = _opened[spec.identity]
-        shared.users += 1
-    try:
-        with shared.lock:
-            if shared.lookup is None:
-                shared.lookup = _open(spec)
-                shared.run = spec.run
-        yield shared.lookup
-    finally:
-        with _lock:
-            shared.users -= 1
-            shared.used = _clock.elapsed()
+    return shared(spec.identity, spec.run, lambda: _open(spec))
 
 
 def _open(spec: LookupSpec) -> OpenLookup:
@@ -208,20 +171,3 @@ def _open(spec: LookupSpec) -> OpenLookup:
 
     source = open_source(spec.connector, spec.mode, spec.context)
     return OpenLookup(spec, source, _clock, worker_portal(), ThreadScheduler(_clock))
-
-
-def _close_idle(run: str) -> None:
-    now = _clock.elapsed()
-    for identity, shared in list(_opened.items()):
-        if shared.run != run and not shared.users and shared.used + _IDLE <= now:
-            del _opened[identity]
-            if shared.lookup is not None:
-                shared.lookup.close()
-
-
-@atexit.register
-def _close_all() -> None:
-    while _opened:
-        _, shared = _opened.popitem()
-        if shared.lookup is not None:
-            shared.lookup.close()

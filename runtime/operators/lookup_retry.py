@@ -21,7 +21,6 @@ import numpy as np
 import pyarrow as pa
 
 from plans.errors import RunError
-from runtime.lookup.clock import Clock
 from runtime.lookup.metrics import LookupCounters
 from runtime.lookup.rows import KeyedRows
 from runtime.lookup.spec import LookupSpec
@@ -29,6 +28,7 @@ from runtime.lookup.task import Answered, looked_up
 from runtime.lookup.worker import OpenLookup, acquired
 from runtime.operator import InputSpec, Result, SegmentStore
 from runtime.state.layout import Int64s
+from runtime.worker.clock import Clock
 
 __all__ = ["ATTEMPTS", "FORMAT", "LookupRetry"]
 

@@ -17,14 +17,15 @@ import pytest
 from plans.errors import RunError
 from runtime.lookup import worker
 from runtime.lookup.api import AsyncLookupFunction, Key, LookupContext, LookupFunction, Row, ScanFunction
-from runtime.lookup.clock import SystemClock
 from runtime.lookup.full_cache import Reloads
 from runtime.lookup.metrics import LookupCounters
-from runtime.lookup.portal import worker_portal
 from runtime.lookup.schedule import ThreadScheduler
 from runtime.lookup.spec import CacheSpec
 from runtime.lookup.task import lookup_tables
 from runtime.lookup.worker import OpenLookup, acquired
+from runtime.worker import shared
+from runtime.worker.clock import SystemClock
+from runtime.worker.portal import worker_portal
 from tests.lookup.rates import Never, PlainCache
 from tests.lookup.simulation import COLUMNS, spec
 
@@ -180,7 +181,7 @@ def test_lookups_are_shared_by_operator_and_settings_and_by_nothing_less(monkeyp
         for other in others:
             with acquired(other) as third:
                 assert third is not first
-    worker._close_all()
+    shared._close_all()
 
 
 def test_what_another_run_left_is_closed_when_it_was_idle_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,12 +193,12 @@ def test_what_another_run_left_is_closed_when_it_was_idle_for_long(monkeypatch: 
 
     monkeypatch.setattr(source, "close", close)
     monkeypatch.setattr(worker, "_open", lambda described: opened(source, described.cache))
-    monkeypatch.setattr(worker, "_IDLE", 0)
+    monkeypatch.setattr(shared, "_IDLE", 0)
     with acquired(spec(PARTIAL)), acquired(replace(spec(PARTIAL), run="two")):
         assert closed == [], "it is in use"
     with acquired(replace(spec(PARTIAL), run="three")):
         assert closed == ["closed", "closed"]
-    worker._close_all()
+    shared._close_all()
 
 
 def test_workers_load_neither_the_sql_parser_nor_pandas() -> None:

@@ -19,12 +19,12 @@ from runtime.lookup.api import LookupContext
 from runtime.lookup.join import LookupRows
 from runtime.lookup.metrics import LookupCounters
 from runtime.lookup.policy import FetchPolicy
-from runtime.lookup.portal import worker_portal
 from runtime.lookup.schedule import ThreadScheduler
 from runtime.lookup.sources import open_source
 from runtime.lookup.spec import CacheSpec, LookupSpec
 from runtime.lookup.task import lookup_tables
 from runtime.lookup.worker import OpenLookup
+from runtime.worker.portal import worker_portal
 from tests.lookup_sources.asking import context
 from tests.lookup_sources.servers import PASSWORD
 

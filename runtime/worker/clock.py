@@ -1,4 +1,4 @@
-"""Time, as everything in a lookup sees it: in ms, and from outside, so that tests decide what time it is.
+"""Time, as everything in a worker sees it: in ms, and from outside, so that tests decide what time it is.
 
 >>> clock = SystemClock()
 >>> clock.now() > 1_700_000_000_000
