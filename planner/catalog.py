@@ -12,20 +12,20 @@ from planner.context import ComputedColumn, Context, TableEntry
 from planner.dialect import parse_expression
 from planner.queries import build_view
 from planner.scope import Input, Scope
-from planner.statements import CreateTable, CreateView
+from planner.statements import CreateTable, CreateView, Drop
 from planner.translation import Translator
 from plans.connectors import check_table
 from plans.model import Table, TableColumn, Watermark
 from plans.names import did_you_mean
 from plans.types import DataType
 
-__all__ = ["declare_table", "declare_view"]
+__all__ = ["declare_table", "declare_view", "drop"]
 
 
-def declare_table(context: Context, statement: CreateTable) -> None:
-    """Add a table to the catalog; SqlError if its declaration makes no sense."""
+def declare_table(context: Context, statement: CreateTable) -> bool:
+    """Add a table to the catalog, False if IF NOT EXISTS kept it out; SqlError if its declaration makes no sense."""
     if _exists(context, statement):
-        return
+        return False
     _check_columns(context, statement)
     declared = {c.name: c for c in statement.columns}
     for name in statement.primary_key:
@@ -72,17 +72,54 @@ def declare_table(context: Context, statement: CreateTable) -> None:
     for found in check_table(statement.name, table):
         raise context.source.error(f"table '{statement.name}': {found.message}", statement.offset, found.hint)
     context.catalog.tables[statement.name] = TableEntry(
-        table=table, offset=statement.offset, physical=physical, computed=computed
+        table=table,
+        offset=statement.offset,
+        temporary=statement.temporary,
+        option_offsets=statement.option_offsets,
+        physical=physical,
+        computed=computed,
     )
+    return True
 
 
-def declare_view(context: Context, statement: CreateView) -> None:
-    """Add a view to the catalog; its query is compiled once here, so that its errors show even if nothing reads it."""
+def declare_view(context: Context, statement: CreateView) -> bool:
+    """Add a view to the catalog, False if IF NOT EXISTS kept it out.
+
+    Its query is compiled once here, so that its errors show even if nothing reads it.
+    """
     if _exists(context, statement):
-        return
+        return False
     with context.on_trial():
         build_view(context, statement)
     context.catalog.views[statement.name] = statement
+    return True
+
+
+def drop(context: Context, statement: Drop) -> bool:
+    """Remove a table or view, False if IF EXISTS found none; SqlError if it is none, or of another kind.
+
+    As in Flink, views that read it stay, and fail when they are used.
+    """
+    catalog, name = context.catalog, statement.name
+    kinds: dict[str, Mapping[str, TableEntry | CreateView]] = {"TABLE": catalog.tables, "VIEW": catalog.views}
+    if name not in kinds[statement.kind]:
+        other = next((kind for kind, found in kinds.items() if name in found), None)
+        if other is not None:
+            message, advice = f"'{name}' is a {other.lower()}", f"write DROP {other} {name}"
+            raise context.source.error(message, statement.offset, advice)
+        if statement.if_exists:
+            return False
+        advice = did_you_mean(name, tuple(kinds[statement.kind]), what="declared")
+        raise context.source.error(f"there is no {statement.kind.lower()} '{name}'", statement.offset, advice)
+    if kinds[statement.kind][name].temporary != statement.temporary:
+        is_temporary = "not " * statement.temporary + "temporary"
+        write = f"DROP {'' if statement.temporary else 'TEMPORARY '}{statement.kind} {name}"
+        raise context.source.error(f"'{name}' is {is_temporary}", statement.offset, f"write {write}")
+    if statement.kind == "TABLE":
+        del catalog.tables[name]
+    else:
+        del catalog.views[name]
+    return True
 
 
 def _exists(context: Context, statement: CreateTable | CreateView) -> bool:
@@ -90,7 +127,9 @@ def _exists(context: Context, statement: CreateTable | CreateView) -> bool:
         return False
     if statement.if_not_exists:
         return True
-    raise context.source.error(f"'{statement.name}' is declared twice", statement.offset, "rename one of them")
+    raise context.source.error(
+        f"'{statement.name}' is declared twice", statement.offset, "rename one of them, or DROP the first"
+    )
 
 
 def _check_columns(context: Context, statement: CreateTable) -> None:

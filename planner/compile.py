@@ -1,4 +1,4 @@
-"""From a script to a plan: reads statements, compiles each INSERT, lowers all of them into one plan.
+"""From a script to a plan: a session is fed the script, and all its INSERTs become one plan.
 
 >>> script = '''
 ... CREATE TABLE t (a INT) WITH ('connector' = 'datagen');
@@ -13,39 +13,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
-from planner.catalog import declare_table, declare_view
-from planner.context import Context
-from planner.dialect import tokenize
-from planner.hints import STATE_TTL, read_hints
-from planner.insert import build_insert
-from planner.ledger import Ledger, Outcome
-from planner.lexer import scan
-from planner.lowering import Lowering
-from planner.places import Places, places_of
-from planner.script import read_script
-from planner.settings import read_settings
-from planner.source import Finding, Report, Source
-from planner.statements import CreateTable, CreateView, Insert, SetOption, Statement
-from plans.changelog import with_changelogs
-from plans.compiled import with_record
-from plans.errors import Diagnostic, SqlError
+from planner.job import Compilation, Job
+from planner.session import Declaration, Session, too_deep
+from planner.statements import Insert, ResetOption, SetOption, Statement, StatementSet
+from plans.errors import Diagnostic
 from plans.lookup_document import settings_of
 from plans.lookup_settings import CONFIG_KEYS
-from plans.model import LookupJoin, Plan, Scan, Sink
+from plans.model import LookupJoin, Plan
 
 __all__ = ["Compilation", "compile_script", "compile_sql"]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Compilation:
-    """A plan, what became of each hint key, what the user should know, and where each setting was asked for."""
-
-    plan: Plan
-    hints: tuple[Outcome, ...]
-    findings: tuple[Finding, ...]
-    places: Places
+_CLIENT = "; 'hintplan sql' runs such scripts"
+_INSTEAD = {
+    "Select": ("SELECT has no sink", f"write INSERT INTO <sink table> SELECT ...: a plan needs a sink{_CLIENT}"),
+    "Show": ("SHOW has no place in a plan", f"leave it out{_CLIENT}"),
+    "Describe": ("DESCRIBE has no place in a plan", f"leave it out{_CLIENT}"),
+    "Explain": ("EXPLAIN has no place in a plan", f"compile, then run 'hintplan explain plan.json'{_CLIENT}"),
+    "CompilePlan": ("COMPILE PLAN inside of what is compiled", f"write the INSERT alone{_CLIENT}"),
+    "ExecutePlan": ("EXECUTE PLAN has no place in a plan", f"run it with 'hintplan run plan.json'{_CLIENT}"),
+    "SetOption": ("SET without an option is not supported", f"write SET 'key' = 'value'{_CLIENT}"),
+    "StopJob": ("STOP JOB has no place in a plan", f"leave it out{_CLIENT}"),
+}
 
 
 def compile_sql(
@@ -79,114 +68,62 @@ def compile_script(
     strict_hints: bool = False,
 ) -> Compilation:
     """Like :func:`compile_sql`, with the account of all hints and the severity of each finding."""
-    source = Source(text=text, file=file)
+    session = Session.open(config, file=file, strict_hints=strict_hints)
     try:
-        return _compile(source, config or {}, name, strict_hints)
+        return _compile(session, text, name)
     except RecursionError:
-        raise SqlError(
-            "the script is nested too deeply", file=file, hint="split its longest expression or query into views"
-        ) from None
+        raise too_deep(file) from None
 
 
-def _compile(source: Source, config: Mapping[str, str], name: str | None, strict_hints: bool) -> Compilation:
-    scanned = scan(source)
-    statements = read_script(source, scanned.text)
-    settings = read_settings(source, _settings(source, statements), config)
-    report = Report(source=source, strict_hints=strict_hints)
-    hints = read_hints(source, scanned, tokenize(scanned.text), report)
-    context = Context(source=source, text=scanned.text, report=report, ledger=Ledger(hints), config=settings.config)
-    lowering = Lowering(context.ledger, settings.config)
-    inserts = tuple(s for s in statements if isinstance(s, Insert))
-    if not inserts:
-        message = "the script has no INSERT INTO" if statements else "the script is empty"
-        raise source.error(
-            message, len(source.text.rstrip()), "write INSERT INTO <sink table> SELECT ...: a plan needs a sink"
-        )
-    for statement in statements:
-        context.scans = 0
-        if isinstance(statement, CreateTable):
-            declare_table(context, statement)
-        elif isinstance(statement, CreateView):
-            declare_view(context, statement)
-        elif isinstance(statement, Insert):
-            lowering.sink(statement.table, build_insert(context, statement))
-    _check_options(context)
-    _warn_of_idle_settings(context, statements, lowering)
-    outcomes = context.ledger.outcomes()
-    _warn_of_unused(context, outcomes)
-    report.finish(None)
-    operators = tuple(lowering.operators)
-    used = sorted({o.table for o in operators if isinstance(o, Scan | LookupJoin | Sink)})
-    plan = Plan(
-        name=settings.name or name or _default_name(source, inserts),
-        source=_script_name(source),
-        mode=settings.mode,
-        config=settings.config,
-        tables={t: context.catalog.tables[t].table for t in used},
-        operators=operators,
-    )
-    return Compilation(
-        plan=with_record(with_changelogs(plan)),
-        hints=outcomes,
-        findings=tuple(report.findings),
-        places=places_of(context, statements, config, plan),
-    )
+def _compile(session: Session, text: str, name: str | None) -> Compilation:
+    source = session.source
+    job: Job | None = None
+    said: list[SetOption] = []
+    empty = True
+    for unit in session.feed(text):
+        statement = session.read(unit)
+        empty = False
+        if isinstance(statement, Insert | StatementSet):
+            job = job or session.job()
+            for insert in statement.inserts if isinstance(statement, StatementSet) else (statement,):
+                job.insert(insert)
+        else:
+            _declare(session, statement, compiled=job is not None)
+            if isinstance(statement, SetOption):
+                said.append(statement)
+        session.check_options(unit)
+    if job is None:
+        message = "the script is empty" if empty else "the script has no INSERT INTO"
+        advice = "write INSERT INTO <sink table> SELECT ...: a plan needs a sink"
+        raise source.error(message, len(source.text.rstrip()), advice)
+    _warn_of_idle_settings(session, said, job)
+    file = os.path.basename(source.file) if source.file and not source.file.startswith("<") else None
+    if name is None and file is not None:
+        name = os.path.splitext(file)[0]
+    return job.finish(name, within=(0, len(source.text)), file=file)
 
 
-def _settings(source: Source, statements: tuple[Statement, ...]) -> tuple[SetOption, ...]:
-    for i, statement in enumerate(statements):
-        if isinstance(statement, SetOption) and any(isinstance(s, Insert) for s in statements[:i]):
-            raise source.error(
-                "SET after an INSERT: one plan has one configuration",
-                statement.offset,
-                "move it before the first INSERT",
-            )
-    return tuple(s for s in statements if isinstance(s, SetOption))
+def _declare(session: Session, statement: Statement, *, compiled: bool) -> None:
+    offset = statement.offset
+    if not isinstance(statement, Declaration) or (isinstance(statement, SetOption) and not statement.key):
+        message, advice = _INSTEAD[type(statement).__name__]
+        raise session.source.error(message, offset, advice)
+    if compiled and isinstance(statement, SetOption | ResetOption):
+        word = "SET" if isinstance(statement, SetOption) else "RESET"
+        message = f"{word} after an INSERT: one plan has one configuration"
+        raise session.source.error(message, offset, "move it before the first INSERT")
+    session.apply(statement)
 
 
-def _warn_of_unused(context: Context, outcomes: tuple[Outcome, ...]) -> None:
-    told: set[tuple[str, str]] = set()
-    for outcome in outcomes:
-        if outcome.status == "refused" and outcome.offset not in context.ledger.losers:
-            what = f"STATE_TTL key '{outcome.key}'" if outcome.hint == STATE_TTL else outcome.hint
-            if outcome.hint == STATE_TTL or (what, outcome.detail) not in told:
-                told.add((what, outcome.detail))
-                context.report.warn_of_hint(
-                    f"{what} has no effect: {outcome.detail}", outcome.offset, "read the view, or remove it"
-                )
-
-
-def _warn_of_idle_settings(context: Context, statements: tuple[Statement, ...], lowering: Lowering) -> None:
+def _warn_of_idle_settings(session: Session, said: list[SetOption], job: Job) -> None:
     """Settings of lookups that no lookup of the job heeds: there is none, or each says otherwise."""
-    lookups = [settings_of(o) for o in lowering.operators if isinstance(o, LookupJoin)]
-    for statement in statements:
-        if isinstance(statement, SetOption) and statement.key in CONFIG_KEYS:
+    lookups = [settings_of(o) for o in job.operators if isinstance(o, LookupJoin)]
+    for statement in said:
+        if statement.key in CONFIG_KEYS:
             group, spec = CONFIG_KEYS[statement.key]
             if not any(spec.name in found[group].origin.get("config", {}) for found in lookups):
-                context.report.warn(
+                session.context.report.warn(
                     f"'{statement.key}' has no effect: no lookup join of this job takes it",
                     statement.offset,
                     "remove it, or set what it goes with",
                 )
-
-
-def _check_options(context: Context) -> None:
-    """Every OPTIONS hint must follow the name of a table that is read."""
-    for place, hint in context.ledger.hints.after_name.items():
-        if place not in context.ledger.at_tables:
-            raise context.source.error(
-                "OPTIONS must follow the name of a table in FROM or JOIN",
-                hint.offset,
-                "write JOIN <table> /*+ OPTIONS(...) */ FOR SYSTEM_TIME AS OF ...; elsewhere, use WITH (...)",
-            )
-
-
-def _script_name(source: Source) -> str | None:
-    """The base name of the script's file; None if it has none."""
-    return os.path.basename(source.file) if source.file and not source.file.startswith("<") else None
-
-
-def _default_name(source: Source, inserts: tuple[Insert, ...]) -> str:
-    if (file := _script_name(source)) is not None:
-        return os.path.splitext(file)[0]
-    return "_".join(dict.fromkeys(i.table for i in inserts))

@@ -38,6 +38,8 @@ class TableEntry:
 
     table: Table
     offset: int
+    temporary: bool
+    option_offsets: Mapping[str, int]
     physical: tuple[Field, ...]
     computed: tuple[ComputedColumn, ...]
 

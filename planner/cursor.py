@@ -55,6 +55,10 @@ class Cursor:
         """Where the next token starts; at the end, where the last one ended."""
         return self.tokens[-1].end + 1 if self.at_end else self.tokens[self.index].start
 
+    @property
+    def next_is_string(self) -> bool:
+        return not self.at_end and self.tokens[self.index].token_type == TokenType.STRING
+
     def peek(self, *words: str) -> bool:
         """Whether the next tokens are ``words``."""
         following = self.tokens[self.index : self.index + len(words)]
@@ -100,9 +104,20 @@ class Cursor:
 
     def string(self, what: str) -> str:
         """Step over one string literal and return its value."""
-        if not self.at_end and self.tokens[self.index].token_type == TokenType.STRING:
+        if self.next_is_string:
             return self.next().text
         raise self.unexpected(what, "write it in single quotes")
+
+    def last_string(self, what: str) -> str:
+        """Step over one string literal, after which the statement must end."""
+        found = self.string(what)
+        self.end()
+        return found
+
+    def end(self) -> None:
+        """SqlError unless the statement ends here."""
+        if not self.at_end:
+            raise self.unexpected("';'", "end each statement with ';'")
 
     def names(self, what: str) -> tuple[str, ...]:
         """Step over ``(a, b, c)``."""

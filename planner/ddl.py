@@ -28,7 +28,7 @@ def table_name(cursor: Cursor, what: str) -> str:
     return path[-1]
 
 
-def create_table(cursor: Cursor) -> CreateTable:
+def create_table(cursor: Cursor, *, temporary: bool) -> CreateTable:
     """Read a CREATE TABLE from after the word TABLE to the end of the statement."""
     if_not_exists = cursor.take("IF", "NOT", "EXISTS")
     offset = cursor.offset
@@ -73,10 +73,11 @@ def create_table(cursor: Cursor) -> CreateTable:
     if cursor.peek("LIKE") or cursor.peek("AS"):
         word = cursor.next().text.upper()
         raise cursor.source.error(f"CREATE TABLE ... {word} is not supported", offset, "write the declaration out")
-    _end(cursor)
+    cursor.end()
     return CreateTable(
         name=name,
         offset=offset,
+        temporary=temporary,
         columns=tuple(columns),
         primary_key=keys[0] if keys else (),
         watermark=watermark,
@@ -87,7 +88,7 @@ def create_table(cursor: Cursor) -> CreateTable:
     )
 
 
-def create_view(cursor: Cursor) -> CreateView:
+def create_view(cursor: Cursor, *, temporary: bool) -> CreateView:
     """Read a CREATE VIEW from after the word VIEW to the end of the statement."""
     if_not_exists = cursor.take("IF", "NOT", "EXISTS")
     offset = cursor.offset
@@ -101,15 +102,11 @@ def create_view(cursor: Cursor) -> CreateView:
     return CreateView(
         name=name,
         offset=offset,
+        temporary=temporary,
         columns=columns,
         query=cursor.rest(),
         if_not_exists=if_not_exists,
     )
-
-
-def _end(cursor: Cursor) -> None:
-    if not cursor.at_end:
-        raise cursor.unexpected("';'", "end each statement with ';'")
 
 
 def _column(cursor: Cursor) -> tuple[ColumnDeclaration, bool]:

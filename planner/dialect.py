@@ -129,9 +129,15 @@ class Flink(Dialect):
 _FLINK = Flink()
 
 
-def tokenize(text: str) -> list[Token]:
-    """The tokens of ``text``, whose comments are already blanked out; TokenError if there is no such token."""
-    return list(_FLINK.tokenize(text))
+def tokenize(text: str, offset: int = 0) -> list[Token]:
+    """The tokens of ``text``, whose comments are already blanked out; TokenError if there is no such token.
+
+    ``offset`` is where ``text`` starts in what offsets count in; lines and columns are those in ``text``.
+    """
+    found = _FLINK.tokenize(text)
+    if not offset:
+        return list(found)
+    return [Token(t.token_type, t.text, t.line, t.col, t.start + offset, t.end + offset) for t in found]
 
 
 def parse_query(source: Source, text: str, query: list[Token]) -> exp.Query:

@@ -6,6 +6,8 @@ refused.
 
 from __future__ import annotations
 
+import itertools
+
 from sqlglot import exp
 
 from planner.coercion import cast, castable, implicitly_assignable
@@ -15,15 +17,15 @@ from planner.expressions import NULL, Expr, Field, Literal, Ref, is_deterministi
 from planner.passes import optimise
 from planner.queries import build_query
 from planner.relations import Aggregate, Calc, Item, Join, LookupJoin, Relation, Scan, Union
-from planner.statements import Insert
+from planner.statements import Insert, Select
 from planner.unique_keys import is_insert_only, unique_keys
 from plans.changelog import refused_kinds
 from plans.connectors import can_lookup, can_read, can_write, is_upsert_sink, sink_kinds
-from plans.model import Table
+from plans.model import Table, TableColumn
 from plans.names import did_you_mean
 from plans.types import parse_type
 
-__all__ = ["build_insert"]
+__all__ = ["build_insert", "result_table"]
 
 
 def build_insert(context: Context, statement: Insert) -> Relation:
@@ -58,6 +60,36 @@ def build_insert(context: Context, statement: Insert) -> Relation:
     _check_repeatable(context, relation, statement)
     _check_changes(context, statement, entry, relation)
     return relation
+
+
+def result_table(context: Context, statement: Select) -> tuple[str, TableEntry]:
+    """A sink, under a name that is free, for what a query returns: its columns, each under a name of its own.
+
+    A column without a name is called EXPR$n, one whose name is taken gets a number, as in Flink.
+    """
+    query = parse_query(context.source, context.text, list(statement.query))
+    with context.on_trial():
+        relation = build_query(context, Environment(block="query"), query)
+    names: list[str] = []
+    for number, field in enumerate(relation.fields):
+        stem = field.name or f"EXPR${number}"
+        if stem.startswith("__"):
+            advice = "write AS another_name"
+            place = _places(query, len(relation.fields))[number]
+            raise context.source.error(f"column names that start with '__' are reserved: '{stem}'", place, advice)
+        taken = {name.lower() for name in names}
+        numbered = (f"{stem}{n}" for n in range(len(names)))
+        names.append(stem if stem.lower() not in taken else next(n for n in numbered if n.lower() not in taken))
+    types = ["STRING" if f.type == NULL else str(f.type) for f in relation.fields]
+    columns = tuple(TableColumn(name=n, type=t) for n, t in zip(names, types, strict=True))
+    # What takes every change and writes nothing: the run hands the rows to whoever asked.
+    table = Table(columns=columns, options={"connector": "blackhole"})
+    physical = tuple(context.field(c.name, parse_type(c.type)) for c in columns)
+    free = (f"query_result{n or ''}" for n in itertools.count())
+    name = next(n for n in free if n not in context.catalog.names())
+    return name, TableEntry(
+        table=table, offset=statement.offset, temporary=True, option_offsets={}, physical=physical, computed=()
+    )
 
 
 def _sink(context: Context, statement: Insert) -> TableEntry:

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 
 from planner.source import Source
 
-__all__ = ["Comment", "HintBlock", "Scanned", "scan"]
+__all__ = ["Comment", "HintBlock", "Scanned", "scan", "statement_end"]
 
 _NEXT = re.compile(r"'|`|\"|--|/\*|\(|\)")
+_END = re.compile(r"'(?:[^']|'')*'|`(?:[^`]|``)*`|--[^\n]*|/\*.*?\*/|(?P<open>'|`|/\*)|(?P<end>;)", re.DOTALL)
 _MAX_DEPTH = 200
 
 
@@ -44,22 +45,37 @@ class Comment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scanned:
-    """``text`` has comments and hints blanked out; ``near_hints`` are comments that look like hints."""
+    """``text`` is the part that was scanned, comments and hints blanked out; ``near_hints`` look like hints."""
 
     text: str
     hints: tuple[HintBlock, ...]
     near_hints: tuple[Comment, ...]
 
 
-def scan(source: Source) -> Scanned:
-    """Blank out comments and hints; SqlError for what is never closed and for double quotes."""
+def statement_end(text: str, start: int) -> int | None:
+    """The offset of the ``;`` that ends the statement at ``start``; None if there is none outside quotes and comments.
+
+    >>> statement_end("SELECT ';' -- ;\\n; SELECT", 0)
+    16
+    """
+    for match in _END.finditer(text, start):
+        if match["open"]:
+            return None
+        if match["end"]:
+            return match.start()
+    return None
+
+
+def scan(source: Source, first: int = 0, stop: int | None = None) -> Scanned:
+    """Blank out comments and hints from ``first`` to ``stop``; SqlError for what is never closed and double quotes."""
     text = source.text
+    stop = len(text) if stop is None else stop
     kept: list[str] = []
     hints: list[HintBlock] = []
     near_hints: list[Comment] = []
     depth: list[int] = []
-    position = 0
-    while match := _NEXT.search(text, position):
+    position = first
+    while match := _NEXT.search(text, position, stop):
         start = match.start()
         mark = match.group()
         kept.append(text[position:start])
@@ -92,7 +108,7 @@ def scan(source: Source) -> Scanned:
                 near_hints.append(Comment(start=start, body=text[start + 2 : end - 2]))
             kept.append(re.sub(r"[^\n]", " ", text[start:end]))
         position = end
-    kept.append(text[position:])
+    kept.append(text[position:stop])
     if depth:
         raise source.error("'(' is never closed", depth[-1], "add the missing ')'")
     return Scanned(text="".join(kept), hints=tuple(hints), near_hints=tuple(near_hints))

@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from planner.context import Context
+from planner.context import TableEntry
+from planner.ledger import Ledger
 from planner.source import Source
-from planner.statements import CreateTable, SetOption, Statement
 from plans.configuration import KEYS, STATE_TTL
 from plans.lookup_settings import SETTINGS
 from plans.model import LookupJoin, Operator, Plan
@@ -45,14 +45,13 @@ Config and options of tables have places of their own: ``("", "config.<key>", "c
 
 
 def places_of(
-    context: Context, statements: tuple[Statement, ...], overrides: Mapping[str, str], plan: Plan
+    source: Source, ledger: Ledger, config: Mapping[str, int], tables: Mapping[str, TableEntry], plan: Plan
 ) -> dict[tuple[str, str, str], Place]:
-    """The places of all settings of ``plan``; ``overrides`` are the configuration keys that the script did not set."""
-    config = {s.key: s.offset for s in statements if isinstance(s, SetOption) and s.key not in overrides}
-    options = _options(context, statements)
-    hints = _hints(context, plan)
-    found = {("", _config_path(key), "config"): offset for key, offset in config.items()}
-    found |= {("", f"tables.{t}.options.{o}", "table"): at for (t, o), at in options.items() if t in plan.tables}
+    """The places of all settings of ``plan``; ``config`` are the offsets of the SETs in force, by key."""
+    options = {(t, o): at for t in plan.tables for o, at in tables[t].option_offsets.items()}
+    hints = _hints(ledger, plan)
+    found = {("", _config_path(key), "config"): offset for key, offset in config.items() if not KEYS[key].session}
+    found |= {("", f"tables.{t}.options.{o}", "table"): at for (t, o), at in options.items()}
     for operator in plan.operators:
         table = operator.table if isinstance(operator, LookupJoin) else ""
         for setting in operator_settings(operator):
@@ -66,7 +65,7 @@ def places_of(
                 offset = offsets.get(layer)
                 if offset is not None:
                     found[operator.id, path, layer] = offset
-    return {key: _place(context.source, offset) for key, offset in found.items()}
+    return {key: _place(source, offset) for key, offset in found.items()}
 
 
 def _config_path(key: str) -> str:
@@ -84,22 +83,12 @@ def _config_key(setting: Setting) -> str:
     return ""
 
 
-def _options(context: Context, statements: tuple[Statement, ...]) -> dict[tuple[str, str], int]:
-    return {
-        (statement.name, option): offset
-        for statement in statements
-        # A second declaration IF NOT EXISTS declares nothing.
-        if isinstance(statement, CreateTable) and context.catalog.tables[statement.name].offset == statement.offset
-        for option, offset in statement.option_offsets.items()
-    }
-
-
-def _hints(context: Context, plan: Plan) -> dict[tuple[str, str], int]:
+def _hints(ledger: Ledger, plan: Plan) -> dict[tuple[str, str], int]:
     """Operator id and path of what each key of a hint set; of several that set the same, the first."""
     operators = {operator.id: operator for operator in plan.operators}
     found: dict[tuple[str, str], int] = {}
-    for offset in sorted(context.ledger.targets):
-        for target in context.ledger.targets[offset]:
+    for offset in sorted(ledger.targets):
+        for target in ledger.targets[offset]:
             head, _, rest = target.partition(".")
             for path in _paths(operators[head], rest):
                 found.setdefault((head, path), offset)

@@ -1,53 +1,103 @@
-"""The configuration of a job: ``SET`` in the script, overridden by ``-c`` on the command line.
+"""The configuration of a session: ``SET`` and ``RESET``, overridden by ``-c`` on the command line.
 
 Which keys there are and what they take is data in :mod:`plans.configuration`.
+
+>>> configuration = Configuration.of({"parallelism.default": "4"})
+>>> configuration.settings().config
+{'parallelism.default': '4'}
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from planner.source import Source
-from planner.statements import SetOption
+from planner.statements import ResetOption, SetOption
 from plans.configuration import KEYS, known_keys, normalise
 from plans.errors import SqlError
 from plans.names import did_you_mean
 
-__all__ = ["Settings", "read_settings"]
+__all__ = ["Configuration", "Settings"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """``config`` as it stands in the plan; ``mode`` and ``name`` have places of their own there."""
+    """``config`` as it stands in the plan; ``mode`` and ``name`` have places of their own there.
+
+    ``offsets`` says where each key that is in force was set, if that was in the script.
+    """
 
     config: Mapping[str, str]
     mode: Literal["streaming"]
     name: str | None
+    offsets: Mapping[str, int]
 
 
-def read_settings(source: Source, statements: tuple[SetOption, ...], overrides: Mapping[str, str]) -> Settings:
-    """Normalise all settings; SqlError for unknown keys and wrong values, with the place if it is in the script."""
-    found: dict[str, str] = {}
-    for statement in statements:
-        if statement.key not in KEYS:
-            advice = did_you_mean(statement.key, known_keys(), what="known keys")
-            raise source.error(f"unknown configuration key '{statement.key}'", statement.offset, advice)
+@dataclass(slots=True, kw_only=True)
+class Configuration:
+    """What was set so far, in canonical spelling; ``overrides`` come from outside and win."""
+
+    overrides: Mapping[str, str]
+    said: dict[str, str] = field(default_factory=dict)
+    offsets: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, overrides: Mapping[str, str]) -> Configuration:
+        """A configuration in which nothing is set; SqlError for an override that is unknown or wrong."""
+        found: dict[str, str] = {}
+        for key, value in overrides.items():
+            if key not in KEYS:
+                advice = did_you_mean(key, known_keys(), what="known keys")
+                raise SqlError(f"unknown configuration key '{key}'", hint=advice)
+            try:
+                found[key] = normalise(key, value)
+            except ValueError as error:
+                raise SqlError(f"'{key}': {error}", hint=getattr(error, "hint", None)) from None
+        return cls(overrides=found)
+
+    @property
+    def values(self) -> dict[str, str]:
+        """Everything that is set, sorted by key."""
+        found = {**self.said, **self.overrides}
+        return {key: found[key] for key in sorted(found)}
+
+    def set(self, source: Source, statement: SetOption) -> None:
+        """Take a SET; SqlError, with its place, for an unknown key or a wrong value."""
+        _check_key(source, statement.key, statement.offset)
         try:
-            found[statement.key] = normalise(statement.key, statement.value)
+            self.said[statement.key] = normalise(statement.key, statement.value)
         except ValueError as error:
             advice = getattr(error, "hint", None) or f"see what '{statement.key}' takes"
             raise source.error(f"'{statement.key}': {error}", statement.value_offset, advice) from None
-    for key, value in overrides.items():
-        if key not in KEYS:
-            raise SqlError(
-                f"unknown configuration key '{key}'", hint=did_you_mean(key, known_keys(), what="known keys")
-            )
-        try:
-            found[key] = normalise(key, value)
-        except ValueError as error:
-            raise SqlError(f"'{key}': {error}", hint=getattr(error, "hint", None)) from None
-    fields = {KEYS[k].plan_field: v for k, v in found.items() if KEYS[k].plan_field}
-    config = {k: found[k] for k in sorted(found) if not KEYS[k].plan_field}
-    return Settings(config=config, mode="streaming", name=fields.get("name"))
+        self.offsets[statement.key] = statement.offset
+
+    def reset(self, source: Source, statement: ResetOption) -> None:
+        """Take a RESET of one key, or of all; SqlError, with its place, for an unknown key."""
+        if statement.key is None:
+            self.said.clear()
+            self.offsets.clear()
+            return
+        _check_key(source, statement.key, statement.offset)
+        self.said.pop(statement.key, None)
+        self.offsets.pop(statement.key, None)
+
+    def is_on(self, key: str, *, default: bool) -> bool:
+        """Whether a key that is true or false is true."""
+        found = self.values.get(key)
+        return default if found is None else found == "true"
+
+    def settings(self) -> Settings:
+        """What a plan that is compiled now is told."""
+        values = self.values
+        fields = {KEYS[k].plan_field: v for k, v in values.items() if KEYS[k].plan_field}
+        config = {k: v for k, v in values.items() if KEYS[k].in_config}
+        offsets = {key: offset for key, offset in self.offsets.items() if key not in self.overrides}
+        return Settings(config=config, mode="streaming", name=fields.get("name"), offsets=offsets)
+
+
+def _check_key(source: Source, key: str, offset: int) -> None:
+    if key not in KEYS:
+        advice = did_you_mean(key, known_keys(), what="known keys")
+        raise source.error(f"unknown configuration key '{key}'", offset, advice)

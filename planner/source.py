@@ -23,9 +23,9 @@ CHECK_HERE = "check what stands here and just before"
 Severity = Literal["warning", "note"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Source:
-    """The whole text of a script and the name to show for it."""
+    """The whole text of a script and the name to show for it; what a session is told is added at the end."""
 
     text: str
     file: str | None = None

@@ -8,21 +8,47 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from planner.dialect import Token
 from plans.types import DataType
 
-__all__ = ["ColumnDeclaration", "CreateTable", "CreateView", "Insert", "SetOption", "Statement"]
+__all__ = [
+    "ColumnDeclaration",
+    "CompilePlan",
+    "CreateTable",
+    "CreateView",
+    "Describe",
+    "Drop",
+    "ExecutePlan",
+    "Explain",
+    "Insert",
+    "ResetOption",
+    "Select",
+    "SetOption",
+    "Show",
+    "Statement",
+    "StatementSet",
+    "StopJob",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetOption:
-    """``SET 'key' = 'value'``."""
+    """``SET 'key' = 'value'``; without a key, ``SET``, which lists the configuration."""
 
     key: str
     value: str
     offset: int
     value_offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResetOption:
+    """``RESET ['key']``; without a key all of them."""
+
+    key: str | None
+    offset: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +69,7 @@ class CreateTable:
 
     name: str
     offset: int
+    temporary: bool
     columns: tuple[ColumnDeclaration, ...]
     primary_key: tuple[str, ...]
     watermark: tuple[str, str, int] | None
@@ -58,6 +85,7 @@ class CreateView:
 
     name: str
     offset: int
+    temporary: bool
     columns: tuple[str, ...]
     query: tuple[Token, ...]
     if_not_exists: bool
@@ -75,4 +103,103 @@ class Insert:
     query: tuple[Token, ...]
 
 
-Statement = SetOption | CreateTable | CreateView | Insert
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatementSet:
+    """``EXECUTE STATEMENT SET BEGIN ...; END``: INSERTs that make up one plan."""
+
+    inserts: tuple[Insert, ...]
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Select:
+    """A query of its own, whose rows are shown."""
+
+    query: tuple[Token, ...]
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drop:
+    """``DROP [TEMPORARY] TABLE | VIEW | FUNCTION [IF EXISTS] name``."""
+
+    kind: Literal["TABLE", "VIEW", "FUNCTION"]
+    name: str
+    offset: int
+    temporary: bool
+    if_exists: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Show:
+    """``SHOW TABLES | VIEWS | FUNCTIONS [[NOT] LIKE 'pattern']``, ``SHOW CREATE TABLE | VIEW name``, ``SHOW JOBS``."""
+
+    what: Literal["TABLES", "VIEWS", "FUNCTIONS", "USER FUNCTIONS", "CREATE TABLE", "CREATE VIEW", "JOBS"]
+    offset: int
+    name: str = ""
+    like: str | None = None
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Describe:
+    """``DESCRIBE name``."""
+
+    name: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explain:
+    """``EXPLAIN [PLAN FOR] job``, or ``EXPLAIN PLAN FOR 'file'`` with a path as ``job``; ``as_json`` shows the plan."""
+
+    job: Select | Insert | StatementSet | str
+    offset: int
+    as_json: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompilePlan:
+    """``COMPILE [AND EXECUTE] PLAN 'path' [IF NOT EXISTS] FOR job``; ``path_offset`` is that of the literal."""
+
+    path: str
+    path_offset: int
+    job: Insert | StatementSet
+    offset: int
+    if_not_exists: bool
+    execute: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutePlan:
+    """``EXECUTE PLAN 'path'``."""
+
+    path: str
+    path_offset: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopJob:
+    """``STOP JOB 'name'``."""
+
+    name: str
+    offset: int
+
+
+Statement = (
+    SetOption
+    | ResetOption
+    | CreateTable
+    | CreateView
+    | Drop
+    | Insert
+    | StatementSet
+    | Select
+    | Show
+    | Describe
+    | Explain
+    | CompilePlan
+    | ExecutePlan
+    | StopJob
+)

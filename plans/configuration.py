@@ -18,6 +18,8 @@ from plans.names import did_you_mean
 
 __all__ = [
     "DEFAULT_STATE_TTL",
+    "DML_SYNC",
+    "FORCE_RECOMPILE",
     "MODE",
     "NAME",
     "PARALLELISM",
@@ -33,6 +35,8 @@ MODE = "execution.runtime-mode"
 NAME = "pipeline.name"
 PARALLELISM = "parallelism.default"
 TIME_ZONE = "table.local-time-zone"
+DML_SYNC = "table.dml-sync"
+FORCE_RECOMPILE = "table.plan.force-recompile"
 
 DEFAULT_STATE_TTL = "0 ms"
 _MAX_PARALLELISM = 32768
@@ -40,11 +44,20 @@ _MAX_PARALLELISM = 32768
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigKey:
-    """A known key; ``plan_field`` names the top-level field of the plan that holds it instead of ``config``."""
+    """A known key; ``plan_field`` names the top-level field of the plan that holds it instead of ``config``.
+
+    A key of the ``session`` says what a SQL client does with plans, and stands in none.
+    """
 
     description: str
     parse: Callable[[str], str]
     plan_field: str | None = None
+    session: bool = False
+
+    @property
+    def in_config(self) -> bool:
+        """Whether the key stands in the ``config`` of plans."""
+        return self.plan_field is None and not self.session
 
 
 def _duration(text: str) -> str:
@@ -80,6 +93,13 @@ def _time_zone(text: str) -> str:
     return text
 
 
+def _flag(text: str) -> str:
+    word = text.strip().lower()
+    if word not in ("true", "false"):
+        raise ValueError(f"expected true or false, found '{text}'")
+    return word
+
+
 def _setting(spec: SettingSpec) -> Callable[[str], str]:
     return lambda text: shown(parse_value(spec, text))
 
@@ -93,6 +113,14 @@ KEYS: dict[str, ConfigKey] = {
         parse=_duration,
     ),
     TIME_ZONE: ConfigKey(description="The session time zone; UTC if absent.", parse=_time_zone),
+    DML_SYNC: ConfigKey(
+        description="Whether an INSERT of a SQL client takes what is there and ends, or goes on in the background.",
+        parse=_flag,
+        session=True,
+    ),
+    FORCE_RECOMPILE: ConfigKey(
+        description="Whether COMPILE PLAN writes over a plan file that is there.", parse=_flag, session=True
+    ),
 } | {
     key: ConfigKey(description=f"The {spec.name} of lookups that do not say otherwise.", parse=_setting(spec))
     for key, (_, spec) in CONFIG_KEYS.items()

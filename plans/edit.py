@@ -63,8 +63,8 @@ def set_value(plan: Plan, path: str, value: str, *, reason: str | None = None) -
 
 def _set_config(plan: Plan, path: str, key: str, value: str) -> Plan:
     known = KEYS.get(key)
-    if known is None or known.plan_field is not None:
-        keys = [name for name in known_keys() if KEYS[name].plan_field is None]
+    if known is None or not known.in_config:
+        keys = [name for name in known_keys() if KEYS[name].in_config]
         raise PlanError(f"'{key}' cannot be set in config", path=path, hint=did_you_mean(key, keys, what="known keys"))
     text = _checked(path, lambda raw: normalise(key, raw), value)
     edited = replace(plan, config={**plan.config, key: text})

@@ -53,13 +53,13 @@ def _check_config(plan: Plan) -> Iterator[Diagnostic]:
         path = f"config.{key}"
         known = KEYS.get(key)
         if known is None:
-            keys = [name for name in known_keys() if KEYS[name].plan_field is None]
+            keys = [name for name in known_keys() if KEYS[name].in_config]
             hint = did_you_mean(key, keys, what="known keys")
             yield Diagnostic(message=f"unknown configuration key '{key}'", path=path, hint=hint)
             continue
-        if known.plan_field is not None:
-            message = f"'{key}' does not stand in config: it is '{known.plan_field}' at the top of the plan"
-            yield Diagnostic(message=message, path=path)
+        if not known.in_config:
+            where = f"it is '{known.plan_field}' at the top of the plan" if known.plan_field else "it is the client's"
+            yield Diagnostic(message=f"'{key}' does not stand in config: {where}", path=path)
             continue
         try:
             normalise(key, value)

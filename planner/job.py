@@ -1,0 +1,129 @@
+"""A job: the INSERTs that become one plan, each compiled as the session stands at its statement.
+
+Owns the plan's operators, the account of hints, and the findings. What the statements mean for the session is
+:mod:`planner.session`'s business.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planner.context import Context, TableEntry
+from planner.hints import STATE_TTL
+from planner.insert import build_insert, result_table
+from planner.ledger import Ledger, Outcome
+from planner.lowering import Lowering
+from planner.places import Places, places_of
+from planner.settings import Settings
+from planner.source import Finding
+from planner.statements import Insert, Select
+from plans.changelog import with_changelogs
+from plans.compiled import with_record
+from plans.model import LookupJoin, Operator, Plan, Scan, Sink
+
+__all__ = ["Compilation", "Job"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compilation:
+    """A plan, what became of each hint key, what the user should know, and where each setting was asked for."""
+
+    plan: Plan
+    hints: tuple[Outcome, ...]
+    findings: tuple[Finding, ...]
+    places: Places
+
+
+class Job:
+    """Collects INSERTs; ``context`` must be the session's, and ``settings`` its configuration at this moment."""
+
+    def __init__(self, context: Context, settings: Settings) -> None:
+        context.ledger = Ledger(context.ledger.hints, at_tables=context.ledger.at_tables)
+        self._context = context
+        self._settings = settings
+        self._lowering = Lowering(context.ledger, settings.config)
+        self._tables: dict[str, TableEntry] = {}
+        self._sinks: list[str] = []
+
+    @property
+    def operators(self) -> tuple[Operator, ...]:
+        return tuple(self._lowering.operators)
+
+    def insert(self, statement: Insert) -> None:
+        """Compile an INSERT into the job; SqlError for everything wrong or unsupported."""
+        context = self._context
+        context.scans = 0
+        first = len(self._lowering.operators)
+        self._lowering.sink(statement.table, build_insert(context, statement))
+        self._sinks.append(statement.table)
+        for operator in self._lowering.operators[first:]:
+            if isinstance(operator, Scan | LookupJoin | Sink):
+                entry = context.catalog.tables[operator.table]
+                if self._tables.setdefault(operator.table, entry) is not entry:
+                    raise context.source.error(
+                        f"table '{operator.table}' was declared anew since another INSERT of this plan used it",
+                        statement.offset,
+                        "give the two tables different names",
+                    )
+
+    def select(self, statement: Select) -> None:
+        """Compile a query of its own, whose sink takes every change and has the columns of the query."""
+        context = self._context
+        name, entry = result_table(context, statement)
+        context.catalog.tables[name] = entry
+        try:
+            self.insert(
+                Insert(
+                    table=name,
+                    offset=statement.offset,
+                    table_offset=statement.offset,
+                    columns=(),
+                    columns_offset=statement.offset,
+                    query=statement.query,
+                )
+            )
+        finally:
+            del context.catalog.tables[name]
+
+    def finish(self, name: str | None, *, within: tuple[int, int], file: str | None = None) -> Compilation:
+        """The plan of all INSERTs, called ``name`` if the configuration does not name it; else after its sinks.
+
+        ``file`` is the name of the script that the plan is all of.
+        Hints that nobody heeded are reported if they stand ``within`` these offsets, or if the job came across them.
+        """
+        outcomes = tuple(o for o in self._context.ledger.outcomes() if self._concerns(o, within))
+        self._warn_of_unused(outcomes)
+        self._context.report.finish(None)
+        used = sorted({o.table for o in self._lowering.operators if isinstance(o, Scan | LookupJoin | Sink)})
+        plan = Plan(
+            name=self._settings.name or name or "_".join(dict.fromkeys(self._sinks)),
+            source=file,
+            mode=self._settings.mode,
+            config=self._settings.config,
+            tables={t: self._tables[t].table for t in used},
+            operators=self.operators,
+        )
+        context = self._context
+        return Compilation(
+            plan=with_record(with_changelogs(plan)),
+            hints=outcomes,
+            findings=tuple(context.report.findings),
+            places=places_of(context.source, context.ledger, self._settings.offsets, self._tables, plan),
+        )
+
+    def _concerns(self, outcome: Outcome, within: tuple[int, int]) -> bool:
+        start, end = within
+        known = self._context.ledger
+        return start <= outcome.offset < end or outcome.offset in known.targets or outcome.offset in known.losers
+
+    def _warn_of_unused(self, outcomes: tuple[Outcome, ...]) -> None:
+        context = self._context
+        told: set[tuple[str, str]] = set()
+        for outcome in outcomes:
+            if outcome.status == "refused" and outcome.offset not in context.ledger.losers:
+                what = f"STATE_TTL key '{outcome.key}'" if outcome.hint == STATE_TTL else outcome.hint
+                if outcome.hint == STATE_TTL or (what, outcome.detail) not in told:
+                    told.add((what, outcome.detail))
+                    context.report.warn_of_hint(
+                        f"{what} has no effect: {outcome.detail}", outcome.offset, "read the view, or remove it"
+                    )

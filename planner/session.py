@@ -1,0 +1,135 @@
+"""A session: a catalog and a configuration that grow statement by statement, and the text they were told in.
+
+Compiling a script is a session that is fed the whole of it (:mod:`planner.compile`); the SQL client feeds one as its
+user types. Owns what statements do to the session. Running anything, reading and writing files is not known here.
+
+>>> session = Session.open()
+>>> text = "CREATE TABLE t (a INT) WITH ('connector' = 'print'); SET 'parallelism.default' = '2';"
+>>> all(session.apply(session.read(unit)) for unit in session.feed(text))
+True
+>>> session.context.catalog.names(), session.configuration.values
+(('t',), {'parallelism.default': '2'})
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from sqlglot.errors import TokenError
+
+from planner.catalog import declare_table, declare_view, drop
+from planner.context import Context
+from planner.dialect import Token, tokenize
+from planner.hints import Hints, read_hints
+from planner.job import Job
+from planner.ledger import Ledger
+from planner.lexer import scan
+from planner.script import read_statement
+from planner.settings import Configuration
+from planner.source import Report, Source
+from planner.statements import CreateTable, CreateView, Drop, ResetOption, SetOption, Statement
+from planner.units import Unit, next_unit
+from plans.errors import SqlError
+
+__all__ = ["Declaration", "Session"]
+
+Declaration = SetOption | ResetOption | CreateTable | CreateView | Drop
+"""The statements that change the session and do nothing else."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Session:
+    """One session; ``context`` is what its compilations share, ``position`` how far its text has been read."""
+
+    context: Context
+    configuration: Configuration
+    position: int = 0
+
+    @classmethod
+    def open(
+        cls, config: Mapping[str, str] | None = None, *, file: str | None = None, strict_hints: bool = False
+    ) -> Session:
+        """An empty session, in which ``config`` wins over SET; SqlError for a wrong ``config``."""
+        source = Source(text="", file=file)
+        configuration = Configuration.of(config or {})
+        context = Context(
+            source=source,
+            text="",
+            report=Report(source=source, strict_hints=strict_hints),
+            ledger=Ledger(Hints(after_select={}, after_name={})),
+            config=configuration.settings().config,
+        )
+        return cls(context=context, configuration=configuration)
+
+    @property
+    def source(self) -> Source:
+        return self.context.source
+
+    def feed(self, text: str) -> Iterator[Unit]:
+        """Add ``text`` to the session's; its statements, each to be read before the next is asked for."""
+        self.source.text += text
+        while (unit := next_unit(self.source, self.position)) is not None:
+            # A unit that cannot be read is skipped like one that can.
+            self.position = unit.end
+            yield unit
+
+    def read(self, unit: Unit) -> Statement:
+        """The statement of ``unit``, its hints added to the session's; SqlError if it is none."""
+        context = self.context
+        pieces: list[list[Token]] = []
+        for start, end in unit.pieces:
+            scanned = scan(self.source, start, end)
+            context.text = context.text.ljust(start) + scanned.text
+            try:
+                tokens = tokenize(scanned.text, start)
+            except TokenError as error:
+                raise self.source.error("the statement cannot be read", start, str(error)) from error
+            hints = read_hints(self.source, scanned, tokens, context.report)
+            context.ledger.hints.after_select.update(hints.after_select)
+            context.ledger.hints.after_name.update(hints.after_name)
+            pieces.append(tokens)
+        return read_statement(self.source, context.text, pieces)
+
+    def apply(self, statement: Declaration) -> bool:
+        """What a declaration does to the session; whether it did anything. SqlError if it makes no sense."""
+        context = self.context
+        context.scans = 0
+        if isinstance(statement, CreateTable):
+            return declare_table(context, statement)
+        if isinstance(statement, CreateView):
+            return declare_view(context, statement)
+        if isinstance(statement, Drop):
+            return drop(context, statement)
+        if isinstance(statement, ResetOption):
+            self.configuration.reset(self.source, statement)
+        elif statement.key:
+            self.configuration.set(self.source, statement)
+        context.config = self.configuration.settings().config
+        return True
+
+    def job(self) -> Job:
+        """A new job, with the configuration as it stands."""
+        return Job(self.context, self.configuration.settings())
+
+    def begin_report(self) -> None:
+        """Forget the findings of earlier statements."""
+        self.context.report = Report(source=self.source, strict_hints=self.context.report.strict_hints)
+
+    def check_options(self, unit: Unit) -> None:
+        """SqlError unless every OPTIONS hint in ``unit`` follows the name of a table that is read."""
+        ledger = self.context.ledger
+        for place, hint in ledger.hints.after_name.items():
+            if unit.start <= place < unit.end and place not in ledger.at_tables:
+                raise self.source.error(
+                    "OPTIONS must follow the name of a table in FROM or JOIN",
+                    hint.offset,
+                    "write JOIN <table> /*+ OPTIONS(...) */ FOR SYSTEM_TIME AS OF ...; elsewhere, use WITH (...)",
+                )
+
+
+def too_deep(file: str | None) -> SqlError:
+    """The error to raise for a RecursionError of a compilation."""
+    return SqlError(
+        "the script is nested too deeply", file=file, hint="split its longest expression or query into views"
+    )
