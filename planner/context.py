@@ -77,7 +77,7 @@ class Environment:
 class Context:
     """One compilation. ``text`` is the source with comments and hints blanked out; ``used_ctes`` are places of CTEs.
 
-    ``config`` is the configuration of the job, as it stands in the plan.
+    ``config`` is the configuration of the job, as it stands in the plan; ``batch`` its mode.
     """
 
     source: Source
@@ -85,6 +85,7 @@ class Context:
     report: Report
     ledger: Ledger
     config: Mapping[str, str]
+    batch: bool = False
     catalog: Catalog = field(default_factory=Catalog)
     used_ctes: set[int] = field(default_factory=set)
     scans: int = 0

@@ -41,7 +41,7 @@ class Job:
         context.ledger = Ledger(context.ledger.hints, at_tables=context.ledger.at_tables)
         self._context = context
         self._settings = settings
-        self._lowering = Lowering(context.ledger, settings.config)
+        self._lowering = Lowering(context.ledger, settings.config, batch=settings.mode == "batch")
         self._tables: dict[str, TableEntry] = {}
         self._sinks: list[str] = []
 

@@ -36,11 +36,15 @@ class _Lowered:
 
 
 class Lowering:
-    """Collects the operators of all sinks of a script; ``config`` gives the TTL where no hint does."""
+    """Collects the operators of all sinks of a script; ``config`` gives the TTL where no hint does.
 
-    def __init__(self, ledger: Ledger, config: Mapping[str, str]) -> None:
+    A ``batch`` job keeps no state.
+    """
+
+    def __init__(self, ledger: Ledger, config: Mapping[str, str], *, batch: bool = False) -> None:
         self.ledger = ledger
         self.config = config
+        self.batch = batch
         self.operators: list[Operator] = []
         self._ids = IdSupply()
         self._known: dict[str, str] = {}
@@ -108,10 +112,7 @@ class Lowering:
             condition=condition,
             output=output,
             changelog=(),
-            state=(
-                self._state(0, "leftState", join.states[0], left),
-                self._state(1, "rightState", join.states[1], right),
-            ),
+            state=self._states((("leftState", join.states[0], left), ("rightState", join.states[1], right))),
         )
         found = self._add(operator, (join.left.base, join.right.base), join.block)
         self._account(found, join.states, ("leftState", "rightState"))
@@ -174,7 +175,7 @@ class Lowering:
             keys=keys,
             aggregates=calls,
             changelog=(),
-            state=(self._state(0, "groupAggregateState", aggregate.state, source),),
+            state=self._states((("groupAggregateState", aggregate.state, source),)),
         )
         found = self._add(operator, (aggregate.input.base,), aggregate.block)
         self._account(found, (aggregate.state,), ("groupAggregateState",))
@@ -209,6 +210,11 @@ class Lowering:
         found = self._add(model.Union(id="", inputs=tuple(inputs)), (union.base,), union.block)
         return _Lowered(id=found, columns=columns, names=_names(union.fields, columns))
 
+    def _states(self, wanted: tuple[tuple[str, StateInput, _Lowered], ...]) -> tuple[StateEntry, ...]:
+        if self.batch:
+            return ()
+        return tuple(self._state(i, name, state, source) for i, (name, state, source) in enumerate(wanted))
+
     def _state(self, index: int, name: str, state: StateInput, source: _Lowered) -> StateEntry:
         config = self.config.get(STATE_TTL)
         origin = {"default": DEFAULT_STATE_TTL} if config is None else {"config": config}
@@ -219,7 +225,7 @@ class Lowering:
 
     def _account(self, operator: str, states: tuple[StateInput, ...], names: tuple[str, ...]) -> None:
         for state, name in zip(states, names, strict=True):
-            if state.hint is not None:
+            if state.hint is not None and not self.batch:
                 self.ledger.applied(state.hint.offset, f"{operator}.{name}")
 
 

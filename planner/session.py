@@ -59,6 +59,7 @@ class Session:
             report=Report(source=source, strict_hints=strict_hints),
             ledger=Ledger(Hints(after_select={}, after_name={})),
             config=configuration.settings().config,
+            batch=configuration.settings().mode == "batch",
         )
         return cls(context=context, configuration=configuration)
 
@@ -105,7 +106,8 @@ class Session:
             self.configuration.reset(self.source, statement)
         elif statement.key:
             self.configuration.set(self.source, statement)
-        context.config = self.configuration.settings().config
+        settings = self.configuration.settings()
+        context.config, context.batch = settings.config, settings.mode == "batch"
         return True
 
     def job(self) -> Job:

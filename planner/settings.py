@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
 from planner.source import Source
 from planner.statements import ResetOption, SetOption
 from plans.configuration import KEYS, known_keys, normalise
 from plans.errors import SqlError
+from plans.model import Mode
 from plans.names import did_you_mean
 
 __all__ = ["Configuration", "Settings"]
@@ -30,7 +30,7 @@ class Settings:
     """
 
     config: Mapping[str, str]
-    mode: Literal["streaming"]
+    mode: Mode
     name: str | None
     offsets: Mapping[str, int]
 
@@ -94,7 +94,8 @@ class Configuration:
         fields = {KEYS[k].plan_field: v for k, v in values.items() if KEYS[k].plan_field}
         config = {k: v for k, v in values.items() if KEYS[k].in_config}
         offsets = {key: offset for key, offset in self.offsets.items() if key not in self.overrides}
-        return Settings(config=config, mode="streaming", name=fields.get("name"), offsets=offsets)
+        mode: Mode = "batch" if fields.get("mode") == "batch" else "streaming"
+        return Settings(config=config, mode=mode, name=fields.get("name"), offsets=offsets)
 
 
 def _check_key(source: Source, key: str, offset: int) -> None:

@@ -2,7 +2,7 @@
 
 A scan is insert-only; calcs, lookups and unions pass on what comes; joins and aggregates state theirs in the plan.
 ``-U`` is left out where an aggregate's changes only ever reach sinks that replace rows by the group keys. State TTL
-never creates kinds: an expired row is forgotten, not deleted.
+never creates kinds: an expired row is forgotten, not deleted. In batch everything is insert-only.
 
 >>> merged([("+I",), ("+I", "-D")])
 ('+I', '-D')
@@ -56,6 +56,9 @@ def refused_kinds(kinds: Iterable[RowKind], accepted: Collection[RowKind]) -> tu
 
 def with_changelogs(plan: Plan) -> Plan:
     """The plan with the ``changelog`` of every join and aggregate derived from what feeds it and what reads it."""
+    if plan.mode == "batch":
+        complete = (replace(o, changelog=INSERT_ONLY) if isinstance(o, Join | Aggregate) else o for o in plan.operators)
+        return replace(plan, operators=tuple(complete))
     consumers: dict[str, list[Operator]] = {o.id: [] for o in plan.operators}
     for operator in plan.operators:
         for source in operator.inputs:

@@ -26,7 +26,7 @@ from plans.schema import ENOUGH, Finding, describe
 from plans.schema import check as check_schema
 from plans.validate import validate
 
-FREE = "config, the ttl of states, async, retry and cache of lookups, and table options but 'connector'"
+FREE = "config, the ttl of states, async, retry and cache of lookups, cached, and table options but 'connector'"
 
 __all__ = ["dump", "dumps", "load", "loads", "read_plan_bytes", "write_plan_bytes"]
 

@@ -27,6 +27,7 @@ from plans.model import (
     Plan,
     Scan,
     Sink,
+    Sort,
     Table,
     TableColumn,
     Union,
@@ -34,11 +35,12 @@ from plans.model import (
 from plans.names import did_you_mean
 from plans.types import DataType, parse_type
 
-__all__ = ["check_columns", "output_columns", "physical_columns"]
+__all__ = ["UNSORTABLE", "check_columns", "output_columns", "physical_columns"]
 
 Columns = tuple[Column, ...]
 
 RESERVED_PREFIX = "__"
+UNSORTABLE = ("ARRAY", "MAP", "ROW")
 ENOUGH = 101
 
 
@@ -95,7 +97,7 @@ def _columns(operator: Operator, inputs: Sequence[Columns], tables: Mapping[str,
             return tuple(
                 next((c for c in same if parse(c.type).nullable), same[0]) for same in zip(*inputs, strict=True)
             )
-        case Sink():
+        case Sort() | Sink():
             return inputs[0]
 
 
@@ -135,6 +137,8 @@ def _check_operator(operator: Operator, inputs: Sequence[Columns], tables: Mappi
             yield from _check_names([*operator.keys, *(call.name for call in operator.aggregates)], path, "aggregates")
         case Union():
             yield from _check_union(operator, inputs, path)
+        case Sort():
+            yield from _check_sort(operator, inputs[0], path)
         case Sink():
             yield from _check_sink(operator, inputs[0], tables, path)
 
@@ -250,6 +254,18 @@ def _check_union(union: Union, inputs: Sequence[Columns], path: str) -> Iterator
         if not same:
             message = f"the inputs must agree in columns: '{union.inputs[0]}' has {_listed(first)}"
             yield Diagnostic(message=f"{message}; '{operator_id}' has {_listed(columns)}", path=f"{path}.inputs")
+
+
+def _check_sort(sort: Sort, columns: Columns, path: str) -> Iterator[Diagnostic]:
+    types = _types(columns)
+    for index, key in enumerate(sort.order):
+        here = f"{path}.order[{index}].column"
+        unknown = list(_check_known([key.column], columns, here, "column of the input"))
+        yield from unknown
+        if not unknown and parse(types[key.column]).root in UNSORTABLE:
+            yield Diagnostic(message=f"'{key.column}' is {types[key.column]}, which has no order", path=here)
+        if key.column in [other.column for other in sort.order[:index]]:
+            yield Diagnostic(message=f"'{key.column}' is sorted by twice", path=here, hint="remove the second")
 
 
 def _check_sink(sink: Sink, columns: Columns, tables: Mapping[str, Table], path: str) -> Iterator[Diagnostic]:

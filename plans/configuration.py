@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from plans.cached import CONFIG_ENABLED, CONFIG_STORAGE_LEVEL, ENABLED, STORAGE_LEVEL
+from plans.cached import SETTINGS as CACHED
 from plans.durations import format_duration, parse_duration
 from plans.lookup_settings import CONFIG_KEYS, SettingSpec, parse_value, shown
 from plans.names import did_you_mean
@@ -65,9 +67,9 @@ def _duration(text: str) -> str:
 
 
 def _mode(text: str) -> str:
-    if text.strip().lower() != "streaming":
-        raise ValueError(f"execution mode '{text}' is not supported; write 'streaming'")
-    return "streaming"
+    if text.strip().lower() not in ("streaming", "batch"):
+        raise ValueError(f"execution mode '{text}' is not supported; write 'streaming' or 'batch'")
+    return text.strip().lower()
 
 
 def _name(text: str) -> str:
@@ -105,12 +107,20 @@ def _setting(spec: SettingSpec) -> Callable[[str], str]:
 
 
 KEYS: dict[str, ConfigKey] = {
-    MODE: ConfigKey(description="Whether the job streams.", parse=_mode, plan_field="mode"),
+    MODE: ConfigKey(description="Whether the job streams, or reads what is there.", parse=_mode, plan_field="mode"),
     PARALLELISM: ConfigKey(description="The number of partitions of every stateful operator.", parse=_parallelism),
     NAME: ConfigKey(description="The name of the job.", parse=_name, plan_field="name"),
     STATE_TTL: ConfigKey(
         description="How long an unwritten state row is kept where no hint says otherwise; 0 ms keeps it forever.",
         parse=_duration,
+    ),
+    CONFIG_ENABLED: ConfigKey(
+        description="Whether every computed result that is read more than once is cached. Batch only.",
+        parse=_setting(CACHED[ENABLED]),
+    ),
+    CONFIG_STORAGE_LEVEL: ConfigKey(
+        description="Where cached results are kept if nothing else says; MEMORY_AND_DISK if absent.",
+        parse=_setting(CACHED[STORAGE_LEVEL]),
     ),
     TIME_ZONE: ConfigKey(description="The session time zone; UTC if absent.", parse=_time_zone),
     DML_SYNC: ConfigKey(

@@ -32,6 +32,7 @@ __all__ = [
     "can_read",
     "can_write",
     "check_table",
+    "is_bounded",
     "is_upsert_sink",
     "option",
     "sink_kinds",
@@ -114,6 +115,11 @@ def can_read(table: Table) -> bool:
     """Whether the table's connector can be scanned."""
     spec = CONNECTORS.get(table.options.get("connector", ""))
     return spec is not None and spec.readable
+
+
+def is_bounded(table: Table) -> bool:
+    """Whether reading the table comes to an end: files do, datagen does if it has a ``number-of-rows``."""
+    return table.options.get("connector") != "datagen" or "number-of-rows" in table.options
 
 
 def can_write(table: Table) -> bool:

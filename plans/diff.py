@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from plans.cached import SETTINGS as CACHED
+from plans.cached import cached_of, cached_values, layered, who_set_cached
 from plans.configuration import PARALLELISM, STATE_TTL, TIME_ZONE
 from plans.connectors import check_table
 from plans.digest import operator_facts, table_facts
@@ -31,6 +33,7 @@ APPLIES_AT_ONCE = "state kept, applies at once"
 APPLIES_AT_START = "state kept, applies at the next start"
 NEW_CHECKPOINTS = "state kept, a checkpoint keeps its partitions"
 CACHE_STARTS_EMPTY = "applies at the next start, with an empty cache"
+APPLIES_TO_NEXT_JOB = "same result, applies to the next job"
 NO_EFFECT = "no effect"
 UNREADABLE = "running state cannot be read"
 INCOMPATIBLE = "plan incompatible with running state"
@@ -69,6 +72,8 @@ def diff(before: Plan, after: Plan) -> tuple[Change, ...]:
 def _plan(before: Plan, after: Plan) -> Iterator[Change]:
     if before.name != after.name:
         yield _setting("name", before.name, after.name, APPLIES_AT_START)
+    if before.mode != after.mode:
+        yield replace(_setting("mode", before.mode, after.mode, INCOMPATIBLE), keeps_state=False)
 
 
 def _reasons(before: Plan, after: Plan) -> Iterator[Change]:
@@ -152,6 +157,7 @@ def _operators(before: Plan, after: Plan) -> Iterator[Change]:
             yield replace(fact, name=operator.id, path=path, effect=_effect(operator), keeps_state=False)
         if isinstance(previous, LookupJoin) and isinstance(operator, LookupJoin):
             yield from _lookup(previous, operator)
+        yield from _cached(previous, operator)
         entries = {entry.name: entry for entry in state_of(previous)}
         for entry in state_of(operator):
             if entry.name in entries:
@@ -241,6 +247,20 @@ def _state(operator_id: str, old: StateEntry, new: StateEntry, before: Plan, aft
         if not explained and not (was == is_now or (was and is_now and same_duration(was, is_now))):
             change = _setting(f"{path}.origin.{layer}", was, is_now, NO_EFFECT)
             yield replace(change, note=f"{_canonical(new.ttl)} stays, from {source(new)}")
+
+
+def _cached(old: Operator, new: Operator) -> Iterator[Change]:
+    """The settings of a cached result that differ; where nobody spoke, the defaults hold."""
+    was, is_now = cached_of(old) or layered({}), cached_of(new) or layered({})
+    a, b = cached_values(was), cached_values(is_now)
+    for name in CACHED:
+        if a[name] != b[name]:
+            note = who_set_cached(is_now, name).replace(" · ", " over ", 1)
+            change = _setting(f"{new.id}.cached.{name}", shown(a[name]), shown(b[name]), APPLIES_TO_NEXT_JOB)
+            yield replace(change, note=note)
+    if a == b and was.origin != is_now.origin:
+        change = _setting(f"{new.id}.cached.origin", None, None, NO_EFFECT)
+        yield replace(change, kind="~", note="other layers ask for what runs")
 
 
 def _lookup(old: LookupJoin, new: LookupJoin) -> Iterator[Change]:

@@ -2,8 +2,8 @@
 
 Facts are what the query means: operators, edges, keys, expressions, schemas. Settings are free: ``config``, ``name``,
 ``source``, ``reasons``, the ``ttl`` and ``origin`` of state entries, the ``async``, ``retry`` and ``cache`` of lookups,
-and table options other than ``connector``. A digest guards against mistakes and unnoticed changes, not against an
-attacker, who can recompute it.
+``cached``, and table options other than ``connector``. A digest guards against mistakes and unnoticed changes, not
+against an attacker, who can recompute it.
 
 >>> table_facts(Table(columns=(), options={"connector": "print", "print-identifier": "x"}))
 {'columns': [], 'options': {'connector': 'print'}}
@@ -26,7 +26,7 @@ _STATE_SETTINGS = ("ttl", "origin")
 
 def operator_facts(operator: Operator) -> dict[str, Any]:
     """The JSON values of ``operator`` without its settings."""
-    facts = operator_document(operator)
+    facts = {key: value for key, value in operator_document(operator).items() if key != "cached"}
     if "state" in facts:
         facts["state"] = [{k: v for k, v in entry.items() if k not in _STATE_SETTINGS} for entry in facts["state"]]
     if isinstance(operator, LookupJoin):

@@ -10,9 +10,11 @@ text and no digests.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+from plans.cached import cached_document, cached_of, read_cached
 from plans.configuration import normalise
 from plans.durations import format_duration, parse_duration
 from plans.lookup_document import lookup_document, output_document, read_lookup_join, read_output
@@ -28,6 +30,8 @@ from plans.model import (
     Scan,
     SelectItem,
     Sink,
+    Sort,
+    SortKey,
     StateEntry,
     Table,
     TableColumn,
@@ -49,6 +53,7 @@ OPS: Mapping[str, type[Operator]] = {
     "lookup-join": LookupJoin,
     "aggregate": Aggregate,
     "union": Union,
+    "sort": Sort,
     "sink": Sink,
 }
 _OP_NAMES = {cls: name for name, cls in OPS.items()}
@@ -120,8 +125,14 @@ def operator_document(operator: Operator) -> Json:
                 "changelog": list(operator.changelog),
                 "state": [_state_entry(entry) for entry in operator.state],
             }
+        case Sort():
+            order = [{"column": key.column, "direction": key.direction, "nulls": key.nulls} for key in operator.order]
+            document |= {"order": order, "offset": operator.offset, "limit": operator.limit}
         case Sink():
             document["table"] = operator.table
+    cached = cached_of(operator)
+    if cached is not None:
+        document["cached"] = cached_document(cached)
     return document
 
 
@@ -135,10 +146,16 @@ def from_document(document: Json) -> Plan:
         config={key: _config_value(key, value) for key, value in document["config"].items()},
         tables={name: _read_table(table) for name, table in document["tables"].items()},
         functions=dict(document["functions"]),
-        operators=tuple(_READERS[operator["op"]](operator) for operator in document["operators"]),
+        operators=tuple(_read_operator(operator) for operator in document["operators"]),
         reasons=dict(document.get("reasons", {})),
         compiled=dict(document.get("digests", {}).get("settings", {})),
     )
+
+
+def _read_operator(document: Json) -> Operator:
+    operator = _READERS[document["op"]](document)
+    # Every kind but sinks has it, so the readers leave it out.
+    return operator if isinstance(operator, Sink) else replace(operator, cached=read_cached(document.get("cached")))
 
 
 def _config_value(key: str, value: str) -> str:
@@ -255,6 +272,16 @@ def _read_union(document: Json) -> Union:
     return Union(id=document["id"], inputs=tuple(document["inputs"]))
 
 
+def _read_sort(document: Json) -> Sort:
+    return Sort(
+        id=document["id"],
+        inputs=tuple(document["inputs"]),
+        order=tuple(SortKey(**key) for key in document["order"]),
+        offset=document["offset"],
+        limit=document["limit"],
+    )
+
+
 def _read_sink(document: Json) -> Sink:
     return Sink(id=document["id"], inputs=tuple(document["inputs"]), table=document["table"])
 
@@ -266,5 +293,6 @@ _READERS: Mapping[str, Callable[[Json], Operator]] = {
     "lookup-join": read_lookup_join,
     "aggregate": _read_aggregate,
     "union": _read_union,
+    "sort": _read_sort,
     "sink": _read_sink,
 }

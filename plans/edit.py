@@ -1,6 +1,7 @@
 """Edits of a plan's settings: one value at a path, with everything that follows from it, and nothing else.
 
     join_o_c.state.leftState.ttl     config.<key>     tables.<table>.options.<option>     lookup_rates.async.capacity
+    join_o_c.cached.enabled
 
 A TTL edit leaves its origin alone: the origin goes on to say what default, config and hint asked for. A new
 ``config.table.exec.state.ttl`` is written into every origin, and moves the TTL of the entries that follow config.
@@ -14,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from plans.cached import CONFIG_ENABLED, CONFIG_STORAGE_LEVEL, with_config_layer
+from plans.cached_edit import set_cached, settable_cached
 from plans.configuration import KEYS, STATE_TTL, known_keys, normalise
 from plans.diff import Change, diff
 from plans.document import operator_document
@@ -43,6 +46,8 @@ def set_value(plan: Plan, path: str, value: str, *, reason: str | None = None) -
         edited = _set_option(plan, path, rest, value)
     elif path == "name":
         edited = replace(plan, name=_checked(path, KEYS["pipeline.name"].parse, value))
+    elif head in by_id and rest.partition(".")[0] == "cached":
+        edited = set_cached(plan, path, by_id[head], rest.partition(".")[2], value)
     elif isinstance(lookup := by_id.get(head), LookupJoin):
         edited = set_lookup(plan, path, lookup, rest, value)
     elif head in by_id:
@@ -53,7 +58,7 @@ def set_value(plan: Plan, path: str, value: str, *, reason: str | None = None) -
         about = "it names the script" if path == "source" else "give a reason with --reason when setting a value"
         raise PlanError(f"'{path}' cannot be set", path=path, hint=about)
     else:
-        known = [o.id for o in plan.operators if state_of(o) or isinstance(o, LookupJoin)]
+        known = [o.id for o in plan.operators if state_of(o) or isinstance(o, LookupJoin) or plan.mode == "batch"]
         raise PlanError(f"there is no operator '{head}'", path=path, hint=_hint(head, known, plan))
     edited = without_idle_reasons(edited)
     if reason is not None:
@@ -70,6 +75,8 @@ def _set_config(plan: Plan, path: str, key: str, value: str) -> Plan:
     edited = replace(plan, config={**plan.config, key: text})
     if key in CONFIG_KEYS:
         return resettled(edited)
+    if key in (CONFIG_ENABLED, CONFIG_STORAGE_LEVEL):
+        return with_config_layer(edited)
     if key != STATE_TTL:
         return edited
     return replace(edited, operators=tuple(_with_config_layer(operator, text) for operator in plan.operators))
@@ -111,6 +118,8 @@ def _set_option(plan: Plan, path: str, rest: str, value: str) -> Plan:
 def _set_state(plan: Plan, path: str, operator: Operator, rest: str, value: str) -> Plan:
     names = [entry.name for entry in state_of(operator)]
     paths = [f"{operator.id}.state.{name}.ttl" for name in names]
+    if plan.mode == "batch":
+        paths = settable_cached(operator)
     can = f"can be set: {', '.join(paths)}" if paths else f"'{operator.id}' keeps no state and has nothing to set"
     field, _, below = rest.partition(".")
     if field in names:
@@ -161,5 +170,7 @@ def _hint(name: str, known: list[str], plan: Plan) -> str:
 def _settable(plan: Plan) -> str:
     paths = [f"{o.id}.state.{entry.name}.ttl" for o in plan.operators for entry in state_of(o)]
     paths += [p for o in plan.operators if isinstance(o, LookupJoin) for p in settable(o)]
+    if plan.mode == "batch":
+        paths.append("<operator>.cached.enabled")
     shown = [*paths[:6], *(["..."] if len(paths) > 6 else []), "config.<key>", "tables.<table>.options.<option>"]
     return f"can be set: {', '.join(shown)}"

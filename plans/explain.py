@@ -13,6 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from plans.cached import ENABLED, STORAGE_LEVEL, cached_of, cached_values, set_by, who_set_cached
+from plans.cached import SETTINGS as CACHED
 from plans.columns import check_columns
 from plans.connectors import is_upsert_sink
 from plans.document import LAYERS, op_name
@@ -21,6 +23,7 @@ from plans.lookup_words import describe_lookup, group_lines, settings_json
 from plans.model import (
     Aggregate,
     AggregateCall,
+    CachedSettings,
     Calc,
     Join,
     LookupJoin,
@@ -28,6 +31,8 @@ from plans.model import (
     Plan,
     Scan,
     Sink,
+    Sort,
+    SortKey,
     StateEntry,
     Table,
     Union,
@@ -55,8 +60,12 @@ class _Line:
 
 def explain(plan: Plan, *, paint: Paint = lambda text, part: text) -> str:
     """The tree as text; ``paint`` may colour the left part of a line and must not change its width."""
-    stateful = sum(1 for operator in plan.operators if state_of(operator))
-    head = f"{plan.name} · {plan.mode} · {_count(len(plan.operators), 'operator')}, {stateful} with state"
+    if plan.mode == "batch":
+        kept = sum(1 for operator in plan.operators if (found := cached_of(operator)) and found.enabled)
+        what = f"{kept} cached"
+    else:
+        what = f"{sum(1 for operator in plan.operators if state_of(operator))} with state"
+    head = f"{plan.name} · {plan.mode} · {_count(len(plan.operators), 'operator')}, {what}"
     blocks = [clean(head)]
     if plan.config:
         blocks[0] += "\n" + clean("config: " + " · ".join(f"{key} {plan.config[key]}" for key in sorted(plan.config)))
@@ -105,6 +114,7 @@ def explain_json(plan: Plan) -> dict[str, Any]:
                     for entry in state_of(operator)
                 ],
                 **({"settings": settings_json(operator)} if isinstance(operator, LookupJoin) else {}),
+                **({"cached": _cached_json(found)} if (found := cached_of(operator)) else {}),
             }
             for operator in plan.operators
         ],
@@ -142,6 +152,11 @@ def describe(operator: Operator, plan: Plan) -> str:
             return f"GROUP BY {keys}: {calls}" if keys else f"one group: {calls}"
         case Union():
             return f"UNION ALL of {len(operator.inputs)} inputs"
+        case Sort():
+            parts = [f"ORDER BY {', '.join(map(_sort_key, operator.order))}"] if operator.order else []
+            parts += [f"OFFSET {operator.offset}"] if operator.offset else []
+            parts += [f"LIMIT {operator.limit}"] if operator.limit is not None else []
+            return " · ".join(parts)
         case Sink():
             table = plan.tables.get(operator.table)
             text = _table(operator.id, operator.table, table)
@@ -188,9 +203,12 @@ def _tree(root: str, plan: Plan, by_id: dict[str, Operator], printed: set[str], 
         name, lead, past, depth = waiting.pop()
         operator = by_id.get(name)
         if operator is None or name in printed or depth > _MAX_DEPTH:
-            note = "not in the plan" if operator is None else "above" if name in printed else "continues below"
+            if operator is not None and name in printed:
+                lines.append(_Line(part="operator", left=clean(f"{lead}↑ {name}"), right="shown above"))
+                continue
+            note = "not in the plan" if operator is None else "continues below"
             lines.append(_Line(part="operator", left=clean(lead + name), right=f"({note})"))
-            if note == "continues below":
+            if operator is not None:
                 below.append(name)
             continue
         printed.add(name)
@@ -202,12 +220,41 @@ def _tree(root: str, plan: Plan, by_id: dict[str, Operator], printed: set[str], 
             lines.append(_Line(part=part, left=left, right=who_set(entry), ttl=entry.ttl))
         for group, text, edited in group_lines(operator) if isinstance(operator, LookupJoin) else ():
             lines.append(_Line(part="edit" if edited else "state", left=clean(f"{past}│  {group}"), right=clean(text)))
+        if (cached := cached_of(operator)) is not None:
+            edited = any(set_by(cached, setting) == "edit" for setting in CACHED)
+            left = clean(f"{past}{'│  ' if operator.inputs else '   '}cached")
+            level = cached.storage_level if cached.enabled else "off"
+            lines.append(_Line(part="edit" if edited else "state", left=left, right=_who_cached(cached), ttl=level))
         children = list(enumerate(operator.inputs, start=1))
         for number, child in reversed(children):
             last = number == len(children)
             waiting.append((child, past + ("└─ " if last else "├─ "), past + ("   " if last else "│  "), depth + 1))
     roots[:0] = below
     return lines
+
+
+def _who_cached(settings: CachedSettings) -> str:
+    """Who asked for the cached result, and for its storage level if that was someone else."""
+    asked = who_set_cached(settings, ENABLED)
+    level = who_set_cached(settings, STORAGE_LEVEL)
+    if not settings.enabled or level == "default" or level == asked:
+        return asked
+    return f"{asked} · {STORAGE_LEVEL} {level}"
+
+
+def _cached_json(settings: CachedSettings) -> dict[str, Any]:
+    return {
+        name: {
+            "value": value,
+            "set-by": set_by(settings, name),
+            "origin": {layer: said[name] for layer, said in settings.origin.items() if name in said},
+        }
+        for name, value in cached_values(settings).items()
+    }
+
+
+def _sort_key(key: SortKey) -> str:
+    return f"{key.column} {key.direction.upper()} NULLS {key.nulls.upper()}"
 
 
 def _shortened(text: str) -> str:

@@ -47,7 +47,8 @@ def asked_of(operator: LookupJoin, plan: Plan) -> dict[Group, Layers]:
 def resolved(operator: LookupJoin, plan: Plan, *, insert_only: bool, strict: bool = True) -> Resolved:
     """The settings that the layers amount to, without edits; Contradiction if ``strict``."""
     modes = can_lookup(plan.tables[operator.table])
-    return resolve(asked_of(operator, plan), modes, insert_only=insert_only, strict=strict)
+    parks = plan.mode != "batch"
+    return resolve(asked_of(operator, plan), modes, insert_only=insert_only, parks=parks, strict=strict)
 
 
 def _check_facts(operator: LookupJoin) -> Iterator[Diagnostic]:
@@ -81,7 +82,10 @@ def _check_settings(operator: LookupJoin, plan: Plan, *, insert_only: bool) -> I
     if retry is not None and full:
         message = "a FULL cache holds the whole table: what it lacks, another attempt would not find either"
         yield Diagnostic(message=message, path=f"{path}.retry", hint="write null")
-    if retry is not None and retry.mode == "deferred" and waits.output_mode == "ordered":
+    if retry is not None and retry.mode == "deferred" and plan.mode == "batch":
+        message = "a batch job keeps no state to park a row in"
+        yield Diagnostic(message=message, path=f"{path}.retry.mode", hint='write "inline"')
+    elif retry is not None and retry.mode == "deferred" and waits.output_mode == "ordered":
         message = "a row that waits in state is overtaken, but the output-mode is 'ordered'"
         hint = """write "inline", or "output-mode": "allow_unordered\""""
         yield Diagnostic(message=message, path=f"{path}.retry.mode", hint=hint)

@@ -41,7 +41,7 @@ def set_lookup(plan: Plan, path: str, operator: LookupJoin, rest: str, value: st
     """Set the setting at ``rest`` of ``operator``; PlanError if it is none, or a bad value."""
     group, _, name = rest.partition(".")
     if rest == "retry":
-        edited = _with_retry(operator, path, value)
+        edited = _with_retry(operator, plan, path, value)
     elif group not in GROUPS or not name:
         raise _no_setting(operator, path, rest)
     elif name == "origin" or name.startswith("origin."):
@@ -113,7 +113,7 @@ def _with_setting(operator: LookupJoin, plan: Plan, path: str, group: Group, nam
 
 
 def _following(operator: LookupJoin, plan: Plan) -> LookupJoin:
-    """What follows from an edit: nothing waits for a FULL cache, and ordered rows do not wait in state."""
+    """What follows from an edit: nothing waits for a FULL cache; ordered rows, and those of a batch, not in state."""
     groups = settings_of(operator)
     waits, full = groups["async"], operator.cache.values[CACHE] == "FULL"
     modes = can_lookup(plan.tables[operator.table]) if operator.table in plan.tables else frozenset()
@@ -123,12 +123,13 @@ def _following(operator: LookupJoin, plan: Plan) -> LookupJoin:
     elif not waits.values["enabled"] and "sync" not in modes and "async" in modes:
         groups["async"] = replace(waits, values={**waits.values, "enabled": True})
     retry = groups.get("retry")
-    if retry is not None and waits.values["output-mode"] == "ordered" and retry.values["mode"] == "deferred":
+    parks = plan.mode != "batch" and waits.values["output-mode"] == "allow_unordered"
+    if retry is not None and retry.values["mode"] == "deferred" and not parks:
         groups["retry"] = replace(retry, values={**retry.values, "mode": "inline"})
     return with_settings(operator, groups)
 
 
-def _with_retry(operator: LookupJoin, path: str, text: str) -> LookupJoin:
+def _with_retry(operator: LookupJoin, plan: Plan, path: str, text: str) -> LookupJoin:
     groups = settings_of(operator)
     if text.strip().lower() == "off":
         groups.pop("retry", None)
@@ -137,7 +138,8 @@ def _with_retry(operator: LookupJoin, path: str, text: str) -> LookupJoin:
         attempts, delay = parse_retry(text)
     except SettingError as error:
         raise PlanError(str(error), path=path, hint=error.hint) from error
-    mode = "deferred" if operator.async_.output_mode == "allow_unordered" else "inline"
+    parks = plan.mode != "batch" and operator.async_.output_mode == "allow_unordered"
+    mode = "deferred" if parks else "inline"
     added: dict[str, Value] = {"retry-predicate": "lookup_miss", "retry-strategy": "fixed_delay", "mode": mode}
     old = groups.get("retry", Settings(values=added, origin={"default": {"mode": mode}}))
     values = ordered("retry", {**old.values, "fixed-delay": delay, "max-attempts": attempts})

@@ -92,12 +92,18 @@ def _value(spec: SettingSpec, text: str) -> Value | None:
 
 
 def resolve(
-    asked: Mapping[Group, Layers], modes: Collection[str], *, insert_only: bool, strict: bool = True
+    asked: Mapping[Group, Layers],
+    modes: Collection[str],
+    *,
+    insert_only: bool,
+    parks: bool = True,
+    strict: bool = True,
 ) -> Resolved:
     """What ``asked`` amounts to, by group and layer, for a source that can be looked up in ``modes``.
 
     ``insert_only`` tells whether rows are only ever added to the input: an update must not overtake what it updates.
-    Contradiction for cache settings that do not go together, if ``strict``.
+    ``parks`` tells whether there is state to park rows in, which a batch job has not. Contradiction for cache settings
+    that do not go together, if ``strict``.
     """
     cache = layered_cache(asked.get("cache", {}), strict=strict)
     for name, message, hint in cache_problems(cache.values, modes) if strict else ():
@@ -106,7 +112,8 @@ def resolve(
     unmet: list[Unmet] = []
     waits = _async(asked.get("async", {}), modes, unmet, full=full, insert_only=insert_only)
     groups: dict[Group, Settings] = {"async": waits, "cache": cache}
-    retry = _retry(asked.get("retry", {}), unmet, full=full, deferred=waits.values["output-mode"] == "allow_unordered")
+    deferred = parks and waits.values["output-mode"] == "allow_unordered"
+    retry = _retry(asked.get("retry", {}), unmet, full=full, deferred=deferred)
     if retry is not None:
         groups["retry"] = retry
     return Resolved(groups=groups, unmet=tuple(unmet))

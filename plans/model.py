@@ -1,7 +1,7 @@
 """The plan document as frozen dataclasses: what a plan says, without how it is written or run.
 
 Facts (operators, edges, keys, expressions, schemas) are what the query means; settings (state TTLs, how a lookup waits,
-retries and caches, config, connector options) are free to edit. Facts and settings are told apart in
+retries and caches, cached results, config, connector options) are free to edit. Facts and settings are told apart in
 :mod:`plans.digest`. Columns are addressed by name, never by position. Expressions are Spark SQL text over the columns
 of the operator's input; they are checked against an allow list before every run. This module knows nothing of JSON, SQL
 or Spark.
@@ -21,6 +21,7 @@ __all__ = [
     "AggregateCall",
     "AsyncSettings",
     "CacheSettings",
+    "CachedSettings",
     "Calc",
     "Column",
     "Join",
@@ -30,6 +31,7 @@ __all__ = [
     "Layers",
     "LookupJoin",
     "LookupKey",
+    "Mode",
     "Operator",
     "Plan",
     "RetrySettings",
@@ -37,6 +39,8 @@ __all__ = [
     "Scan",
     "SelectItem",
     "Sink",
+    "Sort",
+    "SortKey",
     "StateEntry",
     "Table",
     "TableColumn",
@@ -49,6 +53,7 @@ FORMAT = "1.0"
 
 RowKind = Literal["+I", "-U", "+U", "-D"]
 JoinType = Literal["inner", "left", "right", "full", "semi", "anti"]
+Mode = Literal["streaming", "batch"]
 Side = Literal["left", "right"]
 OutputMode = Literal["ordered", "allow_unordered"]
 RetryMode = Literal["inline", "deferred"]
@@ -111,12 +116,25 @@ class StateEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CachedSettings:
+    """Whether the output of an operator is kept for later readers, and at which of Spark's storage levels (FLIP-205).
+
+    Batch only. It is created with the first job that computes it, and dropped with the session at the latest.
+    """
+
+    enabled: bool
+    storage_level: str
+    origin: Layers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Scan:
     """Reads ``columns`` (physical ones, by name) of ``table``; insert-only."""
 
     id: str
     table: str
     columns: tuple[str, ...]
+    cached: CachedSettings | None = None
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -140,6 +158,7 @@ class Calc:
     inputs: tuple[str, ...]
     select: tuple[SelectItem, ...]
     filter: str | None = None
+    cached: CachedSettings | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,6 +191,7 @@ class Join:
     state: tuple[StateEntry, ...]
     output: tuple[JoinColumn, ...]
     changelog: tuple[RowKind, ...]
+    cached: CachedSettings | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,6 +264,7 @@ class LookupJoin:
     async_: AsyncSettings
     retry: RetrySettings | None
     cache: CacheSettings
+    cached: CachedSettings | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,6 +292,7 @@ class Aggregate:
     aggregates: tuple[AggregateCall, ...]
     state: tuple[StateEntry, ...]
     changelog: tuple[RowKind, ...]
+    cached: CachedSettings | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,6 +301,31 @@ class Union:
 
     id: str
     inputs: tuple[str, ...]
+    cached: CachedSettings | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SortKey:
+    """One column to sort by; ``nulls`` says where NULLs go, whatever the direction."""
+
+    column: str
+    direction: Literal["asc", "desc"] = "asc"
+    nulls: Literal["first", "last"] = "first"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sort:
+    """Sorts by ``order``, skips ``offset`` rows and passes on up to ``limit`` of the rest. Batch only.
+
+    No ``order`` keeps any rows; no ``limit`` keeps all. Columns are those of the input.
+    """
+
+    id: str
+    inputs: tuple[str, ...]
+    order: tuple[SortKey, ...]
+    offset: int = 0
+    limit: int | None = None
+    cached: CachedSettings | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -290,12 +337,14 @@ class Sink:
     table: str
 
 
-Operator = Scan | Calc | Join | LookupJoin | Aggregate | Union | Sink
+Operator = Scan | Calc | Join | LookupJoin | Aggregate | Union | Sort | Sink
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """A compiled job. ``operators`` stand in dependency order: inputs before their consumers.
+
+    A ``batch`` plan keeps no state, and all its edges are insert-only.
 
     ``source`` is the base name of the script it was compiled from; ``reasons`` are notes by the path of a setting.
     Neither is a fact.
@@ -304,7 +353,7 @@ class Plan:
 
     name: str
     source: str | None = None
-    mode: Literal["streaming"] = "streaming"
+    mode: Mode = "streaming"
     config: Mapping[str, str] = field(default_factory=dict)
     tables: Mapping[str, Table] = field(default_factory=dict)
     functions: Mapping[str, str] = field(default_factory=dict)

@@ -34,6 +34,7 @@ KINDS: Mapping[str, str] = {
     "lookup-join": "lookup join",
     "aggregate": "aggregate",
     "union": "union",
+    "sort": "sort",
     "sink": "sink",
 }
 """What a box is called, by ``op``. A test fails when a kind of operator is missing."""

@@ -29,6 +29,7 @@ _EXPANDED: tuple[tuple[str, ...], ...] = (
     ("operators", "*", "async"),
     ("operators", "*", "retry"),
     ("operators", "*", "cache"),
+    ("operators", "*", "cached"),
     ("reasons",),
     ("digests",),
     ("digests", "settings"),

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from plans.document import operator_document
-from plans.lookup_document import LOOKUP_LAYERS, settings_of
+from plans.lookup_document import settings_of
 from plans.lookup_layers import EDIT, set_by
 from plans.model import LookupJoin, Operator, Plan, Value
 from plans.states import source, state_of
@@ -27,7 +27,7 @@ __all__ = ["Setting", "canonical_path", "operator_settings", "plan_settings", "s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """One setting. ``layers`` are what default, config, table and hint said, weakest first.
+    """One setting. ``layers`` are what default, config, table, hint and statement said, weakest first.
 
     ``operator`` is None for what stands outside the operators; nobody records who set that, so ``set_by`` is ``plan``.
     Else ``set_by`` is the strongest layer that spoke, or ``edit`` if the value differs from it.
@@ -76,7 +76,8 @@ def operator_settings(operator: Operator) -> Iterator[Setting]:
             if name == "origin":
                 continue
             origin = document["origin"]
-            layers = {layer: origin[layer][name] for layer in LOOKUP_LAYERS if name in origin.get(layer, {})}
+            # The document has its layers in their order, whatever layers the group knows.
+            layers = {layer: said[name] for layer, said in origin.items() if name in said}
             known = next((found for key, found in lookup.items() if key == group), None)
             yield Setting(
                 path=f"{operator.id}.{group}.{name}",
@@ -112,5 +113,5 @@ def _outside(path: str, group: str, name: str, value: str) -> Setting:
 
 
 def _who(layers: Mapping[str, Value], value: Value) -> str:
-    top = next((layer for layer in reversed(LOOKUP_LAYERS) if layer in layers), None)
+    top = next(reversed([*layers]), None)
     return top if top is not None and layers[top] == value else EDIT

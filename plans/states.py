@@ -53,6 +53,10 @@ def check_states(plan: Plan) -> Iterator[Diagnostic]:
         if not isinstance(operator, (Join, Aggregate)):
             continue
         path = f"operators.{operator.id}.state"
+        if plan.mode == "batch":
+            if operator.state:
+                yield Diagnostic(message="a batch plan keeps no state", path=path, hint="write []")
+            continue
         yield from _check_indexes(operator, path)
         for position, entry in enumerate(operator.state):
             unique = sum(other.name == entry.name for other in operator.state) == 1

@@ -12,15 +12,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from itertools import islice
 
+from plans.cached_edit import check_cached
 from plans.changelog import output_kinds, refused_kinds, with_changelogs
 from plans.columns import ENOUGH, check_columns
 from plans.configuration import KEYS, known_keys, normalise
-from plans.connectors import can_read, can_write, check_table, sink_kinds
+from plans.connectors import can_read, can_write, check_table, is_bounded, sink_kinds
 from plans.document import op_name
 from plans.errors import Diagnostic
 from plans.graph import check_graph
 from plans.lookup_check import check_lookups
-from plans.model import LookupJoin, Plan, RowKind, Scan, Sink
+from plans.model import LookupJoin, Plan, RowKind, Scan, Sink, Sort
 from plans.names import did_you_mean
 from plans.reasons import check_reasons
 from plans.states import check_states
@@ -40,6 +41,7 @@ def validate(plan: Plan) -> tuple[Diagnostic, ...]:
     _, columns = check_columns(plan)
     states = [*islice(check_states(plan), ENOUGH)]
     problems += [*graph, *columns, *_check_uses(plan), *states]
+    problems += [*islice(_check_mode(plan), ENOUGH), *islice(check_cached(plan), ENOUGH)]
     # Row kinds are followed along the edges to the tables, so both must be right.
     if not graph and all(o.table in plan.tables for o in plan.operators if isinstance(o, (Scan, LookupJoin, Sink))):
         problems += [*_check_kinds(plan), *islice(check_lookups(plan), ENOUGH)]
@@ -76,6 +78,23 @@ def _check_uses(plan: Plan) -> Iterator[Diagnostic]:
             if not able:
                 message = f"table '{operator.table}' cannot be {verb}: its connector is '{connector}'"
                 yield Diagnostic(message=message, path=f"operators.{operator.id}.table")
+
+
+def _check_mode(plan: Plan) -> Iterator[Diagnostic]:
+    for operator in plan.operators:
+        path = f"operators.{operator.id}"
+        if isinstance(operator, Sort) and plan.mode != "batch":
+            message = "a stream of changes has no order and no end: it cannot be sorted or cut off"
+            yield Diagnostic(message=message, path=path, hint="compile the SQL with -c execution.runtime-mode=batch")
+        elif isinstance(operator, Sort) and not operator.order and not operator.offset and operator.limit is None:
+            hint = "remove the operator, or give it an order, an offset or a limit"
+            yield Diagnostic(message="this sort does nothing", path=path, hint=hint)
+        elif isinstance(operator, Scan) and operator.table in plan.tables and plan.mode == "batch":
+            table = plan.tables[operator.table]
+            if can_read(table) and not is_bounded(table):
+                message = f"table '{operator.table}' never ends, and a batch job would not either"
+                options = f"tables.{operator.table}.options"
+                yield Diagnostic(message=message, path=options, hint="set 'number-of-rows' to end it")
 
 
 def _check_kinds(plan: Plan) -> Iterator[Diagnostic]:

@@ -32,7 +32,8 @@ def test_an_operator_with_two_consumers_is_printed_once(plan: Plan) -> None:
     audit = Sink(id="sink_audit", inputs=("join_o_c",), table="audit")
     tables = {**plan.tables, "audit": Table(columns=(), options={"connector": "blackhole"})}
     both = explain(replace(plan, tables=tables, operators=(*plan.operators, audit)))
-    assert both.endswith("\n\nsink_audit                         blackhole\n└─ join_o_c                        (above)")
+    tree = "sink_audit                         blackhole\n└─ ↑ join_o_c                      shown above"
+    assert both.endswith(f"\n\n{tree}")
     assert both.count("leftState") == 1
 
 

@@ -18,8 +18,8 @@ Refusal = Callable[..., str]
 
 JOIN_STATES = "\n  hint: a join has the states 0 'leftState', 1 'rightState'"
 FREE = (
-    "\n  hint: free to edit are config, the ttl of states, async, retry and cache of lookups, and table options but "
-    "'connector'; --allow-fact-edits accepts the change"
+    "\n  hint: free to edit are config, the ttl of states, async, retry and cache of lookups, cached, and table "
+    "options but 'connector'; --allow-fact-edits accepts the change"
 )
 
 
@@ -96,8 +96,8 @@ def test_a_bad_ttl_is_refused(patched: Patched, refusal: Refusal, written: str, 
             "plan.json:5:3: notes: unknown key 'notes'\n  hint: other keys here: source, reasons",
         ),
         (
-            ('"mode": "streaming"', '"mode": "batch"'),
-            "plan.json:4:11: mode: expected 'streaming', found 'batch'",
+            ('"mode": "streaming"', '"mode": "bach"'),
+            "plan.json:4:11: mode: expected one of 'streaming', 'batch', found 'bach'\n  hint: did you mean 'batch'?",
         ),
         (
             ('"format": "1.0"', '"format": "2.0"'),
@@ -112,7 +112,7 @@ def test_a_bad_ttl_is_refused(patched: Patched, refusal: Refusal, written: str, 
         (
             ('"op": "join"', '"op": "joyn"'),
             "plan.json:67:13: operators.join_o_c.op: expected one of 'scan', 'calc', 'join', 'lookup-join', "
-            "'aggregate', 'union', 'sink', found 'joyn'\n  hint: did you mean 'join'?",
+            "'aggregate', 'union', 'sort', 'sink', found 'joyn'\n  hint: did you mean 'join'?",
         ),
         (
             ('"join-type": "left"', '"join-type": "LEFT"'),
