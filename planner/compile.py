@@ -18,9 +18,9 @@ from planner.job import Compilation, Job
 from planner.session import Declaration, Session, too_deep
 from planner.statements import Insert, ResetOption, SetOption, Statement, StatementSet
 from plans.errors import Diagnostic
-from plans.lookup_document import settings_of
 from plans.lookup_settings import CONFIG_KEYS
 from plans.model import LookupJoin, Plan
+from plans.operator_settings import settings_of
 
 __all__ = ["Compilation", "compile_script", "compile_sql"]
 

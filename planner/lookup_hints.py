@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 from planner.hint_tokens import HintTokens
 from planner.source import Report, Source
-from plans.lookup_settings import CONFIG_KEYS, GROUPS, SETTINGS, Group, SettingError, SettingSpec, parse_value
+from plans.lookup_settings import CONFIG_KEYS, GROUPS, SETTINGS, Group
 from plans.model import Value
 from plans.names import did_you_mean
+from plans.setting_values import SettingError, SettingSpec, parse_value
 
 __all__ = ["LOOKUP", "OPTIONS", "HintOption", "LookupHint", "read_lookup", "read_options"]
 

@@ -22,11 +22,11 @@ from planner.scope import Scope, resolve
 from planner.source import Source
 from planner.unique_keys import is_insert_only
 from plans.connectors import CONNECTORS, can_lookup
-from plans.lookup_document import Settings
 from plans.lookup_layers import Contradiction, Resolved, config_layers, table_layer
 from plans.lookup_layers import resolve as resolve_layers
 from plans.lookup_settings import GROUPS, SETTINGS, Group
 from plans.model import Layers
+from plans.setting_layers import Settings
 
 __all__ = ["check_time", "lookup_join"]
 

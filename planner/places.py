@@ -18,9 +18,11 @@ from dataclasses import dataclass
 from planner.context import TableEntry
 from planner.ledger import Ledger
 from planner.source import Source
+from plans.call_settings import CALL_SETTINGS
 from plans.configuration import KEYS, STATE_TTL
 from plans.lookup_settings import SETTINGS
-from plans.model import LookupJoin, Operator, Plan
+from plans.model import Correlate, LookupJoin, Operator, Plan
+from plans.setting_layers import Specs
 from plans.settings import Setting, operator_settings
 from plans.states import state_of
 
@@ -59,7 +61,7 @@ def places_of(
             offsets = {
                 "hint": hints.get((operator.id, path)),
                 "table": options.get((table, setting.name)),
-                "config": config.get(_config_key(setting)),
+                "config": config.get(_config_key(setting, operator, plan)),
             }
             for layer in setting.layers:
                 offset = offsets.get(layer)
@@ -73,14 +75,17 @@ def _config_path(key: str) -> str:
     return f"config.{key}" if field is None else field
 
 
-def _config_key(setting: Setting) -> str:
+def _config_key(setting: Setting, operator: Operator, plan: Plan) -> str:
     """The configuration key that sets this setting where nothing else does; empty if there is none."""
     if setting.group == "state":
         return STATE_TTL
-    for group, specs in SETTINGS.items():
-        if group == setting.group and setting.name in specs:
-            return specs[setting.name].config or ""
-    return ""
+    groups: Mapping[str, Specs] = {}
+    if isinstance(operator, LookupJoin):
+        groups = SETTINGS
+    elif isinstance(operator, Correlate):
+        groups = CALL_SETTINGS[plan.functions[operator.function].kind]
+    spec = groups.get(setting.group, {}).get(setting.name)
+    return spec.config or "" if spec is not None else ""
 
 
 def _hints(ledger: Ledger, plan: Plan) -> dict[tuple[str, str], int]:

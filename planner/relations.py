@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 from planner.expressions import Expr, Field, Literal, Ref
 from planner.lookup_hints import LookupHint
-from plans.lookup_document import Settings
 from plans.lookup_settings import Group
 from plans.model import JoinType
+from plans.setting_layers import Settings
 
 __all__ = [
     "Aggregate",

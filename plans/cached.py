@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from plans.lookup_settings import SettingSpec, shown
 from plans.model import CachedSettings, Layers, Operator, Plan, Scan, Sink, Value
+from plans.setting_values import SettingSpec, shown
 
 __all__ = [
     "CACHED_LAYERS",

@@ -26,9 +26,9 @@ from plans.cached import (
     simplified,
 )
 from plans.errors import Diagnostic, PlanError
-from plans.lookup_settings import SettingError, parse_value, shown
 from plans.model import Operator, Plan, Sink
 from plans.names import did_you_mean
+from plans.setting_values import SettingError, parse_value, shown
 
 __all__ = ["check_cached", "set_cached", "settable_cached"]
 

@@ -26,7 +26,7 @@ from plans.schema import ENOUGH, Finding, describe
 from plans.schema import check as check_schema
 from plans.validate import validate
 
-FREE = "config, the ttl of states, async, retry and cache of lookups, cached, and table options but 'connector'"
+FREE = "config, the ttl of states, async, retry and cache of operators, cached, and table options but 'connector'"
 
 __all__ = ["dump", "dumps", "load", "loads", "read_plan_bytes", "write_plan_bytes"]
 
@@ -129,11 +129,11 @@ def _changed_facts(plan: Plan, written: dict[str, dict[str, str]] | None) -> Ite
         yield Finding(path=(), message=message, hint="--allow-fact-edits accepts the plan as it is")
         return
     positions = {operator.id: index for index, operator in enumerate(plan.operators)}
-    for kind, actual in plan_digests(plan).items():
+    for kind, actual in {"functions": {}, **plan_digests(plan)}.items():
         noun = kind.removesuffix("s")
         for name, digest in actual.items():
             path: Path = (kind, positions[name] if kind == "operators" else name)
-            recorded = written[kind].get(name)
+            recorded = written.get(kind, {}).get(name)
             if recorded is None:
                 message = f"{noun} '{name}': it was added or renamed by hand (it has no digest)"
                 yield Finding(path=path, message=message, hint=accept)
@@ -141,7 +141,7 @@ def _changed_facts(plan: Plan, written: dict[str, dict[str, str]] | None) -> Ite
                 message = f"{noun} '{name}': its facts were changed by hand (digest {digest}, file says {recorded})"
                 hint = f"free to edit are {FREE}; {accept}"
                 yield Finding(path=path, message=message, hint=hint)
-        for name in sorted(written[kind].keys() - actual.keys()):
+        for name in sorted(written.get(kind, {}).keys() - actual.keys()):
             message = f"{noun} '{name}': it was removed or renamed by hand (only its digest is left)"
             yield Finding(path=("digests", kind, name), message=message, hint=accept)
 

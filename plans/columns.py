@@ -20,6 +20,8 @@ from plans.model import (
     AggregateCall,
     Calc,
     Column,
+    Correlate,
+    Function,
     Join,
     JoinColumn,
     LookupJoin,
@@ -69,7 +71,7 @@ def check_columns(plan: Plan) -> tuple[dict[str, Columns], list[Diagnostic]]:
         inputs = [known[i] for i in operator.inputs if i in known]
         if len(inputs) < len(operator.inputs):
             continue
-        found = list(islice(_check_operator(operator, inputs, plan.tables), ENOUGH))
+        found = list(islice(_check_operator(operator, inputs, plan), ENOUGH))
         problems += found
         if len(problems) >= ENOUGH:
             break
@@ -86,7 +88,7 @@ def _columns(operator: Operator, inputs: Sequence[Columns], tables: Mapping[str,
         case Calc():
             types = _types(inputs[0])
             return tuple(Column(name=item.name, type=item.type or types[item.name]) for item in operator.select)
-        case Join() | LookupJoin():
+        case Join() | LookupJoin() | Correlate():
             return tuple(Column(name=column.name, type=column.type) for column in operator.output)
         case Aggregate():
             types = _types(inputs[0])
@@ -117,8 +119,8 @@ def _check_table(name: str, table: Table) -> Iterator[Diagnostic]:
         )
 
 
-def _check_operator(operator: Operator, inputs: Sequence[Columns], tables: Mapping[str, Table]) -> Iterator[Diagnostic]:
-    path = f"operators.{operator.id}"
+def _check_operator(operator: Operator, inputs: Sequence[Columns], plan: Plan) -> Iterator[Diagnostic]:
+    path, tables = f"operators.{operator.id}", plan.tables
     match operator:
         case Scan():
             yield from _check_scan(operator, tables, path)
@@ -130,6 +132,8 @@ def _check_operator(operator: Operator, inputs: Sequence[Columns], tables: Mappi
             yield from _check_join(operator, inputs[0], inputs[1], path)
         case LookupJoin():
             yield from _check_lookup(operator, inputs[0], tables, path)
+        case Correlate():
+            yield from _check_correlate(operator, inputs[0], plan.functions, path)
         case Aggregate():
             yield from _check_known(operator.keys, inputs[0], f"{path}.keys", "key column")
             for call in operator.aggregates:
@@ -219,6 +223,34 @@ def _check_lookup(lookup: LookupJoin, left: Columns, tables: Mapping[str, Table]
             pair = f"'{key.left}' is {types['left'][key.left]}, '{key.column}' is {types['right'][key.column]}"
             yield Diagnostic(message=f"the columns of a lookup key must have the same type: {pair}", path=here)
     yield from _check_output(lookup.output, left, fetched, "the table that is fetched (see 'columns')", path)
+
+
+def _check_correlate(
+    call: Correlate, left: Columns, functions: Mapping[str, Function], path: str
+) -> Iterator[Diagnostic]:
+    function = functions.get(call.function)
+    if function is None:
+        hint = did_you_mean(call.function, functions, what="functions")
+        yield Diagnostic(message=f"there is no function '{call.function}'", path=f"{path}.function", hint=hint)
+        return
+    wanted, types = function.arguments, _types(left)
+    if len(call.arguments) != len(wanted):
+        message = f"'{call.function}' takes {len(wanted)} arguments ({', '.join(wanted)}), found {len(call.arguments)}"
+        yield Diagnostic(message=message, path=f"{path}.arguments")
+        return
+    for index, (argument, must) in enumerate(zip(call.arguments, wanted, strict=True)):
+        if argument.column is None:
+            continue
+        here = f"{path}.arguments[{index}]"
+        unknown = list(_check_known([argument.column], left, here, "column of the input"))
+        yield from unknown
+        if not unknown and not _same_type(types[argument.column], must):
+            message = f"'{call.function}' takes {must}, but '{argument.column}' is {types[argument.column]}"
+            yield Diagnostic(message=message, path=here)
+        elif not unknown and parse(types[argument.column]).nullable and not parse(must).nullable:
+            message = f"'{call.function}' takes {must}, but '{argument.column}' may be NULL"
+            yield Diagnostic(message=message, path=here)
+    yield from _check_output(call.output, left, function.output, f"function '{call.function}'", path)
 
 
 def _check_call(call: AggregateCall, columns: Columns, path: str) -> Iterator[Diagnostic]:

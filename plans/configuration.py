@@ -14,9 +14,12 @@ from dataclasses import dataclass
 
 from plans.cached import CONFIG_ENABLED, CONFIG_STORAGE_LEVEL, ENABLED, STORAGE_LEVEL
 from plans.cached import SETTINGS as CACHED
+from plans.call_settings import CONFIG_KEYS as CALL_KEYS
+from plans.call_settings import CONFIG_SYNONYMS
 from plans.durations import format_duration, parse_duration
-from plans.lookup_settings import CONFIG_KEYS, SettingSpec, parse_value, shown
+from plans.lookup_settings import CONFIG_KEYS as LOOKUP_KEYS
 from plans.names import did_you_mean
+from plans.setting_values import SettingSpec, parse_value, shown
 
 __all__ = [
     "DEFAULT_STATE_TTL",
@@ -28,6 +31,7 @@ __all__ = [
     "STATE_TTL",
     "TIME_ZONE",
     "ConfigKey",
+    "canonical_key",
     "known_keys",
     "normalise",
 ]
@@ -106,6 +110,8 @@ def _setting(spec: SettingSpec) -> Callable[[str], str]:
     return lambda text: shown(parse_value(spec, text))
 
 
+_CALLS = {"async-table": "asynchronous table functions", "async-scalar": "asynchronous scalar functions"}
+
 KEYS: dict[str, ConfigKey] = {
     MODE: ConfigKey(description="Whether the job streams, or reads what is there.", parse=_mode, plan_field="mode"),
     PARALLELISM: ConfigKey(description="The number of partitions of every stateful operator.", parse=_parallelism),
@@ -133,8 +139,17 @@ KEYS: dict[str, ConfigKey] = {
     ),
 } | {
     key: ConfigKey(description=f"The {spec.name} of lookups that do not say otherwise.", parse=_setting(spec))
-    for key, (_, spec) in CONFIG_KEYS.items()
+    for key, (_, spec) in LOOKUP_KEYS.items()
 }
+KEYS |= {
+    key: ConfigKey(description=f"The {spec.name} of calls of {_CALLS[kind]}.", parse=_setting(spec))
+    for key, (kind, _, spec) in CALL_KEYS.items()
+}
+
+
+def canonical_key(key: str) -> str:
+    """The name by which a plan calls ``key``, which may be a synonym of Flink 2.3."""
+    return CONFIG_SYNONYMS.get(key, key)
 
 
 def known_keys() -> tuple[str, ...]:

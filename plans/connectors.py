@@ -18,9 +18,10 @@ from plans.datagen import check_fields
 from plans.errors import Diagnostic
 from plans.jdbc import SQLITE_URL, check_jdbc, is_postgres
 from plans.lookup_connectors import HTTP, PYTHON, PYTHON_CLASSES, REDIS, check_http, check_python, check_redis
-from plans.lookup_settings import SETTINGS, SettingError, parse_value
+from plans.lookup_settings import SETTINGS
 from plans.model import RowKind, Table, TableColumn
 from plans.options import ConnectorSpec, LookupMode, OptionSpec, bad_value
+from plans.setting_values import SettingError, parse_value
 from plans.types import parse_type
 
 __all__ = [

@@ -21,10 +21,10 @@ from plans.connectors import check_table
 from plans.digest import operator_facts, table_facts
 from plans.document import LAYERS, op_name
 from plans.durations import format_duration, parse_duration
-from plans.lookup_document import settings_of
-from plans.lookup_settings import GROUPS, SETTINGS, shown
-from plans.lookup_words import retry_text, who_set_setting
 from plans.model import LookupJoin, Operator, Plan, StateEntry, Table
+from plans.operator_settings import group_names, settings_of
+from plans.setting_values import shown
+from plans.setting_words import retry_text, who_set_setting
 from plans.states import same_duration, source, state_of, top_layer
 
 __all__ = ["APPLIES_AT_ONCE", "UNREADABLE", "Change", "diff"]
@@ -155,8 +155,7 @@ def _operators(before: Plan, after: Plan) -> Iterator[Change]:
         for fact in _facts(operator_facts(previous), operator_facts(operator)):
             path = f"{operator.id}.{fact.path}"
             yield replace(fact, name=operator.id, path=path, effect=_effect(operator), keeps_state=False)
-        if isinstance(previous, LookupJoin) and isinstance(operator, LookupJoin):
-            yield from _lookup(previous, operator)
+        yield from _settings(previous, operator)
         yield from _cached(previous, operator)
         entries = {entry.name: entry for entry in state_of(previous)}
         for entry in state_of(operator):
@@ -263,32 +262,34 @@ def _cached(old: Operator, new: Operator) -> Iterator[Change]:
         yield replace(change, kind="~", note="other layers ask for what runs")
 
 
-def _lookup(old: LookupJoin, new: LookupJoin) -> Iterator[Change]:
-    """The settings of a lookup that differ; a change of the cache starts with an empty one."""
+def _settings(old: Operator, new: Operator) -> Iterator[Change]:
+    """The settings of an operator that differ; a change of a lookup's cache starts with an empty one."""
+    if op_name(old) != op_name(new):
+        return
     before, after = settings_of(old), settings_of(new)
-    for group in GROUPS:
+    for group in group_names(new):
         effect = CACHE_STARTS_EMPTY if group == "cache" else APPLIES_AT_START
         was, is_now = before.get(group), after.get(group)
         if was is None or is_now is None:
             if was is not is_now:
-                change = _setting(f"{new.id}.{group}", retry_text(old), retry_text(new), effect)
+                change = _setting(f"{new.id}.{group}", retry_text(was), retry_text(is_now), effect)
                 yield _parking(change, old, new)
             continue
-        for name in SETTINGS[group]:
+        for name in is_now.specs:
             a, b = was.values.get(name), is_now.values.get(name)
             path = f"{new.id}.{group}.{name}"
             if a != b:
                 change = _setting(path, None if a is None else shown(a), None if b is None else shown(b), effect)
-                note = who_set_setting(group, is_now, name).replace(" · ", " over ", 1) if b is not None else ""
+                note = who_set_setting(is_now, name).replace(" · ", " over ", 1) if b is not None else ""
                 yield _parking(replace(change, note=note), old, new) if name == "mode" else replace(change, note=note)
         if was.values == is_now.values and was.origin != is_now.origin:
             change = _setting(f"{new.id}.{group}.origin", None, None, NO_EFFECT)
             yield replace(change, kind="~", note="other layers ask for what runs")
 
 
-def _parking(change: Change, old: LookupJoin, new: LookupJoin) -> Change:
+def _parking(change: Change, old: Operator, new: Operator) -> Change:
     """Rows that wait in state are a state of their own, which the plan with none of them does not read."""
-    parks = [lookup.retry is not None and lookup.retry.mode == "deferred" for lookup in (old, new)]
+    parks = [isinstance(o, LookupJoin) and o.retry is not None and o.retry.mode == "deferred" for o in (old, new)]
     return replace(change, effect=UNREADABLE, keeps_state=False) if parks[0] != parks[1] else change
 
 

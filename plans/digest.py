@@ -1,9 +1,9 @@
 """Digests over the facts of a plan: what a hand edit must not change without saying so.
 
 Facts are what the query means: operators, edges, keys, expressions, schemas. Settings are free: ``config``, ``name``,
-``source``, ``reasons``, the ``ttl`` and ``origin`` of state entries, the ``async``, ``retry`` and ``cache`` of lookups,
-``cached``, and table options other than ``connector``. A digest guards against mistakes and unnoticed changes, not
-against an attacker, who can recompute it.
+``source``, ``reasons``, the ``ttl`` and ``origin`` of state entries, the ``async``, ``retry`` and ``cache`` of
+operators, ``cached``, and table options other than ``connector``. A digest guards against mistakes and unnoticed
+changes, not against an attacker, who can recompute it.
 
 >>> table_facts(Table(columns=(), options={"connector": "print", "print-identifier": "x"}))
 {'columns': [], 'options': {'connector': 'print'}}
@@ -15,11 +15,20 @@ import hashlib
 import json
 from typing import Any
 
+from plans.call_document import function_document
 from plans.document import operator_document, table_document
-from plans.lookup_settings import GROUPS
-from plans.model import LookupJoin, Operator, Plan, Table
+from plans.model import Function, Operator, Plan, Table
+from plans.operator_settings import group_names
 
-__all__ = ["document_digests", "operator_digest", "operator_facts", "plan_digests", "table_digest", "table_facts"]
+__all__ = [
+    "document_digests",
+    "function_digest",
+    "operator_digest",
+    "operator_facts",
+    "plan_digests",
+    "table_digest",
+    "table_facts",
+]
 
 _STATE_SETTINGS = ("ttl", "origin")
 
@@ -29,9 +38,8 @@ def operator_facts(operator: Operator) -> dict[str, Any]:
     facts = {key: value for key, value in operator_document(operator).items() if key != "cached"}
     if "state" in facts:
         facts["state"] = [{k: v for k, v in entry.items() if k not in _STATE_SETTINGS} for entry in facts["state"]]
-    if isinstance(operator, LookupJoin):
-        facts = {k: v for k, v in facts.items() if k not in GROUPS}
-    return facts
+    settings = group_names(operator)
+    return {k: v for k, v in facts.items() if k not in settings}
 
 
 def table_facts(table: Table) -> dict[str, Any]:
@@ -51,11 +59,18 @@ def table_digest(name: str, table: Table) -> str:
     return _digest({"table": name, **table_facts(table)})
 
 
+def function_digest(name: str, function: Function) -> str:
+    """The first 16 hex digits of sha256 over ``function`` and its name."""
+    return _digest({"function": name, **function_document(function)})
+
+
 def plan_digests(plan: Plan) -> dict[str, dict[str, str]]:
-    """The digests of the facts of a plan, sorted by name."""
+    """The digests of the facts of a plan, sorted by name; ``functions`` only if it has some."""
     operators = {operator.id: operator_digest(operator) for operator in plan.operators}
+    functions = {name: function_digest(name, plan.functions[name]) for name in sorted(plan.functions)}
     return {
         "tables": {name: table_digest(name, plan.tables[name]) for name in sorted(plan.tables)},
+        **({"functions": functions} if functions else {}),
         "operators": {operator_id: operators[operator_id] for operator_id in sorted(operators)},
     }
 

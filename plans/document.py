@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from plans.cached import cached_document, cached_of, read_cached
+from plans.call_document import correlate_document, function_document, read_correlate, read_function
 from plans.configuration import normalise
 from plans.durations import format_duration, parse_duration
 from plans.lookup_document import lookup_document, output_document, read_lookup_join, read_output
@@ -22,6 +23,7 @@ from plans.model import (
     Aggregate,
     AggregateCall,
     Calc,
+    Correlate,
     Join,
     JoinKey,
     LookupJoin,
@@ -51,6 +53,7 @@ OPS: Mapping[str, type[Operator]] = {
     "calc": Calc,
     "join": Join,
     "lookup-join": LookupJoin,
+    "correlate": Correlate,
     "aggregate": Aggregate,
     "union": Union,
     "sort": Sort,
@@ -75,7 +78,7 @@ def to_document(plan: Plan) -> Json:
         "mode": plan.mode,
         "config": {key: plan.config[key] for key in sorted(plan.config)},
         "tables": {name: table_document(plan.tables[name]) for name in sorted(plan.tables)},
-        "functions": {name: plan.functions[name] for name in sorted(plan.functions)},
+        "functions": {name: function_document(plan.functions[name]) for name in sorted(plan.functions)},
         "operators": [operator_document(operator) for operator in plan.operators],
         **reasons,
     }
@@ -118,6 +121,8 @@ def operator_document(operator: Operator) -> Json:
             }
         case LookupJoin():
             document |= lookup_document(operator)
+        case Correlate():
+            document |= correlate_document(operator)
         case Aggregate():
             document |= {
                 "keys": list(operator.keys),
@@ -145,7 +150,7 @@ def from_document(document: Json) -> Plan:
         mode=document["mode"],
         config={key: _config_value(key, value) for key, value in document["config"].items()},
         tables={name: _read_table(table) for name, table in document["tables"].items()},
-        functions=dict(document["functions"]),
+        functions={name: read_function(function) for name, function in document["functions"].items()},
         operators=tuple(_read_operator(operator) for operator in document["operators"]),
         reasons=dict(document.get("reasons", {})),
         compiled=dict(document.get("digests", {}).get("settings", {})),
@@ -291,6 +296,7 @@ _READERS: Mapping[str, Callable[[Json], Operator]] = {
     "calc": _read_calc,
     "join": _read_join,
     "lookup-join": read_lookup_join,
+    "correlate": read_correlate,
     "aggregate": _read_aggregate,
     "union": _read_union,
     "sort": _read_sort,

@@ -17,16 +17,17 @@ from dataclasses import replace
 
 from plans.cached import CONFIG_ENABLED, CONFIG_STORAGE_LEVEL, with_config_layer
 from plans.cached_edit import set_cached, settable_cached
-from plans.configuration import KEYS, STATE_TTL, known_keys, normalise
+from plans.call_settings import CONFIG_KEYS as CALL_KEYS
+from plans.configuration import KEYS, STATE_TTL, canonical_key, known_keys, normalise
 from plans.diff import Change, diff
 from plans.document import operator_document
 from plans.durations import DurationError, format_duration, parse_duration
 from plans.errors import PlanError
-from plans.lookup_edit import resettled, set_lookup, settable
-from plans.lookup_settings import CONFIG_KEYS
-from plans.model import Aggregate, Join, LookupJoin, Operator, Plan, StateEntry, Table
+from plans.lookup_settings import CONFIG_KEYS as LOOKUP_KEYS
+from plans.model import Aggregate, Correlate, Join, LookupJoin, Operator, Plan, StateEntry, Table
 from plans.names import did_you_mean
 from plans.reasons import with_reason, without_idle_reasons
+from plans.settings_edit import resettled, set_setting, settable
 from plans.states import same_duration, state_of
 
 __all__ = ["set_value"]
@@ -48,8 +49,8 @@ def set_value(plan: Plan, path: str, value: str, *, reason: str | None = None) -
         edited = replace(plan, name=_checked(path, KEYS["pipeline.name"].parse, value))
     elif head in by_id and rest.partition(".")[0] == "cached":
         edited = set_cached(plan, path, by_id[head], rest.partition(".")[2], value)
-    elif isinstance(lookup := by_id.get(head), LookupJoin):
-        edited = set_lookup(plan, path, lookup, rest, value)
+    elif isinstance(operator := by_id.get(head), LookupJoin | Correlate):
+        edited = set_setting(plan, path, operator, rest, value)
     elif head in by_id:
         edited = _set_state(plan, path, by_id[head], rest, value)
     elif path in ("format", "mode", "functions", "operators", "digests", "tables", "config"):
@@ -58,7 +59,7 @@ def set_value(plan: Plan, path: str, value: str, *, reason: str | None = None) -
         about = "it names the script" if path == "source" else "give a reason with --reason when setting a value"
         raise PlanError(f"'{path}' cannot be set", path=path, hint=about)
     else:
-        known = [o.id for o in plan.operators if state_of(o) or isinstance(o, LookupJoin) or plan.mode == "batch"]
+        known = [o.id for o in plan.operators if state_of(o) or settable(o) or plan.mode == "batch"]
         raise PlanError(f"there is no operator '{head}'", path=path, hint=_hint(head, known, plan))
     edited = without_idle_reasons(edited)
     if reason is not None:
@@ -67,13 +68,14 @@ def set_value(plan: Plan, path: str, value: str, *, reason: str | None = None) -
 
 
 def _set_config(plan: Plan, path: str, key: str, value: str) -> Plan:
+    key = canonical_key(key)
     known = KEYS.get(key)
     if known is None or not known.in_config:
         keys = [name for name in known_keys() if KEYS[name].in_config]
         raise PlanError(f"'{key}' cannot be set in config", path=path, hint=did_you_mean(key, keys, what="known keys"))
     text = _checked(path, lambda raw: normalise(key, raw), value)
     edited = replace(plan, config={**plan.config, key: text})
-    if key in CONFIG_KEYS:
+    if key in LOOKUP_KEYS or key in CALL_KEYS:
         return resettled(edited)
     if key in (CONFIG_ENABLED, CONFIG_STORAGE_LEVEL):
         return with_config_layer(edited)
@@ -169,7 +171,7 @@ def _hint(name: str, known: list[str], plan: Plan) -> str:
 
 def _settable(plan: Plan) -> str:
     paths = [f"{o.id}.state.{entry.name}.ttl" for o in plan.operators for entry in state_of(o)]
-    paths += [p for o in plan.operators if isinstance(o, LookupJoin) for p in settable(o)]
+    paths += [form for o in plan.operators for form in settable(o)]
     if plan.mode == "batch":
         paths.append("<operator>.cached.enabled")
     shown = [*paths[:6], *(["..."] if len(paths) > 6 else []), "config.<key>", "tables.<table>.options.<option>"]

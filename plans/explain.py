@@ -9,22 +9,24 @@ nothing · streaming · 0 operators, 0 with state
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from plans.cached import ENABLED, STORAGE_LEVEL, cached_of, cached_values, set_by, who_set_cached
 from plans.cached import SETTINGS as CACHED
+from plans.call_words import call_parts, describe_call
 from plans.columns import check_columns
 from plans.connectors import is_upsert_sink
 from plans.document import LAYERS, op_name
 from plans.durations import parse_duration
-from plans.lookup_words import describe_lookup, group_lines, settings_json
+from plans.lookup_words import describe_lookup, lookup_parts
 from plans.model import (
     Aggregate,
     AggregateCall,
     CachedSettings,
     Calc,
+    Correlate,
     Join,
     LookupJoin,
     Operator,
@@ -37,6 +39,9 @@ from plans.model import (
     Table,
     Union,
 )
+from plans.operator_settings import group_names, settings_of
+from plans.setting_layers import edits_of
+from plans.setting_words import settings_json
 from plans.states import source, state_of, top_layer
 from plans.terminal import clean
 
@@ -113,7 +118,7 @@ def explain_json(plan: Plan) -> dict[str, Any]:
                     }
                     for entry in state_of(operator)
                 ],
-                **({"settings": settings_json(operator)} if isinstance(operator, LookupJoin) else {}),
+                **({"settings": settings_json(settings_of(operator))} if settings_of(operator) else {}),
                 **({"cached": _cached_json(found)} if (found := cached_of(operator)) else {}),
             }
             for operator in plan.operators
@@ -144,6 +149,9 @@ def describe(operator: Operator, plan: Plan) -> str:
         case LookupJoin():
             table = plan.tables.get(operator.table)
             return describe_lookup(operator, table.options.get("connector", "?") if table else "unknown table")
+        case Correlate():
+            function = plan.functions.get(operator.function)
+            return describe_call(operator, function.kind if function else "table")
         case Aggregate():
             calls = ", ".join(_call(call) for call in operator.aggregates)
             keys = ", ".join(operator.keys)
@@ -218,7 +226,7 @@ def _tree(root: str, plan: Plan, by_id: dict[str, Operator], printed: set[str], 
             left = clean(f"{past}{'│  ' if operator.inputs else '   '}{entry.name:<{width}}  {entry.input}")
             part: Part = "edit" if source(entry) == "edit" else "state"
             lines.append(_Line(part=part, left=left, right=who_set(entry), ttl=entry.ttl))
-        for group, text, edited in group_lines(operator) if isinstance(operator, LookupJoin) else ():
+        for group, text, edited in _groups(operator):
             lines.append(_Line(part="edit" if edited else "state", left=clean(f"{past}│  {group}"), right=clean(text)))
         if (cached := cached_of(operator)) is not None:
             edited = any(set_by(cached, setting) == "edit" for setting in CACHED)
@@ -255,6 +263,19 @@ def _cached_json(settings: CachedSettings) -> dict[str, Any]:
 
 def _sort_key(key: SortKey) -> str:
     return f"{key.column} {key.direction.upper()} NULLS {key.nulls.upper()}"
+
+
+def _groups(operator: Operator) -> Iterator[tuple[str, str, bool]]:
+    """Each group of settings, its line, and whether an edit is in it."""
+    groups = settings_of(operator)
+    for group in group_names(operator) if groups else ():
+        settings = groups.get(group)
+        if settings is None:
+            yield group, "off", False
+        elif isinstance(operator, LookupJoin):
+            yield group, " · ".join(lookup_parts(operator, group, settings)), bool(edits_of(settings))
+        elif isinstance(operator, Correlate):
+            yield group, " · ".join(call_parts(operator, group, settings)), bool(edits_of(settings))
 
 
 def _shortened(text: str) -> str:

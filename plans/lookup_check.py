@@ -6,16 +6,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from plans.changelog import INSERT_ONLY, output_kinds
 from plans.connectors import can_lookup
 from plans.errors import Diagnostic
 from plans.lookup_cache import cache_problems
-from plans.lookup_document import LOOKUP_LAYERS, settings_of
+from plans.lookup_document import lookup_groups
 from plans.lookup_layers import Contradiction, Resolved, config_layers, resolve, table_layer
-from plans.lookup_settings import CACHE, GROUPS, SETTINGS, Group, shown
-from plans.model import Layers, LookupJoin, Plan, Value
+from plans.lookup_settings import CACHE, GROUPS, Group
+from plans.model import Layers, LookupJoin, Plan
+from plans.setting_check import origins_apart
+from plans.setting_values import shown
 
 __all__ = ["asked_of", "check_lookups", "resolved"]
 
@@ -34,7 +36,7 @@ def check_lookups(plan: Plan) -> Iterator[Diagnostic]:
 def asked_of(operator: LookupJoin, plan: Plan) -> dict[Group, Layers]:
     """What each layer says of each group: config and table as the plan has them now, hints as the origins recorded."""
     config, options = config_layers(plan.config), plan.tables[operator.table].options
-    groups = settings_of(operator)
+    groups = lookup_groups(operator)
     asked: dict[Group, Layers] = {}
     for group in GROUPS:
         recorded = groups[group].origin if group in groups else {}
@@ -99,35 +101,4 @@ def _check_origins(operator: LookupJoin, plan: Plan, *, insert_only: bool) -> It
     except Contradiction as error:
         yield Diagnostic(message=str(error), path=f"{path}.cache.{error.name}", hint=error.hint)
         return
-    for group, settings in settings_of(operator).items():
-        if group not in expected:
-            continue
-        for layer in LOOKUP_LAYERS:
-            says, must = settings.origin.get(layer, {}), expected[group].origin.get(layer, {})
-            if says != must:
-                names = [*must, *(name for name in says if name not in must)]
-                name = next(name for name in names if says.get(name) != must.get(name))
-                where = {"config": "config", "table": f"table '{operator.table}'"}.get(layer, "the layer")
-                yield Diagnostic(
-                    message=f"the origin says that {_said(says, name)}, but {where} {_asks(must, name)}",
-                    path=f"{path}.{group}.origin",
-                    hint=_in_step(operator, group, layer, name, must),
-                )
-                break
-
-
-def _said(values: Mapping[str, Value], name: str) -> str:
-    return f"'{name}' is {shown(values[name])}" if name in values else f"nothing was said of '{name}'"
-
-
-def _asks(values: Mapping[str, Value], name: str) -> str:
-    return f"says {shown(values[name])}" if name in values else f"says nothing of '{name}'"
-
-
-def _in_step(operator: LookupJoin, group: Group, layer: str, name: str, must: Mapping[str, Value]) -> str:
-    """How to bring the origins in step with what was edited by hand, or how to edit instead."""
-    path = {"config": f"config.{SETTINGS[group][name].config}", "table": f"tables.{operator.table}.options.{name}"}
-    if layer in path and name in must:
-        return f"hintplan set plan.json {path[layer]}='{shown(must[name])}' brings all origins in step"
-    instead = f"hintplan set plan.json {operator.id}.{group}.{name}=..."
-    return f"leave origins as they were compiled; to change what runs: {instead}"
+    yield from origins_apart(operator.id, lookup_groups(operator), expected, f"table '{operator.table}'")

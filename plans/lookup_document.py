@@ -1,51 +1,38 @@
-"""A lookup join as JSON values and back, and its groups of settings under one shape, whatever group it is.
+"""A lookup join as JSON values and back, and its groups of settings under the shape that all groups have.
 
->>> retry = {"max-attempts": 3, "retry-predicate": "lookup_miss"}
->>> list(ordered("retry", retry))
-['retry-predicate', 'max-attempts']
+>>> read_output([{"name": "rate", "type": "DOUBLE", "from": "right.rate"}])
+(JoinColumn(name='rate', type='DOUBLE', side='right', column='rate'),)
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from plans.lookup_settings import GROUPS, SETTINGS, Group, parse_value
-from plans.model import AsyncSettings, CacheSettings, JoinColumn, Layers, LookupJoin, LookupKey, RetrySettings, Value
+from plans.lookup_settings import GROUPS, SETTINGS, Group
+from plans.model import AsyncSettings, CacheSettings, JoinColumn, LookupJoin, LookupKey, RetrySettings
+from plans.setting_layers import Settings, group_document, ordered, read_group
 
 __all__ = [
-    "LOOKUP_LAYERS",
-    "Settings",
     "lookup_document",
-    "ordered",
+    "lookup_groups",
     "output_document",
     "read_lookup_join",
     "read_output",
-    "settings_of",
     "typed",
-    "with_settings",
+    "with_lookup_groups",
 ]
 
 Json = dict[str, Any]
 
-LOOKUP_LAYERS = ("default", "config", "table", "hint")
-"""Who may set a setting of a lookup, weakest first: a table's WITH is nearer to its lookup than the config."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """One group of settings: what runs, by name in canonical order, and what each layer said."""
-
-    values: Mapping[str, Value]
-    origin: Layers
-
-
-def settings_of(operator: LookupJoin) -> dict[Group, Settings]:
+def lookup_groups(operator: LookupJoin) -> dict[Group, Settings]:
     """The groups of settings that the lookup has; without ``retry`` if it does not retry."""
     retry, waits = operator.retry, operator.async_
     found: dict[Group, Settings] = {
         "async": Settings(
+            specs=SETTINGS["async"],
             values={
                 "enabled": waits.enabled,
                 "output-mode": waits.output_mode,
@@ -57,6 +44,7 @@ def settings_of(operator: LookupJoin) -> dict[Group, Settings]:
     }
     if retry is not None:
         found["retry"] = Settings(
+            specs=SETTINGS["retry"],
             values={
                 "retry-predicate": retry.predicate,
                 "retry-strategy": retry.strategy,
@@ -66,31 +54,27 @@ def settings_of(operator: LookupJoin) -> dict[Group, Settings]:
             },
             origin=retry.origin,
         )
-    found["cache"] = Settings(values=ordered("cache", operator.cache.values), origin=operator.cache.origin)
+    cache, specs = operator.cache, SETTINGS["cache"]
+    found["cache"] = Settings(specs=specs, values=ordered(specs, cache.values), origin=cache.origin)
     return found
 
 
 def typed(groups: Mapping[Group, Settings]) -> tuple[AsyncSettings, RetrySettings | None, CacheSettings]:
     """The groups as an operator holds them; ``retry`` may be absent."""
-    documents = {group: {**settings.values, "origin": settings.origin} for group, settings in groups.items()}
-    retry = _read_retry(documents["retry"]) if "retry" in documents else None
-    return _read_async(documents["async"]), retry, _read_cache(documents["cache"])
+    waits, cache = groups["async"], groups["cache"]
+    retry = _retry(groups["retry"]) if "retry" in groups else None
+    return _async(waits), retry, CacheSettings(values=cache.values, origin=cache.origin)
 
 
-def with_settings(operator: LookupJoin, groups: Mapping[Group, Settings]) -> LookupJoin:
+def with_lookup_groups(operator: LookupJoin, groups: Mapping[Group, Settings]) -> LookupJoin:
     """The lookup with these groups of settings instead of its own; without ``retry`` it does not retry."""
     waits, retry, cache = typed(groups)
     return replace(operator, async_=waits, retry=retry, cache=cache)
 
 
-def ordered(group: Group, values: Mapping[str, Value]) -> dict[str, Value]:
-    """``values`` in the order in which a plan lists the settings of ``group``."""
-    return {name: values[name] for name in SETTINGS[group] if name in values}
-
-
 def lookup_document(operator: LookupJoin) -> Json:
     """All keys of the operator but ``id``, ``op`` and ``inputs``."""
-    groups = settings_of(operator)
+    groups = lookup_groups(operator)
     document: Json = {
         "table": operator.table,
         "join-type": operator.join_type,
@@ -102,7 +86,7 @@ def lookup_document(operator: LookupJoin) -> Json:
         "output": output_document(operator.output),
     }
     for group in GROUPS:
-        document[group] = _group(group, groups[group]) if group in groups else None
+        document[group] = group_document(groups[group]) if group in groups else None
     return document
 
 
@@ -118,6 +102,8 @@ def read_output(document: list[Json]) -> tuple[JoinColumn, ...]:
 
 def read_lookup_join(document: Json) -> LookupJoin:
     """Build the operator from well-formed JSON values; durations are normalised."""
+    groups = {g: read_group(SETTINGS[g], document[g]) for g in GROUPS if document[g] is not None}
+    waits, retry, cache = typed(groups)
     return LookupJoin(
         id=document["id"],
         inputs=tuple(document["inputs"]),
@@ -129,9 +115,9 @@ def read_lookup_join(document: Json) -> LookupJoin:
         filter=document["filter"],
         condition=document["condition"],
         output=read_output(document["output"]),
-        async_=_read_async(_normalised("async", document["async"])),
-        retry=_read_retry(_normalised("retry", document["retry"])) if document["retry"] is not None else None,
-        cache=_read_cache(_normalised("cache", document["cache"])),
+        async_=waits,
+        retry=retry,
+        cache=cache,
     )
 
 
@@ -140,49 +126,29 @@ def _key(key: LookupKey) -> Json:
     return {**first, "column": key.column}
 
 
-def _group(group: Group, settings: Settings) -> Json:
-    layers = {layer: ordered(group, settings.origin[layer]) for layer in LOOKUP_LAYERS if layer in settings.origin}
-    return {**settings.values, "origin": layers}
-
-
 def _read_join_column(document: Json) -> JoinColumn:
     side, _, column = document["from"].partition(".")
     return JoinColumn(name=document["name"], type=document["type"], side=side, column=column)
 
 
-def _normalised(group: Group, document: Json) -> Json:
-    def canonical(values: Mapping[str, Value]) -> dict[str, Value]:
-        specs = SETTINGS[group]
-        return ordered(
-            group,
-            {k: parse_value(specs[k], str(v)) if specs[k].kind == "duration" else v for k, v in values.items()},
-        )
-
-    origin = {layer: canonical(document["origin"][layer]) for layer in LOOKUP_LAYERS if layer in document["origin"]}
-    return {**canonical({k: v for k, v in document.items() if k != "origin"}), "origin": origin}
-
-
-def _read_async(document: Json) -> AsyncSettings:
+def _async(settings: Settings) -> AsyncSettings:
+    values: Mapping[str, Any] = settings.values
     return AsyncSettings(
-        enabled=document["enabled"],
-        output_mode=document["output-mode"],
-        capacity=document["capacity"],
-        timeout=document["timeout"],
-        origin=document["origin"],
+        enabled=values["enabled"],
+        output_mode=values["output-mode"],
+        capacity=values["capacity"],
+        timeout=values["timeout"],
+        origin=settings.origin,
     )
 
 
-def _read_retry(document: Json) -> RetrySettings:
+def _retry(settings: Settings) -> RetrySettings:
+    values: Mapping[str, Any] = settings.values
     return RetrySettings(
-        predicate=document["retry-predicate"],
-        strategy=document["retry-strategy"],
-        fixed_delay=document["fixed-delay"],
-        max_attempts=document["max-attempts"],
-        mode=document["mode"],
-        origin=document["origin"],
+        predicate=values["retry-predicate"],
+        strategy=values["retry-strategy"],
+        fixed_delay=values["fixed-delay"],
+        max_attempts=values["max-attempts"],
+        mode=values["mode"],
+        origin=settings.origin,
     )
-
-
-def _read_cache(document: Json) -> CacheSettings:
-    values = {name: value for name, value in document.items() if name != "origin"}
-    return CacheSettings(values=ordered("cache", values), origin=document["origin"])

@@ -12,29 +12,25 @@ a layer asks for and the source cannot do is left out and accounted for; what co
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from plans.lookup_cache import STRATEGY, applicable, belongs, cache_problems
-from plans.lookup_document import LOOKUP_LAYERS, Settings, ordered
-from plans.lookup_settings import CACHE, CONFIG_KEYS, FULL, SETTINGS, Group, SettingError, SettingSpec, parse_value
+from plans.lookup_settings import CACHE, CONFIG_KEYS, FULL, SETTINGS, Group
 from plans.model import Layers, Value
+from plans.setting_layers import EDIT, SETTING_LAYERS, Settings, layered, ordered, top_layer
+from plans.setting_values import SettingError, SettingSpec, parse_value
 
 __all__ = [
-    "EDIT",
     "Contradiction",
     "Resolved",
     "Unmet",
     "config_layers",
     "layered_cache",
     "resolve",
-    "set_by",
     "table_layer",
-    "top_layer",
-    "top_value",
 ]
 
-EDIT = "edit"
-_RANK = {layer: rank for rank, layer in enumerate((*LOOKUP_LAYERS, EDIT))}
+_RANK = {layer: rank for rank, layer in enumerate((*SETTING_LAYERS, EDIT))}
 
 
 class Contradiction(ValueError):
@@ -81,7 +77,7 @@ def table_layer(options: Mapping[str, str]) -> dict[str, Value]:
     """What the options of a table say of its cache; wrong values, which are reported with the table, say nothing."""
     specs = SETTINGS["cache"]
     values = {key: _value(specs[key], text) for key, text in options.items() if key in specs}
-    return ordered("cache", {key: value for key, value in values.items() if value is not None})
+    return ordered(SETTINGS["cache"], {key: value for key, value in values.items() if value is not None})
 
 
 def _value(spec: SettingSpec, text: str) -> Value | None:
@@ -122,14 +118,14 @@ def resolve(
 def _async(asked: Layers, modes: Collection[str], unmet: list[Unmet], *, full: bool, insert_only: bool) -> Settings:
     enabled = "async" in modes and not full
     said: dict[str, dict[str, Value]] = {}
-    for layer in LOOKUP_LAYERS:
+    for layer in SETTING_LAYERS:
         for name, value in asked.get(layer, {}).items():
             reason = _async_refusal(name, value, modes, full=full, insert_only=insert_only)
             if reason is None:
                 said.setdefault(layer, {})[name] = value
             else:
                 unmet.append(Unmet(group="async", layer=layer, name=name, reason=reason))
-    return _layered("async", said, SETTINGS["async"], {"enabled": enabled})
+    return layered(SETTINGS["async"], said, {"enabled": enabled})
 
 
 def _async_refusal(name: str, value: Value, modes: Collection[str], *, full: bool, insert_only: bool) -> str | None:
@@ -154,7 +150,7 @@ def _retry(asked: Layers, unmet: list[Unmet], *, full: bool, deferred: bool) -> 
         reason = "a FULL cache holds the whole table: what it lacks, another attempt would not find either"
         unmet.extend(Unmet(group="retry", layer="hint", name=name, reason=reason) for name in hint)
         return None
-    return _layered("retry", {"hint": hint}, SETTINGS["retry"], {"mode": "deferred" if deferred else "inline"})
+    return layered(SETTINGS["retry"], {"hint": hint}, {"mode": "deferred" if deferred else "inline"})
 
 
 def layered_cache(asked: Layers, *, strict: bool = False) -> Settings:
@@ -178,7 +174,8 @@ def layered_cache(asked: Layers, *, strict: bool = False) -> Settings:
             if strict and layer not in ("config", EDIT) and _RANK[layer] >= _RANK[chosen]:
                 running = f"'{why}' is {strategy if why == STRATEGY else cache}"
                 raise Contradiction(f"'{name}' is set, but {running}", hint=belongs(name), layer=layer, name=name)
-    return _layered("cache", said, {name: SETTINGS["cache"][name] for name in names}, {})
+    narrowed = layered({name: SETTINGS["cache"][name] for name in names}, said)
+    return replace(narrowed, specs=SETTINGS["cache"])
 
 
 def _strongest(asked: Layers, name: str) -> tuple[Value, str]:
@@ -186,36 +183,3 @@ def _strongest(asked: Layers, name: str) -> tuple[Value, str]:
     default = SETTINGS["cache"][name].default
     assert default is not None
     return asked.get(layer, {}).get(name, default), layer
-
-
-def _layered(group: Group, said: Layers, specs: Mapping[str, object], defaults: Mapping[str, Value]) -> Settings:
-    built_in = {
-        name: value for name in specs if (value := defaults.get(name, SETTINGS[group][name].default)) is not None
-    }
-    values = dict(built_in)
-    for layer in _RANK:
-        values |= said.get(layer, {})
-    layers = [layer for layer in LOOKUP_LAYERS if said.get(layer)]
-    silent = {k: v for k, v in built_in.items() if not any(k in said[layer] for layer in layers)}
-    origin = {"default": ordered(group, silent)} if silent else {}
-    return Settings(
-        values=ordered(group, values), origin=origin | {layer: ordered(group, said[layer]) for layer in layers}
-    )
-
-
-def top_layer(settings: Settings, name: str) -> str | None:
-    """The strongest layer that spoke of the setting; None if none did."""
-    return next((layer for layer in reversed(LOOKUP_LAYERS) if name in settings.origin.get(layer, {})), None)
-
-
-def top_value(group: Group, settings: Settings, name: str) -> Value | None:
-    """What the strongest layer that spoke says of the setting, or else its default, if it has one."""
-    layer = top_layer(settings, name)
-    return SETTINGS[group][name].default if layer is None else settings.origin[layer][name]
-
-
-def set_by(group: Group, settings: Settings, name: str) -> str:
-    """Who set the value that runs: the strongest layer that spoke, or ``edit`` if the value differs from it."""
-    if settings.values[name] != top_value(group, settings, name):
-        return EDIT
-    return top_layer(settings, name) or "default"

@@ -19,10 +19,11 @@ import json
 from dataclasses import replace
 from typing import Any
 
+from plans.call_document import function_document
 from plans.configuration import TIME_ZONE
 from plans.digest import operator_facts
 from plans.document import table_document
-from plans.model import LookupJoin, Operator, Plan, Scan, Sink, Table, TableColumn
+from plans.model import Correlate, LookupJoin, Operator, Plan, Scan, Sink, Table, TableColumn
 
 __all__ = ["meaning", "meanings"]
 
@@ -48,6 +49,8 @@ def _own(operator: Operator, plan: Plan) -> dict[str, Any]:
     facts = {key: value for key, value in operator_facts(operator).items() if key not in _NOT_MEANT}
     if isinstance(operator, Scan | LookupJoin | Sink):
         facts["table"] = _table(plan.tables[operator.table])
+    elif isinstance(operator, Correlate):
+        facts["function"] = function_document(plan.functions[operator.function])
     return facts
 
 

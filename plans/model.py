@@ -1,10 +1,10 @@
 """The plan document as frozen dataclasses: what a plan says, without how it is written or run.
 
-Facts (operators, edges, keys, expressions, schemas) are what the query means; settings (state TTLs, how a lookup waits,
-retries and caches, cached results, config, connector options) are free to edit. Facts and settings are told apart in
-:mod:`plans.digest`. Columns are addressed by name, never by position. Expressions are Spark SQL text over the columns
-of the operator's input; they are checked against an allow list before every run. This module knows nothing of JSON, SQL
-or Spark.
+Facts (operators, edges, keys, expressions, schemas, functions) are what the query means; settings (state TTLs, how
+lookups and calls wait, retry and cache, cached results, config, connector options) are free to edit. Facts and settings
+are told apart in :mod:`plans.digest`. Columns are addressed by name, never by position. Expressions are Spark SQL text
+over the columns of the operator's input; they are checked against an allow list before every run. This module knows
+nothing of JSON, SQL or Spark.
 
 >>> Column(name="o_id", type="BIGINT")
 Column(name='o_id', type='BIGINT')
@@ -19,11 +19,17 @@ from typing import Literal
 __all__ = [
     "Aggregate",
     "AggregateCall",
+    "Argument",
     "AsyncSettings",
     "CacheSettings",
     "CachedSettings",
     "Calc",
+    "CallRetry",
+    "CallSettings",
     "Column",
+    "Correlate",
+    "Function",
+    "FunctionKind",
     "Join",
     "JoinColumn",
     "JoinKey",
@@ -57,6 +63,7 @@ Mode = Literal["streaming", "batch"]
 Side = Literal["left", "right"]
 OutputMode = Literal["ordered", "allow_unordered"]
 RetryMode = Literal["inline", "deferred"]
+FunctionKind = Literal["table", "async-table", "scalar", "async-scalar"]
 Value = str | int | bool
 Layers = Mapping[str, Mapping[str, Value]]
 """What each layer (default, config, table, hint) said of a group of settings: values by the name of the setting."""
@@ -97,6 +104,21 @@ class Table:
     watermark: Watermark | None = None
     comment: str | None = None
     options: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Function:
+    """A user-defined function as ``CREATE FUNCTION`` and its class declared it.
+
+    ``arguments`` are the declared types in order. ``output`` are the columns of the rows that a call returns; a scalar
+    function has one.
+    """
+
+    class_name: str
+    language: Literal["PYTHON"] = "PYTHON"
+    kind: FunctionKind
+    arguments: tuple[str, ...]
+    output: tuple[Column, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,6 +290,61 @@ class LookupJoin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Argument:
+    """What a function is called with: an input column, or a literal in Spark SQL, such as ``'$'``; exactly one is set.
+
+    A column has the declared type of the argument; a literal is cast to it.
+    """
+
+    column: str | None = None
+    constant: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallSettings:
+    """How many calls of an asynchronous function may wait at once, and how long each may take (FLIP-498).
+
+    ``timeout`` is a duration that covers all attempts of a call; ``0 ms`` waits forever.
+    """
+
+    buffer_capacity: int
+    timeout: str
+    origin: Layers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallRetry:
+    """How a call that failed is made again: up to ``max_attempts`` more times, ``fixed_delay`` apart.
+
+    With the strategy ``no_retry`` it is not, and the other settings have no effect.
+    """
+
+    strategy: Literal["fixed_delay", "no_retry"]
+    fixed_delay: str
+    max_attempts: int
+    origin: Layers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Correlate:
+    """Calls ``function`` for every input row and joins the row with what the call returns; row kinds pass through.
+
+    A ``left`` correlate keeps a row whose call returned nothing, padded with NULL; a scalar function is always called
+    by an ``inner`` one, and returns one row. ``async_`` and ``retry`` are None for a synchronous function.
+    """
+
+    id: str
+    inputs: tuple[str, ...]
+    function: str
+    join_type: Literal["inner", "left"]
+    arguments: tuple[Argument, ...]
+    output: tuple[JoinColumn, ...]
+    async_: CallSettings | None
+    retry: CallRetry | None
+    cached: CachedSettings | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AggregateCall:
     """``function(argument)`` over the rows whose ``filter`` column is true; no argument means ``COUNT(*)``.
 
@@ -337,7 +414,7 @@ class Sink:
     table: str
 
 
-Operator = Scan | Calc | Join | LookupJoin | Aggregate | Union | Sort | Sink
+Operator = Scan | Calc | Join | LookupJoin | Correlate | Aggregate | Union | Sort | Sink
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -356,7 +433,7 @@ class Plan:
     mode: Mode = "streaming"
     config: Mapping[str, str] = field(default_factory=dict)
     tables: Mapping[str, Table] = field(default_factory=dict)
-    functions: Mapping[str, str] = field(default_factory=dict)
+    functions: Mapping[str, Function] = field(default_factory=dict)
     operators: tuple[Operator, ...] = ()
     reasons: Mapping[str, str] = field(default_factory=dict)
     compiled: Mapping[str, str] = field(default_factory=dict)

@@ -18,9 +18,9 @@ from typing import Literal
 from plans.diff import Change
 from plans.document import op_name
 from plans.explain import describe
-from plans.lookup_settings import SETTINGS
 from plans.model import Operator, Plan
-from plans.settings_view import EDIT, Setting, settings_in
+from plans.setting_layers import EDIT
+from plans.settings_view import Setting, settings_in
 from plans.terminal import clean
 
 __all__ = ["KINDS", "Arrow", "Box", "Mark", "Picture", "Row", "around", "folded", "one_line", "picture"]
@@ -32,6 +32,7 @@ KINDS: Mapping[str, str] = {
     "calc": "calc",
     "join": "join",
     "lookup-join": "lookup join",
+    "correlate": "call",
     "aggregate": "aggregate",
     "union": "union",
     "sort": "sort",
@@ -203,17 +204,12 @@ def _state_row(setting: Setting, earlier: Mapping[str, str] | None) -> Row:
 
 def _group_row(group: str, settings: Sequence[Setting], earlier: Mapping[str, str] | None) -> Row:
     """What somebody set, else what runs; an edit anywhere in the group is an edit of the row."""
-    told = [s for s in settings if s.set_by != "default" and not _only_choice(s)] or settings[:1]
+    told = [s for s in settings if s.set_by != "default" and not s.only_choice] or settings[:1]
     changed = [s for s in settings if earlier is not None and earlier.get(s.path) != s.value]
     by = EDIT if any(s.set_by == EDIT for s in settings) else told[-1].set_by
     before = ", ".join(f"{_short(s)} {earlier.get(s.path, 'off')}" for s in changed) if earlier is not None else ""
     text = ", ".join(dict.fromkeys(_said(s) for s in (changed or told)))
     return Row(label=group, value=one_line(text), set_by=by, state=False, before=one_line(before) or None)
-
-
-def _only_choice(setting: Setting) -> bool:
-    spec = SETTINGS.get(setting.group, {}).get(setting.name)  # type: ignore[call-overload]
-    return spec is not None and len(spec.choices) == 1
 
 
 def _said(setting: Setting) -> str:

@@ -24,6 +24,8 @@ _EXPANDED: tuple[tuple[str, ...], ...] = (
     ("tables",),
     ("tables", "*"),
     ("tables", "*", "options"),
+    ("functions",),
+    ("functions", "*"),
     ("operators",),
     ("operators", "*"),
     ("operators", "*", "async"),
@@ -34,6 +36,7 @@ _EXPANDED: tuple[tuple[str, ...], ...] = (
     ("digests",),
     ("digests", "settings"),
     ("digests", "tables"),
+    ("digests", "functions"),
     ("digests", "operators"),
 )
 _STATE_ENTRY = ("operators", "*", "state", "*")

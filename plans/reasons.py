@@ -13,9 +13,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from plans.errors import Diagnostic, PlanError
-from plans.lookup_layers import EDIT
-from plans.model import LookupJoin, Plan
+from plans.model import Plan
 from plans.names import did_you_mean
+from plans.operator_settings import group_names
+from plans.setting_layers import EDIT
 from plans.settings import canonical_path, plan_settings
 
 __all__ = ["check_reasons", "with_reason", "without_idle_reasons"]
@@ -66,7 +67,7 @@ def _known(plan: Plan) -> dict[str, str]:
     """The paths that can have a reason, with who set what is there."""
     known = {setting.path: setting.set_by for setting in plan_settings(plan)}
     for operator in plan.operators:
-        if isinstance(operator, LookupJoin):
+        if "retry" in group_names(operator):
             # A retry is set as a whole, and can be taken away as a whole.
             known[f"{operator.id}.retry"] = EDIT
     return known

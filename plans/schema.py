@@ -21,8 +21,8 @@ from typing import Any
 
 from plans.durations import DurationError, parse_duration
 from plans.jsontext import Path
-from plans.lookup_settings import SettingError, iso_time
 from plans.names import did_you_mean, nearest
+from plans.setting_values import SettingError, iso_time
 from plans.types import parse_type
 
 __all__ = ["ENOUGH", "Finding", "check", "schema_text"]

@@ -17,9 +17,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from plans.document import operator_document
-from plans.lookup_document import settings_of
-from plans.lookup_layers import EDIT, set_by
-from plans.model import LookupJoin, Operator, Plan, Value
+from plans.model import Operator, Plan, Value
+from plans.operator_settings import settings_of
+from plans.setting_layers import EDIT, set_by
 from plans.states import source, state_of
 
 __all__ = ["Setting", "canonical_path", "operator_settings", "plan_settings", "setting_at"]
@@ -67,7 +67,7 @@ def operator_settings(operator: Operator) -> Iterator[Setting]:
             layers=entry.origin,
             set_by=source(entry),
         )
-    lookup = settings_of(operator) if isinstance(operator, LookupJoin) else {}
+    groups = settings_of(operator)
     for group, document in operator_document(operator).items():
         # A group of settings is what says who asked for them; no fact does.
         if not isinstance(document, dict) or "origin" not in document:
@@ -78,7 +78,7 @@ def operator_settings(operator: Operator) -> Iterator[Setting]:
             origin = document["origin"]
             # The document has its layers in their order, whatever layers the group knows.
             layers = {layer: said[name] for layer, said in origin.items() if name in said}
-            known = next((found for key, found in lookup.items() if key == group), None)
+            known = groups.get(group)
             yield Setting(
                 path=f"{operator.id}.{group}.{name}",
                 operator=operator.id,
@@ -86,7 +86,7 @@ def operator_settings(operator: Operator) -> Iterator[Setting]:
                 name=name,
                 value=value,
                 layers=layers,
-                set_by=_who(layers, value) if known is None else set_by(group, known, name),  # type: ignore[arg-type]
+                set_by=_who(layers, value) if known is None else set_by(known, name),
             )
 
 

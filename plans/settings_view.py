@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from plans.document import operator_document
-from plans.lookup_settings import SETTINGS, shown
 from plans.model import Operator, StateEntry
+from plans.operator_settings import settings_of
+from plans.setting_layers import EDIT, Specs
+from plans.setting_values import shown
 from plans.states import source, state_of
 
-__all__ = ["EDIT", "Setting", "settings_in"]
-
-EDIT = "edit"
+__all__ = ["Setting", "settings_in"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +31,7 @@ class Setting:
     """One setting: ``path`` is what ``hintplan set`` takes, ``layers`` what each layer said, weakest first.
 
     ``group`` is the state or the group it belongs to, ``input`` the input whose rows a state keeps (else empty).
+    ``only_choice`` tells that there is no other value.
     """
 
     path: str
@@ -40,6 +41,7 @@ class Setting:
     set_by: str
     layers: tuple[tuple[str, str], ...]
     input: str = ""
+    only_choice: bool = False
 
     @property
     def is_state(self) -> bool:
@@ -51,11 +53,12 @@ def settings_in(operator: Operator) -> tuple[Setting, ...]:
     """All settings of ``operator`` in the order of the plan; none if it has nothing to set."""
     document = operator_document(operator)
     states = (_state(operator.id, entry) for entry in state_of(operator))
+    specs = {name: settings.specs for name, settings in settings_of(operator).items()}
     groups = (
         setting
         for name, value in document.items()
         if isinstance(value, dict) and "origin" in value
-        for setting in _group(operator.id, name, value)
+        for setting in _group(operator.id, name, value, specs.get(name, {}))
     )
     return (*states, *groups)
 
@@ -72,14 +75,13 @@ def _state(operator_id: str, entry: StateEntry) -> Setting:
     )
 
 
-def _group(operator_id: str, group: str, document: Mapping[str, Any]) -> Iterator[Setting]:
+def _group(operator_id: str, group: str, document: Mapping[str, Any], specs: Specs) -> Iterator[Setting]:
     origin: Mapping[str, Mapping[str, Any]] = document["origin"]
-    built_in = SETTINGS.get(group, {})  # type: ignore[call-overload]
     for name, value in document.items():
         if name == "origin":
             continue
         layers = [(layer, said[name]) for layer, said in origin.items() if name in said]
-        default = built_in[name].default if name in built_in else None
+        default = specs[name].default if name in specs else None
         by, top = layers[-1] if layers else ("default", default)
         yield Setting(
             path=f"{operator_id}.{group}.{name}",
@@ -88,4 +90,5 @@ def _group(operator_id: str, group: str, document: Mapping[str, Any]) -> Iterato
             value=shown(value),
             set_by=by if value == top else EDIT,
             layers=tuple((layer, shown(said)) for layer, said in layers),
+            only_choice=name in specs and len(specs[name].choices) == 1,
         )

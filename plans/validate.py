@@ -13,6 +13,8 @@ from collections.abc import Collection, Iterator
 from itertools import islice
 
 from plans.cached_edit import check_cached
+from plans.call_check import check_calls
+from plans.call_settings import CONFIG_SYNONYMS
 from plans.changelog import output_kinds, refused_kinds, with_changelogs
 from plans.columns import ENOUGH, check_columns
 from plans.configuration import KEYS, known_keys, normalise
@@ -42,6 +44,7 @@ def validate(plan: Plan) -> tuple[Diagnostic, ...]:
     states = [*islice(check_states(plan), ENOUGH)]
     problems += [*graph, *columns, *_check_uses(plan), *states]
     problems += [*islice(_check_mode(plan), ENOUGH), *islice(check_cached(plan), ENOUGH)]
+    problems += islice(check_calls(plan), ENOUGH)
     # Row kinds are followed along the edges to the tables, so both must be right.
     if not graph and all(o.table in plan.tables for o in plan.operators if isinstance(o, (Scan, LookupJoin, Sink))):
         problems += [*_check_kinds(plan), *islice(check_lookups(plan), ENOUGH)]
@@ -54,6 +57,10 @@ def _check_config(plan: Plan) -> Iterator[Diagnostic]:
     for key, value in plan.config.items():
         path = f"config.{key}"
         known = KEYS.get(key)
+        if key in CONFIG_SYNONYMS:
+            message = f"a plan calls '{key}' by its other name"
+            yield Diagnostic(message=message, path=path, hint=f"write '{CONFIG_SYNONYMS[key]}'")
+            continue
         if known is None:
             keys = [name for name in known_keys() if KEYS[name].in_config]
             hint = did_you_mean(key, keys, what="known keys")

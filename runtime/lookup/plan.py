@@ -15,8 +15,8 @@ import pyarrow as pa
 from plans.durations import parse_duration
 from plans.errors import RunError
 from plans.model import Column, LookupJoin, Table
+from runtime.classes import load_class
 from runtime.lookup.api import CacheReloadTrigger, LookupCache, LookupContext
-from runtime.lookup.classes import load_class
 from runtime.lookup.join import LookupRows
 from runtime.lookup.policy import FetchPolicy
 from runtime.lookup.sources import check_source

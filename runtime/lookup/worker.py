@@ -14,8 +14,8 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pyarrow as pa
 
+from runtime.classes import load_class
 from runtime.lookup.api import AsyncLookupFunction, CacheReloadTrigger, Key, LookupCache, LookupFunction, ScanFunction
-from runtime.lookup.classes import load_class
 from runtime.lookup.full_cache import FullCache, Reloads
 from runtime.lookup.metrics import CacheGauges, LookupCounters
 from runtime.lookup.partial_cache import DefaultLookupCache

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from planner.compile import Compilation
 from planner.ledger import Outcome
-from plans.lookup_document import settings_of
 from plans.model import (
     Aggregate,
     AggregateCall,
@@ -20,6 +19,7 @@ from plans.model import (
     Union,
     Value,
 )
+from plans.operator_settings import settings_of
 
 __all__ = ["listing", "states"]
 

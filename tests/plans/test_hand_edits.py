@@ -18,7 +18,7 @@ Refusal = Callable[..., str]
 
 JOIN_STATES = "\n  hint: a join has the states 0 'leftState', 1 'rightState'"
 FREE = (
-    "\n  hint: free to edit are config, the ttl of states, async, retry and cache of lookups, cached, and table "
+    "\n  hint: free to edit are config, the ttl of states, async, retry and cache of operators, cached, and table "
     "options but 'connector'; --allow-fact-edits accepts the change"
 )
 
@@ -107,12 +107,12 @@ def test_a_bad_ttl_is_refused(patched: Patched, refusal: Refusal, written: str, 
         (('  "functions": {},\n', ""), "plan.json:1:1: missing key 'functions'"),
         (
             ('"functions": {}', '"functions": { "f": "x" }'),
-            "plan.json:44:16: functions: expected no keys, found 1",
+            "plan.json:44:23: functions.f: expected an object, found 'x'",
         ),
         (
             ('"op": "join"', '"op": "joyn"'),
             "plan.json:67:13: operators.join_o_c.op: expected one of 'scan', 'calc', 'join', 'lookup-join', "
-            "'aggregate', 'union', 'sort', 'sink', found 'joyn'\n  hint: did you mean 'join'?",
+            "'correlate', 'aggregate', 'union', 'sort', 'sink', found 'joyn'\n  hint: did you mean 'join'?",
         ),
         (
             ('"join-type": "left"', '"join-type": "LEFT"'),

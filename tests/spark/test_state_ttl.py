@@ -64,7 +64,7 @@ def wait_for_results(execution: Execution, directory: Path, wanted: dict[str, li
         if {name: seen(directory, name) for name in wanted} == wanted:
             return
         execution.wait(0.2)
-    raise AssertionError(f"the results are {({name: seen(directory, name) for name in wanted})}, not {wanted}")
+    raise AssertionError(f"the results are { ({name: seen(directory, name) for name in wanted}) }, not {wanted}")
 
 
 def test_idle_state_of_joins_and_aggregates_expires_on_its_own_side(spark: SparkSession, tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from plans.errors import RunError
 from plans.lookup_connectors import PYTHON_CLASSES
 from plans.options import LookupMode
+from runtime.classes import load_class
 from runtime.lookup.api import AsyncLookupFunction, LookupContext, LookupFunction, ScanFunction
-from runtime.lookup.classes import load_class
 
 __all__ = ["python_source"]
 

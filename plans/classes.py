@@ -1,0 +1,83 @@
+"""Classes that SQL or a plan names: loaded only from modules that whoever starts the command allows, or entry points.
+
+A plan is a file from a pull request, so a name in it must not be a way to import code. ``--allow-module shop`` allows
+``shop`` and what is inside it; an installed distribution allows a class with an entry point in the group of what the
+class is, such as ``hintplan.lookup``. Planner and runtime both load here. Knows no interface that classes implement.
+
+>>> is_allowed("shop.rates.Rates", ("shop",), group=FUNCTIONS), is_allowed("shopping.Rates", ("shop",), group=FUNCTIONS)
+(True, False)
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.metadata import entry_points
+from typing import Any
+
+__all__ = ["FUNCTIONS", "LOOKUPS", "ClassRefusal", "importable_from", "is_allowed", "load_named_class"]
+
+LOOKUPS = "hintplan.lookup"
+FUNCTIONS = "hintplan.functions"
+"""The groups of entry points that allow classes."""
+
+
+# What is wrong with a module of the user's shows as any of these when it is imported.
+_BROKEN = (ImportError, SyntaxError, NameError, AttributeError, LookupError, TypeError, ValueError, OSError)
+
+
+class ClassRefusal(ValueError):
+    """A class that may not or cannot be loaded; ``hint`` says what to do about it."""
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+def is_allowed(name: str, modules: Sequence[str], *, group: str) -> bool:
+    """Whether the class ``name``, as ``package.module.Class``, may be loaded when ``modules`` are allowed."""
+    module = name.rpartition(".")[0]
+    if any(module == allowed or module.startswith(f"{allowed}.") for allowed in modules):
+        return True
+    return any(entry.value.replace(":", ".") == name for entry in entry_points(group=group))
+
+
+def load_named_class(name: str, modules: Sequence[str], *, group: str, needed: str) -> type[Any]:
+    """The class called ``name``; ClassRefusal if it is not to be had.
+
+    ``needed`` tells in a hint where the module must be importable.
+    """
+    module_name, _, class_name = name.rpartition(".")
+    if not is_allowed(name, modules, group=group):
+        raise ClassRefusal(
+            f"the class {name} may not be loaded: module {module_name} is not allowed",
+            hint=f"allow it: --allow-module {module_name}",
+        )
+    try:
+        module = importlib.import_module(module_name)
+    except _BROKEN as error:
+        raise ClassRefusal(f"the class {name} cannot be loaded: {error}", hint=needed) from error
+    found = getattr(module, class_name, None)
+    if not isinstance(found, type):
+        what = "is not there" if found is None else "is no class"
+        place = getattr(module, "__file__", None)
+        raise ClassRefusal(f"{class_name} in module {module_name} {what}", hint=f"look into {place}" if place else None)
+    return found
+
+
+@contextmanager
+def importable_from(directories: Sequence[str]) -> Iterator[None]:
+    """Modules in ``directories`` can be imported meanwhile, after those that are installed.
+
+    After, because a file beside a script must not take the place of a library that hintplan itself is about to use.
+    """
+    added = [directory for directory in directories if directory not in sys.path]
+    sys.path.extend(added)
+    importlib.invalidate_caches()
+    try:
+        yield
+    finally:
+        for directory in added:
+            sys.path.remove(directory)

@@ -1,0 +1,56 @@
+"""The groups of settings of every operator that has some, whatever its kind, but for state TTLs.
+
+A lookup join has ``async``, ``retry`` and ``cache``; an operator that calls an asynchronous function has ``async`` and
+``retry``. Diff, explain, edit and digest go through this module, so a new group is added here alone.
+
+>>> call = Correlate(id="correlate_f", inputs=("scan_t",), function="f", join_type="inner", arguments=(), output=(),
+...     async_=None, retry=None)
+>>> group_names(call), settings_of(call)
+(('async', 'retry'), {})
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from plans.call_document import call_groups, with_call_groups
+from plans.call_settings import CALL_GROUPS
+from plans.lookup_document import lookup_groups, with_lookup_groups
+from plans.lookup_settings import GROUPS
+from plans.model import Correlate, LookupJoin, Operator
+from plans.setting_layers import Settings
+
+__all__ = ["group_names", "settings_of", "with_settings"]
+
+
+def group_names(operator: Operator) -> tuple[str, ...]:
+    """The groups that an operator of this kind can have, in the order of a plan."""
+    match operator:
+        case LookupJoin():
+            return GROUPS
+        case Correlate():
+            return CALL_GROUPS
+        case _:
+            return ()
+
+
+def settings_of(operator: Operator) -> Mapping[str, Settings]:
+    """The groups that the operator has, by name."""
+    match operator:
+        case LookupJoin():
+            return lookup_groups(operator)
+        case Correlate():
+            return call_groups(operator)
+        case _:
+            return {}
+
+
+def with_settings(operator: Operator, groups: Mapping[str, Settings]) -> Operator:
+    """The operator with these groups instead of its own."""
+    match operator:
+        case LookupJoin():
+            return with_lookup_groups(operator, groups)
+        case Correlate():
+            return with_call_groups(operator, groups)
+        case _:
+            return operator

@@ -1,0 +1,33 @@
+"""Classes that a plan names, for the runtime: loaded as :mod:`plans.classes` allows, and checked for what they extend.
+
+>>> load_class("os.PathLike", ("shop",), object, path="operators.lookup_r.cache.lookup.partial-cache.class")
+Traceback (most recent call last):
+  ...
+plans.errors.RunError: operators.lookup_r.cache.lookup.partial-cache.class: the class os.PathLike may not be loaded: ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from plans.classes import LOOKUPS, ClassRefusal, load_named_class
+from plans.errors import RunError
+
+__all__ = ["load_class"]
+
+
+def load_class(name: str, modules: Sequence[str], expected: type, *, path: str, group: str = LOOKUPS) -> Any:
+    """The subclass of ``expected`` called ``name``; RunError, naming ``path`` in the plan, if it is not to be had.
+
+    ``group`` is the group of entry points that allows classes besides ``modules``.
+    """
+    needed = "the module must be importable where the run starts and in the Python workers"
+    try:
+        found = load_named_class(name, modules, group=group, needed=needed)
+    except ClassRefusal as error:
+        raise RunError(str(error), hint=error.hint, path=path) from error
+    if not issubclass(found, expected):
+        module_name, _, class_name = name.rpartition(".")
+        raise RunError(f"{class_name} in module {module_name} is no {expected.__name__}", path=path)
+    return found
