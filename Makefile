@@ -9,7 +9,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: demo enrich test lint ruff mypy java servers clean
+.PHONY: demo enrich test lint ruff mypy java servers browser clean
 
 demo: $(INSTALLED) java
 	PATH="$(CURDIR)/$(BIN):$$PATH" examples/flights/demo.sh
@@ -17,7 +17,7 @@ demo: $(INSTALLED) java
 enrich: $(INSTALLED) java
 	PATH="$(CURDIR)/$(BIN):$$PATH" examples/enrich/demo.sh
 
-test: $(INSTALLED) java servers
+test: $(INSTALLED) java servers browser
 	$(BIN)/python -m pytest
 
 lint: ruff mypy
@@ -33,6 +33,9 @@ java:
 
 servers:
 	@.ci/servers
+
+browser:
+	@.ci/browser
 
 $(INSTALLED): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit(\

@@ -43,6 +43,7 @@ COMMANDS = {
     "compile": LazyCommand(target="planner.cli:compile_command", help="Compile a SQL script to a plan."),
     "validate": LazyCommand(target="plans.commands:validate_command", help="Check plans without running them."),
     "explain": LazyCommand(target="plans.commands:explain_command", help="Show operators, state, and who set what."),
+    "show": LazyCommand(target="plans.show:show_command", help="Draw a plan: page, picture, graph or tree."),
     "set": LazyCommand(target="plans.commands:set_command", help="Edit settings of a plan, checked."),
     "diff": LazyCommand(target="plans.commands:diff_command", help="Compare two plans by meaning."),
     "run": LazyCommand(target="runtime.cli:run_command", help="Run a plan on Spark."),

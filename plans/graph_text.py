@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 
-from plans.picture import Box, Picture, Row, folded
+from plans.picture import Box, Picture, Row, folded, one_line
 
 __all__ = ["MERMAID_EDGES", "MERMAID_TEXT", "dot", "mermaid"]
 
@@ -99,7 +99,7 @@ def _class_of(box: Box) -> str:
 
 def _lines(box: Box) -> list[str]:
     sign = {"added": "+ ", "removed": "- ", "changed": "~ "}.get(box.mark, "")
-    return [sign + box.id, _cut(box.text), *(_cut(_row(row)) for row in box.rows)]
+    return [sign + one_line(box.id), _cut(box.text), *(_cut(_row(row)) for row in box.rows)]
 
 
 def _row(row: Row) -> str:

@@ -445,3 +445,9 @@ class Plan:
             if candidate.id == operator_id:
                 return candidate
         raise KeyError(operator_id)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from plans.notebook import plan_html
+
+        return plan_html(self)

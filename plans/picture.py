@@ -19,11 +19,26 @@ from plans.diff import Change
 from plans.document import op_name
 from plans.explain import describe
 from plans.model import Operator, Plan
+from plans.operator_settings import settings_of
 from plans.setting_layers import EDIT
-from plans.settings_view import Setting, settings_in
+from plans.setting_values import shown
+from plans.settings import Setting, operator_settings
+from plans.states import state_of
 from plans.terminal import clean
 
-__all__ = ["KINDS", "Arrow", "Box", "Mark", "Picture", "Row", "around", "folded", "one_line", "picture"]
+__all__ = [
+    "KINDS",
+    "Arrow",
+    "Box",
+    "Mark",
+    "Picture",
+    "Row",
+    "around",
+    "changed_operators",
+    "folded",
+    "one_line",
+    "picture",
+]
 
 Mark = Literal["", "added", "removed", "changed"]
 
@@ -175,15 +190,19 @@ def one_line(text: str) -> str:
 
 
 def _box(operator: Operator, plan: Plan, previous: Operator | None) -> Box:
-    settings = settings_in(operator)
-    earlier = {s.path: s.value for s in settings_in(previous)} if previous is not None else None
-    rows = [_state_row(setting, earlier) for setting in settings if setting.is_state]
-    groups = dict.fromkeys(setting.group for setting in settings if not setting.is_state)
-    for group in groups:
-        rows.append(_group_row(group, [s for s in settings if s.group == group and not s.is_state], earlier))
+    settings = list(operator_settings(operator))
+    earlier = {s.path: shown(s.value) for s in operator_settings(previous)} if previous is not None else None
+    inputs = {entry.name: entry.input for entry in state_of(operator)}
+    rows = [_state_row(setting, inputs, earlier) for setting in settings if setting.group == "state"]
+    known = settings_of(operator)
+    for group in dict.fromkeys(setting.group for setting in settings if setting.group != "state"):
+        # What has one value only is no news.
+        specs = known[group].specs.items() if group in known else ()
+        fixed = [name for name, spec in specs if len(spec.choices) == 1]
+        rows.append(_group_row(group, [s for s in settings if s.group == group], fixed, earlier))
     op = op_name(operator)
     return Box(
-        id=one_line(operator.id),
+        id=operator.id,
         op=op,
         kind=KINDS.get(op, op),
         text=one_line(describe(operator, plan)),
@@ -191,21 +210,23 @@ def _box(operator: Operator, plan: Plan, previous: Operator | None) -> Box:
     )
 
 
-def _state_row(setting: Setting, earlier: Mapping[str, str] | None) -> Row:
-    before = earlier.get(setting.path) if earlier is not None else None
+def _state_row(setting: Setting, inputs: Mapping[str, str], earlier: Mapping[str, str] | None) -> Row:
+    value, before = shown(setting.value), None if earlier is None else earlier.get(setting.path)
     return Row(
-        label=one_line(f"{setting.group} {setting.input}"),
-        value=setting.value,
+        label=one_line(f"{setting.name} {inputs[setting.name]}"),
+        value=value,
         set_by=setting.set_by,
         state=True,
-        before=before if before != setting.value else None,
+        before=before if before != value else None,
     )
 
 
-def _group_row(group: str, settings: Sequence[Setting], earlier: Mapping[str, str] | None) -> Row:
+def _group_row(
+    group: str, settings: Sequence[Setting], fixed: Collection[str], earlier: Mapping[str, str] | None
+) -> Row:
     """What somebody set, else what runs; an edit anywhere in the group is an edit of the row."""
-    told = [s for s in settings if s.set_by != "default" and not s.only_choice] or settings[:1]
-    changed = [s for s in settings if earlier is not None and earlier.get(s.path) != s.value]
+    told = [s for s in settings if s.set_by != "default" and s.name not in fixed] or settings[:1]
+    changed = [s for s in settings if earlier is not None and earlier.get(s.path) != shown(s.value)]
     by = EDIT if any(s.set_by == EDIT for s in settings) else told[-1].set_by
     before = ", ".join(f"{_short(s)} {earlier.get(s.path, 'off')}" for s in changed) if earlier is not None else ""
     text = ", ".join(dict.fromkeys(_said(s) for s in (changed or told)))
@@ -214,7 +235,8 @@ def _group_row(group: str, settings: Sequence[Setting], earlier: Mapping[str, st
 
 def _said(setting: Setting) -> str:
     # PARTIAL needs no name; true and 3 do.
-    return setting.value if setting.value.isupper() else f"{_short(setting)} {setting.value}"
+    value = shown(setting.value)
+    return value if value.isupper() else f"{_short(setting)} {value}"
 
 
 def _short(setting: Setting) -> str:

@@ -20,7 +20,8 @@ from plans.meaning import meaning
 from plans.model import CallRetry, CallSettings, Correlate, Plan
 from plans.rewrite import rewrite
 from plans.schema import schema_text
-from plans.settings_view import settings_in
+from plans.setting_values import shown
+from plans.settings import operator_settings
 
 PLAN_FILE = Path(__file__).parent / "located_orders.json"
 
@@ -274,9 +275,9 @@ def test_explain_json_lists_every_setting(plan: Plan) -> None:
 
 
 def test_the_list_of_settings_is_what_can_be_set(plan: Plan) -> None:
-    for setting in settings_in(call(plan)):
-        edited(plan, (setting.path, setting.value))
-    assert settings_in(call(plan, "correlate_words")) == ()
+    for setting in operator_settings(call(plan)):
+        edited(plan, (setting.path, shown(setting.value)))
+    assert list(operator_settings(call(plan, "correlate_words"))) == []
 
 
 def test_calls_of_another_class_under_the_same_name_do_not_mean_the_same(text: str) -> None:

@@ -1,0 +1,219 @@
+// Puts the page together: selection, keys, themes, folding, the SQL, printing.
+
+const $ = (id) => document.getElementById(id);
+const data = JSON.parse($("data").textContent);
+const svg = $("graph");
+const view = createView({ svg, map: $("map") }, data);
+let selected = -1;
+let restoreFocus = null;
+
+function select(i, options = {}) {
+  selected = i;
+  const box = data.boxes[i];
+  for (const node of svg.querySelectorAll(".selected")) node.classList.remove("selected");
+  for (const node of svg.querySelectorAll(".box[tabindex='0']")) node.tabIndex = -1;
+  svg.classList.toggle("selecting", i >= 0);
+  light(i);
+  if (i < 0) {
+    $("detail").hidden = true;
+    $("overview").hidden = false;
+    markLines([]);
+    first()?.setAttribute("tabindex", "0");
+    return;
+  }
+  if (!view.state.boxes.has(i)) fold(false);
+  const node = view.state.boxes.get(i).node;
+  node.classList.add("selected");
+  node.tabIndex = 0;
+  $("detail").replaceChildren(
+    h("button", { type: "button", class: "link back", onclick: () => leave() }, "← Plan"), ...describeBox(box, data, go));
+  $("detail").hidden = false;
+  $("overview").hidden = true;
+  $("panel").scrollTop = 0;
+  document.body.classList.remove("no-panel");
+  // Its own hints say more of it than what config says of all: they come first into view.
+  const lines = data.lines.filter(([, of]) => of === i).sort((a, b) => (b[3] === "hint") - (a[3] === "hint"));
+  markLines(lines.map(([line]) => line));
+  view.reveal(i);
+  node.removeAttribute("hidden");
+  if (options.focus !== false) node.focus({ preventScroll: true });
+  say(`${box.id}, ${box.kind}`);
+}
+
+const go = (i) => select(i);
+go.line = (number) => showLine(number);
+
+// What an operator reads, directly or not, and what reads it, stays lit; the rest of the graph steps back.
+function light(i) {
+  const lit = new Set();
+  const walk = (from, next) => {
+    const seen = new Set([from]);
+    const stack = [from];
+    while (stack.length) for (const n of data.boxes[stack.pop()][next]) if (!seen.has(n)) { seen.add(n); stack.push(n); }
+    for (const n of seen) lit.add(n);
+  };
+  if (i >= 0) { walk(i, "in"); walk(i, "out"); }
+  for (const [n, box] of view.state.boxes) box.node.classList.toggle("off", i >= 0 && !lit.has(n));
+  for (const edge of view.state.edges) edge.node.classList.toggle("off", i >= 0 && !(lit.has(edge.s) && lit.has(edge.t)));
+}
+
+function leave() {
+  const last = selected;
+  select(-1);
+  view.state.boxes.get(last)?.node.focus({ preventScroll: true });
+}
+
+function first() {
+  return view.state.boxes.values().next().value?.node;
+}
+
+function say(text) {
+  $("said").textContent = text;
+}
+
+// --- moving along arrows, and between boxes one above the other ---
+function step(key) {
+  if (selected < 0) {
+    const start = [...view.state.boxes.keys()].find((i) => !data.boxes[i].in.length);
+    return select(start ?? 0);
+  }
+  const here = view.state.boxes.get(selected);
+  const near = (numbers) => visible(numbers).sort((a, b) => Math.abs(view.state.boxes.get(a).y - here.y) - Math.abs(view.state.boxes.get(b).y - here.y))[0];
+  if (key === "ArrowRight") return move(near(along(selected, "out")));
+  if (key === "ArrowLeft") return move(near(along(selected, "in")));
+  const down = key === "ArrowDown";
+  let best;
+  for (const [i, box] of view.state.boxes) {
+    const away = down ? box.y - here.y : here.y - box.y;
+    if (i === selected || away <= 0 || Math.abs(box.x - here.x) > here.w / 2) continue;
+    if (!best || away < best.away) best = { i, away };
+  }
+  move(best?.i);
+}
+
+function along(i, direction) {
+  // Past boxes that are folded away.
+  return data.boxes[i][direction].flatMap((n) => (view.state.boxes.has(n) ? [n] : along(n, direction)));
+}
+
+const visible = (numbers) => numbers.filter((i) => view.state.boxes.has(i));
+const move = (i) => { if (i != null) select(i); };
+
+function nextMark(by) {
+  const marked = data.boxes.map((box, i) => i).filter((i) => data.boxes[i].mark || (!data.diff && data.boxes[i].edited));
+  if (!marked.length) return say(data.diff ? "no differences" : "no edits");
+  const at = marked.indexOf(selected);
+  select(marked[at < 0 ? (by > 0 ? 0 : marked.length - 1) : (at + by + marked.length) % marked.length]);
+}
+
+// --- folding ---
+function fold(on) {
+  if (!$("folded")) return;
+  document.body.classList.toggle("folding", on);
+  $("fold").setAttribute("aria-pressed", String(on));
+  const keep = selected;
+  view.use(on ? "folded" : "whole");
+  if (keep >= 0 && view.state.boxes.has(keep)) select(keep, { focus: false });
+  else { selected = -1; view.fit(); }
+  search.active() || markFound(null);
+}
+
+// --- search ---
+function markFound(found) {
+  svg.classList.toggle("searching", found !== null);
+  for (const [i, box] of view.state.boxes) box.node.classList.toggle("found", found !== null && found.has(i));
+}
+const search = createSearch($("search"), $("hits"), data, {
+  mark: markFound,
+  go: (i, focus) => select(i, { focus }),
+  leave: () => (selected >= 0 ? view.state.boxes.get(selected)?.node : first())?.focus({ preventScroll: true }),
+});
+
+// --- the SQL ---
+function markLines(numbers) {
+  if (!$("sql")) return;
+  for (const line of $("sql").querySelectorAll("li.lit")) line.classList.remove("lit");
+  const lines = numbers.map((n) => $(`line${n}`)).filter(Boolean);
+  for (const line of lines) line.classList.add("lit");
+  lines[0]?.scrollIntoView({ block: "nearest" });
+}
+
+function showLine(number) {
+  document.body.classList.remove("no-sql");
+  markLines([number]);
+  $(`line${number}`)?.scrollIntoView({ block: "center" });
+}
+
+for (const line of $("sql")?.querySelectorAll("li[data-boxes]") || []) {
+  const boxes = line.dataset.boxes.split(" ").map(Number);
+  line.querySelector("button").addEventListener("click", () => select(boxes[(boxes.indexOf(selected) + 1) % boxes.length]));
+}
+
+// --- themes: as the system has it, until someone chooses ---
+const themes = ["auto", "light", "dark"];
+function theme(name) {
+  if (name === "auto") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = name;
+  $("theme").textContent = { auto: "Auto", light: "Light", dark: "Dark" }[name];
+  $("theme").setAttribute("aria-label", `Colours: ${name}`);
+  try { localStorage.setItem("hintplan-theme", name); } catch { /* a file may have no storage */ }
+  view.paint();
+}
+const themeNow = () => document.documentElement.dataset.theme || "auto";
+const nextTheme = () => theme(themes[(themes.indexOf(themeNow()) + 1) % themes.length]);
+
+// --- keys ---
+const actions = {
+  "/": () => $("search").focus(),
+  "?": () => toggleHelp(),
+  f: () => view.fit(), 0: () => view.fit(),
+  "+": () => view.zoom(1.25), "=": () => view.zoom(1.25), "-": () => view.zoom(0.8),
+  c: () => fold(!document.body.classList.contains("folding")),
+  s: () => $("sql") && document.body.classList.toggle("no-sql"),
+  p: () => document.body.classList.toggle("no-panel"),
+  t: () => nextTheme(),
+  n: () => nextMark(1), N: () => nextMark(-1),
+  Escape: () => (search.active() ? search.clear() : selected >= 0 ? leave() : null),
+};
+
+function toggleHelp() {
+  const help = $("help");
+  if (help.open) return help.close();
+  restoreFocus = document.activeElement;
+  help.showModal();
+}
+$("help").addEventListener("close", () => restoreFocus?.focus?.({ preventScroll: true }));
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea")) return;
+  if ($("help").open) { if (event.key === "?") { event.preventDefault(); toggleHelp(); } return; }
+  const inGraph = !event.target.closest("#panel, #sql, header");
+  if (event.key.startsWith("Arrow") && inGraph) { event.preventDefault(); return step(event.key); }
+  if ((event.key === "Enter" || event.key === " ") && event.target.closest(".box")) {
+    event.preventDefault();
+    return select(Number(event.target.closest(".box").dataset.i));
+  }
+  const action = actions[event.key];
+  if (action) { event.preventDefault(); action(); }
+});
+
+svg.addEventListener("click", (event) => {
+  if (view.wasDragged()) return;
+  const box = event.target.closest(".box");
+  if (box) select(Number(box.dataset.i));
+  else if (selected >= 0) select(-1);
+});
+svg.addEventListener("dblclick", (event) => { if (!event.target.closest(".box")) view.fit(); });
+for (const button of document.querySelectorAll("button[data-key]")) button.addEventListener("click", () => actions[button.dataset.key]());
+for (const button of document.querySelectorAll("button[data-go]")) button.addEventListener("click", () => select(Number(button.dataset.go)));
+
+// --- printing: the whole graph on the paper, then the plan in words ---
+addEventListener("beforeprint", () => view.print(true));
+addEventListener("afterprint", () => view.print(false));
+
+try { theme(themes.includes(localStorage.getItem("hintplan-theme")) ? localStorage.getItem("hintplan-theme") : "auto"); } catch { theme("auto"); }
+svg.removeAttribute("viewBox");
+view.use("whole");
+view.start();
+first()?.setAttribute("tabindex", "0");
+document.documentElement.classList.add("ready");

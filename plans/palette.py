@@ -1,0 +1,73 @@
+"""The colours of pictures of plans, for light and dark: one list for the page, for SVG files, and for graph text.
+
+Text colours have a contrast of at least 4.5 on the faces they stand on; a test computes it.
+
+>>> PALETTE["face"].light
+'#ffffff'
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+__all__ = ["PALETTE", "Colour", "resolved", "variables"]
+
+
+@dataclass(frozen=True, slots=True)
+class Colour:
+    """One role on a light and on a dark ground."""
+
+    light: str
+    dark: str
+
+
+PALETTE: Mapping[str, Colour] = {
+    "ground": Colour("#f5f6f8", "#12161c"),
+    "face": Colour("#ffffff", "#1b2129"),
+    "panel": Colour("#ffffff", "#171c23"),
+    "shade": Colour("#eceff3", "#232a34"),
+    "line": Colour("#d3d8e0", "#353e4a"),
+    "edge": Colour("#98a2b1", "#667384"),
+    "text": Colour("#1a2230", "#e3e8ef"),
+    "soft": Colour("#566273", "#9aa7b7"),
+    "pass": Colour("#c3cad5", "#48525f"),
+    "end": Colour("#6b7688", "#8793a4"),
+    "state": Colour("#2560c4", "#7fb0ff"),
+    "state-face": Colour("#f1f6ff", "#182640"),
+    "state-line": Colour("#a9c4f2", "#33558c"),
+    "pill": Colour("#e3ecfb", "#223860"),
+    "wait": Colour("#0b706b", "#5fd0c5"),
+    "wait-face": Colour("#effaf8", "#13302f"),
+    "wait-line": Colour("#9fd4cd", "#2a6561"),
+    "edit": Colour("#7a2fd0", "#c79bff"),
+    "edit-face": Colour("#f1e6ff", "#34224f"),
+    "added": Colour("#1a7540", "#6fd695"),
+    "added-face": Colour("#e8f7ed", "#14301f"),
+    "removed": Colour("#b3261e", "#ff938a"),
+    "removed-face": Colour("#fdeeed", "#3c1b1a"),
+    "changed": Colour("#9a4c00", "#ffb45c"),
+    "changed-face": Colour("#fff0db", "#3a2810"),
+    "never": Colour("#b3261e", "#ff938a"),
+    "focus": Colour("#1a56d6", "#8fb8ff"),
+    "mark": Colour("#ffe69a", "#5c480e"),
+}
+
+
+def variables(*, dark: bool) -> str:
+    """The colours as CSS custom properties."""
+    scheme = "dark" if dark else "light"
+    return f"color-scheme:{scheme};" + "".join(
+        f"--{name}:{colour.dark if dark else colour.light};" for name, colour in PALETTE.items()
+    )
+
+
+def resolved(css: str, *, dark: bool) -> str:
+    """``css`` with the colours in place of ``var(--name)``, for programs that know no custom properties."""
+
+    def colour(match: re.Match[str]) -> str:
+        found = PALETTE[match[1]]
+        return found.dark if dark else found.light
+
+    return re.sub(r"var\(--([a-z-]+)\)", colour, css)
