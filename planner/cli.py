@@ -14,10 +14,12 @@ import sys
 import click
 
 from plans.codec import dumps, write_plan_bytes
-from plans.errors import Diagnostic, SqlError
+from plans.errors import SqlError
+from plans.findings import rendered
 from plans.terminal import say
+from plans.text_file import read_text
 
-__all__ = ["compile_command", "rendered"]
+__all__ = ["compile_command"]
 
 _STDIN = "<stdin>"
 
@@ -43,7 +45,7 @@ def compile_command(
 ) -> None:
     """Compile ``script`` and write the plan; findings go to standard error."""
     file = _STDIN if script == "-" else script
-    text = _read(script, file)
+    text = read_text(script, file)
     from planner.compile import compile_script  # sqlglot takes a while to load; --help does not need it
 
     try:
@@ -59,29 +61,3 @@ def compile_command(
         sys.stdout.buffer.flush()
     else:
         write_plan_bytes(data, output)
-
-
-def _read(script: str, file: str) -> str:
-    try:
-        data = sys.stdin.buffer.read() if script == "-" else open(script, "rb").read()  # noqa: SIM115
-        return data.decode("utf-8-sig").replace("\r\n", "\n")
-    except OSError as error:
-        raise SqlError(f"cannot be read: {error.strerror}", file=file) from error
-    except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        raise SqlError("the script is not UTF-8", file=file, line=line, hint="save it as UTF-8") from error
-
-
-def rendered(diagnostic: Diagnostic, text: str, severity: str) -> str:
-    """``file:line:column: severity: message``, the line it is about with a caret under the place, and the hint."""
-    place = ":".join(str(p) for p in (diagnostic.file, diagnostic.line, diagnostic.column) if p is not None)
-    parts = [f"{place}: {severity}: {diagnostic.message}" if place else f"{severity}: {diagnostic.message}"]
-    lines = text.split("\n")
-    if diagnostic.line is not None and diagnostic.column is not None and diagnostic.line <= len(lines):
-        line = lines[diagnostic.line - 1]
-        # tabs stay tabs under tabs, so that the caret stands right whatever their width
-        blank = "".join("\t" if c == "\t" else " " for c in line[: diagnostic.column - 1])
-        parts += [f"  {line}", f"  {blank}^"]
-    if diagnostic.hint:
-        parts.append(f"  hint: {diagnostic.hint}")
-    return "\n".join(parts)

@@ -15,10 +15,10 @@ from planner.ledger import Ledger, Outcome
 from planner.lowering import Lowering
 from planner.places import Places, places_of
 from planner.settings import Settings
-from planner.source import Finding
 from planner.statements import Insert, Select
 from plans.changelog import with_changelogs
 from plans.compiled import with_record
+from plans.findings import Finding
 from plans.model import LookupJoin, Operator, Plan, Scan, Sink
 
 __all__ = ["Compilation", "Job"]
@@ -53,18 +53,16 @@ class Job:
         """Compile an INSERT into the job; SqlError for everything wrong or unsupported."""
         context = self._context
         context.scans = 0
-        first = len(self._lowering.operators)
         self._lowering.sink(statement.table, build_insert(context, statement))
         self._sinks.append(statement.table)
-        for operator in self._lowering.operators[first:]:
-            if isinstance(operator, Scan | LookupJoin | Sink):
-                entry = context.catalog.tables[operator.table]
-                if self._tables.setdefault(operator.table, entry) is not entry:
-                    raise context.source.error(
-                        f"table '{operator.table}' was declared anew since another INSERT of this plan used it",
-                        statement.offset,
-                        "give the two tables different names",
-                    )
+        for table in self._tables_of(self._lowering.operators[-1]):
+            entry = context.catalog.tables[table]
+            if self._tables.setdefault(table, entry) is not entry:
+                raise context.source.error(
+                    f"table '{table}' was declared anew since another INSERT of this plan used it",
+                    statement.offset,
+                    "give the two tables different names",
+                )
 
     def select(self, statement: Select) -> None:
         """Compile a query of its own, whose sink takes every change and has the columns of the query."""
@@ -84,6 +82,16 @@ class Job:
             )
         finally:
             del context.catalog.tables[name]
+
+    def _tables_of(self, sink: Operator) -> set[str]:
+        """The tables that ``sink`` and what feeds it use."""
+        known = {operator.id: operator for operator in self._lowering.operators}
+        reached, waiting = {sink.id}, [sink]
+        while waiting:
+            fresh = set(waiting.pop().inputs) - reached
+            reached |= fresh
+            waiting += [known[name] for name in fresh]
+        return {o.table for o in map(known.__getitem__, reached) if isinstance(o, Scan | LookupJoin | Sink)}
 
     def finish(self, name: str | None, *, within: tuple[int, int], file: str | None = None) -> Compilation:
         """The plan of all INSERTs, called ``name`` if the configuration does not name it; else after its sinks.

@@ -11,16 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
 
 from plans.errors import Diagnostic, SqlError
+from plans.findings import Finding, Severity
 
-__all__ = ["CHECK_HERE", "Finding", "Report", "Severity", "Source"]
+__all__ = ["CHECK_HERE", "Report", "Source"]
 
 CHECK_HERE = "check what stands here and just before"
 """The advice for a syntax error about which no more is known."""
-
-Severity = Literal["warning", "note"]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -47,14 +45,6 @@ class Source:
         """``line:column``, for messages that name a second place."""
         line, column = self.place(offset)
         return f"{line}:{column}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """A diagnostic that does not stop the compilation. A note is information; only warnings can become errors."""
-
-    severity: Severity
-    diagnostic: Diagnostic
 
 
 @dataclass(slots=True, kw_only=True)

@@ -15,13 +15,13 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import click
 
 from plans.errors import HintplanError
+from plans.lazy import load
 from plans.terminal import say
 
 __all__ = ["COMMANDS", "main"]
@@ -47,6 +47,7 @@ COMMANDS = {
     "set": LazyCommand(target="plans.commands:set_command", help="Edit settings of a plan, checked."),
     "diff": LazyCommand(target="plans.commands:diff_command", help="Compare two plans by meaning."),
     "run": LazyCommand(target="runtime.cli:run_command", help="Run a plan on Spark."),
+    "sql": LazyCommand(target="plans.client.command:sql_command", help="Run statements, from a script or typed in."),
     "schema": LazyCommand(target="plans.commands:schema_command", help="Print the JSON Schema of plans."),
 }
 
@@ -60,8 +61,7 @@ class _Root(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        module, _, attribute = COMMANDS[name].target.partition(":")
-        command: click.Command = getattr(import_module(module), attribute)
+        command: click.Command = load(COMMANDS[name].target)
         if not any(option.name == "debug" for option in command.params):
             command.params.append(_debug_option())
         return command
@@ -134,6 +134,8 @@ def _guarded(run: Callable[[], Any], debug: bool) -> int:
         say(str(error))
         return EXIT_FAILED
     except click.ClickException as error:
+        if debug:
+            say(traceback.format_exc())
         say(error.format_message())
         return EXIT_FAILED
     except Exception as error:  # noqa: BLE001 - the edge: a bug must not show as a traceback

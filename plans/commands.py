@@ -78,12 +78,20 @@ def schema_command() -> None:
 @_as_json
 def explain_command(path: str, allow_fact_edits: bool, as_json: bool) -> None:
     """Show the operators of a plan as a tree, with every state, its TTL, and who set it."""
-    from plans.explain import explain, explain_json
+    from plans.explain import explain_json
 
     plan = read_plan(path, allow_fact_edits=allow_fact_edits, check_meaning=False)
     if as_json:
         show_json(explain_json(plan))
-    elif wants_colour():
+    else:
+        show_tree(plan)
+
+
+def show_tree(plan: Plan) -> None:
+    """Print a plan as a tree, in colours on a terminal that wants them."""
+    from plans.explain import explain
+
+    if wants_colour():
         show(explain(plan, paint=_painted), styled=True)
     else:
         show(explain(plan))

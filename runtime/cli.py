@@ -9,7 +9,7 @@ from __future__ import annotations
 import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,11 +23,11 @@ from plans.errors import RunError
 from plans.model import Plan
 from plans.terminal import say
 
-__all__ = ["run_command"]
+__all__ = ["Stop", "absolute", "follow", "opened_session", "run_command", "run_plan"]
 
 
 @dataclass(slots=True)
-class _Stop:
+class Stop:
     """Signals received so far."""
 
     received: int = 0
@@ -94,14 +94,15 @@ def run_command(
     plan = read_plan(path, allow_fact_edits=allow_fact_edits)
     if sys.stderr.isatty():
         say(f"{plan.name}: " + (f"connecting to {remote}" if remote else "starting Spark"))
-    with _session(master, remote, conf, debug=debug) as spark:
-        settings = {"checkpoint": _absolute(checkpoint), "once": once, "trigger": trigger}
+    with opened_session(master, remote, conf, debug=debug) as spark:
+        settings = {"checkpoint": absolute(checkpoint), "once": once, "trigger": trigger}
         allowed = {"allow_modules": allow_modules, "allow_hosts": allow_hosts}
-        return _run(plan, spark, {**settings, **allowed}, as_json=as_json)
+        return run_plan(plan, spark, {**settings, **allowed}, as_json=as_json)
 
 
 @contextmanager
-def _session(master: str | None, remote: str | None, conf: dict[str, str], *, debug: bool) -> Iterator[Any]:
+def opened_session(master: str | None, remote: str | None, conf: Mapping[str, str], *, debug: bool) -> Iterator[Any]:
+    """A Spark session for the time of the block; what Spark says goes to a file that an error names."""
     from runtime.quiet import SparkLog
     from runtime.session import refuse_managed, start_session
 
@@ -124,12 +125,13 @@ def _session(master: str | None, remote: str | None, conf: dict[str, str], *, de
             log.discard()
 
 
-def _run(plan: Plan, spark: Any, settings: Mapping[str, Any], *, as_json: bool) -> int:
+def run_plan(plan: Plan, spark: Any, settings: Mapping[str, Any], *, as_json: bool) -> int:
+    """Run ``plan`` to its end and tell of its batches; 0, or the exit code of the signal that stopped it."""
     from runtime.execution import execute
     from runtime.progress import LookupProgress, total_lookups
     from runtime.report import open_report
 
-    stop = _Stop()
+    stop = Stop()
     previous = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     started = time.monotonic()
     try:
@@ -154,7 +156,7 @@ def _run(plan: Plan, spark: Any, settings: Mapping[str, Any], *, as_json: bool) 
 
             status = "failed"
             try:
-                status = _follow(execution, stop, tell)
+                status = follow(execution, stop, tell)
             finally:
                 if status != "failed":
                     tell()
@@ -166,7 +168,8 @@ def _run(plan: Plan, spark: Any, settings: Mapping[str, Any], *, as_json: bool) 
             signal.signal(number, handler)
 
 
-def _follow(execution: Any, stop: _Stop, tell: Any) -> str:
+def follow(execution: Any, stop: Stop, tell: Callable[[], None]) -> str:
+    """Wait for the end of a run, telling as it goes; ``finished`` or ``stopped``. RunError if it fails."""
     while True:
         tell()
         execution.raise_failure()
@@ -181,7 +184,7 @@ def _follow(execution: Any, stop: _Stop, tell: Any) -> str:
         execution.wait(0.2)
 
 
-def _absolute(checkpoint: str | None) -> str | None:
+def absolute(checkpoint: str | None) -> str | None:
     """A local path from where the user stands; a URL as it is."""
     if checkpoint is None or "://" in checkpoint:
         return checkpoint

@@ -31,6 +31,7 @@ from runtime.failure import root_cause
 from runtime.lookup.plan import LookupRun
 from runtime.operator import KIND
 from runtime.progress import BatchProgress, LookupProgress, OperatorProgress, batch_progress
+from runtime.results import files
 from runtime.session import default_partitions, prepare_session, shares_machine, start_session
 from runtime.shipping import ship_code
 
@@ -166,13 +167,15 @@ def execute(
     trigger: str | None = None,
     allow_modules: Sequence[str] = (),
     allow_hosts: Sequence[str] = (),
+    results: str | None = None,
 ) -> Execution:
     """Start ``plan`` on ``spark``, or on the active session, or on a new local one.
 
     ``checkpoint`` is a directory, on a file system that all workers share, where the run keeps its state and finds it
     again; without one, a local run uses a temporary one. ``once`` takes what is there and ends. ``trigger`` is the time
     between two batches, such as ``'5 s'``. Classes that the plan names are loaded from ``allow_modules``,
-    and lookups over HTTP may ask ``allow_hosts``, each ``HOST`` or ``HOST:PORT``.
+    and lookups over HTTP may ask ``allow_hosts``, each ``HOST`` or ``HOST:PORT``. With ``results``, a directory as for
+    ``checkpoint``, rows are kept there for :class:`runtime.results.files.KeptRows` instead of written to the sink.
     PlanError if the plan is wrong; RunError if it cannot run here.
     """
     problems = validate(plan)
@@ -205,10 +208,12 @@ def execute(
         time_zone=zone,
         once=once,
     )
+    if results is not None:
+        files.keeping(own)
     frames = build(plan, own, partitions=partitions, lookups=lookups)
     location = checkpoint or tempfile.mkdtemp(prefix="hintplan-checkpoint-")
     writers = {
-        operator.id: _writer(plan, operator, frames[operator.inputs[0]], location)
+        operator.id: _writer(plan, operator, frames[operator.inputs[0]], location, results)
         for operator in plan.operators
         if isinstance(operator, Sink)
     }
@@ -230,11 +235,14 @@ def execute(
     return execution
 
 
-def _writer(plan: Plan, sink: Sink, frame: Any, location: str) -> Any:
+def _writer(plan: Plan, sink: Sink, frame: Any, location: str, results: str | None) -> Any:
     where = f"{location.rstrip('/')}/{sink.id}"
     changelog = KIND in frame.columns
     counted = frame.observe(sink.id, F.count(F.lit(1)).alias("rows_out"))
-    writer = connectors.writer(counted, sink.table, plan.tables[sink.table], changelog=changelog, checkpoint=where)
+    if results is not None:
+        writer = files.writer(counted, results)
+    else:
+        writer = connectors.writer(counted, sink.table, plan.tables[sink.table], changelog=changelog, checkpoint=where)
     return writer.queryName(sink.id).option("checkpointLocation", where)
 
 

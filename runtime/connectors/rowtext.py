@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-__all__ = ["lines"]
+__all__ = ["floating", "lines"]
 
 KINDS = ("+I", "-U", "+U", "-D")
 _Format = Callable[[Any], str]
@@ -48,9 +48,9 @@ def _plain_formatter(data_type: pa.DataType) -> _Format:
     if types.is_boolean(data_type):
         return lambda value: "true" if value else "false"
     if types.is_float32(data_type):
-        return lambda value: _floating(np.float32(value))
+        return lambda value: floating(np.float32(value))
     if types.is_float64(data_type):
-        return lambda value: _floating(np.float64(value))
+        return lambda value: floating(np.float64(value))
     if types.is_timestamp(data_type):
         return _instant if data_type.tz else _local_time
     if types.is_binary(data_type):
@@ -67,7 +67,7 @@ def _plain_formatter(data_type: pa.DataType) -> _Format:
     return str  # integers, DECIMAL, DATE and text: Python and Java agree
 
 
-def _floating(value: np.floating[Any]) -> str:
+def floating(value: np.floating[Any]) -> str:
     """Java's ``Double.toString`` and ``Float.toString``: the fewest digits that tell the number from its neighbours."""
     if math.isnan(value):
         return "NaN"

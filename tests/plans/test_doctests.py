@@ -10,7 +10,7 @@ import pytest
 
 import plans
 
-MODULES = ["plans", *(module.name for module in pkgutil.iter_modules(plans.__path__, "plans."))]
+MODULES = ["plans", *(module.name for module in pkgutil.walk_packages(plans.__path__, "plans."))]
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -1,0 +1,139 @@
+"""SHOW and DESCRIBE: what the catalog of a session holds, as rows and as the statements that would declare it.
+
+>>> sql_like("a%") .fullmatch("abc") is not None
+True
+"""
+
+from __future__ import annotations
+
+import re
+
+from planner.aggregates import NAMES
+from planner.context import Context, TableEntry
+from planner.queries import build_view
+from planner.scalars import known_functions
+from planner.source import Source
+from planner.statements import Describe, Show
+from plans.client.actions import ShowRows, ShowText
+from plans.model import TableColumn
+from plans.names import did_you_mean
+from plans.types import parse_type
+
+__all__ = ["described", "listed", "shown_table", "shown_view", "sql_like"]
+
+_DESCRIBED = ("name", "type", "null", "key", "extras", "watermark")
+
+
+def listed(context: Context, statement: Show) -> ShowRows:
+    """The names that SHOW TABLES, VIEWS or FUNCTIONS lists, sorted; views are tables too."""
+    catalog = context.catalog
+    names = {
+        "TABLES": ("table name", catalog.names()),
+        "VIEWS": ("view name", tuple(catalog.views)),
+        "FUNCTIONS": ("function name", (*known_functions(), *NAMES)),
+        "USER FUNCTIONS": ("function name", ()),
+    }
+    heading, found = names[statement.what]
+    if statement.like is not None:
+        pattern = sql_like(statement.like)
+        found = tuple(name for name in found if (pattern.fullmatch(name) is None) == statement.negated)
+    return ShowRows(columns=(heading,), rows=tuple((name,) for name in sorted(set(found))))
+
+
+def sql_like(pattern: str) -> re.Pattern[str]:
+    """A LIKE pattern as a regular expression: ``%`` is any text, ``_`` any character, a backslash escapes."""
+    parts = re.findall(r"\\.|.", pattern, re.DOTALL)
+    words = {"%": ".*", "_": "."}
+    return re.compile("".join(words.get(part) or re.escape(part[-1]) for part in parts), re.DOTALL)
+
+
+def described(context: Context, statement: Describe) -> ShowRows:
+    """The columns of a table or view, as Flink describes them."""
+    name = statement.name
+    if name in context.catalog.tables:
+        return ShowRows(columns=_DESCRIBED, rows=_table_rows(context.catalog.tables[name]))
+    if name in context.catalog.views:
+        with context.on_trial():
+            fields = build_view(context, context.catalog.views[name]).fields
+        rows = tuple((f.name, str(f.type.as_nullable()), "TRUE", None, None, None) for f in fields)
+        return ShowRows(columns=_DESCRIBED, rows=rows)
+    known = context.catalog.names()
+    advice = did_you_mean(name, known, what="declared")
+    raise context.source.error(f"there is no table or view '{name}'", statement.offset, advice)
+
+
+def _table_rows(entry: TableEntry) -> tuple[tuple[str | None, ...], ...]:
+    table = entry.table
+    key = f"PRI({', '.join(table.primary_key)})" if table.primary_key else None
+    watermark = table.watermark
+    return tuple(
+        (
+            column.name,
+            str(parse_type(column.type).as_nullable()),
+            str(not column.type.endswith("NOT NULL") and column.name not in table.primary_key).upper(),
+            key if column.name in table.primary_key else None,
+            None if column.expression is None else f"AS {column.expression}",
+            watermark.expression if watermark is not None and watermark.column == column.name else None,
+        )
+        for column in table.columns
+    )
+
+
+def shown_table(context: Context, statement: Show) -> ShowText:
+    """The CREATE TABLE that declares a table; SqlError if it is a view, or not there."""
+    entry = context.catalog.tables.get(statement.name)
+    if entry is None:
+        raise _missing(context, statement, "view", tuple(context.catalog.views), tuple(context.catalog.tables))
+    table = entry.table
+    lines = [_column(column) for column in table.columns]
+    if table.watermark is not None:
+        lines.append(f"WATERMARK FOR {_name(table.watermark.column)} AS {table.watermark.expression}")
+    if table.primary_key:
+        lines.append(f"PRIMARY KEY ({', '.join(map(_name, table.primary_key))}) NOT ENFORCED")
+    temporary = "TEMPORARY " if entry.temporary else ""
+    comment = "" if table.comment is None else f" COMMENT {_text(table.comment)}"
+    options = ",\n".join(f"  {_text(key)} = {_text(value)}" for key, value in table.options.items())
+    body = ",\n".join(f"  {line}" for line in lines)
+    return ShowText(text=f"CREATE {temporary}TABLE {_name(statement.name)} (\n{body}\n){comment} WITH (\n{options}\n);")
+
+
+def shown_view(context: Context, statement: Show) -> ShowText:
+    """The CREATE VIEW that declares a view, its query as it was written; SqlError if it is a table, or not there."""
+    view = context.catalog.views.get(statement.name)
+    if view is None:
+        raise _missing(context, statement, "table", tuple(context.catalog.tables), tuple(context.catalog.views))
+    temporary = "TEMPORARY " if view.temporary else ""
+    columns = f" ({', '.join(map(_name, view.columns))})" if view.columns else ""
+    query = _written(context.source, view.query[0].start, view.query[-1].end + 1)
+    return ShowText(text=f"CREATE {temporary}VIEW {_name(statement.name)}{columns} AS\n{query};")
+
+
+def _written(source: Source, start: int, end: int) -> str:
+    # The end of a quoted token is that of what stands between the quotes.
+    closing = source.text[end : end + 1]
+    return source.text[start : end + (closing in ("'", "`") and bool(closing))]
+
+
+def _missing(
+    context: Context, statement: Show, other: str, others: tuple[str, ...], known: tuple[str, ...]
+) -> Exception:
+    name, kind = statement.name, statement.what.removeprefix("CREATE ").lower()
+    if name in others:
+        advice = f"write SHOW CREATE {other.upper()} {name}"
+        return context.source.error(f"'{name}' is a {other}", statement.offset, advice)
+    advice = did_you_mean(name, known, what="declared")
+    return context.source.error(f"there is no {kind} '{name}'", statement.offset, advice)
+
+
+def _column(column: TableColumn) -> str:
+    comment = "" if column.comment is None else f" COMMENT {_text(column.comment)}"
+    what = column.type if column.expression is None else f"AS {column.expression}"
+    return f"{_name(column.name)} {what}{comment}"
+
+
+def _name(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _text(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

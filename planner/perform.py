@@ -1,0 +1,136 @@
+"""One statement of a session: what it changes there, and what it asks the client to do.
+
+>>> session = Session.open()
+>>> unit = next(session.feed("CREATE TABLE t (a INT) WITH ('connector' = 'print');"))
+>>> perform(session, unit).action
+Told(text='table t created')
+"""
+
+from __future__ import annotations
+
+from planner.describe import described, listed, shown_table, shown_view
+from planner.job import Compilation
+from planner.session import Declaration, Session, too_deep
+from planner.statements import (
+    CompilePlan,
+    CreateTable,
+    Describe,
+    Drop,
+    ExecutePlan,
+    Explain,
+    Insert,
+    ResetOption,
+    Select,
+    SetOption,
+    Show,
+    Statement,
+    StatementSet,
+)
+from planner.units import Unit
+from plans.client import actions
+from plans.client.actions import Action, Performed
+from plans.configuration import DML_SYNC, FORCE_RECOMPILE
+from plans.errors import SqlError
+
+__all__ = ["perform"]
+
+
+def perform(session: Session, unit: Unit) -> Performed:
+    """Do what ``unit`` says in ``session``; SqlError, and nothing has changed, if it is wrong or unsupported."""
+    session.begin_report()
+    catalog = session.context.catalog
+    tables, views = dict(catalog.tables), dict(catalog.views)
+    try:
+        statement = session.read(unit)
+        action = _action(session, unit, statement)
+        session.check_options(unit)
+        session.context.report.finish(None)
+    except (SqlError, RecursionError) as error:
+        catalog.tables, catalog.views = tables, views
+        raise (error if isinstance(error, SqlError) else too_deep(session.source.file)) from None
+    return Performed(
+        action=action,
+        findings=tuple(session.context.report.findings),
+        place=session.source.diagnostic("", _place(statement)),
+    )
+
+
+def _place(statement: Statement) -> int:
+    return statement.path_offset if isinstance(statement, CompilePlan | ExecutePlan) else statement.offset
+
+
+def _action(session: Session, unit: Unit, statement: Statement) -> Action:
+    background = not session.configuration.is_on(DML_SYNC, default=True)
+    if isinstance(statement, SetOption) and not statement.key:
+        values = session.configuration.values
+        return actions.ShowRows(columns=("key", "value"), rows=tuple(values.items()))
+    if isinstance(statement, Declaration):
+        return _declared(session, statement)
+    if isinstance(statement, Show):
+        return _show(session, statement)
+    if isinstance(statement, Describe):
+        return described(session.context, statement)
+    if isinstance(statement, Select):
+        return actions.RunSelect(plan=_compiled(session, unit, statement).plan)
+    if isinstance(statement, Insert | StatementSet):
+        return actions.RunInsert(plan=_compiled(session, unit, statement).plan, background=background)
+    if isinstance(statement, Explain):
+        if isinstance(statement.job, str):
+            return actions.ShowFile(path=statement.job)
+        return actions.ShowPlan(plan=_compiled(session, unit, statement.job).plan, as_json=statement.as_json)
+    if isinstance(statement, CompilePlan):
+        return actions.WritePlan(
+            plan=_compiled(session, unit, statement.job).plan,
+            path=statement.path,
+            if_not_exists=statement.if_not_exists,
+            force=session.configuration.is_on(FORCE_RECOMPILE, default=False),
+            execute=statement.execute,
+            background=background,
+        )
+    if isinstance(statement, ExecutePlan):
+        return actions.RunPlan(path=statement.path, background=background)
+    return actions.StopJob(name=statement.name)
+
+
+def _compiled(session: Session, unit: Unit, statement: Select | Insert | StatementSet) -> Compilation:
+    job = session.job()
+    if isinstance(statement, Select):
+        job.select(statement)
+    else:
+        for insert in statement.inserts if isinstance(statement, StatementSet) else (statement,):
+            job.insert(insert)
+    return job.finish(None, within=(unit.start, unit.end))
+
+
+def _declared(session: Session, statement: Declaration) -> Action:
+    done = session.apply(statement)
+    if isinstance(statement, SetOption):
+        return actions.Told(text=_setting(session, statement.key))
+    if isinstance(statement, ResetOption):
+        if statement.key is None:
+            return actions.Told(text="configuration reset")
+        return actions.Told(text=_setting(session, statement.key))
+    if isinstance(statement, Drop):
+        what = statement.kind.lower()
+        said = f"{what} {statement.name} dropped" if done else f"there is no {what} {statement.name}"
+        return actions.Told(text=said)
+    what = "table" if isinstance(statement, CreateTable) else "view"
+    return actions.Told(text=f"{what} {statement.name} {'created' if done else 'is there already, and stays'}")
+
+
+def _setting(session: Session, key: str) -> str:
+    configuration = session.configuration
+    if key not in configuration.values:
+        return f"{key} reset"
+    note = ", as -c on the command line has it" if key in configuration.overrides else ""
+    return f"{key} = {configuration.values[key]}{note}"
+
+
+def _show(session: Session, statement: Show) -> Action:
+    if statement.what == "JOBS":
+        return actions.ListJobs()
+    if statement.what == "CREATE TABLE":
+        return shown_table(session.context, statement)
+    if statement.what == "CREATE VIEW":
+        return shown_view(session.context, statement)
+    return listed(session.context, statement)

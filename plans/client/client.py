@@ -1,0 +1,192 @@
+"""The client at work: a session of the planner, Spark behind an engine, and somewhere to show things.
+
+Takes statements one by one, does what the planner says each of them asks for, and tells of it: data on stdout, talk on
+stderr. Where statements come from, and what becomes of errors, is the business of :mod:`plans.client.command` and
+:mod:`plans.client.shell`.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from plans.client import actions
+from plans.client.actions import Action, Performed
+from plans.client.plan_files import local_path, plan_to_run, written
+from plans.client.table import TableWriter, is_number
+from plans.codec import dumps, load
+from plans.columns import output_columns
+from plans.commands import show_tree
+from plans.errors import Diagnostic, HintplanError, SqlError
+from plans.explain import explain_json
+from plans.findings import rendered
+from plans.lazy import load as load_by_name
+from plans.model import Plan, Sink
+from plans.terminal import say, show
+
+__all__ = ["Client"]
+
+
+@dataclass(slots=True, kw_only=True)
+class Client:
+    """One session; ``open_engine`` gives it Spark. ``statement`` is the number of the one at work, from 1."""
+
+    session: Any
+    open_engine: Callable[[], Any]
+    as_json: bool
+    allow_fact_edits: bool
+    statement: int = 0
+    _engine: Any = None
+    _perform: Any = field(default_factory=lambda: load_by_name("planner.perform:perform"))
+
+    @property
+    def engine(self) -> Any:
+        """Spark's side, opened when it is first asked for."""
+        if self._engine is None:
+            self._engine = self.open_engine()
+        return self._engine
+
+    def units(self, text: str) -> Iterator[Any]:
+        """The statements of ``text``, added to the session's, each to be run before the next is asked for."""
+        yield from self.session.feed(text)
+
+    def run(self, unit: Any) -> int:
+        """Do what a statement says; 0, or the exit code of the signal that stopped it.
+
+        SqlError, with its place, for whatever goes wrong.
+        """
+        self.statement += 1
+        performed: Performed = self._perform(self.session, unit)
+        for finding in performed.findings:
+            say(rendered(finding.diagnostic, self.session.source.text, finding.severity))
+        try:
+            return self._do(performed.action)
+        except SqlError:
+            raise
+        except HintplanError as error:
+            raise SqlError(diagnostics=tuple(_placed(d, performed.place) for d in error.diagnostics)) from error
+
+    def close(self) -> None:
+        """End the session; what runs in the background is stopped."""
+        if self._engine is not None:
+            self._engine.close()
+            self._engine = None
+
+    def wait(self) -> int:
+        """Wait for what runs in the background; 0, or the exit code of the signal that stopped it."""
+        if self._engine is None or not self._engine.jobs:
+            return 0
+        say(f"waiting for {', '.join(self._engine.jobs)}; Ctrl-C stops")
+        code: int = self._engine.wait()
+        return code
+
+    def _do(self, action: Action) -> int:
+        if isinstance(action, actions.Told):
+            say(action.text)
+        elif isinstance(action, actions.ShowRows):
+            self._show_rows(action.columns, action.rows)
+        elif isinstance(action, actions.ShowText):
+            self._show_text("text", action.text)
+        elif isinstance(action, actions.ShowPlan) and action.as_json:
+            self._show_text("plan", dumps(action.plan).decode().rstrip("\n"))
+        elif isinstance(action, actions.ShowPlan):
+            self._explain(action.plan)
+        elif isinstance(action, actions.ShowFile):
+            path = local_path(action.path)
+            self._explain(load(path, allow_fact_edits=self.allow_fact_edits, check_meaning=False))
+        elif isinstance(action, actions.RunSelect):
+            return self._select(action.plan)
+        elif isinstance(action, actions.RunInsert):
+            return self._insert(action.plan, background=action.background)
+        elif isinstance(action, actions.WritePlan) and not action.execute:
+            say(written(action))
+        elif isinstance(action, actions.WritePlan):
+            plan, said = plan_to_run(action, allow_fact_edits=self.allow_fact_edits)
+            say(said)
+            return self._insert(plan, background=action.background)
+        elif isinstance(action, actions.RunPlan):
+            plan = load(local_path(action.path), allow_fact_edits=self.allow_fact_edits)
+            return self._insert(plan, background=action.background)
+        elif isinstance(action, actions.ListJobs):
+            found = self._engine.jobs.values() if self._engine is not None else ()
+            self._show_rows(("job name", "status"), tuple((job.name, job.status) for job in found))
+        else:
+            self.engine.stop(action.name)
+            say(f"job {action.name} stopped")
+        return 0
+
+    def _insert(self, plan: Plan, *, background: bool) -> int:
+        if background and plan.mode == "streaming":
+            name = self.engine.start(plan)
+            say(f"job {name} started; SHOW JOBS lists jobs, STOP JOB '{name}' stops this one")
+            return 0
+        code: int = self.engine.insert(plan)
+        return code
+
+    def _select(self, plan: Plan) -> int:
+        (sink,) = (operator for operator in plan.operators if isinstance(operator, Sink))
+        columns = output_columns(plan)[sink.inputs[0]]
+        streams = plan.mode == "streaming"
+        if self.as_json:
+            names = [column.name for column in columns]
+
+            def print_rows(rows: list[Any]) -> None:
+                for op, values in rows:
+                    kind = {"op": op} if streams else {}
+                    self._print_json({**kind, "row": dict(zip(names, values, strict=True))})
+
+            code: int = self.engine.select(plan, print_rows)
+            return code
+        table = _table(
+            ("op",) * streams + tuple(column.name for column in columns),
+            (False,) * streams + tuple(is_number(column.type) for column in columns),
+        )
+        code = self.engine.select(plan, lambda rows: table.add([(op,) * streams + values for op, values in rows]))
+        _say_count(table.end(), "stopped after " if code else "")
+        return code
+
+    def _show_rows(self, columns: tuple[str, ...], rows: tuple[tuple[str | None, ...], ...]) -> None:
+        if self.as_json:
+            for row in rows:
+                self._print_json({"row": dict(zip(columns, row, strict=True))})
+            return
+        table = _table(columns, (False,) * len(columns))
+        table.add(rows)
+        _say_count(table.end())
+
+    def _explain(self, plan: Plan) -> None:
+        if self.as_json:
+            self._print_json({"explain": explain_json(plan)})
+        else:
+            show_tree(plan)
+
+    def _show_text(self, key: str, text: str) -> None:
+        if self.as_json:
+            self._print_json({key: text})
+        else:
+            show(text)
+
+    def _print_json(self, value: Mapping[str, Any]) -> None:
+        # Only ASCII, so that no control character reaches a terminal.
+        sys.stdout.write(json.dumps({"statement": self.statement, **value}) + "\n")
+
+
+def _table(headings: tuple[str, ...], numbers: tuple[bool, ...]) -> TableWriter:
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    return TableWriter(headings=headings, numbers=numbers, out=sys.stdout, width=width)
+
+
+def _say_count(rows: int, before: str = "") -> None:
+    say(f"{before}{rows:,} {'row' if rows == 1 else 'rows'}")
+
+
+def _placed(problem: Diagnostic, place: Diagnostic) -> Diagnostic:
+    """A problem that doing a statement brought up, at the place of the statement."""
+    where = str(Diagnostic(message="", file=problem.file, line=problem.line, column=problem.column)).strip()
+    path = f"{problem.path}: " if problem.path else ""
+    message = f"{where} {path}{problem.message}".strip()
+    return Diagnostic(message=message, hint=problem.hint, file=place.file, line=place.line, column=place.column)

@@ -1,0 +1,103 @@
+"""COMPILE PLAN and EXECUTE PLAN: what becomes of plan files that are there already.
+
+As in Flink, a file is not written over unless ``table.plan.force-recompile`` says so. Unlike in Flink, COMPILE AND
+EXECUTE PLAN executes a file that is there only if it belongs to the statement.
+
+>>> local_path("file:///data/plan.json")
+'/data/plan.json'
+"""
+
+from __future__ import annotations
+
+import os
+from urllib.parse import unquote, urlsplit
+
+from plans.client.actions import WritePlan
+from plans.codec import dumps, load, write_plan_bytes
+from plans.digest import plan_digests
+from plans.errors import PlanError
+from plans.model import Plan
+from plans.states import state_of
+
+__all__ = ["difference", "local_path", "plan_to_run", "written"]
+
+_FORCE = "SET 'table.plan.force-recompile' = 'true'"
+
+
+def local_path(path: str) -> str:
+    """A path or ``file:`` URL as a path; PlanError for other URLs, and for a path that is empty."""
+    if not path.strip():
+        raise PlanError("the path of the plan file is empty", hint="write the path of a file, such as 'plan.json'")
+    parts = urlsplit(path)
+    if parts.scheme == "file" and parts.netloc in ("", "localhost"):
+        return unquote(parts.path)
+    if "://" in path:
+        raise PlanError(f"'{path}' is not a local file", hint="plan files are read and written where the client runs")
+    return path
+
+
+def written(action: WritePlan) -> str:
+    """Write the plan unless a file must stay, and say what was done; PlanError if there is one and nobody decided."""
+    path = local_path(action.path)
+    if os.path.exists(path) and not action.force:
+        if not action.if_not_exists:
+            advice = f"remove it, write COMPILE PLAN ... IF NOT EXISTS FOR, or {_FORCE}"
+            raise PlanError(f"the plan file '{path}' is there already", hint=advice)
+        return f"{path} is there already, and stays{_note(path, action.plan)}"
+    _write(action.plan, path)
+    stateful = sum(1 for operator in action.plan.operators if state_of(operator))
+    return f"{path} written: {len(action.plan.operators)} operators, {stateful} with state"
+
+
+def plan_to_run(action: WritePlan, *, allow_fact_edits: bool) -> tuple[Plan, str]:
+    """The plan that COMPILE AND EXECUTE PLAN executes, and what was done with the file.
+
+    A file that is there is executed, with its edits, if it belongs to the statement; PlanError if it does not.
+    """
+    path = local_path(action.path)
+    if os.path.exists(path) and not action.force:
+        found = load(path, allow_fact_edits=allow_fact_edits)
+        if other := difference(found, action.plan):
+            raise PlanError(
+                f"the plan file '{path}' belongs to other SQL: {other}",
+                hint=f"EXECUTE PLAN executes it as it is; to compile it again, remove it or {_FORCE}",
+            )
+        return found, f"{path} is there already, and is executed"
+    return action.plan, written(action)
+
+
+def difference(found: Plan, compiled: Plan) -> str:
+    """What of the facts differs, in words; empty if both mean the same query, whatever their settings.
+
+    >>> difference(Plan(name="a"), Plan(name="b"))
+    ''
+    """
+    old, new = plan_digests(found), plan_digests(compiled)
+    said: list[str] = []
+    if found.mode != compiled.mode:
+        said.append(f"it is a {found.mode} plan")
+    for kind, one in (("operators", "operator"), ("tables", "table")):
+        before, after = old[kind], new[kind]
+        said += [f"{one} {name} differs" for name in before if name in after and before[name] != after[name]]
+        said += [f"{one} {name} is in the file only" for name in before if name not in after]
+        said += [f"{one} {name} is in the statement only" for name in after if name not in before]
+    shown = said[:3] + ["..."] * (len(said) > 3)
+    return ", ".join(shown)
+
+
+def _note(path: str, plan: Plan) -> str:
+    try:
+        other = difference(load(path, allow_fact_edits=True, check_meaning=False), plan)
+    except PlanError:
+        return "; it is no plan that can be read"
+    return f"; it belongs to other SQL: {other}" if other else ""
+
+
+def _write(plan: Plan, path: str) -> None:
+    folder = os.path.dirname(path)
+    try:
+        if folder:
+            os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise PlanError(f"the folder '{folder}' cannot be made: {error.strerror}") from error
+    write_plan_bytes(dumps(plan), path)

@@ -1,0 +1,21 @@
+"""Finds what a package offers by its name, when it is used: the one way from here to planner and runtime.
+
+The command line's root finds commands so, and the SQL client the session and Spark. Names are written in this package's
+source, never read from a plan.
+
+>>> load("plans.names:did_you_mean").__name__
+'did_you_mean'
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__all__ = ["load"]
+
+
+def load(target: str) -> Any:
+    """The attribute that ``module:attribute`` names."""
+    module, _, attribute = target.partition(":")
+    return getattr(import_module(module), attribute)

@@ -1,0 +1,24 @@
+"""Reads SQL scripts: UTF-8, with or without a byte order mark, with the line ends of any system.
+
+>>> read_text("job.sql", "job.sql")                                # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import sys
+
+from plans.errors import SqlError
+
+__all__ = ["read_text"]
+
+
+def read_text(path: str, file: str) -> str:
+    """The text at ``path``, or on stdin if it is ``-``; SqlError, calling it ``file``, if it cannot be read."""
+    try:
+        data = sys.stdin.buffer.read() if path == "-" else open(path, "rb").read()  # noqa: SIM115
+        return data.decode("utf-8-sig").replace("\r\n", "\n")
+    except OSError as error:
+        raise SqlError(f"cannot be read: {error.strerror}", file=file) from error
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise SqlError("the script is not UTF-8", file=file, line=line, hint="save it as UTF-8") from error

@@ -1,0 +1,86 @@
+"""The sink that keeps rows for whoever started the run, and the way back: Parquet files, a directory per micro-batch.
+
+Workers write and the client reads, so neither the driver nor the client holds more than a piece of one file. The
+directory must be one that both can see. Columns are called by their position, because any name may stand in a query.
+
+>>> KeepBatch(directory="/tmp/rows").target(3)
+'/tmp/rows/batch-000000000003'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.fs
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from runtime.operator import KIND
+
+__all__ = ["KeepBatch", "KeptRows", "keeping", "writer"]
+
+_PIECE_ROWS = 8192
+
+_SETTINGS = {
+    # As Arrow has them: an instant in microseconds, in the calendar that we count in today.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+}
+
+
+def keeping(spark: SparkSession) -> None:
+    """Prepare a session of a run for keeping rows."""
+    for key, value in _SETTINGS.items():
+        spark.conf.set(key, value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeepBatch:
+    """Keeps one micro-batch, or all rows of a batch job; one that is replayed replaces what it left before."""
+
+    directory: str
+
+    def target(self, batch_id: int) -> str:
+        return f"{self.directory}/batch-{batch_id:012d}"
+
+    def __call__(self, df: DataFrame, batch_id: int) -> None:
+        data = [name for name in df.columns if name != KIND]
+        names = [f"c{index}" for index in range(len(data))] + [KIND] * (KIND in df.columns)
+        df.toDF(*names).write.mode("overwrite").parquet(self.target(batch_id))
+
+
+def writer(df: DataFrame, directory: str) -> DataStreamWriter:
+    """A writer that keeps each micro-batch of ``df``, whose last column may be the row kind, in ``directory``."""
+    return df.writeStream.outputMode("append").foreachBatch(KeepBatch(directory=directory))
+
+
+@dataclass(slots=True, kw_only=True)
+class KeptRows:
+    """What is kept in ``directory``, batch by batch as they are complete."""
+
+    directory: str
+    _read: set[str] = field(default_factory=set)
+
+    def new(self) -> Iterator[tuple[pa.RecordBatch, list[int] | None]]:
+        """Pieces of the batches that are complete and were not read before: columns ``c0``, ``c1``, ..., row kinds."""
+        files, root = pa.fs.FileSystem.from_uri(self.directory)
+        found = files.get_file_info(pa.fs.FileSelector(root, allow_not_found=True))
+        for batch in sorted(info.path for info in found if info.type == pa.fs.FileType.Directory):
+            names = [info.path for info in files.get_file_info(pa.fs.FileSelector(batch))]
+            if batch in self._read or not any(name.endswith("/_SUCCESS") for name in names):
+                continue
+            self._read.add(batch)
+            for name in sorted(name for name in names if name.endswith(".parquet")):
+                with files.open_input_file(name) as opened:
+                    for piece in pq.ParquetFile(opened).iter_batches(batch_size=_PIECE_ROWS):
+                        kinds = piece.column(KIND).to_pylist() if KIND in piece.schema.names else None
+                        yield piece.drop_columns([KIND]) if kinds is not None else piece, kinds
+
+    def discard(self) -> None:
+        """Remove what is kept."""
+        files, root = pa.fs.FileSystem.from_uri(self.directory)
+        if files.get_file_info(root).type == pa.fs.FileType.Directory:
+            files.delete_dir(root)

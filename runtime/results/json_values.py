@@ -1,0 +1,71 @@
+"""Values for a script to read: numbers and truth values of JSON where nothing is lost, text where something would be.
+
+DECIMAL is text, as are times (``2020-01-01 00:00:00.000``, TIMESTAMP_LTZ in UTC with a ``Z``), dates and the numbers
+that JSON does not have (``NaN``, ``Infinity``); bytes are base64. A map is a list of pairs unless its keys are text.
+
+>>> json_value("DECIMAL(5, 2)")(Decimal("1.50")), json_value("MAP<STRING, INT>")([("a", 1)])
+('1.50', {'a': 1})
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Callable
+from datetime import UTC
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from plans.types import DataType, parse_type
+from runtime.results.text import moment
+
+__all__ = ["Decimal", "json_value"]
+
+_Value = Callable[[Any], Any]
+
+
+def json_value(type_text: str) -> _Value:
+    """What turns a value of the type, as Arrow gives it, into one that ``json`` can write."""
+    return _value(parse_type(type_text))
+
+
+def _value(data_type: DataType) -> _Value:
+    plain = _plain(data_type)
+    return lambda value: None if value is None else plain(value)
+
+
+def _plain(data_type: DataType) -> _Value:
+    root = data_type.root
+    inside = [_value(child) for child in data_type.children]
+    if root in ("DECIMAL", "DATE"):
+        return str
+    if root == "FLOAT":
+        return lambda value: _number(float(str(np.float32(value))))
+    if root == "DOUBLE":
+        return _number
+    if root in ("TIMESTAMP", "TIMESTAMP_LTZ"):
+        digits = 6 if data_type.precision is None else data_type.precision
+        if root == "TIMESTAMP":
+            return lambda value: moment(value, digits)
+        return lambda value: moment(value.astimezone(UTC), digits) + "Z"
+    if root in ("BYTES", "BINARY", "VARBINARY"):
+        return lambda value: base64.b64encode(value).decode("ascii")
+    if root == "ARRAY":
+        return lambda value: [inside[0](item) for item in value]
+    if root == "MAP" and data_type.children[0].root in ("STRING", "CHAR", "VARCHAR"):
+        return lambda value: {key: inside[1](item) for key, item in value}
+    if root == "MAP":
+        return lambda value: [[inside[0](key), inside[1](item)] for key, item in value]
+    if root == "ROW":
+        return lambda value: {n: one(v) for one, (n, v) in zip(inside, value.items(), strict=True)}
+    return lambda value: value
+
+
+def _number(value: float) -> float | str:
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    return value
