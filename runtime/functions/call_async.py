@@ -1,0 +1,177 @@
+"""Calls an asynchronous function: up to ``capacity`` calls of a task at once, over all its Arrow batches.
+
+A row keeps its place until it is answered, attempts and waiting included, as in Flink; the timeout counts from its
+first call to there. Calls start in the order of the rows, and the next batch is asked for before the places run dry.
+Everything runs on one event loop, whose time is the only time it knows, so a loop with a clock of its own replays any
+schedule.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from inspect import isawaitable
+from typing import Any
+
+from plans.errors import RunError
+from runtime.functions.api import AsyncScalarFunction, AsyncTableFunction
+from runtime.functions.failures import Blame, call_text, cancelled, failed, timed_out
+from runtime.functions.metrics import FunctionCounters
+from runtime.functions.rows import Arguments, listed
+from runtime.functions.spec import CallPolicy
+
+__all__ = ["AsyncCalls"]
+
+_AHEAD = 1024
+"""Rows that may wait for a place: enough that places do not run dry while the next batch comes."""
+
+_TURN = 64
+"""Rows that may be answered without waiting before other coroutines have their turn."""
+
+
+class _Batch:
+    def __init__(self, rows: Sequence[Arguments]) -> None:
+        self.rows = rows
+        self.answers: list[list[Any]] = [[]] * len(rows)
+        self.started = 0
+        self.answered = 0
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+
+class AsyncCalls:
+    """The calls of one task. After a failure, or when a batch is given up, no call is made any more."""
+
+    def __init__(
+        self, function: AsyncTableFunction | AsyncScalarFunction, policy: CallPolicy, counters: FunctionCounters
+    ) -> None:
+        self._function = function
+        self._policy = policy
+        self._counters = counters
+        self._batches: set[_Batch] = set()
+        self._queue: deque[_Batch] = deque()
+        self._unstarted = 0
+        self._workers: set[asyncio.Task[None]] = set()
+        self._working = 0
+        self._in_flight = 0
+        self._stopped = False
+        self._changed = asyncio.Event()
+
+    async def room(self) -> None:
+        """Wait until so few rows wait for a place that more may come, or a call has failed."""
+        while self._unstarted >= max(self._policy.capacity, _AHEAD) and not self._stopped:
+            self._changed.clear()
+            await self._changed.wait()
+
+    async def answer(self, rows: Sequence[Arguments], into: list[list[Any]]) -> None:
+        """Add the rows that the function returns for each of ``rows`` to ``into``; RunError if a call fails."""
+        batch = _Batch(rows)
+        self._batches.add(batch)
+        self._queue.append(batch)
+        self._unstarted += len(rows)
+        for _ in range(min(len(rows), self._policy.capacity - self._working)):
+            self._working += 1
+            worker = asyncio.create_task(self._work())
+            self._workers.add(worker)
+            worker.add_done_callback(self._ended)
+        try:
+            await batch.done
+        finally:
+            if batch in self._batches:  # it was given up
+                self._stop(None)
+        into.extend(batch.answers)
+
+    async def _work(self) -> None:
+        turn = 0
+        try:
+            while self._queue:
+                batch = self._queue[0]
+                place = batch.started
+                batch.started += 1
+                if batch.started == len(batch.rows):
+                    self._queue.popleft()
+                self._unstarted -= 1
+                self._changed.set()
+                batch.answers[place] = await self._within_time(batch.rows[place])
+                batch.answered += 1
+                if batch.answered == len(batch.rows):
+                    self._batches.remove(batch)
+                    batch.done.set_result(None)
+                turn += 1
+                if not turn % _TURN:
+                    await asyncio.sleep(0)
+        finally:
+            self._working -= 1
+
+    def _ended(self, worker: asyncio.Task[None]) -> None:
+        self._workers.remove(worker)
+        if not worker.cancelled() and (error := worker.exception()) is not None:
+            self._stop(error)
+
+    def _stop(self, error: BaseException | None) -> None:
+        """Cancel all calls; ``error`` is what those who wait are told, None if they no longer wait."""
+        self._stopped = True
+        self._changed.set()
+        self._queue.clear()
+        for worker in self._workers:
+            worker.cancel()
+        while self._batches:
+            batch = self._batches.pop()
+            if error is not None and not batch.done.done():
+                batch.done.set_exception(error)
+                batch.done.exception()  # nobody may be left to ask for it
+
+    async def _within_time(self, arguments: Arguments) -> list[Any]:
+        if not self._policy.timeout:
+            return await self._attempts(arguments)
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        limit = asyncio.timeout(self._policy.timeout / 1000)
+        try:
+            async with limit:
+                found = await self._attempts(arguments)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+        if limit.expired():  # also if the function took no notice
+            raise timed_out(self._policy, arguments, round((loop.time() - started) * 1000))
+        return found
+
+    async def _attempts(self, arguments: Arguments) -> list[Any]:
+        attempts = 0
+        while True:
+            attempts += 1
+            self._counters.calls += 1
+            self._in_flight += 1
+            self._counters.inFlightMax = max(self._counters.inFlightMax, self._in_flight)
+            try:
+                with Blame(lambda: call_text(self._policy, arguments), passing=self._function.retry_on):
+                    return await self._call(arguments)
+            except self._function.retry_on as error:
+                if type(error) is RunError:
+                    raise
+                self._counters.failures += 1
+                if attempts > self._policy.retries:
+                    raise failed(self._policy, arguments, attempts, error) from error
+            except asyncio.CancelledError as error:
+                task = asyncio.current_task()
+                if task is not None and task.cancelling():
+                    raise
+                raise cancelled(self._policy, arguments) from error
+            finally:
+                self._in_flight -= 1
+            await asyncio.sleep(self._policy.delay / 1000)
+            self._counters.retries += 1
+
+    async def _call(self, arguments: Arguments) -> list[Any]:
+        found = self._function.eval(*arguments)
+        if hasattr(found, "__aiter__"):
+            return [row async for row in found]
+        if not isawaitable(found):
+            raise RunError(
+                f"{call_text(self._policy, arguments)} did not return an awaitable", hint="write async def eval(...)"
+            )
+        value = await found
+        if isinstance(self._function, AsyncScalarFunction):
+            return [value]
+        return listed(value, lambda: call_text(self._policy, arguments))

@@ -1,0 +1,58 @@
+"""Everything a Python worker must know of one operator that calls a function, as plain data that travels with the task.
+
+:mod:`runtime.functions.plan` makes it of the plan on the driver; :mod:`runtime.functions.worker` opens what it
+describes. Times in ms.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from plans.model import Column
+from runtime.functions.api import FunctionKind
+from runtime.lookup.join import LookupRows
+
+__all__ = ["CallPolicy", "FunctionSpec"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallPolicy:
+    """How ``operator`` calls ``function``.
+
+    ``capacity`` bounds the calls in flight. A call that fails is made again up to ``retries`` times, ``delay`` apart.
+    ``timeout`` covers all calls for a row, 0 for none. Synchronous functions are called once, and take the time that
+    they take.
+    """
+
+    operator: str
+    function: str
+    capacity: int = 1
+    timeout: int = 0
+    retries: int = 0
+    delay: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionSpec:
+    """One operator that calls a function; ``run`` tells runs on one cluster apart.
+
+    ``arguments`` are input columns, in the order of ``eval``. ``declared`` are the types of the arguments, and
+    ``returned`` the columns of the rows that the function returns. ``rows`` joins them with their input rows.
+    """
+
+    run: str
+    class_name: str
+    kind: FunctionKind
+    allowed_modules: tuple[str, ...]
+    policy: CallPolicy
+    arguments: tuple[str, ...]
+    declared: tuple[str, ...]
+    returned: tuple[Column, ...]
+    rows: LookupRows
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """The operator, and a digest of the run, the class and the settings: what an open function is found by."""
+        facts = (self.run, self.class_name, self.kind, self.policy, self.declared, self.returned)
+        return self.policy.operator, hashlib.sha256(repr(facts).encode()).hexdigest()[:16]

@@ -1,0 +1,94 @@
+"""A function that is open in this Python worker: created, checked against the plan, shared by the worker's tasks."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from plans.errors import RunError
+from plans.types import parse_type
+from runtime.functions.api import (
+    AsyncScalarFunction,
+    AsyncTableFunction,
+    FunctionContext,
+    FunctionKind,
+    ScalarFunction,
+    TableFunction,
+)
+from runtime.functions.failures import Blame
+from runtime.functions.rows import ReturnedRows, returned_rows
+from runtime.functions.spec import FunctionSpec
+from runtime.lookup.classes import load_class
+from runtime.worker.portal import Portal, finish, worker_portal
+from runtime.worker.shared import shared
+
+__all__ = ["OpenFunction", "acquired", "load_function"]
+
+Function = TableFunction | ScalarFunction | AsyncTableFunction | AsyncScalarFunction
+
+_INTERFACES: dict[FunctionKind, Any] = {
+    "table": TableFunction,
+    "async-table": AsyncTableFunction,
+    "scalar": ScalarFunction,
+    "async-scalar": AsyncScalarFunction,
+}
+
+
+class OpenFunction:
+    """An open function; ``portal`` is the worker's. ``returned`` is what it declares to return."""
+
+    def __init__(self, spec: FunctionSpec, function: Function, portal: Portal) -> None:
+        self.spec = spec
+        self.function = function
+        self.portal = portal
+        self.returned: ReturnedRows = returned_rows(
+            function.result, spec.kind, tuple(column.name for column in spec.returned)
+        )
+        self.lock = threading.Lock()
+        policy = spec.policy
+        context = FunctionContext(function=policy.function, operator=policy.operator)
+        with Blame(lambda: f"operator {policy.operator}: opening function {policy.function}"):
+            if isinstance(function, AsyncTableFunction | AsyncScalarFunction):
+                finish(portal, function.open(context))
+            else:
+                function.open(context)
+
+    def close(self) -> None:
+        """Close the function."""
+        if isinstance(self.function, AsyncTableFunction | AsyncScalarFunction):
+            finish(self.portal, self.function.close())
+        else:
+            self.function.close()
+
+
+def acquired(spec: FunctionSpec) -> AbstractContextManager[OpenFunction]:
+    """The function of ``spec`` in this process, opened if it is not; tasks that use it at once share it."""
+    return shared(spec.identity, spec.run, lambda: OpenFunction(spec, load_function(spec)(), worker_portal()))
+
+
+def load_function(spec: FunctionSpec) -> type[Any]:
+    """The class of ``spec``; RunError if it may not be loaded, or is not what the plan was compiled with."""
+    path = f"functions.{spec.policy.function}.class"
+    found = load_class(spec.class_name, spec.allowed_modules, _INTERFACES[spec.kind], path=path)
+    if missing := sorted(found.__abstractmethods__):
+        raise RunError(f"the class {spec.class_name} does not define {', '.join(missing)}", path=path)
+    _same("arguments", found.arguments, spec.declared, spec)
+    try:
+        returned = returned_rows(found.result, spec.kind, ())
+    except (AttributeError, TypeError, ValueError) as error:
+        raise RunError(f"the class {spec.class_name} declares no result that is a type: {error}", path=path) from error
+    _same("result", returned.types, [column.type for column in spec.returned], spec)
+    return found  # type: ignore[no-any-return]
+
+
+def _same(what: str, declared: Sequence[str], planned: Sequence[str], spec: FunctionSpec) -> None:
+    """RunError if the class has changed since the plan was compiled, for then values would mean something else."""
+    if [parse_type(each) for each in declared] != [parse_type(each) for each in planned]:
+        raise RunError(
+            f"the class {spec.class_name} declares {what} {', '.join(declared) or 'none'}, "
+            f"but the plan was compiled with {', '.join(planned) or 'none'}",
+            hint="compile the plan again from its SQL",
+            path=f"functions.{spec.policy.function}",
+        )
