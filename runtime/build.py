@@ -1,8 +1,8 @@
 """Plan -> streaming DataFrames: walks the operators in order and builds each from those it reads.
 
 One builder an operator kind, found in ``BUILDERS``. Scans, calcs and unions are native Spark; joins and aggregates run
-in the shell around the engine's operators, lookup joins in ``mapInArrow``. Expressions are checked before Spark sees
-them. Knows no SQL and no session settings, and starts nothing.
+in the shell around the engine's operators, lookup joins and calls of functions in ``mapInArrow``. Expressions are
+checked before Spark sees them. Knows no SQL and no session settings, and starts nothing.
 
     frames = build(plan, spark, partitions=2, lookups=LookupRun(token="1"))  # one DataFrame per operator but sinks
 """
@@ -24,6 +24,7 @@ from plans.model import (
     Aggregate,
     Calc,
     Column,
+    Correlate,
     Join,
     JoinColumn,
     LookupJoin,
@@ -36,6 +37,7 @@ from plans.model import (
 )
 from runtime import connectors
 from runtime.expressions import check_expression, quoted
+from runtime.functions.apply import apply_function
 from runtime.lookup.apply import apply_lookup
 from runtime.lookup.plan import LookupRun
 from runtime.operator import INSERT, KIND
@@ -158,6 +160,18 @@ def _lookup(operator: LookupJoin, inputs: list[DataFrame], edges: Edges) -> Data
     )
 
 
+def _correlate(operator: Correlate, inputs: list[DataFrame], edges: Edges) -> DataFrame:
+    (source,) = operator.inputs
+    return apply_function(
+        operator,
+        inputs[0],
+        edges.columns[source],
+        edges.plan.functions[operator.function],
+        edges.lookups,
+        changelog=edges.changelog[source],
+    )
+
+
 def _stateful(operator: Join | Aggregate, inputs: list[DataFrame], edges: Edges) -> DataFrame:
     columns = tuple(edges.columns[name] for name in operator.inputs)
     changelog = tuple(edges.changelog[name] for name in operator.inputs)
@@ -167,6 +181,7 @@ def _stateful(operator: Join | Aggregate, inputs: list[DataFrame], edges: Edges)
 BUILDERS: Mapping[type[Operator], Callable[[Any, list[DataFrame], Edges], DataFrame]] = {
     Aggregate: _aggregate,
     Calc: _calc,
+    Correlate: _correlate,
     Join: _join,
     LookupJoin: _lookup,
     Scan: _scan,

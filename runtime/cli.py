@@ -128,7 +128,7 @@ def opened_session(master: str | None, remote: str | None, conf: Mapping[str, st
 def run_plan(plan: Plan, spark: Any, settings: Mapping[str, Any], *, as_json: bool) -> int:
     """Run ``plan`` to its end and tell of its batches; 0, or the exit code of the signal that stopped it."""
     from runtime.execution import execute
-    from runtime.progress import LookupProgress, total_lookups
+    from runtime.progress import FunctionProgress, LookupProgress, total_functions, total_lookups
     from runtime.report import open_report
 
     stop = Stop()
@@ -142,6 +142,7 @@ def run_plan(plan: Plan, spark: Any, settings: Mapping[str, Any], *, as_json: bo
             say(note)
         totals = {"batches": 0, "rows_in": 0, "rows_out": 0}
         lookups: dict[str, dict[str, LookupProgress]] = {}
+        functions: dict[str, dict[str, FunctionProgress]] = {}
         with open_report(as_json=as_json) as report:
 
             def tell() -> None:
@@ -152,6 +153,9 @@ def run_plan(plan: Plan, spark: Any, settings: Mapping[str, Any], *, as_json: bo
                     sums = lookups.setdefault(batch.sink, {}) if batch.lookups else {}
                     for name, found in batch.lookups.items():
                         sums[name] = total_lookups(sums.get(name, {}), found)
+                    called = functions.setdefault(batch.sink, {}) if batch.functions else {}
+                    for name, found in batch.functions.items():
+                        called[name] = total_functions(called.get(name, {}), found)
                     report.batch(batch)
 
             status = "failed"
@@ -161,7 +165,8 @@ def run_plan(plan: Plan, spark: Any, settings: Mapping[str, Any], *, as_json: bo
                 if status != "failed":
                     tell()
                 elapsed = int((time.monotonic() - started) * 1000)
-                report.end(status, {"plan": plan.name, **totals, "duration_ms": elapsed, "lookups": lookups})
+                counted = {"lookups": lookups, "functions": functions}
+                report.end(status, {"plan": plan.name, **totals, "duration_ms": elapsed, **counted})
         return 128 + stop.number if status == "stopped" else 0
     finally:
         for number, handler in previous.items():

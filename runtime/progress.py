@@ -1,8 +1,8 @@
 """What a run says about itself: one record per micro-batch, from Spark's query progress and our observed metrics.
 
 Stateful operators report their state per partition. In a batch without data only partitions with a due timer report, so
-totals are carried on from batch to batch by the reported differences. Lookups report what they counted. Knows neither
-terminals nor JSON.
+totals are carried on from batch to batch by the reported differences. Lookups and calls of functions report what they
+counted. Knows neither terminals nor JSON.
 """
 
 from __future__ import annotations
@@ -12,9 +12,18 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from runtime.functions.metrics import FUNCTION_METRICS
 from runtime.lookup.metrics import GAUGES, LOOKUP_METRICS
 
-__all__ = ["BatchProgress", "LookupProgress", "OperatorProgress", "batch_progress", "total_lookups"]
+__all__ = [
+    "BatchProgress",
+    "FunctionProgress",
+    "LookupProgress",
+    "OperatorProgress",
+    "batch_progress",
+    "total_functions",
+    "total_lookups",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,9 +40,16 @@ LookupProgress = Mapping[str, int]
 """One lookup operator in a batch: its counts, and its gauges after it (:mod:`runtime.lookup.metrics`)."""
 
 
+FunctionProgress = Mapping[str, int]
+"""One operator that calls a function, in a batch: its counts (:mod:`runtime.functions.metrics`)."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchProgress:
-    """One micro-batch of the query behind ``sink``; ``operators`` has the stateful ones by id, ``lookups`` those."""
+    """One micro-batch of the query behind ``sink``; what its operators report is found by their ids.
+
+    ``operators`` has the stateful ones, ``lookups`` and ``functions`` those that look up and that call functions.
+    """
 
     sink: str
     batch: int
@@ -43,6 +59,7 @@ class BatchProgress:
     duration_ms: int
     operators: Mapping[str, OperatorProgress]
     lookups: Mapping[str, LookupProgress] = field(default_factory=dict)
+    functions: Mapping[str, FunctionProgress] = field(default_factory=dict)
 
 
 def batch_progress(
@@ -55,6 +72,7 @@ def batch_progress(
     """The record of Spark's ``progress``; ``before`` has the operators as they were after the previous batch."""
     operators = dict(before)
     lookups: dict[str, LookupProgress] = {}
+    functions: dict[str, FunctionProgress] = {}
     rows_out = 0
     for name, observed in progress.observedMetrics.items():
         metrics = _metrics(observed)
@@ -63,6 +81,8 @@ def batch_progress(
             continue
         if "lookups" in metrics:
             lookups[name] = _lookup(metrics, lookups_before.get(name, {}))
+        if "calls" in metrics:
+            functions[name] = {metric: metrics[metric] for metric, _ in FUNCTION_METRICS}
         if "reports" in metrics:
             operators[name] = _operator(metrics, before.get(name, OperatorProgress()), partitions)
     return BatchProgress(
@@ -74,6 +94,7 @@ def batch_progress(
         duration_ms=int(progress.durationMs.get("triggerExecution", 0)),
         operators=operators,
         lookups=lookups,
+        functions=functions,
     )
 
 
@@ -81,6 +102,12 @@ def total_lookups(total: LookupProgress, batch: LookupProgress) -> LookupProgres
     """``total`` with another batch: counts add up, of calls in flight the most counts, other gauges are the newest."""
     most = {"inFlightMax": max(total.get("inFlightMax", 0), batch["inFlightMax"])}
     return {name: value if name in GAUGES else total.get(name, 0) + value for name, value in batch.items()} | most
+
+
+def total_functions(total: FunctionProgress, batch: FunctionProgress) -> FunctionProgress:
+    """``total`` with another batch: counts add up, of calls in flight the most counts."""
+    combine = {name: max if how == "max" else sum for name, how in FUNCTION_METRICS}
+    return {name: combine[name]((total.get(name, 0), value)) for name, value in batch.items()}
 
 
 def _metrics(observed: Any) -> dict[str, int]:

@@ -23,6 +23,7 @@ __all__ = [
     "LineReport",
     "Report",
     "TableReport",
+    "function_text",
     "human_bytes",
     "human_duration",
     "lookup_text",
@@ -85,6 +86,7 @@ class LineReport:
             for name, found in batch.operators.items()
         ]
         states += [f"{name} {lookup_text(found)}" for name, found in batch.lookups.items() if any(found.values())]
+        states += [f"{name} {function_text(found)}" for name, found in batch.functions.items() if any(found.values())]
         flow = f"{batch.rows_in:,} rows in · {batch.rows_out:,} rows out · {human_duration(batch.duration_ms)}"
         say(f"{batch.sink} batch {batch.batch}: {' · '.join([flow, *states])}")
 
@@ -93,7 +95,7 @@ class LineReport:
 
 
 class TableReport:
-    """A table on stderr that is redrawn in place: a row for each sink and stateful operator, and lookups below it."""
+    """A table on stderr that is redrawn in place: rows for sinks and stateful operators; lookups and calls below."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -135,15 +137,21 @@ class TableReport:
             for name, found in batch.operators.items():
                 flow = ("", f"{found.rows_in:,}", f"{found.rows_out:,}", "")
                 table.add_row(Text(f"  {name}"), *flow, f"{found.state_rows:,}", human_bytes(found.state_bytes))
-        lookups = (item for batch in self._batches.values() for item in batch.lookups.items())
-        return Group(table, *(Text(f"  {name}   {lookup_text(found)}") for name, found in lookups))
+        said = [
+            f"  {name}   {words(found)}"
+            for batch in self._batches.values()
+            for counted, words in ((batch.lookups, lookup_text), (batch.functions, function_text))
+            for name, found in counted.items()
+        ]
+        return Group(table, *map(Text, said))
 
 
 def _say_end(status: str, summary: Mapping[str, Any]) -> None:
     say(_closing(status, summary))
-    for sink, lookups in summary.get("lookups", {}).items():
-        for name, found in lookups.items():
-            say(f"{sink} {name}: {lookup_text(found)}")
+    for what, words in (("lookups", lookup_text), ("functions", function_text)):
+        for sink, counted in summary.get(what, {}).items():
+            for name, found in counted.items():
+                say(f"{sink} {name}: {words(found)}")
 
 
 def lookup_text(found: Mapping[str, int]) -> str:
@@ -167,6 +175,22 @@ def lookup_text(found: Mapping[str, int]) -> str:
         _counted(found["timeouts"], "timeout"),
         f"{found['inFlightMax']:,} at once" if found["inFlightMax"] > 1 else "",
         f"{cached:,} cached, {human_bytes(found['numCachedBytes'])}" if cached else "",
+    ]
+    return " · ".join(part for part in parts if part)
+
+
+def function_text(found: Mapping[str, int]) -> str:
+    """The metrics of an operator that calls a function, in words.
+
+    >>> function_text({"calls": 12, "retries": 2, "failures": 2, "inFlightMax": 10, "rowsOut": 30})
+    '12 calls · 30 rows out · 2 failures · 2 retries · 10 at once'
+    """
+    parts = [
+        _counted(found["calls"], "call", always=True),
+        _counted(found["rowsOut"], "row out", "rows out", always=True),
+        _counted(found["failures"], "failure"),
+        _counted(found["retries"], "retry", "retries"),
+        f"{found['inFlightMax']:,} at once" if found["inFlightMax"] > 1 else "",
     ]
     return " · ".join(part for part in parts if part)
 

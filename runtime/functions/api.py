@@ -2,7 +2,7 @@
 
 A class declares the types of its arguments and of its result in Flink's spelling. It is created without arguments in
 every Python worker that needs it, opened once, called for many rows, and closed with the worker. Values are Python
-values as pyarrow's ``to_pylist`` gives them for their types; NULL is None. This module knows neither Spark nor plans,
+values as pyarrow's ``to_pylist`` gives them for their types; NULL is None. This module does not know Spark,
 and importing it needs nothing but Python.
 
     class Words(TableFunction):
@@ -21,19 +21,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
+
+from plans.model import FunctionKind
 
 __all__ = [
     "AsyncScalarFunction",
     "AsyncTableFunction",
     "FunctionContext",
-    "FunctionKind",
     "ScalarFunction",
     "TableFunction",
     "UserDefinedFunction",
 ]
-
-FunctionKind = Literal["table", "async-table", "scalar", "async-scalar"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,8 +20,8 @@ import numpy as np
 import pyarrow as pa
 
 from plans.errors import RunError
+from plans.model import FunctionKind
 from plans.types import parse_type
-from runtime.functions.api import FunctionKind
 from runtime.functions.failures import shown
 from runtime.functions.values import Converter, converter, row_values
 from runtime.lookup.rows import KeyedRows

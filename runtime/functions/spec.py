@@ -9,8 +9,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
-from plans.model import Column
-from runtime.functions.api import FunctionKind
+from plans.model import Column, FunctionKind
 from runtime.lookup.join import LookupRows
 
 __all__ = ["CallPolicy", "FunctionSpec"]

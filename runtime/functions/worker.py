@@ -7,20 +7,21 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
+from plans.classes import FUNCTIONS
 from plans.errors import RunError
+from plans.model import FunctionKind
 from plans.types import parse_type
+from runtime.classes import load_class
 from runtime.functions.api import (
     AsyncScalarFunction,
     AsyncTableFunction,
     FunctionContext,
-    FunctionKind,
     ScalarFunction,
     TableFunction,
 )
 from runtime.functions.failures import Blame
 from runtime.functions.rows import ReturnedRows, returned_rows
 from runtime.functions.spec import FunctionSpec
-from runtime.lookup.classes import load_class
 from runtime.worker.portal import Portal, finish, worker_portal
 from runtime.worker.shared import shared
 
@@ -71,7 +72,7 @@ def acquired(spec: FunctionSpec) -> AbstractContextManager[OpenFunction]:
 def load_function(spec: FunctionSpec) -> type[Any]:
     """The class of ``spec``; RunError if it may not be loaded, or is not what the plan was compiled with."""
     path = f"functions.{spec.policy.function}.class"
-    found = load_class(spec.class_name, spec.allowed_modules, _INTERFACES[spec.kind], path=path)
+    found = load_class(spec.class_name, spec.allowed_modules, _INTERFACES[spec.kind], path=path, group=FUNCTIONS)
     if missing := sorted(found.__abstractmethods__):
         raise RunError(f"the class {spec.class_name} does not define {', '.join(missing)}", path=path)
     _same("arguments", found.arguments, spec.declared, spec)

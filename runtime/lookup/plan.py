@@ -31,7 +31,10 @@ _FULL = "lookup.full-cache."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookupRun:
-    """What lookups must know of the run: ``token`` tells it from others; ``once`` says that it ends with its input."""
+    """What lookups and functions must know of the run.
+
+    ``token`` tells it from others; ``once`` says that it ends with its input.
+    """
 
     token: str
     allowed_modules: tuple[str, ...] = ()

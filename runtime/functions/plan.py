@@ -1,0 +1,49 @@
+"""A correlate operator of the plan as what workers are told (:mod:`runtime.functions.spec`); on the driver, no Spark.
+
+Loads the class, so that one that is not allowed, is missing, or has changed since the plan was compiled is refused
+before anything starts. What a plan may say at all is checked before, in ``plans``.
+"""
+
+from __future__ import annotations
+
+from plans.durations import parse_duration
+from plans.model import Correlate, Function
+from runtime.functions.spec import CallPolicy, FunctionSpec
+from runtime.functions.worker import load_function
+from runtime.lookup.join import LookupRows
+from runtime.lookup.plan import LookupRun
+
+__all__ = ["function_spec"]
+
+
+def function_spec(
+    op: Correlate, function: Function, arguments: tuple[str, ...], rows: LookupRows, run: LookupRun
+) -> FunctionSpec:
+    """Bind ``op`` to its function, settings and run; ``arguments`` are columns. RunError for a class it cannot use."""
+    spec = FunctionSpec(
+        run=run.token,
+        class_name=function.class_name,
+        kind=function.kind,
+        allowed_modules=run.allowed_modules,
+        policy=_policy(op),
+        arguments=arguments,
+        declared=function.arguments,
+        returned=function.output,
+        rows=rows,
+    )
+    load_function(spec)
+    return spec
+
+
+def _policy(op: Correlate) -> CallPolicy:
+    if op.async_ is None:
+        return CallPolicy(operator=op.id, function=op.function)
+    retries = op.retry is not None and op.retry.strategy == "fixed_delay"
+    return CallPolicy(
+        operator=op.id,
+        function=op.function,
+        capacity=op.async_.buffer_capacity,
+        timeout=parse_duration(op.async_.timeout),
+        retries=op.retry.max_attempts if op.retry is not None and retries else 0,
+        delay=parse_duration(op.retry.fixed_delay) if op.retry is not None and retries else 0,
+    )
