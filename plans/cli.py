@@ -45,7 +45,7 @@ COMMANDS = {
     "explain": LazyCommand(target="plans.commands:explain_command", help="Show operators, state, and who set what."),
     "show": LazyCommand(target="plans.show:show_command", help="Draw a plan: page, picture, graph or tree."),
     "set": LazyCommand(target="plans.commands:set_command", help="Edit settings of a plan, checked."),
-    "diff": LazyCommand(target="plans.commands:diff_command", help="Compare two plans by meaning."),
+    "diff": LazyCommand(target="plans.diff_command:diff_command", help="Compare two plans by meaning."),
     "run": LazyCommand(target="runtime.cli:run_command", help="Run a plan on Spark."),
     "sql": LazyCommand(target="plans.client.command:sql_command", help="Run statements, from a script or typed in."),
     "schema": LazyCommand(target="plans.commands:schema_command", help="Print the JSON Schema of plans."),

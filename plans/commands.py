@@ -1,4 +1,4 @@
-"""The commands that work on plan files: validate, schema, set, diff, explain.
+"""The commands that work on plan files: validate, schema, set, explain.
 
 They read, call one function each, and print; what they print is worded by that function. None of them starts Spark.
 """
@@ -18,7 +18,7 @@ from plans.model import Plan
 from plans.states import state_of
 from plans.terminal import say, show, wants_colour
 
-__all__ = ["diff_command", "explain_command", "schema_command", "set_command", "validate_command"]
+__all__ = ["explain_command", "schema_command", "set_command", "validate_command"]
 
 _STDIN = "-"
 _allow_fact_edits = click.option(
@@ -101,36 +101,6 @@ def _painted(text: str, part: str) -> str:
     return click.style(text, bold=part == "operator", fg="yellow" if part == "edit" else None)
 
 
-@click.command("diff")
-@click.argument("before")
-@click.argument("after")
-@click.option("--exit-code", is_flag=True, help="Exit with 2 if there are differences.")
-@click.option("--format", "layout", type=click.Choice(["text", "markdown", "json"]), default="text", show_default=True)
-@_allow_fact_edits
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
-def diff_command(before: str, after: str, exit_code: bool, layout: str, allow_fact_edits: bool, as_json: bool) -> int:
-    """Compare two plans by meaning: settings and who set them, operators, and what becomes of running state."""
-    from plans.diff import diff
-    from plans.diff_report import report_json, report_markdown, report_text
-
-    plans = [read_plan(path, allow_fact_edits=allow_fact_edits, check_meaning=False) for path in (before, after)]
-    changes = diff(plans[0], plans[1])
-    if as_json or layout == "json":
-        show_json(report_json(changes))
-    elif layout == "markdown":
-        show(report_markdown(changes))
-    elif wants_colour():
-        show("\n".join(map(_coloured, report_text(changes).split("\n"))), styled=True)
-    else:
-        show(report_text(changes))
-    return 2 if exit_code and changes else 0
-
-
-def _coloured(line: str) -> str:
-    colour = {"~": "yellow", "+": "green", "-": "red"}.get(line[:1])
-    return click.style(line, fg=colour) if colour and line[1:2] == " " else line
-
-
 @click.command("set")
 @click.argument("path", metavar="PLAN")
 @click.argument("assignments", metavar="PATH=VALUE...", nargs=-1, required=True)
@@ -150,7 +120,8 @@ def set_command(
     hintplan set plan.json tables.orders.options.path=data/orders
     """
     from plans.diff import diff
-    from plans.diff_report import report_json, report_text
+    from plans.diff_json import report_json
+    from plans.diff_report import report_text
     from plans.edit import set_value
     from plans.rewrite import rewrite
 

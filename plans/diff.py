@@ -1,7 +1,8 @@
 """The differences of two plans by meaning: which settings and facts differ, who set them, and what becomes of state.
 
-Layout, key order and the spelling of durations are no differences. Wording and layout belong to
-:mod:`plans.diff_report`.
+Layout, key order, the order of independent operators and the spelling of durations are no differences, nor is the name
+of the script. What a change does to a running job is decided in :mod:`plans.effects`; wording and layout of reports
+belong to others.
 
 >>> [(change.path, change.before, change.after) for change in diff(Plan(name="a"), Plan(name="b"))]
 [('name', 'a', 'b')]
@@ -9,100 +10,111 @@ Layout, key order and the spelling of durations are no differences. Wording and 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from plans.cached import SETTINGS as CACHED
-from plans.cached import cached_of, cached_values, layered, who_set_cached
-from plans.configuration import PARALLELISM, STATE_TTL, TIME_ZONE
+from plans.call_document import function_document
+from plans.configuration import STATE_TTL
 from plans.connectors import check_table
+from plans.diff_facts import facts_between
 from plans.digest import operator_facts, table_facts
-from plans.document import LAYERS, op_name
-from plans.durations import format_duration, parse_duration
-from plans.model import LookupJoin, Operator, Plan, StateEntry, Table
-from plans.operator_settings import group_names, settings_of
+from plans.document import op_name
+from plans.durations import DurationError
+from plans.effects import FUNCTION, INCOMPATIBLE, NO_EFFECT, NO_NOTE, PARKING, UNREADABLE, Effect, effect_of
+from plans.model import LookupJoin, Operator, Plan, Sink, Table, Value
+from plans.operator_match import Match, match
+from plans.setting_layers import EDIT
 from plans.setting_values import shown
-from plans.setting_words import retry_text, who_set_setting
-from plans.states import same_duration, source, state_of, top_layer
+from plans.settings import Setting, operator_settings
+from plans.states import same_duration, state_of
 
-__all__ = ["APPLIES_AT_ONCE", "UNREADABLE", "Change", "diff"]
+__all__ = ["Change", "diff"]
 
-APPLIES_AT_ONCE = "state kept, applies at once"
-APPLIES_AT_START = "state kept, applies at the next start"
-NEW_CHECKPOINTS = "state kept, a checkpoint keeps its partitions"
-CACHE_STARTS_EMPTY = "applies at the next start, with an empty cache"
-APPLIES_TO_NEXT_JOB = "same result, applies to the next job"
-NO_EFFECT = "no effect"
-UNREADABLE = "running state cannot be read"
-INCOMPATIBLE = "plan incompatible with running state"
+Kind = Literal["~", "+", "-", "-/+"]
+Subject = Literal["setting", "origin", "table", "function", "operator", "reason"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One difference. ``kind`` is ``~`` changed, ``+`` added or ``-`` removed; ``note`` says who set it or what it is.
+    """One difference, under ``path``.
 
-    ``subject`` is what a summary counts: a setting, a table or an operator (by ``name``), or no more than a reason.
-    ``keeps_state`` tells whether state written by the old plan can still be used.
+    ``kind`` is ``~`` changed, ``+`` added, ``-`` removed, or ``-/+`` replaced: what it kept cannot be read any more.
+    ``subject`` is what a summary counts, by ``name``: a setting, table, function or operator, but no reason.
+    ``setting`` is the path that ``set`` takes, ``operator`` the id in the newer plan that has it. ``note`` says who set
+    it or what it is, ``layers`` what each layer asks for now, ``reason`` what the newer plan says of it, and
+    ``follows`` the path whose change it comes from.
     """
 
-    kind: Literal["~", "+", "-"]
-    subject: Literal["setting", "table", "operator", "reason"]
+    kind: Kind
+    subject: Subject
     name: str
     path: str
+    effect: Effect
     before: str | None = None
     after: str | None = None
     note: str = ""
-    effect: str
-    keeps_state: bool = True
+    setting: str | None = None
+    operator: str | None = None
+    layers: Mapping[str, str] = field(default_factory=dict)
+    reason: str | None = None
+    follows: str | None = None
+
+    @property
+    def keeps_state(self) -> bool:
+        """Whether state written by the old plan can still be used."""
+        return self.effect.level != "incompatible"
 
 
 def diff(before: Plan, after: Plan) -> tuple[Change, ...]:
     """All differences from ``before`` to ``after``: name, config, tables, then operators in the order of ``after``."""
-    return (
-        *_plan(before, after),
-        *_config(before, after),
-        *_tables(before, after),
-        *_operators(before, after),
-        *_reasons(before, after),
-    )
+    around = [*_plan(before, after), *_config(before, after), *_tables(before, after), *_functions(before, after)]
+    changes = [*around, *_operators(before, after)]
+    if after.reasons:
+        changes = [replace(c, reason=after.reasons.get(c.setting)) if c.setting else c for c in changes]
+    return (*changes, *_reasons(before, after))
 
 
 def _plan(before: Plan, after: Plan) -> Iterator[Change]:
     if before.name != after.name:
-        yield _setting("name", before.name, after.name, APPLIES_AT_START)
+        yield _setting("name", "name", before.name, after.name, effect_of("name", "name"))
     if before.mode != after.mode:
-        yield replace(_setting("mode", before.mode, after.mode, INCOMPATIBLE), keeps_state=False)
+        yield replace(_setting("mode", "mode", before.mode, after.mode, INCOMPATIBLE), setting=None)
 
 
 def _reasons(before: Plan, after: Plan) -> Iterator[Change]:
     for path in sorted(before.reasons.keys() | after.reasons.keys()):
         old, new = before.reasons.get(path), after.reasons.get(path)
         if old != new:
-            yield replace(_setting(f"reasons.{path}", old, new, NO_EFFECT), subject="reason")
+            yield replace(
+                _setting(f"reasons.{path}", path, old, new, NO_NOTE), subject="reason", operator=_head(after, path)
+            )
+
+
+def _head(plan: Plan, path: str) -> str | None:
+    head = path.partition(".")[0]
+    return head if any(operator.id == head for operator in plan.operators) else None
 
 
 def _config(before: Plan, after: Plan) -> Iterator[Change]:
-    has_state = any(state_of(operator) for operator in before.operators)
     for key in sorted(before.config.keys() | after.config.keys()):
         old, new = before.config.get(key), after.config.get(key)
-        if old == new or (key == STATE_TTL and old and new and same_duration(old, new)):
+        if old == new or (key == STATE_TTL and old and new and _same(old, new)):
             continue
-        change = _setting(f"config.{key}", old, new, APPLIES_AT_START)
-        if key == STATE_TTL:
-            change = replace(change, effect=APPLIES_AT_ONCE, note="where no hint or edit says otherwise")
-        elif key == TIME_ZONE:
-            change = replace(change, note="expressions may give other results")
-        elif key == PARALLELISM and has_state:
-            # State is routed to partitions by their number, and is not redistributed.
-            change = replace(change, effect=NEW_CHECKPOINTS)
-        yield change
+        change = _setting(f"config.{key}", f"config.{key}", old, new, effect_of("config", key))
+        notes = {
+            STATE_TTL: "where no hint or edit says otherwise",
+            "table.local-time-zone": "expressions may give other results",
+        }
+        yield replace(change, note=notes.get(key, ""))
 
 
-def _setting(path: str, old: str | None, new: str | None, effect: str) -> Change:
-    kind: Literal["~", "+", "-"] = "+" if old is None else "-" if new is None else "~"
-    return Change(kind=kind, subject="setting", name=path, path=path, before=old, after=new, effect=effect)
+def _setting(path: str, setting: str, old: str | None, new: str | None, effect: Effect) -> Change:
+    kind: Kind = "+" if old is None else "-" if new is None else "~"
+    return Change(
+        kind=kind, subject="setting", name=path, path=path, setting=setting, before=old, after=new, effect=effect
+    )
 
 
 def _tables(before: Plan, after: Plan) -> Iterator[Change]:
@@ -110,27 +122,34 @@ def _tables(before: Plan, after: Plan) -> Iterator[Change]:
         old, new = before.tables.get(name), after.tables.get(name)
         path = f"tables.{name}"
         if old is None or new is None:
-            kind: Literal["+", "-"] = "-" if new is None else "+"
             connector = (old or new or Table(columns=(), options={})).options.get("connector", "")
-            note = f"table, {connector}"
             yield Change(
-                kind=kind,
+                kind="-" if new is None else "+",
                 subject="table",
                 name=name,
                 path=path,
-                note=note,
+                note=f"table, {connector}",
                 effect=INCOMPATIBLE,
-                keeps_state=False,
             )
             continue
-        for fact in _facts(table_facts(old), table_facts(new)):
-            fact_path = f"{path}.{fact.path}"
-            yield replace(fact, subject="table", name=name, path=fact_path, effect=INCOMPATIBLE, keeps_state=False)
+        if old == new:
+            continue
+        for fact in facts_between(table_facts(old), table_facts(new)):
+            yield Change(
+                kind="~",
+                subject="table",
+                name=name,
+                path=f"{path}.{fact.path}",
+                before=fact.before,
+                after=fact.after,
+                note=fact.note,
+                effect=INCOMPATIBLE,
+            )
         shown_old, shown_new = _shown_options(name, old), _shown_options(name, new)
         for key in [*old.options, *(key for key in new.options if key not in old.options)]:
             if key != "connector" and old.options.get(key) != new.options.get(key):
-                change = _setting(f"{path}.options.{key}", shown_old.get(key), shown_new.get(key), APPLIES_AT_START)
-                yield change
+                option = f"{path}.options.{key}"
+                yield _setting(option, option, shown_old.get(key), shown_new.get(key), effect_of("options", key))
 
 
 def _shown_options(name: str, table: Table) -> Mapping[str, str]:
@@ -141,167 +160,217 @@ def _shown_options(name: str, table: Table) -> Mapping[str, str]:
     }
 
 
+def _functions(before: Plan, after: Plan) -> Iterator[Change]:
+    for name in sorted(before.functions.keys() | after.functions.keys()):
+        old, new = before.functions.get(name), after.functions.get(name)
+        change = Change(kind="~", subject="function", name=name, path=f"functions.{name}", effect=FUNCTION)
+        if old is None or new is None:
+            there = old or new
+            note = f"function, {there.class_name}" if there else ""
+            yield replace(change, kind="-" if new is None else "+", note=note)
+        elif old != new:
+            for fact in facts_between(function_document(old), function_document(new)):
+                path = f"{change.path}.{fact.path}"
+                yield replace(change, path=path, before=fact.before, after=fact.after, note=fact.note)
+
+
 def _operators(before: Plan, after: Plan) -> Iterator[Change]:
-    old = {operator.id: operator for operator in before.operators}
-    new = {operator.id: operator for operator in after.operators}
-    for operator in before.operators:
-        if operator.id not in new:
-            yield _appeared("-", operator)
+    found = match(before, after)
+    old = {found.renamed.get(operator.id, operator.id): operator for operator in before.operators}
+    gone = {operator.id for operator in found.removed}
+    for operator in found.removed:
+        yield _appeared("-", operator)
     for operator in after.operators:
-        if operator.id not in old:
+        previous = old.get(operator.id)
+        if previous is None or previous.id in gone:
             yield _appeared("+", operator)
-            continue
-        previous = old[operator.id]
-        for fact in _facts(operator_facts(previous), operator_facts(operator)):
-            path = f"{operator.id}.{fact.path}"
-            yield replace(fact, name=operator.id, path=path, effect=_effect(operator), keeps_state=False)
-        yield from _settings(previous, operator)
-        yield from _cached(previous, operator)
-        entries = {entry.name: entry for entry in state_of(previous)}
-        for entry in state_of(operator):
-            if entry.name in entries:
-                yield from _state(operator.id, entries[entry.name], entry, before, after)
+        elif previous is not operator and previous != operator:
+            yield from _operator(previous, operator, found, before, after)
 
 
 def _appeared(kind: Literal["+", "-"], operator: Operator) -> Change:
+    return _of_operator(operator, kind=kind, path=operator.id, note=op_name(operator))
+
+
+def _of_operator(
+    operator: Operator, *, path: str, kind: Kind = "~", before: str | None = None, after: str | None = None, note: str
+) -> Change:
+    """A change of facts; a checkpoint is only continued by a plan with the same operators and tables."""
     return Change(
         kind=kind,
         subject="operator",
         name=operator.id,
-        path=operator.id,
-        note=op_name(operator),
-        effect=_effect(operator),
-        keeps_state=False,
+        path=path,
+        before=before,
+        after=after,
+        note=note,
+        effect=UNREADABLE if state_of(operator) else INCOMPATIBLE,
+        operator=operator.id,
     )
 
 
-def _effect(operator: Operator) -> str:
-    """A checkpoint is only continued by a plan with the same operators and tables; a run refuses any other."""
-    return UNREADABLE if state_of(operator) else INCOMPATIBLE
+def _operator(old: Operator, new: Operator, found: Match, before: Plan, after: Plan) -> Iterator[Change]:
+    # What has state, and other facts, begins anew.
+    kind: Kind = "-/+" if state_of(new) else "~"
+    if old.id != new.id:
+        note = f"{op_name(new)} renamed, the same facts under another id"
+        yield _of_operator(new, kind=kind, path=new.id, before=old.id, after=new.id, note=note)
+    facts, wanted = operator_facts(old), operator_facts(new)
+    for fact in facts_between({**facts, "id": new.id}, wanted):
+        note = fact.note
+        if fact.path == "inputs":
+            note = _moved(old, new, found, before, after)
+        change = _of_operator(new, kind=kind, path=f"{new.id}.{fact.path}", note=note)
+        yield replace(change, before=fact.before, after=fact.after)
+    if op_name(old) == op_name(new):
+        yield from _settings(old, new, before, after)
 
 
-def _facts(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
-    """The facts that differ, down to the state entries and options; paths are relative."""
-    for key in [*old, *(key for key in new if key not in old)]:
-        a, b = old.get(key), new.get(key)
-        if a == b:
+def _moved(old: Operator, new: Operator, found: Match, before: Plan, after: Plan) -> str:
+    """How an operator reads other inputs: they are called otherwise, or it has another place in the query."""
+    was = [found.renamed.get(name, name) for name in old.inputs]
+    if was == list(new.inputs):
+        pairs = zip(old.inputs, new.inputs, strict=True)
+        return ", ".join(f"{a} is now called {b}" for a, b in pairs if a != b)
+    known = {operator.id for operator in before.operators}
+    known = {found.renamed.get(name, name) for name in known} & {operator.id for operator in after.operators}
+    came, went = [n for n in new.inputs if n not in was], [n for n in was if n not in new.inputs]
+    if not came and not went:
+        return "order of inputs changed"
+    what = "moved: " if {*came, *went} <= known else ""
+    reads = f"reads {', '.join(came)}" if came else "no longer reads"
+    return f"{what}{reads}{' instead of ' if came and went else ' ' if went else ''}{', '.join(went)}"
+
+
+def _settings(old: Operator, new: Operator, before: Plan, after: Plan) -> Iterator[Change]:
+    """The settings that differ, and the layers where only those do."""
+    was, now = _settings_by_name(old), _settings_by_name(new)
+    groups = {group for group, _ in was}, {group for group, _ in now}
+    told: set[str] = set()
+    # Those that went, went behind what stood before them in the plan.
+    for key in [*now, *(key for key in was if key not in now)]:
+        group = key[0]
+        if group == "state" and (key not in was or key not in now):
+            continue  # another state is another fact
+        if group not in groups[0] or group not in groups[1]:
+            if group not in told:
+                told.add(group)
+                yield _whole_group(group, was, now, old, new)
             continue
-        if key == "state" and a and b:
-            by_name = {entry["name"]: entry for entry in a}
-            if [entry["name"] for entry in a] == [entry["name"] for entry in b]:
-                for entry in b:
-                    for fact in _facts(by_name[entry["name"]], entry):
-                        yield replace(fact, path=f"state.{entry['name']}.{fact.path}")
-                continue
-        if isinstance(a, dict) and isinstance(b, dict):
-            for fact in _facts(a, b):
-                yield replace(fact, path=f"{key}.{fact.path}")
+        a, b = was.get(key), now.get(key)
+        if a is not None and b is not None and _same_value(group, a.value, b.value):
+            if group == "state":
+                yield from _origins(a, b, before, after)
+            elif a.layers != b.layers and f"{group}.origin" not in told and _same_group(group, was, now):
+                told.add(f"{group}.origin")
+                change = _setting(f"{new.id}.{group}.origin", f"{new.id}.{group}", None, None, NO_EFFECT)
+                note = "other layers ask for what runs"
+                yield replace(change, kind="~", subject="origin", note=note, operator=new.id)
             continue
-        change = Change(kind="~", subject="operator", name="", path=key, effect="")
-        if isinstance(a, list) and isinstance(b, list):
-            yield replace(change, note=_list_note(a, b))
-        else:
-            yield replace(change, before=_brief(a), after=_brief(b))
+        yield _changed_setting(a, b, old, new)
 
 
-def _list_note(old: list[Any], new: list[Any]) -> str:
-    added = [_brief(item) for item in new if item not in old]
-    removed = [_brief(item) for item in old if item not in new]
-    parts = [f"added {', '.join(added)}"] if added else []
-    parts += [f"removed {', '.join(removed)}"] if removed else []
-    return "; ".join(parts) or "order changed"
+def _settings_by_name(operator: Operator) -> dict[tuple[str, str], Setting]:
+    found = {(setting.group, setting.name): setting for setting in operator_settings(operator)}
+    if ("cached", "enabled") not in found and not isinstance(operator, Sink):
+        # Where nobody spoke of a cached result, the defaults hold.
+        for name, spec in CACHED.items():
+            path = f"{operator.id}.cached.{name}"
+            found["cached", name] = Setting(
+                path=path,
+                operator=operator.id,
+                group="cached",
+                name=name,
+                value=spec.default or False,
+                layers={"default": spec.default or False},
+                set_by="default",
+            )
+    return found
 
 
-def _brief(value: Any) -> str:
-    if value is None:
-        return "(none)"
-    if isinstance(value, str):
-        return value
-    if isinstance(value, dict) and value.keys() == {"left", "right"}:
-        return f"{value['left']} = {value['right']}"
-    if isinstance(value, dict) and "name" in value:
-        details = " ".join(str(item) for key, item in value.items() if key != "name")
-        return f"{value['name']} ({details})"
-    return json.dumps(value, ensure_ascii=False)
+def _changed_setting(a: Setting | None, b: Setting | None, old: Operator, new: Operator) -> Change:
+    there = b or a
+    assert there is not None
+    short = f"{new.id}.{there.name}.ttl" if there.group == "state" else f"{new.id}.{there.group}.{there.name}"
+    setting = b.path if b is not None else f"{new.id}.{there.group}.{there.name}"
+    effect = effect_of(there.group, there.name)
+    if there.group == "retry" and there.name == "mode" and _parks(old) != _parks(new):
+        effect = PARKING
+    change = _setting(
+        short, setting, None if a is None else shown(a.value), None if b is None else shown(b.value), effect
+    )
+    follows = None
+    if there.group == "state" and a is not None and b is not None and {a.set_by, b.set_by} <= {"config", "default"}:
+        follows = f"config.{STATE_TTL}"
+    layers = {layer: shown(value) for layer, value in b.layers.items()} if b is not None else {}
+    note = _who(b) if b is not None else ""
+    return replace(change, note=note, operator=new.id, layers=layers, follows=follows)
 
 
-def _state(operator_id: str, old: StateEntry, new: StateEntry, before: Plan, after: Plan) -> Iterator[Change]:
-    path = f"{operator_id}.{new.name}"
-    if not same_duration(old.ttl, new.ttl):
-        yield Change(
-            kind="~",
-            subject="setting",
-            name=f"{path}.ttl",
-            path=f"{path}.ttl",
-            before=_canonical(old.ttl),
-            after=_canonical(new.ttl),
-            note=_who(new),
-            effect=APPLIES_AT_ONCE,
-        )
-        return
-    for layer in LAYERS:
-        was, is_now = old.origin.get(layer), new.origin.get(layer)
+def _whole_group(
+    group: str,
+    was: Mapping[tuple[str, str], Setting],
+    now: Mapping[tuple[str, str], Setting],
+    old: Operator,
+    new: Operator,
+) -> Change:
+    texts = [_group_text(group, side) for side in (was, now)]
+    effect = effect_of(group, next(name for g, name in (*now, *was) if g == group))
+    if group == "retry" and _parks(old) != _parks(new):
+        effect = PARKING
+    change = _setting(f"{new.id}.{group}", f"{new.id}.{group}", texts[0], texts[1], effect)
+    return replace(change, operator=new.id)
+
+
+def _group_text(group: str, settings: Mapping[tuple[str, str], Setting]) -> str | None:
+    values = {name: shown(setting.value) for (g, name), setting in settings.items() if g == group}
+    if not values:
+        return None
+    if {"max-attempts", "fixed-delay"} <= values.keys():
+        return f"{values['max-attempts']} x {values['fixed-delay']}"
+    return " · ".join(f"{name} {value}" for name, value in values.items())
+
+
+def _same_group(group: str, was: Mapping[tuple[str, str], Setting], now: Mapping[tuple[str, str], Setting]) -> bool:
+    values = [{name: s.value for (g, name), s in side.items() if g == group} for side in (was, now)]
+    return values[0] == values[1]
+
+
+def _parks(operator: Operator) -> bool:
+    """Rows that wait in state are a state of their own, which the plan with none of them does not read."""
+    return isinstance(operator, LookupJoin) and operator.retry is not None and operator.retry.mode == "deferred"
+
+
+def _origins(old: Setting, new: Setting, before: Plan, after: Plan) -> Iterator[Change]:
+    for layer in dict.fromkeys((*old.layers, *new.layers)):
+        was, is_now = old.layers.get(layer), new.layers.get(layer)
         # What config said follows from the change of config, which is listed.
         explained = layer != "hint" and before.config.get(STATE_TTL) != after.config.get(STATE_TTL)
-        if not explained and not (was == is_now or (was and is_now and same_duration(was, is_now))):
-            change = _setting(f"{path}.origin.{layer}", was, is_now, NO_EFFECT)
-            yield replace(change, note=f"{_canonical(new.ttl)} stays, from {source(new)}")
+        if not explained and not (was == is_now or (was and is_now and _same(str(was), str(is_now)))):
+            path = f"{new.operator}.{new.name}.origin.{layer}"
+            texts = [None if value is None else shown(value) for value in (was, is_now)]
+            change = _setting(path, new.path, texts[0], texts[1], NO_EFFECT)
+            note = f"{shown(new.value)} stays, from {new.set_by}"
+            yield replace(change, subject="origin", note=note, operator=new.operator)
 
 
-def _cached(old: Operator, new: Operator) -> Iterator[Change]:
-    """The settings of a cached result that differ; where nobody spoke, the defaults hold."""
-    was, is_now = cached_of(old) or layered({}), cached_of(new) or layered({})
-    a, b = cached_values(was), cached_values(is_now)
-    for name in CACHED:
-        if a[name] != b[name]:
-            note = who_set_cached(is_now, name).replace(" · ", " over ", 1)
-            change = _setting(f"{new.id}.cached.{name}", shown(a[name]), shown(b[name]), APPLIES_TO_NEXT_JOB)
-            yield replace(change, note=note)
-    if a == b and was.origin != is_now.origin:
-        change = _setting(f"{new.id}.cached.origin", None, None, NO_EFFECT)
-        yield replace(change, kind="~", note="other layers ask for what runs")
+def _who(setting: Setting) -> str:
+    """Who set it, and over what."""
+    weaker = [layer for layer in setting.layers if layer != setting.set_by]
+    if setting.set_by == EDIT and not weaker:
+        return EDIT
+    over = weaker[-1] if weaker else None
+    if over is None or (over == "default" and setting.set_by != EDIT):
+        return setting.set_by
+    return f"{setting.set_by} over {over} {shown(setting.layers[over])}"
 
 
-def _settings(old: Operator, new: Operator) -> Iterator[Change]:
-    """The settings of an operator that differ; a change of a lookup's cache starts with an empty one."""
-    if op_name(old) != op_name(new):
-        return
-    before, after = settings_of(old), settings_of(new)
-    for group in group_names(new):
-        effect = CACHE_STARTS_EMPTY if group == "cache" else APPLIES_AT_START
-        was, is_now = before.get(group), after.get(group)
-        if was is None or is_now is None:
-            if was is not is_now:
-                change = _setting(f"{new.id}.{group}", retry_text(was), retry_text(is_now), effect)
-                yield _parking(change, old, new)
-            continue
-        for name in is_now.specs:
-            a, b = was.values.get(name), is_now.values.get(name)
-            path = f"{new.id}.{group}.{name}"
-            if a != b:
-                change = _setting(path, None if a is None else shown(a), None if b is None else shown(b), effect)
-                note = who_set_setting(is_now, name).replace(" · ", " over ", 1) if b is not None else ""
-                yield _parking(replace(change, note=note), old, new) if name == "mode" else replace(change, note=note)
-        if was.values == is_now.values and was.origin != is_now.origin:
-            change = _setting(f"{new.id}.{group}.origin", None, None, NO_EFFECT)
-            yield replace(change, kind="~", note="other layers ask for what runs")
+def _same_value(group: str, a: Value, b: Value) -> bool:
+    return a == b or (group == "state" and _same(str(a), str(b)))
 
 
-def _parking(change: Change, old: Operator, new: Operator) -> Change:
-    """Rows that wait in state are a state of their own, which the plan with none of them does not read."""
-    parks = [isinstance(o, LookupJoin) and o.retry is not None and o.retry.mode == "deferred" for o in (old, new)]
-    return replace(change, effect=UNREADABLE, keeps_state=False) if parks[0] != parks[1] else change
-
-
-def _who(entry: StateEntry) -> str:
-    """Who set the TTL, and over what."""
-    layers = [layer for layer in reversed(LAYERS) if layer in entry.origin]
-    if source(entry) == "edit":
-        layer = top_layer(entry)
-        return f"edit over {layer} {entry.origin.get(layer, '')}".rstrip()
-    weaker = layers[1:2]
-    return layers[0] + (f" over {weaker[0]} {entry.origin[weaker[0]]}" if weaker else "") if layers else "default"
-
-
-def _canonical(duration: str) -> str:
-    return format_duration(parse_duration(duration))
+def _same(a: str, b: str) -> bool:
+    try:
+        return same_duration(a, b)
+    except DurationError:
+        return a == b

@@ -101,7 +101,7 @@ def change_data(changes: Sequence[Change]) -> list[Json]:
             "path": one_line(change.path),
             "value": one_line(" → ".join(text for text in (change.before, change.after) if text is not None)),
             "note": one_line(change.note),
-            "effect": one_line(change.effect),
+            "effect": one_line(change.effect.text),
         }
         for change in changes
     ]

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
+import jsonschema
 import pytest
 
 import plans
 from plans.diff import Change, diff
-from plans.diff_report import report_json, report_markdown, report_text
+from plans.diff_json import diff_schema_text, report_json
+from plans.diff_markdown import mermaid_of, report_markdown
+from plans.diff_report import report_text
 from plans.digest import plan_digests
 from plans.edit import set_value
+from plans.effects import UNREADABLE
 from plans.model import Plan, Table
 
 Patched = Callable[..., str]
@@ -50,7 +55,7 @@ def test_a_changed_hint_below_an_edit_has_no_effect(plan: Plan, patched: Patched
 
 def test_a_changed_stateful_operator_makes_state_unreadable(plan: Plan, patched: Patched) -> None:
     assert lines(plan, accept(patched(('"join-type": "left"', '"join-type": "full"')))) == [
-        "~ join_o_c.join-type | left → full | running state cannot be read",
+        "-/+ join_o_c.join-type | left → full | running state cannot be read",
         "no setting changed · 1 operator changed · running state cannot be used",
     ]
 
@@ -125,35 +130,152 @@ def test_markdown_escapes_what_would_break_the_table() -> None:
 
 
 def _many(number: int) -> list[Change]:
-    change = Change(kind="~", subject="setting", name="n", path="p" * 100, before="a", after="b", effect="none")
+    change = Change(kind="~", subject="setting", name="n", path="p" * 100, before="a", after="b", effect=UNREADABLE)
     return [replace(change, name=str(index)) for index in range(number)]
 
 
 def test_long_markdown_is_folded_and_stays_below_the_limit_of_a_review_comment() -> None:
-    assert "<details>" not in report_markdown(_many(30))
+    assert "<summary>30 changes" not in report_markdown(_many(30))
     folded = report_markdown(_many(2000))
     assert "<details><summary>2000 changes</summary>" in folded
     assert len(folded) < 65_536
     rows = sum(line.startswith("| ~ |") for line in folded.splitlines())
+    assert rows > 100
     assert f"{2000 - rows} more changes" in folded
 
 
-def test_json_has_every_change_and_the_verdict(plan: Plan) -> None:
+def test_json_has_every_change_its_effect_and_the_reason_of_that(plan: Plan) -> None:
     before, _ = set_value(plan, "join_o_c.leftState.ttl", "1 d")
-    assert report_json(diff(before, plan)) == {
+    found = report_json(diff(before, plan))
+    jsonschema.validate(found, json.loads(diff_schema_text()))
+    because = found["changes"][0].pop("because")
+    assert "time of its last write" in because
+    assert found == {
+        "format": "hintplan-diff-1",
         "different": True,
+        "effect": "ttl",
         "keeps-state": True,
         "summary": "1 setting changed · no operator changed · running state stays readable",
+        "effects": {"ttl": 1},
         "changes": [
             {
                 "kind": "changed",
                 "subject": "setting",
                 "path": "join_o_c.leftState.ttl",
+                "setting": "join_o_c.state.leftState.ttl",
+                "operator": "join_o_c",
                 "before": "1 d",
                 "after": "3 d",
                 "note": "edit over hint 1 d",
-                "effect": "state kept, applies at once",
+                "layers": {"config": "1 h", "hint": "1 d"},
+                "reason": None,
+                "follows": None,
+                "effect": "ttl",
+                "verdict": "state kept, applies at once",
                 "keeps-state": True,
             }
         ],
     }
+
+
+def test_an_operator_that_only_has_another_id_is_renamed(plan: Plan, plan_text: str) -> None:
+    other = accept(plan_text.replace('"join_o_c"', '"join_x_c"'))
+    assert lines(plan, other) == [
+        "-/+ join_x_c | join_o_c → join_x_c | join renamed, the same facts under another id | "
+        "running state cannot be read",
+        "-/+ aggregate_t.inputs | join_o_c is now called join_x_c | running state cannot be read",
+        "no setting changed · 1 operator changed, 1 operator renamed · running state cannot be used",
+    ]
+
+
+def test_a_renamed_operator_keeps_its_settings_in_view(plan: Plan, plan_text: str) -> None:
+    text = plan_text.replace('"join_o_c"', '"join_x_c"').replace('"ttl": "3 d"', '"ttl": "4 d"')
+    assert "~ join_x_c.leftState.ttl | 3 d → 4 d | edit over hint 1 d | state kept, applies at once" in [
+        line.strip() for line in lines(plan, accept(text))
+    ]
+
+
+def test_an_operator_at_another_place_is_moved(plan: Plan, patched: Patched) -> None:
+    # The sink reads the join instead of the aggregate; both are in both plans.
+    edit = ('"op": "sink",\n      "inputs": ["aggregate_t"]', '"op": "sink",\n      "inputs": ["join_o_c"]')
+    assert lines(plan, accept(patched(edit)))[0] == (
+        "~ sink_result.inputs | moved: reads join_o_c instead of aggregate_t | plan incompatible with running state"
+    )
+
+
+def test_the_order_of_independent_operators_is_no_difference(plan: Plan) -> None:
+    first, second, *rest = plan.operators
+    assert diff(plan, replace(plan, operators=(second, first, *rest))) == ()
+
+
+def test_many_states_that_follow_config_are_one_line_unless_all_are_asked_for(plan_text: str) -> None:
+    document = json.loads(plan_text)
+    join = next(o for o in document["operators"] if o["op"] == "join")
+    for entry in join["state"]:
+        entry.update(ttl="1 h", origin={"config": "1 h"})
+    copies = [{**join, "id": f"join_{n}"} for n in range(5)]
+    document["operators"] = [*document["operators"][:3], *copies]
+    before = accept(json.dumps(document))
+    _, changes = set_value(before, "config.table.exec.state.ttl", "2 h")
+    report = report_text(changes).splitlines()
+    assert len(changes) == 11
+    assert len(report) == 4
+    assert report[1].startswith("~ 10 states that follow config")
+    assert report[2].strip() == "join_0.leftState.ttl, join_0.rightState.ttl, join_1.leftState.ttl and 7 more"
+    assert len(report_text(changes, detail="full").splitlines()) > 22
+
+
+def test_full_says_why_and_concise_one_line_an_operator(plan: Plan, patched: Patched) -> None:
+    edits = (('"ttl": "3 d"', '"ttl": "4 d"'), ('"ttl": "20 d"', '"ttl": "30 d"'))
+    changes = diff(plan, plans.loads(patched(*edits)))
+    full = report_text(changes, detail="full").splitlines()
+    assert full[1].strip().startswith("ttl: each row of state keeps the time of its last write")
+    assert full[2].strip() == "layers: config 1 h · hint 1 d"
+    assert report_text(changes, detail="concise").splitlines() == [
+        "~ join_o_c                             leftState.ttl, rightState.ttl     state kept, applies at once",
+        "2 settings changed · no operator changed · running state stays readable",
+    ]
+
+
+def test_concise_counts_what_it_leaves_out(plan: Plan, patched: Patched) -> None:
+    changes = diff(plan, plans.loads(patched(('"hint": "1 d"', '"hint": "2 d"'))))
+    assert report_text(changes, detail="concise").splitlines()[0] == "1 change without effect not shown"
+
+
+def test_a_reason_stands_below_its_setting(plan: Plan) -> None:
+    edited, changes = set_value(plan, "join_o_c.leftState.ttl", "5 d", reason="late payments")
+    assert [c.path for c in changes] == ["join_o_c.leftState.ttl", "reasons.join_o_c.state.leftState.ttl"]
+    assert report_text(changes).splitlines()[1:] == [
+        "    reason: late payments",
+        "1 setting changed · no operator changed · running state stays readable",
+    ]
+    assert diff(edited, edited) == ()
+    removed = report_text(diff(edited, set_value(edited, "join_o_c.leftState.ttl", "5 d", reason="")[0]))
+    assert removed.startswith("- reasons.join_o_c.state.leftState.ttl     late payments     no effect")
+
+
+def test_the_picture_in_markdown_is_of_what_changed_and_its_neighbours(plan: Plan) -> None:
+    edited, changes = set_value(plan, "join_o_c.leftState.ttl", "5 d")
+    graph = mermaid_of(plan, edited, changes)
+    assert graph.startswith("flowchart LR\n")
+    assert "3 d → 5 d" in graph
+    assert "sink_result" not in graph
+    report = report_markdown(changes, graph=graph)
+    assert f"<details><summary>Picture</summary>\n\n```mermaid\n{graph}\n```\n\n</details>" in report
+    assert mermaid_of(plan, replace(plan, name="other"), diff(plan, replace(plan, name="other"))) == ""
+
+
+def test_markdown_has_nothing_from_a_plan_outside_code(plan: Plan) -> None:
+    evil = "@everyone #1 https://evil.example <img src=x> [a](b) | ` `` \n\n# head"
+    edited, changes = set_value(plan, "join_o_c.leftState.ttl", "5 d", reason=evil)
+    changes += diff(edited, replace(edited, name=evil))
+    changes += diff(edited, replace(edited, operators=(replace(edited.operators[0], id=evil), *edited.operators[1:])))
+    graph = mermaid_of(edited, edited, changes)
+    report = report_markdown(changes, graph=graph)
+    assert report.count("everyone") >= 4
+    # A fence ends at a line of backticks, a code span at the next run of as many backticks (CommonMark 4.5, 6.1).
+    prose = re.sub(r"^```.*?^```$", "", report, flags=re.MULTILINE | re.DOTALL)
+    prose = re.sub(r"(?<!`)(`+)(?!`)(.*?)(?<!`)\1(?!`)", "", prose)
+    assert not re.search(r"everyone|@|https|<img|\]\(|# head", prose)
+    rows = [line for line in report.splitlines() if line.startswith("|")]
+    assert all(len(re.findall(r"(?<!\\)\|", row)) == 6 for row in rows)

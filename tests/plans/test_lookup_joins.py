@@ -333,7 +333,7 @@ def test_differences_say_who_set_it_and_what_becomes_of_the_cache(plan: Plan) ->
         (f"lookup_rates.cache.{ROWS}", "5000"),
     )
     at_start = "state kept, applies at the next start"
-    assert [(c.path, c.before, c.after, c.note, c.effect) for c in diff(plan, new)] == [
+    assert [(c.path, c.before, c.after, c.note, c.effect.text) for c in diff(plan, new)] == [
         ("lookup_rates.async.capacity", "20", "50", "edit over hint 20", at_start),
         ("lookup_rates.retry.max-attempts", "3", "5", "edit over hint 3", at_start),
         (
@@ -355,7 +355,7 @@ def test_waiting_rows_in_state_are_not_found_by_a_plan_that_has_none(plan: Plan)
     off = edited(deferred, ("lookup_rates.retry", "off"))
     for before, after in ((unordered, deferred), (deferred, unordered), (deferred, off)):
         (change,) = diff(before, after)
-        assert (change.effect, change.keeps_state) == ("running state cannot be read", False)
+        assert (change.effect.text, change.keeps_state) == ("running state cannot be read", False)
 
 
 def test_explain_shows_settings_layers_and_the_longest_wait(plan: Plan) -> None:

@@ -1,0 +1,160 @@
+"""``hintplan diff``: reads two plans, wherever they are, and prints their differences in the form that is asked for.
+
+>>> diff_command.name
+'diff'
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import click
+
+from plans.diff import Change, diff
+from plans.effects import LEVELS, Level
+from plans.plan_source import PlanSource, is_script, read_source
+from plans.terminal import show, wants_colour
+
+__all__ = ["FAIL_ON", "config_option", "diff_command", "failing"]
+
+FORMATS = ("text", "markdown", "json", "html", "github", "sarif", "junit")
+FAIL_ON = ("incompatible", "rebuild", "ttl", "restart", "any")
+
+
+def _settings(ctx: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for value in given:
+        key, equals, setting = value.partition("=")
+        if not equals or not key.strip():
+            raise click.BadParameter(f"expected key=value, found '{value}'")
+        found[key.strip()] = setting.strip()
+    return found
+
+
+config_option = click.option(
+    "-c",
+    "--config",
+    multiple=True,
+    callback=_settings,
+    metavar="KEY=VALUE",
+    help="Override a SET of a script that is compiled.",
+)
+
+
+@click.command("diff")
+@click.argument("before")
+@click.argument("after")
+@click.option("--format", "layout", type=click.Choice(FORMATS), default="text", show_default=True)
+@click.option("--concise", is_flag=True, help="One line an operator, only what has an effect.")
+@click.option("--full", is_flag=True, help="Every change, with the reason of its effect and all layers.")
+@click.option("--exit-code", is_flag=True, help="Exit with 2 if there are differences.")
+@click.option(
+    "--fail-on", type=click.Choice(FAIL_ON), help="Exit with 1 if a change has this effect on a running job, or worse."
+)
+@config_option
+@click.option("--allow-fact-edits", is_flag=True, help="Accept operators and tables that were changed by hand.")
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+def diff_command(
+    before: str,
+    after: str,
+    layout: str,
+    concise: bool,
+    full: bool,
+    exit_code: bool,
+    fail_on: str | None,
+    config: dict[str, str],
+    allow_fact_edits: bool,
+    as_json: bool,
+) -> int:
+    """Compare two plans by meaning: settings and who set them, operators, and what becomes of running state.
+
+    \b
+    BEFORE and AFTER are each
+      plan.json               a plan file, or - for standard input
+      git:main:plan.json      the file at a revision; git::plan.json is the index
+      job.sql                 a script, which is compiled
+    """
+    if concise and full:
+        raise click.UsageError("--concise and --full exclude each other")
+    if before == after == "-":
+        raise click.UsageError("only one of the plans can come from standard input")
+    if config and not (is_script(before) or is_script(after)):
+        raise click.UsageError("--config is for scripts, and neither side is one (they end in .sql)")
+    sources = [read_source(name, config=config, allow_fact_edits=allow_fact_edits) for name in (before, after)]
+    changes = diff(sources[0].plan, sources[1].plan)
+    layout = "json" if as_json else layout
+    text = rendered(sources[0], sources[1], changes, layout, concise=concise, full=full, fail_on=fail_on)
+    if text or layout != "github":
+        show(text, styled=layout == "text" and wants_colour())
+    if failing(changes, fail_on):
+        return 1
+    return 2 if exit_code and changes else 0
+
+
+def failing(changes: Sequence[Change], fail_on: str | None) -> bool:
+    """Whether one of ``changes`` has an effect that ``fail_on`` names, or a worse one."""
+    if fail_on is None:
+        return False
+    return any(_least(fail_on) <= LEVELS.index(change.effect.level) for change in changes)
+
+
+def _least(fail_on: str) -> int:
+    return 0 if fail_on == "any" else [*LEVELS].index(fail_on)  # type: ignore[arg-type]
+
+
+def rendered(
+    before: PlanSource,
+    after: PlanSource,
+    changes: Sequence[Change],
+    layout: str,
+    *,
+    concise: bool = False,
+    full: bool = False,
+    fail_on: str | None = None,
+) -> str:
+    """The changes in one of ``FORMATS``."""
+    from plans.diff_report import Detail, report_text
+
+    detail: Detail = "concise" if concise else "full" if full else "normal"
+    if layout == "text":
+        return (
+            report_text(changes, detail=detail, paint=_painted)
+            if wants_colour()
+            else report_text(changes, detail=detail)
+        )
+    if layout == "markdown":
+        from plans.diff_markdown import mermaid_of, report_markdown
+
+        return report_markdown(changes, detail=detail, graph=mermaid_of(before.plan, after.plan, changes))
+    if layout == "json":
+        from plans.diff_json import report_json
+
+        return json.dumps(report_json(changes), indent=2)
+    if layout == "html":
+        from plans.diff_html import report_html
+
+        return report_html(changes, title=f"{before.name} → {after.name}", detail=detail)
+    from plans.locations import locate
+    from plans.remarks import DIFF_RULES, remarks_of_changes
+
+    least: Level | None = None if fail_on is None else LEVELS[_least(fail_on)]
+    remarks = remarks_of_changes(changes, locate(after, changes), fail_on=least)
+    if not full:
+        remarks = [remark for remark in remarks if remark.rule != "diff-none" or remark.level == "error"]
+    if layout == "github":
+        from plans.annotations import github
+
+        return github(remarks)
+    if layout == "sarif":
+        from plans.sarif import sarif
+
+        return json.dumps(sarif(remarks, DIFF_RULES), indent=2)
+    from plans.junit import junit
+
+    return junit(remarks, suite="diff").rstrip("\n")
+
+
+def _painted(text: str, part: str) -> str:
+    colour = {"~": "yellow", "+": "green", "-": "red", "-/+": "magenta", "incompatible": "red"}.get(part)
+    return click.style(text, fg=colour, dim=part == "note")

@@ -1,0 +1,137 @@
+"""What a change does to a running job: every setting is classified, and nothing that differs goes unseen."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import plans
+from plans.cached import SETTINGS as CACHED
+from plans.call_settings import CALL_SETTINGS
+from plans.configuration import KEYS
+from plans.diff import diff
+from plans.effects import CLASSIFIED, LEVELS, MEANING, effect_of
+from plans.lookup_settings import SETTINGS
+from plans.schema import schema_text
+from plans.settings import plan_settings
+
+FOLDER = Path(__file__).parent
+SAMPLES = sorted(path for path in FOLDER.glob("*.json") if '"operators"' in path.read_text())
+
+
+def settings_of_the_schema() -> Iterator[tuple[str, str]]:
+    """Group and name of every setting of operators that the schema knows: what stands beside an ``origin``."""
+    definitions = json.loads(schema_text())["$defs"]
+
+    def walk(name: str, schema: Any) -> Iterator[tuple[str, str]]:
+        if isinstance(schema, dict):
+            properties = schema.get("properties", {})
+            if "origin" in properties:
+                yield from ((name, key) for key in properties if key != "origin")
+            for key, child in properties.items():
+                yield from walk(key, child)
+            if "$ref" in schema:
+                yield from walk(name, definitions[schema["$ref"].removeprefix("#/$defs/")])
+            for key in ("items", "anyOf", "oneOf", "allOf"):
+                yield from walk(name, schema.get(key))
+        elif isinstance(schema, list):
+            for child in schema:
+                yield from walk(name, child)
+
+    for definition in definitions.values():
+        if "id" in definition.get("properties", {}):
+            yield from walk("", definition)
+
+
+def known_settings() -> set[tuple[str, str]]:
+    found = {(group, name) for group, specs in SETTINGS.items() for name in specs}
+    found |= {(group, name) for groups in CALL_SETTINGS.values() for group, specs in groups.items() for name in specs}
+    found |= {("cached", name) for name in CACHED} | {("config", key) for key, spec in KEYS.items() if spec.in_config}
+    facts_of_state = {("state", name) for name in ("index", "name", "input")}
+    return found | {pair for pair in settings_of_the_schema() if pair not in facts_of_state} | {("name", "name")}
+
+
+def test_every_setting_that_there_is_has_an_effect() -> None:
+    known = known_settings()
+    assert {("state", "ttl"), ("async", "capacity"), ("cache", "lookup.cache")} <= known
+    for group, name in known:
+        assert effect_of(group, name).level in LEVELS, (group, name)
+
+
+def test_nothing_is_classified_that_does_not_exist() -> None:
+    assert set(CLASSIFIED) - known_settings() == set()
+
+
+def test_every_setting_of_the_sample_plans_has_an_effect() -> None:
+    assert len(SAMPLES) >= 2
+    for path in SAMPLES:
+        for setting in plan_settings(plans.load(path)):
+            assert effect_of(setting.group, setting.name).because
+
+
+def test_every_level_has_a_meaning() -> None:
+    assert set(MEANING) == set(LEVELS)
+
+
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    if isinstance(value, dict):
+        for key, child in value.items():
+            yield from leaves(child, (*path, key))
+    elif isinstance(value, list):
+        for index, child in enumerate(value):
+            yield from leaves(child, (*path, index))
+    else:
+        yield path
+
+
+def other(value: Any) -> Iterator[Any]:
+    """Values near ``value``, some of which the schema takes in its place."""
+    if isinstance(value, bool):
+        yield not value
+    elif isinstance(value, int):
+        yield value + 1
+    elif value is None:
+        yield "a"
+    else:
+        yield from ("5 d", "left", "inner", "full", "ordered", "allow_unordered", "inline", "deferred", "NONE")
+        yield from ("TIMED", "FIXED_RATE", "BIGINT", "STRING", "COUNT", f"{value}x", None, "l.a > r.b", "+U", "right.a")
+
+
+def changed_plans(path: Path) -> Iterator[tuple[str, plans.Plan, plans.Plan]]:
+    """The plan of ``path`` with one value changed, for every value and everything that can stand there."""
+    document = json.loads(path.read_text())
+    before = plans.load(path)
+    for leaf in leaves(document):
+        if leaf[0] in ("format", "digests", "source"):
+            continue
+        for value in other(deepcopy(leaf_value(document, leaf))):
+            if value == leaf_value(document, leaf):
+                continue
+            edited = deepcopy(document)
+            leaf_value(edited, leaf[:-1])[leaf[-1]] = value
+            try:
+                after = plans.loads(json.dumps(edited), allow_fact_edits=True, check_meaning=False)
+            except plans.PlanError:
+                continue
+            if after != before:
+                yield ".".join(map(str, leaf)), before, after
+
+
+def leaf_value(document: Any, path: tuple[Any, ...]) -> Any:
+    for part in path:
+        document = document[part]
+    return document
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
+def test_whatever_value_of_a_plan_changes_is_a_difference(path: Path) -> None:
+    number = 0
+    for leaf, before, after in changed_plans(path):
+        assert diff(before, after), leaf
+        number += 1
+    assert number > 100
