@@ -115,6 +115,7 @@ def drop(context: Context, statement: Drop) -> bool:
         is_temporary = "not " * statement.temporary + "temporary"
         write = f"DROP {'' if statement.temporary else 'TEMPORARY '}{statement.kind} {name}"
         raise context.source.error(f"'{name}' is {is_temporary}", statement.offset, f"write {write}")
+    catalog.cached.pop(name, None)
     if statement.kind == "TABLE":
         del catalog.tables[name]
     else:

@@ -17,9 +17,11 @@ from collections.abc import Callable, Mapping
 from planner.job import Compilation, Job
 from planner.session import Declaration, Session, too_deep
 from planner.statements import Insert, ResetOption, SetOption, Statement, StatementSet
+from plans.cached import ENABLED, cached_of, with_config_layer
+from plans.cached import SETTINGS as CACHED
 from plans.errors import Diagnostic
 from plans.lookup_settings import CONFIG_KEYS
-from plans.model import LookupJoin, Plan
+from plans.model import LookupJoin, Mode, Plan
 from plans.operator_settings import settings_of
 
 __all__ = ["Compilation", "compile_script", "compile_sql"]
@@ -97,6 +99,7 @@ def _compile(session: Session, text: str, name: str | None) -> Compilation:
         advice = "write INSERT INTO <sink table> SELECT ...: a plan needs a sink"
         raise source.error(message, len(source.text.rstrip()), advice)
     _warn_of_idle_settings(session, said, job)
+    _warn_of_idle_cached(session, said, job)
     file = os.path.basename(source.file) if source.file and not source.file.startswith("<") else None
     if name is None and file is not None:
         name = os.path.splitext(file)[0]
@@ -127,3 +130,23 @@ def _warn_of_idle_settings(session: Session, said: list[SetOption], job: Job) ->
                     statement.offset,
                     "remove it, or set what it goes with",
                 )
+
+
+def _warn_of_idle_cached(session: Session, said: list[SetOption], job: Job) -> None:
+    """Settings of cached results that no operator heeds, and statements for what no INSERT reads."""
+    context = session.context
+    mode: Mode = "batch" if context.batch else "streaming"
+    plan = with_config_layer(Plan(name="", mode=mode, config=context.config, operators=job.operators))
+    origins = [cached.origin for operator in plan.operators if (cached := cached_of(operator)) is not None]
+    heeded = {name for origin in origins for name in origin.get("config", {})}
+    for statement in said:
+        for name, spec in CACHED.items():
+            if statement.key == spec.config and name not in heeded:
+                reason = "no result of this job is read more than once" if name == ENABLED else "no result is cached"
+                reason = reason if context.batch else "a stream has no result that is complete"
+                context.report.warn(f"'{statement.key}' has no effect: {reason}", statement.offset, "remove it")
+    for name, table in context.catalog.cached.items():
+        offset = table.places[ENABLED]
+        if table.settings[ENABLED] and offset not in context.ledger.statements.values():
+            message = f"CACHE TABLE has no effect: no INSERT below it reads '{name}'"
+            context.report.warn(message, offset, "read it, or remove the statement")

@@ -15,10 +15,10 @@ from planner.expressions import Expr, Field, Ref
 from planner.ledger import Ledger
 from planner.source import Report, Source
 from planner.statements import CreateView
-from plans.model import Table
+from plans.model import Table, Value
 from plans.types import DataType
 
-__all__ = ["Catalog", "ComputedColumn", "Context", "Cte", "Environment", "TableEntry"]
+__all__ = ["CachedTable", "Catalog", "ComputedColumn", "Context", "Cte", "Environment", "TableEntry"]
 
 
 MAX_SCANS = 5000
@@ -44,12 +44,21 @@ class TableEntry:
     computed: tuple[ComputedColumn, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CachedTable:
+    """What CACHE TABLE or UNCACHE TABLE said last of a table or view, and where."""
+
+    settings: Mapping[str, Value]
+    places: Mapping[str, int]
+
+
 @dataclass(slots=True)
 class Catalog:
-    """Tables and views by name, in the order of declaration; one namespace."""
+    """Tables and views by name, in the order of declaration; one namespace. Some of them are read as cached results."""
 
     tables: dict[str, TableEntry] = field(default_factory=dict)
     views: dict[str, CreateView] = field(default_factory=dict)
+    cached: dict[str, CachedTable] = field(default_factory=dict)
 
     def names(self) -> tuple[str, ...]:
         return (*self.tables, *self.views)

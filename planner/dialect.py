@@ -27,6 +27,7 @@ __all__ = [
     "parse_expression",
     "parse_query",
     "select_offset",
+    "starts_at",
     "tokenize",
 ]
 
@@ -198,6 +199,18 @@ def offset_of(node: exp.Expr) -> int:
     """The offset of the first character of ``node`` that left a trace in the syntax tree."""
     found = [n.meta[_START] for n in node.walk() if _START in n.meta]
     return min(found, default=0)
+
+
+def starts_at(node: exp.Expr, *clauses: str) -> int | None:
+    """The offset of the keyword that ``node`` itself starts with, or the first of its ``clauses``; None if not written.
+
+    >>> query = parse_query(Source(text=""), "SELECT a FROM t LIMIT 1", tokenize("SELECT a FROM t LIMIT 1"))
+    >>> starts_at(query, "order", "limit")
+    16
+    """
+    parts = [node.args.get(clause) for clause in clauses] if clauses else [node]
+    found = [part.meta[_START] for part in parts if isinstance(part, exp.Expr) and _START in part.meta]
+    return min(found, default=None)
 
 
 def select_offset(select: exp.Select) -> int:

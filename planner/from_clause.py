@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from planner import queries
+from planner.cached_results import cached_table
 from planner.context import Context, Cte, Environment, TableEntry
 from planner.dialect import is_comma_join, offset_of
 from planner.expressions import BOOLEAN, Expr, Field, Ref, call, conjuncts, substitute
@@ -85,13 +86,15 @@ def _input(context: Context, environment: Environment, node: exp.Expr, *, looked
         if isinstance(target, TableEntry):
             context.count_scan(described.offset)
             relation = _scan(context, environment, node, target, base)
+            if not looked_up:
+                relation = cached_table(context, node.name, relation)
         elif isinstance(target, Cte):
             context.used_ctes.add(offset_of(target.query))
             inner = replace(target.environment, block=node.name)
             relation = queries.build_query(context, inner, target.query)
             relation = queries.renamed(context, relation, target.columns, described.offset)
         else:
-            relation = queries.build_view(context, target)
+            relation = cached_table(context, node.name, queries.build_view(context, target))
     else:
         only(context.source, node, "this", "alias", "joins")
         inner = replace(environment, block=name or environment.block, under_union=False)

@@ -14,6 +14,7 @@ from planner import aggregates, queries
 from planner.context import Context, Environment
 from planner.dialect import offset_of, select_offset
 from planner.expressions import AggregateCallExpr, Expr, Field, Literal, Ref, conjuncts, rewrite, walk
+from planner.ordering import SortKeys
 from planner.relations import Aggregate, AggregateItem, Calc, Item, Relation, StateInput, identity
 from planner.scope import Scope
 from planner.translation import Translator, only
@@ -40,9 +41,15 @@ def _has_aggregate(node: exp.Expr) -> bool:
 
 
 def build(
-    context: Context, environment: Environment, select: exp.Select, relation: Relation, scope: Scope, state: StateInput
-) -> tuple[Relation, tuple[Item, ...]]:
-    """The aggregation of ``relation``, filtered by HAVING, and the items of the SELECT list over it."""
+    context: Context,
+    environment: Environment,
+    select: exp.Select,
+    relation: Relation,
+    scope: Scope,
+    state: StateInput,
+    order: SortKeys,
+) -> tuple[Relation, tuple[Item, ...], tuple[Expr | None, ...]]:
+    """The aggregation of ``relation``, filtered by HAVING, the items of the SELECT list over it, and the sort keys."""
     keys = _keys(context, select, scope)
     translator = Translator(source=context.source, scope=scope, clause="SELECT", aggregates=True)
     selected = queries.projections(context, select, translator)
@@ -50,11 +57,13 @@ def build(
     conditions: tuple[Expr, ...] = ()
     if having is not None:
         conditions = conjuncts(replace(translator, clause="HAVING").condition(having.this))
+    in_order = replace(translator, clause="ORDER BY")
+    sorted_by = [None if node is None else in_order.expression(node) for node in order.expressions]
     names = {e: n for n, e in reversed(selected) if isinstance(e, AggregateCallExpr)}
     calls = tuple(
         dict.fromkeys(
             e
-            for root in (*(e for _, e in selected), *conditions)
+            for root in (*(e for _, e in selected), *conditions, *(e for e in sorted_by if e is not None))
             for e in walk(root)
             if isinstance(e, AggregateCallExpr)
         )
@@ -110,7 +119,8 @@ def build(
 
     grouped = queries.filtered(grouped, tuple(over_results(c) for c in conditions), environment.block)
     outputs = ((n, over_results(e)) for n, e in selected)
-    return grouped, tuple(Item(field=context.field_for(e, n), expr=e) for n, e in outputs)
+    shown = tuple(Item(field=context.field_for(e, n), expr=e) for n, e in outputs)
+    return grouped, shown, tuple(None if e is None else over_results(e) for e in sorted_by)
 
 
 def _column(context: Context, expression: Expr, computed: list[Item]) -> Field:

@@ -44,13 +44,15 @@ def resolve_block(
     inputs: tuple[Input, ...],
     *,
     stateful: bool,
+    batch: bool,
     advice: str,
     elsewhere: dict[str, str],
 ) -> BlockHints:
     """Match the hints after the SELECT at ``select`` with the block's ``inputs``.
 
     A key that names no input is an error if the block is ``stateful``; else the hint has no effect, and ``advice``
-    says what to do. ``elsewhere`` says of names that are not inputs of this block where they are.
+    says what to do. ``elsewhere`` says of names that are not inputs of this block where they are. In ``batch`` keys are
+    checked all the same, since the same query may stream tomorrow.
     """
     winners = _winners(ledger, report, select)
     winners = [entry for entry in winners if not _of_lookup(ledger, report, entry, inputs)]
@@ -70,6 +72,13 @@ def resolve_block(
         if name is None:
             raise _unknown(report, entry, inputs, elsewhere)
         found[name] = Hinted(ttl=entry.ttl, offset=entry.offset)
+    if batch:
+        for entry in winners:
+            ledger.losers[entry.offset] = ("refused", "a batch job keeps no state")
+        report.note(
+            f"{STATE_TTL} has no effect: a batch job keeps no state", winners[0].offset, "it counts in streaming"
+        )
+        return BlockHints()
     return BlockHints(by_input=found)
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from planner.cached_hints import CACHED, CachedHint, read_cached_hint
 from planner.cursor import word_of
 from planner.dialect import Token
 from planner.hint_tokens import HintTokens
@@ -47,12 +48,13 @@ class HintEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hint:
-    """One hint of a block: STATE_TTL has entries, LOOKUP and OPTIONS have ``lookup``; others have no effect."""
+    """One hint of a block: STATE_TTL has entries, LOOKUP and OPTIONS ``lookup``, CACHED ``cached``; others nothing."""
 
     name: str
     offset: int
     entries: tuple[HintEntry, ...] = ()
     lookup: LookupHint | None = None
+    cached: CachedHint | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,8 +129,11 @@ def _hint(tokens: HintTokens, report: Report, *, of_table: bool = False) -> Hint
         tokens.index += 1
         lookup = read_lookup(tokens, offset, report) if name == LOOKUP else read_options(tokens, offset, report)
         return Hint(name=name, offset=offset, lookup=lookup)
+    if name == CACHED:
+        tokens.index += 1
+        return Hint(name=name, offset=offset, cached=read_cached_hint(tokens, offset, report))
     if name != STATE_TTL and name not in _WITHOUT_EFFECT:
-        known = (STATE_TTL, LOOKUP, *_WITHOUT_EFFECT)
+        known = (STATE_TTL, LOOKUP, CACHED, *_WITHOUT_EFFECT)
         raise tokens.source.error(
             f"unknown hint '{tokens.text}'", offset, did_you_mean(name, known, what="known hints")
         )

@@ -16,11 +16,11 @@ from planner.dialect import offset_of, parse_query
 from planner.expressions import NULL, Expr, Field, Literal, Ref, is_deterministic
 from planner.passes import optimise
 from planner.queries import build_query
-from planner.relations import Aggregate, Calc, Item, Join, LookupJoin, Relation, Scan, Union
+from planner.relations import Aggregate, Cached, Calc, Item, Join, LookupJoin, Relation, Scan, Sort, Union
 from planner.statements import Insert, Select
 from planner.unique_keys import is_insert_only, unique_keys
 from plans.changelog import refused_kinds
-from plans.connectors import can_lookup, can_read, can_write, is_upsert_sink, sink_kinds
+from plans.connectors import can_lookup, can_read, can_write, is_bounded, is_upsert_sink, sink_kinds
 from plans.model import Table, TableColumn
 from plans.names import did_you_mean
 from plans.types import parse_type
@@ -57,8 +57,11 @@ def build_insert(context: Context, statement: Insert) -> Relation:
         context, Calc(input=relation, filter=None, items=items, base=relation.base, block=statement.table)
     )
     _check_scans(context, relation)
-    _check_repeatable(context, relation, statement)
-    _check_changes(context, statement, entry, relation)
+    if context.batch:
+        _check_key_in_batch(context, statement, entry, relation)
+    else:
+        _check_repeatable(context, relation, statement)
+        _check_changes(context, statement, entry, relation)
     return relation
 
 
@@ -182,6 +185,12 @@ def _check_scans(context: Context, relation: Relation) -> None:
                 relation.offset,
                 f"{lookup}use a connector that reads, such as 'filesystem'",
             )
+        if context.batch and not is_bounded(table):
+            raise context.source.error(
+                f"table '{relation.table}' never ends, and a batch job would not either",
+                relation.offset,
+                "add 'number-of-rows' to its WITH (...)",
+            )
         if relation.options is not None:
             raise context.source.error(
                 f"OPTIONS has an effect on a table that is looked up only, and '{relation.table}' is read here",
@@ -209,7 +218,7 @@ def _check_repeatable(context: Context, relation: Relation, statement: Insert) -
                 getattr(bad, "offset", 0) or statement.offset,
                 "compute it before the join or aggregation, such as in a computed column of the table",
             )
-    if isinstance(relation, Calc | Aggregate | LookupJoin):
+    if isinstance(relation, Calc | Aggregate | LookupJoin | Sort | Cached):
         _check_repeatable(context, relation.input, statement)
     elif isinstance(relation, Join):
         _check_repeatable(context, relation.left, statement)
@@ -236,6 +245,25 @@ def _check_changes(context: Context, statement: Insert, entry: TableEntry, relat
         _check_key(context, statement, entry, relation)
 
 
+def _check_key_in_batch(context: Context, statement: Insert, entry: TableEntry, relation: Relation) -> None:
+    """As in a stream, but rows come in no order: of those that share a key, it is not known which one stays."""
+    if not is_upsert_sink(entry.table):
+        return
+    if not is_insert_only(relation):
+        _check_key(context, statement, entry, relation)
+        return
+    names = {f.id: f.name for f in relation.fields}
+    keys = unique_keys(relation, {n: e.table for n, e in context.catalog.tables.items()})
+    if not any({names[i] for i in key} <= set(entry.table.primary_key) for key in keys):
+        key = ", ".join(entry.table.primary_key)
+        context.report.warn(
+            f"nothing says that ({key}), the primary key of sink '{statement.table}', identifies a row of this query: "
+            "of rows that share it one stays, and it is not known which",
+            statement.table_offset,
+            "declare the PRIMARY KEY of the table that is read, or aggregate by the sink's key",
+        )
+
+
 def _advice(table: Table) -> str:
     if table.options.get("connector") == "filesystem":
         return "set 'sink.changelog' = 'true' on the table, or write to an upsert sink"
@@ -253,7 +281,7 @@ def _first_updating(relation: Relation) -> tuple[str, int]:
         if relation.join_type not in ("inner", "semi"):
             return f"the {relation.join_type} join", relation.offset
         return _first_updating(relation.right if is_insert_only(relation.left) else relation.left)
-    if isinstance(relation, Calc | LookupJoin):
+    if isinstance(relation, Calc | LookupJoin | Sort | Cached):
         return _first_updating(relation.input)
     assert not isinstance(relation, Scan)
     return _first_updating(next(i for i in relation.inputs if not is_insert_only(i)))
@@ -288,6 +316,6 @@ def _check_key(context: Context, statement: Insert, entry: TableEntry, relation:
 
 
 def _ends_in_join(relation: Relation) -> bool:
-    while isinstance(relation, Calc):
+    while isinstance(relation, Calc | Sort | Cached):
         relation = relation.input
     return isinstance(relation, Join | LookupJoin)

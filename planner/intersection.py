@@ -14,6 +14,7 @@ from planner.context import Context, Environment
 from planner.dialect import offset_of
 from planner.expressions import Ref
 from planner.operands import not_distinct
+from planner.ordering import CLAUSES
 from planner.relations import Aggregate, Join, Relation, UnnamedInput, identity
 from planner.translation import only
 
@@ -23,7 +24,7 @@ __all__ = ["build"]
 def build(context: Context, environment: Environment, node: exp.SetOperation) -> Relation:
     """The relation of ``left INTERSECT right`` or ``left EXCEPT right``."""
     source, offset, name = context.source, offset_of(node.expression), node.key.upper()
-    only(source, node, "this", "expression", "distinct", "with_")
+    only(source, node, "this", "expression", "distinct", "with_", *CLAUSES)
     if not node.args.get("distinct"):
         raise source.error(f"{name} ALL is not supported", offset, f"write {name}, which removes duplicates")
     inner = replace(environment, under_union=True)

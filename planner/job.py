@@ -16,6 +16,7 @@ from planner.lowering import Lowering
 from planner.places import Places, places_of
 from planner.settings import Settings
 from planner.statements import Insert, Select
+from plans.cached import with_config_layer
 from plans.changelog import with_changelogs
 from plans.compiled import with_record
 from plans.findings import Finding
@@ -111,9 +112,10 @@ class Job:
             tables={t: self._tables[t].table for t in used},
             operators=self.operators,
         )
+        plan = with_config_layer(with_changelogs(plan))
         context = self._context
         return Compilation(
-            plan=with_record(with_changelogs(plan)),
+            plan=with_record(plan),
             hints=outcomes,
             findings=tuple(context.report.findings),
             places=places_of(context.source, context.ledger, self._settings.offsets, self._tables, plan),

@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from planner.hint_options import HintOption
 from planner.hints import HintEntry, Hints
-from planner.lookup_hints import HintOption, LookupHint
+from planner.lookup_hints import LookupHint
 
 __all__ = ["Ledger", "Outcome", "Status"]
 
@@ -31,12 +32,16 @@ class Outcome:
 
 @dataclass(slots=True)
 class Ledger:
-    """The account of all keys of all hints of a script; ``at_tables`` are the OPTIONS hints that stand at a table."""
+    """The account of all keys of all hints of a script; ``at_tables`` are the OPTIONS hints that stand at a table.
+
+    ``statements`` are the places of what CACHE TABLE and UNCACHE TABLE set, by operator and path.
+    """
 
     hints: Hints
     targets: dict[int, list[str]] = field(default_factory=dict)
     losers: dict[int, tuple[Status, str]] = field(default_factory=dict)
     at_tables: set[int] = field(default_factory=set)
+    statements: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def entries(self) -> tuple[tuple[str, HintEntry | HintOption], ...]:
         """Every key with the name of its hint, in text order."""
@@ -45,6 +50,7 @@ class Ledger:
             for hint in hints:
                 found += [(hint.name, entry) for entry in hint.entries]
                 found += [(hint.name, option) for option in hint.lookup.options] if hint.lookup else []
+                found += [(hint.name, option) for option in hint.cached.options] if hint.cached else []
         found += [(hint.name, option) for hint in self.hints.after_name.values() for option in hint.options]
         return tuple(sorted(found, key=lambda pair: pair[1].offset))
 

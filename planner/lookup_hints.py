@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from planner.hint_options import HintOption, last_ones, read_arguments, value_of
 from planner.hint_tokens import HintTokens
-from planner.source import Report, Source
+from planner.source import Report
 from plans.lookup_settings import CONFIG_KEYS, GROUPS, SETTINGS, Group
 from plans.model import Value
 from plans.names import did_you_mean
-from plans.setting_values import SettingError, SettingSpec, parse_value
+from plans.setting_values import SettingSpec
 
-__all__ = ["LOOKUP", "OPTIONS", "HintOption", "LookupHint", "read_lookup", "read_options"]
+__all__ = ["LOOKUP", "OPTIONS", "LookupHint", "read_lookup", "read_options"]
 
 LOOKUP = "LOOKUP"
 OPTIONS = "OPTIONS"
@@ -30,16 +31,6 @@ _BY_OPTION: Mapping[str, tuple[Group, SettingSpec]] = {
     spec.hint: (group, spec) for group in GROUPS for spec in SETTINGS[group].values() if spec.hint is not None
 }
 _RETRY = tuple(spec.hint for spec in SETTINGS["retry"].values() if spec.hint is not None)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HintOption:
-    """``'key'='value'`` as it stands in a hint."""
-
-    key: str
-    offset: int
-    value: str
-    value_offset: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,8 +54,8 @@ class LookupHint:
 def read_lookup(tokens: HintTokens, offset: int, report: Report) -> LookupHint:
     """The LOOKUP hint whose name was just read; SqlError at what is unknown, wrong or missing."""
     source = tokens.source
-    written = _options(tokens, LOOKUP, offset)
-    options, overridden = _last_ones(written, LOOKUP, report)
+    written = read_arguments(tokens, LOOKUP, _FORMS[LOOKUP], offset)
+    options, overridden = last_ones(written, LOOKUP, report)
     known = (_TABLE, *_BY_OPTION)
     settings: dict[Group, dict[str, Value]] = {}
     places: dict[tuple[Group, str], int] = {}
@@ -76,7 +67,7 @@ def read_lookup(tokens: HintTokens, offset: int, report: Report) -> LookupHint:
             report.warn_of_hint(message, option.offset, "remove it")
         elif option.key in _BY_OPTION:
             group, spec = _BY_OPTION[option.key]
-            settings.setdefault(group, {})[spec.name] = _value(source, LOOKUP, spec, option)
+            settings.setdefault(group, {})[spec.name] = value_of(source, LOOKUP, spec, option)
             places[group, spec.name] = option.offset
         elif option.key != _TABLE:
             advice = did_you_mean(option.key, known, what="known options")
@@ -106,13 +97,13 @@ def read_lookup(tokens: HintTokens, offset: int, report: Report) -> LookupHint:
 def read_options(tokens: HintTokens, offset: int, report: Report) -> LookupHint:
     """The OPTIONS hint whose name was just read; only options of the cache can be set there."""
     source = tokens.source
-    written = _options(tokens, OPTIONS, offset)
-    options, overridden = _last_ones(written, OPTIONS, report)
+    written = read_arguments(tokens, OPTIONS, _FORMS[OPTIONS], offset)
+    options, overridden = last_ones(written, OPTIONS, report)
     specs = SETTINGS["cache"]
     values: dict[str, Value] = {}
     for option in options:
         if option.key in specs:
-            values[option.key] = _value(source, OPTIONS, specs[option.key], option)
+            values[option.key] = value_of(source, OPTIONS, specs[option.key], option)
         elif option.key.startswith("lookup."):
             advice = did_you_mean(option.key, specs, what="known options")
             raise source.error(f"unknown option '{option.key}'", option.offset, advice)
@@ -134,60 +125,3 @@ def read_options(tokens: HintTokens, offset: int, report: Report) -> LookupHint:
         settings={"cache": values},
         places={("cache", o.key): o.offset for o in options},
     )
-
-
-def _options(tokens: HintTokens, name: str, offset: int) -> tuple[HintOption, ...]:
-    form = _FORMS[name]
-    if not tokens.take("("):
-        if tokens.kind in ("end", "mark"):
-            raise tokens.source.error(f"{name} needs at least one key and value", offset, form)
-        raise tokens.fail("'('", form)
-    if tokens.take(")"):
-        raise tokens.source.error(f"{name} needs at least one key and value", offset, form)
-    found = [_option(tokens, name)]
-    while tokens.take(","):
-        found.append(_option(tokens, name))
-    if not tokens.take(")"):
-        raise tokens.fail("',' or ')'", form)
-    return tuple(found)
-
-
-def _option(tokens: HintTokens, name: str) -> HintOption:
-    offset = tokens.offset
-    key = tokens.key()
-    if key is None:
-        raise tokens.fail("an option", _FORMS[name])
-    if not tokens.take("="):
-        if tokens.kind == "mark":
-            raise tokens.source.error(f"{name} takes keys with values, not a list", offset, _FORMS[name])
-        raise tokens.fail("'='", _FORMS[name])
-    place = tokens.offset
-    value = tokens.string()
-    if value is None:
-        raise tokens.fail("a value in quotes", f"write '{key}'='{tokens.text if tokens.kind != 'end' else '...'}'")
-    return HintOption(key=key, offset=offset, value=value, value_offset=place)
-
-
-def _last_ones(
-    options: tuple[HintOption, ...], name: str, report: Report
-) -> tuple[tuple[HintOption, ...], dict[int, int]]:
-    """Within one hint the last of equal keys wins, as in Flink; that it does is a warning."""
-    chosen: dict[str, HintOption] = {}
-    overridden: dict[int, int] = {}
-    for option in options:
-        before = chosen.pop(option.key, None)
-        if before is not None:
-            overridden[before.offset] = option.offset
-            if before.value != option.value:
-                place = report.source.where(option.offset)
-                message = f"{name} option '{option.key}' is given twice: '{before.value}' is overridden at {place}"
-                report.warn_of_hint(message, before.offset, "remove one of them")
-        chosen[option.key] = option
-    return tuple(chosen.values()), overridden
-
-
-def _value(source: Source, name: str, spec: SettingSpec, option: HintOption) -> Value:
-    try:
-        return parse_value(spec, option.value)
-    except SettingError as error:
-        raise source.error(f"{name} option '{option.key}': {error}", option.value_offset, error.hint) from None

@@ -17,7 +17,7 @@ from planner.context import Context
 from planner.dialect import offset_of
 from planner.expressions import BOOLEAN, Call, Expr, Field, Literal, Ref, call, conjuncts, fields_of, substitute
 from planner.lookup_hints import LookupHint
-from planner.relations import Aggregate, Calc, Item, Join, LookupJoin, Relation, Scan, Union, identity
+from planner.relations import Aggregate, Cached, Calc, Item, Join, LookupJoin, Relation, Scan, Sort, Union, identity
 from planner.scope import Scope, resolve
 from planner.source import Source
 from planner.unique_keys import is_insert_only
@@ -71,6 +71,8 @@ def _is_processing_time(relation: Relation, field: int) -> bool:
     if isinstance(relation, Union):
         position = next((i for i, f in enumerate(relation.fields) if f.id == field), None)
         return position is not None and all(_is_processing_time(r, r.fields[position].id) for r in relation.inputs)
+    if isinstance(relation, Sort | Cached):
+        return _is_processing_time(relation.input, field)
     if isinstance(relation, Scan | Aggregate):
         return False
     found = next((i.expr for i in relation.items if i.field.id == field), None)
@@ -95,8 +97,9 @@ def lookup_join(
 ) -> Relation:
     """The lookup of ``right`` for each row of ``left``, with the fields of both; ``outer`` pads rows that find none."""
     dimension = _dimension(context, right, name, right_offset)
-    settings, hinted = _settings(context, dimension.scan, hint, is_insert_only(left), right_offset)
-    if not is_insert_only(left):
+    insert_only = context.batch or is_insert_only(left)
+    settings, hinted = _settings(context, dimension.scan, hint, insert_only, right_offset)
+    if not insert_only:
         context.report.warn(
             "the left side of this lookup join has updates and deletions, which look the table up again: if it has "
             "changed since, they take back other rows than were written",
@@ -142,7 +145,8 @@ def _dimension(context: Context, relation: Relation, name: str, offset: int) -> 
         filters = (substitute(c, below.values) for c in conjuncts(relation.filter))
         values = {i.field.id: substitute(i.expr, below.values) for i in relation.items}
         return _Dimension(scan=below.scan, values=values, filters=(*below.filters, *filters))
-    kind = {Aggregate: "an aggregation", Union: "a UNION"}.get(type(relation), "a join")
+    kinds = {Aggregate: "an aggregation", Union: "a UNION", Sort: "a sorted query", Cached: "a cached result"}
+    kind = kinds.get(type(relation), "a join")
     raise context.source.error(
         f"'{name}' cannot be looked up: it is {kind}, not one table",
         offset,
@@ -175,7 +179,7 @@ def _settings(
         asked[group] = {"config": config.get(group, {}), **of_table, "hint": said}
     places = {place: at for h in hints for place, at in h.places.items()}
     try:
-        resolved = resolve_layers(asked, can_lookup(table), insert_only=insert_only)
+        resolved = resolve_layers(asked, can_lookup(table), insert_only=insert_only, parks=not context.batch)
     except Contradiction as error:
         at = places.get(("cache", error.name), offset) if error.layer == "hint" else offset
         raise context.source.error(f"table '{scan.table}': {error}", at, error.hint) from None

@@ -13,12 +13,13 @@ from planner.expressions import Expr, Field, Literal, Ref
 from planner.ids import IdSupply
 from planner.ledger import Ledger
 from planner.passes.merge_calcs import is_projection
-from planner.relations import Aggregate, Calc, Item, Join, LookupJoin, Relation, Scan, StateInput, Union
+from planner.relations import Aggregate, Cached, Calc, Item, Join, LookupJoin, Relation, Scan, Sort, StateInput, Union
 from planner.spark_text import identifier, spark_text
 from plans import model
+from plans.cached import layered
 from plans.configuration import DEFAULT_STATE_TTL, STATE_TTL
 from plans.lookup_document import typed
-from plans.model import AggregateCall, JoinColumn, JoinKey, Operator, SelectItem, StateEntry
+from plans.model import AggregateCall, JoinColumn, JoinKey, Operator, SelectItem, SortKey, StateEntry
 
 __all__ = ["Lowering"]
 
@@ -75,6 +76,10 @@ class Lowering:
             return self._lookup(relation)
         if isinstance(relation, Aggregate):
             return self._aggregate(relation, exact)
+        if isinstance(relation, Sort):
+            return self._sort(relation, exact)
+        if isinstance(relation, Cached):
+            return self._cached(relation)
         return self._union(relation)
 
     def _scan(self, scan: Scan, exact: bool) -> _Lowered:
@@ -209,6 +214,36 @@ class Lowering:
             inputs.append(self._lower(as_union, exact=True).id)
         found = self._add(model.Union(id="", inputs=tuple(inputs)), (union.base,), union.block)
         return _Lowered(id=found, columns=columns, names=_names(union.fields, columns))
+
+    def _sort(self, sort: Sort, exact: bool) -> _Lowered:
+        source = self._lower(sort.input, exact=exact)
+        order = tuple(
+            SortKey(
+                column=source.names[key.field.id],
+                direction="desc" if key.descending else "asc",
+                nulls="first" if key.nulls_first else "last",
+            )
+            for key in sort.order
+        )
+        operator = model.Sort(id="", inputs=(source.id,), order=order, offset=sort.offset, limit=sort.limit)
+        return replace(source, id=self._add(operator, (sort.input.base,), sort.block))
+
+    def _cached(self, cached: Cached) -> _Lowered:
+        """The operator of the result, with what was asked; one that others read uncached is the same operator."""
+        source = self._lower(cached.input, exact=True)
+        at = next(i for i, operator in enumerate(self.operators) if operator.id == source.id)
+        operator = self.operators[at]
+        assert not isinstance(operator, model.Sink)
+        asked, old = layered(cached.asked), operator.cached
+        if old is None or asked.enabled or not old.enabled:
+            origin = {**(old.origin if old is not None else {}), **cached.asked}
+            self.operators[at] = replace(operator, cached=layered(origin))
+        for (layer, name), offset in cached.places.items():
+            if layer == "hint":
+                self.ledger.applied(offset, f"{source.id}.cached.{name}")
+            else:
+                self.ledger.statements[source.id, f"cached.{name}"] = offset
+        return source
 
     def _states(self, wanted: tuple[tuple[str, StateInput, _Lowered], ...]) -> tuple[StateEntry, ...]:
         if self.batch:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from planner.context import Context
 from planner.expressions import Call, Expr, Literal, Ref, conjuncts
-from planner.relations import Aggregate, Calc, Join, LookupJoin, Relation, Scan
+from planner.relations import Aggregate, Cached, Calc, Join, LookupJoin, Relation, Scan, Sort
 from plans.types import parse_type
 
 __all__ = ["may_be_null"]
@@ -40,6 +40,8 @@ def _column_may_be_null(context: Context, relation: Relation, field: int) -> boo
         ):
             return False
         return may_be_null(context, relation.input, expression)
+    if isinstance(relation, Sort | Cached):
+        return _column_may_be_null(context, relation.input, field)
     if isinstance(relation, Aggregate):
         if any(f.id == field for f in relation.keys):
             return _column_may_be_null(context, relation.input, field)

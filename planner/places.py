@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from planner.context import TableEntry
 from planner.ledger import Ledger
 from planner.source import Source
+from plans.cached import SETTINGS as CACHED
 from plans.call_settings import CALL_SETTINGS
 from plans.configuration import KEYS, STATE_TTL
 from plans.lookup_settings import SETTINGS
@@ -39,7 +40,7 @@ class Place:
 
 
 Places = Mapping[tuple[str, str, str], Place]
-"""By operator id, path of the setting below it, and layer (config, table or hint): what set it.
+"""By operator id, path of the setting below it, and layer (config, table, hint or statement): what set it.
 
 Config and options of tables have places of their own: ``("", "config.<key>", "config")`` and
 ``("", "tables.<table>.options.<option>", "table")``; so has the name, ``("", "name", "config")``.
@@ -62,6 +63,7 @@ def places_of(
                 "hint": hints.get((operator.id, path)),
                 "table": options.get((table, setting.name)),
                 "config": config.get(_config_key(setting, operator, plan)),
+                "statement": ledger.statements.get((operator.id, path)),
             }
             for layer in setting.layers:
                 offset = offsets.get(layer)
@@ -79,6 +81,8 @@ def _config_key(setting: Setting, operator: Operator, plan: Plan) -> str:
     """The configuration key that sets this setting where nothing else does; empty if there is none."""
     if setting.group == "state":
         return STATE_TTL
+    if setting.group == "cached":
+        return CACHED[setting.name].config or ""
     groups: Mapping[str, Specs] = {}
     if isinstance(operator, LookupJoin):
         groups = SETTINGS

@@ -10,7 +10,8 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from planner import from_clause, grouping, intersection, subqueries
+from planner import from_clause, grouping, intersection, ordering, subqueries
+from planner.cached_results import cached_block
 from planner.coercion import cast, common_type
 from planner.context import Context, Cte, Environment
 from planner.dialect import offset_of, parse_query, select_offset
@@ -34,11 +35,11 @@ __all__ = [
     "renamed",
 ]
 
+_IN_BATCH = "write SET 'execution.runtime-mode' = 'batch'"
 _CLAUSES = {
-    "order": ("ORDER BY is not supported in streaming", "remove it: a stream of changes has no order"),
-    "limit": ("LIMIT is not supported in streaming", "remove it"),
-    "offset": ("OFFSET is not supported in streaming", "remove it"),
-    "fetch": ("FETCH is not supported in streaming", "remove it"),
+    "order": ("ORDER BY is not supported in streaming", f"a stream of changes has no order: remove it, or {_IN_BATCH}"),
+    "limit": ("LIMIT is not supported in streaming", f"a stream of changes has no end: remove it, or {_IN_BATCH}"),
+    "offset": ("OFFSET is not supported in streaming", f"a stream of changes has no order: remove it, or {_IN_BATCH}"),
     "qualify": ("QUALIFY is not supported", "window functions are not available; use GROUP BY"),
     "windows": ("WINDOW is not supported", "window functions are not available; use GROUP BY"),
     "laterals": ("LATERAL is not supported", "join tables, views or sub-queries"),
@@ -60,6 +61,8 @@ def build_query(context: Context, environment: Environment, node: exp.Expr) -> R
         refuse_clauses(context, node)
     inner = _with(context, environment, node)
     relation = _body(context, inner, node)
+    if not isinstance(node, exp.Select):
+        relation = ordering.over_output(context, node, relation, environment.block)
     for name, cte in inner.ctes.items():
         if environment.ctes.get(name) is not cte and offset_of(cte.query) not in context.used_ctes:
             with context.on_trial():
@@ -69,7 +72,7 @@ def build_query(context: Context, environment: Environment, node: exp.Expr) -> R
 
 def _body(context: Context, environment: Environment, node: exp.Expr) -> Relation:
     if isinstance(node, exp.Subquery):
-        only(context.source, node, "this", "with_")
+        only(context.source, node, "this", "with_", *ordering.CLAUSES)
         return build_query(context, environment, node.this)
     if isinstance(node, exp.Union):
         return _union(context, environment, node)
@@ -81,9 +84,10 @@ def _body(context: Context, environment: Environment, node: exp.Expr) -> Relatio
 
 
 def refuse_clauses(context: Context, node: exp.Expr) -> None:
+    """Refuse what no query can say, and what only a batch job can."""
     for key, (message, advice) in _CLAUSES.items():
         found = node.args.get(key)
-        if found:
+        if found and not (context.batch and key in ordering.CLAUSES):
             place = found[0] if isinstance(found, list) else found
             raise context.source.error(message, offset_of(place) or offset_of(node), advice)
 
@@ -129,7 +133,8 @@ def filtered(relation: Relation, parts: tuple[Expr, ...], block: str) -> Relatio
 
 def _select(context: Context, environment: Environment, select: exp.Select) -> Relation:
     source = context.source
-    only(source, select, "hint", "expressions", "from_", "joins", "where", "group", "having", "distinct", "with_")
+    known = ("hint", "expressions", "from_", "joins", "where", "group", "having", "distinct", "with_")
+    only(source, select, *known, *ordering.CLAUSES)
     if select.args.get("from_") is None:
         raise source.error("SELECT without FROM is not supported", select_offset(select), "read from a table")
     groups = grouping.is_grouped(context, select)
@@ -141,18 +146,31 @@ def _select(context: Context, environment: Environment, select: exp.Select) -> R
         name = None if subqueries.has_semi_joins(select) else found.name
         state = StateInput(name=name, hint=hints.of(name))
     _warn_of_unused(context, hints)
+    keys = ordering.sort_keys(context, select)
     if groups:
-        relation, items = grouping.build(context, environment, select, relation, scope, state)
+        relation, items, sorted_by = grouping.build(context, environment, select, relation, scope, state, keys)
         state = UnnamedInput
     else:
         translator = Translator(source=source, scope=scope, clause="SELECT")
         items = tuple(Item(field=context.field_for(e, n), expr=e) for n, e in projections(context, select, translator))
-    relation = Calc(
+        in_order = replace(translator, clause="ORDER BY")
+        sorted_by = tuple(None if node is None else in_order.expression(node) for node in keys.expressions)
+    listed = Calc(
         input=relation, filter=None, items=_distinct_fields(context, items), base=relation.base, block=environment.block
     )
+    relation = _distinct(context, environment, select, listed, state)
+    if ordering.is_ordered(select):
+        relation = ordering.over_select(context, select, listed, relation, keys, sorted_by, environment.block)
+    return cached_block(context, relation, select_offset(select), environment.block)
+
+
+def _distinct(
+    context: Context, environment: Environment, select: exp.Select, relation: Relation, state: StateInput
+) -> Relation:
+    """``relation``, the SELECT list, without duplicates if the block says DISTINCT."""
     distinct = select.args.get("distinct")
     if distinct is not None:
-        only(source, distinct, "expressions")
+        only(context.source, distinct, "expressions")
         check_comparable(context, relation, "DISTINCT", select_offset(select))
         relation = Aggregate(
             input=relation,
@@ -190,6 +208,7 @@ def block_hints(
         offset,
         tuple(inputs),
         stateful=joins or aggregates or semi,
+        batch=context.batch,
         advice=advice,
         elsewhere=elsewhere,
     )
@@ -279,7 +298,7 @@ def _distinct_fields(context: Context, items: tuple[Item, ...]) -> tuple[Item, .
 
 
 def _union(context: Context, environment: Environment, node: exp.Union) -> Relation:
-    only(context.source, node, "this", "expression", "distinct", "with_")
+    only(context.source, node, "this", "expression", "distinct", "with_", *ordering.CLAUSES)
     if node.args.get("by_name"):
         raise context.source.error("UNION BY NAME is not supported", offset_of(node.expression), "list the columns")
     distinct = bool(node.args.get("distinct"))

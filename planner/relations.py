@@ -16,12 +16,13 @@ from dataclasses import dataclass
 from planner.expressions import Expr, Field, Literal, Ref
 from planner.lookup_hints import LookupHint
 from plans.lookup_settings import Group
-from plans.model import JoinType
+from plans.model import JoinType, Layers
 from plans.setting_layers import Settings
 
 __all__ = [
     "Aggregate",
     "AggregateItem",
+    "Cached",
     "Calc",
     "Hinted",
     "Item",
@@ -30,6 +31,8 @@ __all__ = [
     "LookupKey",
     "Relation",
     "Scan",
+    "Sort",
+    "SortItem",
     "StateInput",
     "Union",
     "UnnamedInput",
@@ -192,7 +195,54 @@ class Union:
     block: str
 
 
-Relation = Scan | Calc | Join | LookupJoin | Aggregate | Union
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SortItem:
+    """A field to sort by; ``nulls_first`` says where NULLs go, whatever the direction."""
+
+    field: Field
+    descending: bool
+    nulls_first: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sort:
+    """The rows of ``input`` in ``order``, without the first ``offset``, and up to ``limit`` of them; None for all.
+
+    ``place`` is where the first of its clauses stands.
+    """
+
+    input: Relation
+    order: tuple[SortItem, ...]
+    offset: int
+    limit: int | None
+    place: int | None
+    base: str
+    block: str
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return self.input.fields
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cached:
+    """``input`` as a result that is kept: what is above it changes nothing below, so that all readers share it.
+
+    ``asked`` is what the layers ``hint`` and ``statement`` say; ``places`` has the offsets of what said it.
+    """
+
+    input: Relation
+    asked: Layers
+    places: Mapping[tuple[str, str], int]
+    base: str
+    block: str
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return self.input.fields
+
+
+Relation = Scan | Calc | Join | LookupJoin | Aggregate | Union | Sort | Cached
 
 
 def identity(fields: tuple[Field, ...]) -> tuple[Item, ...]:

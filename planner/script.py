@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 
+from planner.cached_statements import read_cache, read_uncache
 from planner.catalog_statements import read_describe, read_drop, read_show
 from planner.cursor import Cursor, word_of
 from planner.ddl import create_table, create_view
@@ -40,7 +41,21 @@ _INSTEAD = {
     "CALL": "leave it out: there are no procedures",
     "VALUES": "read the rows from a table",
 }
-_KNOWN = ("SELECT", "INSERT", "CREATE", "DROP", "SET", "RESET", "SHOW", "DESCRIBE", "EXPLAIN", "COMPILE", "EXECUTE")
+_KNOWN = (
+    "SELECT",
+    "INSERT",
+    "CREATE",
+    "DROP",
+    "SET",
+    "RESET",
+    "SHOW",
+    "DESCRIBE",
+    "EXPLAIN",
+    "COMPILE",
+    "EXECUTE",
+    "CACHE",
+    "UNCACHE",
+)
 
 
 def read_statement(source: Source, text: str, pieces: list[list[Token]]) -> Statement:
@@ -93,6 +108,10 @@ def _statement(cursor: Cursor) -> Statement:
         return read_show(cursor, offset)
     if cursor.take("DESCRIBE") or cursor.take("DESC"):
         return read_describe(cursor, offset)
+    if cursor.take("CACHE"):
+        return read_cache(cursor, offset)
+    if cursor.take("UNCACHE"):
+        return read_uncache(cursor, offset)
     if cursor.take("STOP", "JOB"):
         return StopJob(name=cursor.last_string("the name of a job"), offset=offset)
     hint = _INSTEAD.get(word) or did_you_mean(word, _KNOWN, what="supported statements")

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from sqlglot.errors import TokenError
 
+from planner.caching import cache_table, uncache_table
 from planner.catalog import declare_table, declare_view, drop
 from planner.context import Context
 from planner.dialect import Token, tokenize
@@ -28,13 +29,22 @@ from planner.lexer import scan
 from planner.script import read_statement
 from planner.settings import Configuration
 from planner.source import Report, Source
-from planner.statements import CreateTable, CreateView, Drop, ResetOption, SetOption, Statement
+from planner.statements import (
+    CacheTable,
+    CreateTable,
+    CreateView,
+    Drop,
+    ResetOption,
+    SetOption,
+    Statement,
+    UncacheTable,
+)
 from planner.units import Unit, next_unit
 from plans.errors import SqlError
 
 __all__ = ["Declaration", "Session"]
 
-Declaration = SetOption | ResetOption | CreateTable | CreateView | Drop
+Declaration = SetOption | ResetOption | CreateTable | CreateView | Drop | CacheTable | UncacheTable
 """The statements that change the session and do nothing else."""
 
 
@@ -102,6 +112,10 @@ class Session:
             return declare_view(context, statement)
         if isinstance(statement, Drop):
             return drop(context, statement)
+        if isinstance(statement, CacheTable):
+            return cache_table(context, statement)
+        if isinstance(statement, UncacheTable):
+            return uncache_table(context, statement)
         if isinstance(statement, ResetOption):
             self.configuration.reset(self.source, statement)
         elif statement.key:

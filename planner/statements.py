@@ -14,6 +14,7 @@ from planner.dialect import Token
 from plans.types import DataType
 
 __all__ = [
+    "CacheTable",
     "ColumnDeclaration",
     "CompilePlan",
     "CreateTable",
@@ -30,6 +31,7 @@ __all__ = [
     "Statement",
     "StatementSet",
     "StopJob",
+    "UncacheTable",
 ]
 
 
@@ -89,6 +91,29 @@ class CreateView:
     columns: tuple[str, ...]
     query: tuple[Token, ...]
     if_not_exists: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheTable:
+    """``CACHE [LAZY] TABLE name [OPTIONS('storageLevel' = '...')] [[AS] query]``; ``offset`` is that of the name."""
+
+    name: str
+    offset: int
+    statement_offset: int
+    lazy: bool
+    storage_level: str | None
+    level_offset: int
+    query: tuple[Token, ...] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UncacheTable:
+    """``UNCACHE TABLE [IF EXISTS] name``; ``offset`` is that of the name."""
+
+    name: str
+    offset: int
+    statement_offset: int
+    if_exists: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,6 +218,8 @@ Statement = (
     | CreateTable
     | CreateView
     | Drop
+    | CacheTable
+    | UncacheTable
     | Insert
     | StatementSet
     | Select

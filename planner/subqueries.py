@@ -13,14 +13,16 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from planner import from_clause, grouping, queries
+from planner.cached_results import has_cached_hint
 from planner.context import Context, Environment
-from planner.dialect import offset_of
+from planner.dialect import offset_of, select_offset
 from planner.expressions import BOOLEAN, Expr, Ref, call, conjuncts, fields_of
 from planner.from_clause import From
 from planner.hint_scope import BlockHints
 from planner.inputs import inputs_of, sources_of
 from planner.nullability import may_be_null
 from planner.operands import comparable
+from planner.ordering import is_ordered
 from planner.relations import Join, Relation, StateInput, identity
 from planner.scope import Input, Scope
 from planner.translation import Translator
@@ -88,7 +90,7 @@ def _only_input(context: Context, environment: Environment, query: exp.Expr) -> 
 
 
 def _plain_select(query: exp.Expr) -> exp.Select | None:
-    while isinstance(query, exp.Subquery):
+    while isinstance(query, exp.Subquery) and not is_ordered(query):
         query = query.this
     return query if isinstance(query, exp.Select) else None
 
@@ -185,6 +187,8 @@ def _right_side(
         or grouping.is_grouped(context, select)
         or select.args.get("distinct")
         or select.args.get("with_")
+        or (context.batch and is_ordered(select))
+        or has_cached_hint(context, select_offset(select))
     ):
         relation = queries.build_query(context, environment, sub_query.query)
         return relation, tuple(Ref(field=f) for f in relation.fields), ()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from planner.expressions import Ref
-from planner.relations import Aggregate, Calc, Item, Join, LookupJoin, Relation, Scan
+from planner.relations import Aggregate, Cached, Calc, Item, Join, LookupJoin, Relation, Scan, Sort
 from plans.model import Table
 
 __all__ = ["is_insert_only", "unique_keys"]
@@ -32,6 +32,10 @@ def unique_keys(relation: Relation, tables: Mapping[str, Table]) -> Keys:
         return _of_join(relation, tables)
     if isinstance(relation, LookupJoin):
         return _of_lookup(relation, tables)
+    if isinstance(relation, Sort) and relation.limit is not None and relation.limit <= 1:
+        return frozenset({frozenset()})
+    if isinstance(relation, Sort | Cached):
+        return unique_keys(relation.input, tables)
     return _NONE
 
 
@@ -78,7 +82,7 @@ def is_insert_only(relation: Relation) -> bool:
     """Whether the relation only ever gains rows."""
     if isinstance(relation, Scan):
         return True
-    if isinstance(relation, Calc | LookupJoin):
+    if isinstance(relation, Calc | LookupJoin | Sort | Cached):
         return is_insert_only(relation.input)
     if isinstance(relation, Join):
         inner = relation.join_type in ("inner", "semi")

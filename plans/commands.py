@@ -13,9 +13,9 @@ import click
 
 from plans.codec import load, loads, read_plan_bytes, write_plan_bytes
 from plans.errors import Diagnostic, PlanError
+from plans.explain import summary
 from plans.jsontext import MAX_BYTES
 from plans.model import Plan
-from plans.states import state_of
 from plans.terminal import say, show, wants_colour
 
 __all__ = ["explain_command", "schema_command", "set_command", "validate_command"]
@@ -53,9 +53,8 @@ def validate_command(paths: tuple[str, ...], allow_fact_edits: bool, as_json: bo
         except PlanError as error:
             problems += error.diagnostics
         else:
-            stateful = sum(1 for operator in plan.operators if state_of(operator))
             if not as_json:
-                say(f"{path}: valid · {len(plan.operators)} operators, {stateful} with state")
+                say(f"{path}: valid · {summary(plan)}")
     if as_json:
         show_json({"valid": not problems, "diagnostics": [_diagnostic_json(problem) for problem in problems]})
     else:

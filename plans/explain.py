@@ -45,7 +45,7 @@ from plans.setting_words import settings_json
 from plans.states import source, state_of, top_layer
 from plans.terminal import clean
 
-__all__ = ["describe", "explain", "explain_json", "who_set"]
+__all__ = ["describe", "explain", "explain_json", "summary", "who_set"]
 
 _MIN_LEFT, _MAX_LEFT = 34, 64
 _MAX_DEPTH = 16
@@ -65,12 +65,7 @@ class _Line:
 
 def explain(plan: Plan, *, paint: Paint = lambda text, part: text) -> str:
     """The tree as text; ``paint`` may colour the left part of a line and must not change its width."""
-    if plan.mode == "batch":
-        kept = sum(1 for operator in plan.operators if (found := cached_of(operator)) and found.enabled)
-        what = f"{kept} cached"
-    else:
-        what = f"{sum(1 for operator in plan.operators if state_of(operator))} with state"
-    head = f"{plan.name} · {plan.mode} · {_count(len(plan.operators), 'operator')}, {what}"
+    head = f"{plan.name} · {plan.mode} · {summary(plan)}"
     blocks = [clean(head)]
     if plan.config:
         blocks[0] += "\n" + clean("config: " + " · ".join(f"{key} {plan.config[key]}" for key in sorted(plan.config)))
@@ -91,6 +86,15 @@ def explain(plan: Plan, *, paint: Paint = lambda text, part: text) -> str:
         notes = (f"{path:<{wide}}  {' '.join(plan.reasons[path].split())}" for path in sorted(plan.reasons))
         blocks.append("\n".join(["reasons", *map(clean, notes)]))
     return "\n\n".join(blocks)
+
+
+def summary(plan: Plan) -> str:
+    """How many operators there are, and how many of them keep something: state in a stream, results in a batch."""
+    count = _count(len(plan.operators), "operator")
+    if plan.mode == "batch":
+        kept = sum(1 for operator in plan.operators if (found := cached_of(operator)) and found.enabled)
+        return f"{count}, {kept} cached"
+    return f"{count}, {sum(1 for operator in plan.operators if state_of(operator))} with state"
 
 
 def explain_json(plan: Plan) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from planner.context import Context
+from planner.passes.drop_idle_sorts import drop_idle_sorts
 from planner.passes.extract_join_keys import extract_join_keys
 from planner.passes.extract_lookup_keys import extract_lookup_keys
 from planner.passes.merge_calcs import merge_calcs
@@ -19,6 +20,7 @@ from planner.relations import Relation
 __all__ = ["PASSES", "optimise"]
 
 PASSES: tuple[Callable[[Context, Relation], Relation], ...] = (
+    drop_idle_sorts,
     push_down_filters,
     extract_join_keys,
     extract_lookup_keys,

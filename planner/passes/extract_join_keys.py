@@ -29,7 +29,7 @@ from planner.expressions import (
     rewrite,
     walk,
 )
-from planner.relations import Aggregate, Calc, Item, Join, LookupJoin, Relation, Scan, Union, identity
+from planner.relations import Aggregate, Cached, Calc, Item, Join, LookupJoin, Relation, Scan, Sort, Union, identity
 
 __all__ = ["Side", "extract_join_keys", "is_simple", "is_simple_node"]
 
@@ -67,7 +67,7 @@ def extract_join_keys(context: Context, relation: Relation) -> Relation:
     """Give every join its keys; SqlError for a join without an equality, or with a condition it cannot evaluate."""
     if isinstance(relation, Scan):
         return relation
-    if isinstance(relation, Calc | Aggregate | LookupJoin):
+    if isinstance(relation, Calc | Aggregate | LookupJoin | Sort | Cached):
         return replace(relation, input=extract_join_keys(context, relation.input))
     if isinstance(relation, Union):
         return replace(relation, inputs=tuple(extract_join_keys(context, i) for i in relation.inputs))

@@ -14,7 +14,19 @@ from planner.coercion import cast, common_type
 from planner.context import Context
 from planner.expressions import Call, Expr, Field, Literal, Ref, conjunction, fields_of, is_deterministic, rewrite, walk
 from planner.passes.extract_join_keys import Side, is_simple, is_simple_node
-from planner.relations import Aggregate, Calc, Join, LookupJoin, LookupKey, Relation, Scan, Union, identity
+from planner.relations import (
+    Aggregate,
+    Cached,
+    Calc,
+    Join,
+    LookupJoin,
+    LookupKey,
+    Relation,
+    Scan,
+    Sort,
+    Union,
+    identity,
+)
 from plans.types import DataType
 
 __all__ = ["extract_lookup_keys"]
@@ -24,7 +36,7 @@ def extract_lookup_keys(context: Context, relation: Relation) -> Relation:
     """Give every lookup join its keys; SqlError for one without an equality, or with a condition it cannot use."""
     if isinstance(relation, Scan):
         return relation
-    if isinstance(relation, Calc | Aggregate):
+    if isinstance(relation, Calc | Aggregate | Sort | Cached):
         return replace(relation, input=extract_lookup_keys(context, relation.input))
     if isinstance(relation, Union):
         return replace(relation, inputs=tuple(extract_lookup_keys(context, i) for i in relation.inputs))

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from planner.context import Context
 from planner.expressions import Expr, Field, fields_of
-from planner.relations import Aggregate, Calc, Join, LookupJoin, Relation, Scan, Union
+from planner.relations import Aggregate, Cached, Calc, Join, LookupJoin, Relation, Scan, Sort, Union
 
 __all__ = ["prune_columns"]
 
@@ -45,6 +45,11 @@ def _prune(relation: Relation, needed: set[int]) -> Relation:
             calls = relation.calls[:1]
         read = {f.id for f in relation.keys} | {f.id for c in calls for f in (c.argument, c.filter) if f is not None}
         return replace(relation, input=_prune(relation.input, read), calls=calls)
+    if isinstance(relation, Sort):
+        return replace(relation, input=_prune(relation.input, needed | {key.field.id for key in relation.order}))
+    if isinstance(relation, Cached):
+        # Whoever reads it, it is the same: all its columns are kept.
+        return replace(relation, input=_prune(relation.input, {f.id for f in relation.fields}))
     assert isinstance(relation, Union)
     kept_at = [i for i, f in enumerate(relation.fields) if f.id in needed] or [0]
     inputs = tuple(_prune(r, {r.fields[i].id for i in kept_at}) for r in relation.inputs)

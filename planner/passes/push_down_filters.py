@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from planner.context import Context
 from planner.expressions import Expr, Ref, conjunction, conjuncts, fields_of, is_deterministic, substitute
-from planner.relations import Aggregate, Calc, Join, LookupJoin, Relation, Scan, Union, identity
+from planner.relations import Aggregate, Cached, Calc, Join, LookupJoin, Relation, Scan, Sort, Union, identity
 
 __all__ = ["push_down_filters"]
 
@@ -50,6 +50,12 @@ def _push(relation: Relation, parts: Parts) -> Relation:
             for i in relation.inputs
         )
         return _filtered(replace(relation, inputs=inputs), above)
+    if isinstance(relation, Sort) and relation.limit is None and not relation.offset:
+        below, above = _split(parts, bool)
+        return _filtered(replace(relation, input=_push(relation.input, below)), above)
+    if isinstance(relation, Sort | Cached):
+        # LIMIT counts rows before they are filtered; a cached result is the same whoever reads it.
+        return _filtered(replace(relation, input=_push(relation.input, ())), parts)
     assert isinstance(relation, Scan)
     return _filtered(relation, parts)
 

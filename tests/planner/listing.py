@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from planner.compile import Compilation
 from planner.ledger import Outcome
+from plans.cached import cached_of, cached_values
 from plans.model import (
     Aggregate,
     AggregateCall,
@@ -15,6 +16,7 @@ from plans.model import (
     Operator,
     Scan,
     SelectItem,
+    Sort,
     StateEntry,
     Union,
     Value,
@@ -25,7 +27,7 @@ __all__ = ["listing", "states"]
 
 
 def listing(done: Compilation) -> str:
-    lines = [line for operator in done.plan.operators for line in _operator(operator)]
+    lines = [line for operator in done.plan.operators for line in (*_operator(operator), *_cached(operator))]
     lines += [f"{f.severity} {f.diagnostic}" for f in done.findings]
     lines += [f"hint {_name(h)}: {h.status} {h.detail}" for h in done.hints if h.status != "applied"]
     return "\n".join(lines)
@@ -61,7 +63,19 @@ def _operator(operator: Operator) -> list[str]:
         kinds = " ".join(operator.changelog)
         by = f"by {', '.join(operator.keys)}" if operator.keys else "by nothing"
         return [f"{head}: {by}: {calls or '-'} [{kinds}]", *map(_state, operator.state)]
+    if isinstance(operator, Sort):
+        keys = ", ".join(f"{key.column} {key.direction} nulls {key.nulls}" for key in operator.order) or "nothing"
+        kept = "all" if operator.limit is None else operator.limit
+        return [f"{head}: by {keys}, {operator.offset} skipped, {kept} kept"]
     return [head if isinstance(operator, Union) else f"{head}: {operator.table}"]
+
+
+def _cached(operator: Operator) -> list[str]:
+    cached = cached_of(operator)
+    if cached is None:
+        return []
+    layers = [f"{layer} {_settings(said)}" for layer, said in cached.origin.items() if layer != "default"]
+    return [f"    cached: {_settings(cached_values(cached))} ({'; '.join(layers)})"]
 
 
 def _lookup(head: str, lookup: LookupJoin) -> list[str]:
