@@ -34,16 +34,15 @@ from pyspark.sql import functions as F
 from rich.console import Console
 from rich.table import Table
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))  # for the workers too, see session()
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # for the workers too, see one_core()
 
-from benchmarks.sources import DELAY_SECONDS, SlowAsync  # noqa: E402
-from planner import compile_sql  # noqa: E402
-from plans.model import Column, LookupJoin  # noqa: E402
-from runtime.lookup.apply import apply_lookup  # noqa: E402
-from runtime.lookup.plan import LookupRun  # noqa: E402
-from runtime.session import start_session  # noqa: E402
-from tests.lookup_sources.servers import PASSWORD, Postgres, postgres_server  # noqa: E402
+from benchmarks.one_core import one_core, seconds
+from benchmarks.sources import DELAY_SECONDS, SlowAsync
+from planner import compile_sql
+from plans.model import Column, LookupJoin
+from runtime.lookup.apply import apply_lookup
+from runtime.lookup.plan import LookupRun
+from tests.lookup_sources.servers import PASSWORD, Postgres, postgres_server
 
 DIMENSION_ROWS = 200_000
 HOT_KEYS = 10_000
@@ -87,7 +86,7 @@ def main() -> None:
         if server is None:
             sys.exit("this needs PostgreSQL; on Debian: apt-get install -y postgresql")
         fill(server)
-        spark = session(scratch)
+        spark = one_core(scratch)
         table = Table(title=f"lookup joins on one of {os.cpu_count()} cores")
         for column in ("source", "lookups", "rows", "rows/s", "limit", "of the limit"):
             table.add_column(column, justify="left" if column in ("source", "lookups") else "right", no_wrap=True)
@@ -209,20 +208,6 @@ def fill(server: Postgres) -> None:
     )
 
 
-def session(scratch: str) -> SparkSession:
-    """A session with one core; its workers find this directory's modules."""
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    conf = {
-        "spark.driver.memory": "4g",
-        "spark.sql.shuffle.partitions": "1",
-        "spark.sql.warehouse.dir": scratch,
-        "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
-        "spark.sql.files.maxPartitionBytes": "8g",
-        "spark.sql.files.openCostInBytes": "0",
-    }
-    return start_session("local[1]", conf)
-
-
 def measure(spark: SparkSession, scratch: Path, case: Case, scale: float) -> float:
     """Rows per second of one case, after a small job or the one that warms the cache."""
     is_async = "async" in case.name or ("partial" in case.name)
@@ -239,8 +224,8 @@ def measure(spark: SparkSession, scratch: Path, case: Case, scale: float) -> flo
         return apply_lookup(lookup, requests, columns, table, run, changelog=False, partitions=1)
 
     rows = int(case.rows * scale)
-    timed(joined(case.warm_up(rows) if case.warm_up else case.keys(min(rows, 100))))
-    return rows / timed(joined(case.keys(rows)))
+    seconds(joined(case.warm_up(rows) if case.warm_up else case.keys(min(rows, 100))))
+    return rows / seconds(joined(case.keys(rows)))
 
 
 def measure_broadcast(spark: SparkSession, scratch: Path, scale: float) -> float:
@@ -254,8 +239,8 @@ def measure_broadcast(spark: SparkSession, scratch: Path, scale: float) -> float
         return written(spark, scratch, requests).join(right, "k", "left").select("id", "v", "name")
 
     rows = int(FULL_ROWS * scale)
-    timed(joined(hot_keys(0)))
-    return rows / timed(joined(random_keys(rows)))
+    seconds(joined(hot_keys(0)))
+    return rows / seconds(joined(random_keys(rows)))
 
 
 def written(spark: SparkSession, scratch: Path, keys: np.ndarray) -> DataFrame:
@@ -263,13 +248,6 @@ def written(spark: SparkSession, scratch: Path, keys: np.ndarray) -> DataFrame:
     path = Path(tempfile.mkdtemp(dir=scratch)) / "requests.parquet"
     pq.write_table(pa.table({"id": np.arange(len(keys)), "k": keys.astype(np.int64)}), path, row_group_size=1 << 20)
     return spark.read.parquet(str(path)).coalesce(1)
-
-
-def timed(frame: DataFrame) -> float:
-    """Seconds that it takes to compute and discard ``frame``."""
-    started = time.perf_counter()
-    frame.write.format("noop").mode("overwrite").save()
-    return time.perf_counter() - started
 
 
 if __name__ == "__main__":
