@@ -2,6 +2,7 @@
 # make enrich  the lookup example, on a PostgreSQL server that it starts, or on SQLite
 # make test    all tests
 # make lint    ruff and mypy
+# make flink-goldens  ask Flink anew for the answers that tests compare with; needs some minutes and 1 GB
 #
 # Each builds .venv first, if pyproject.toml is newer than it. PYTHON chooses the interpreter: make test PYTHON=python3.12
 
@@ -9,7 +10,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: demo enrich test lint ruff mypy java servers browser clean
+.PHONY: demo enrich test lint ruff mypy flink-goldens java servers browser clean
 
 demo: $(INSTALLED) java
 	PATH="$(CURDIR)/$(BIN):$$PATH" examples/flights/demo.sh
@@ -27,6 +28,11 @@ ruff: $(INSTALLED)
 
 mypy: $(INSTALLED)
 	$(BIN)/mypy
+
+# Flink needs older libraries than Spark, so it gets an environment of its own.
+flink-goldens: java
+	@test -x .flink/bin/python || { $(PYTHON) -m venv .flink && .flink/bin/pip install --quiet 'apache-flink==2.3.*'; }
+	.flink/bin/python tests/flink/record_functions.py
 
 java:
 	@.ci/java

@@ -6,7 +6,7 @@ One function per kind of node; a node or a part of a node that is not listed is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -15,6 +15,7 @@ from planner import aggregates, scalars
 from planner.coercion import cast, castable
 from planner.dialect import offset_of
 from planner.expressions import BOOLEAN, NULL, STRING, Call, Expr, Literal, call, literal
+from planner.functions.times import UNIT_FUNCTIONS, UNITS, unit_literal
 from planner.likes import like_pattern
 from planner.literals import interval_literal, number_literal, temporal_literal
 from planner.operands import arithmetic, comparable, mismatch, not_distinct, shift_time
@@ -255,7 +256,20 @@ def _call(t: Translator, node: exp.Expr) -> Expr:
         raise t.source.error(f"{name} does not take DISTINCT", offset, "remove DISTINCT")
     if name == "MOD" and len(node.expressions) == 2:
         return _arithmetic(t, exp.Mod(this=node.expressions[0], expression=node.expressions[1]))
-    return scalars.translate(t.source, name, tuple(t.expression(a) for a in node.expressions), offset)
+    return scalars.translate(t.source, name, tuple(_arguments(t, name, node)), offset)
+
+
+def _arguments(t: Translator, name: str, node: exp.Expr) -> Iterator[Expr]:
+    """The arguments of a call; the unit of TIMESTAMPADD and its like is a bare word."""
+    for i, argument in enumerate(node.expressions):
+        if i == 0 and name in UNIT_FUNCTIONS and isinstance(argument, exp.Column):
+            if argument.name.upper() not in UNITS or argument.args.get("table"):
+                raise t.source.error(
+                    f"'{argument.name}' is not a unit", offset_of(argument), f"units are {', '.join(UNITS)}"
+                )
+            yield unit_literal(argument.name.upper(), offset_of(argument))
+        else:
+            yield t.expression(argument)
 
 
 def _cast(t: Translator, node: exp.Expr, name: str) -> Expr:
@@ -302,12 +316,10 @@ def _extract(t: Translator, node: exp.Expr) -> Expr:
 def _trim(t: Translator, node: exp.Expr) -> Expr:
     only(t.source, node, "this", "position", "expression")
     character = node.args.get("expression")
-    if character is not None and not (isinstance(character, exp.Literal) and character.name == " "):
-        raise t.source.error(
-            "TRIM of other characters than blanks is not supported", offset_of(character), "use REPLACE"
-        )
+    blank = character is None or (isinstance(character, exp.Literal) and character.name == " ")
+    arguments = (t.expression(node.this), *([] if blank or character is None else [t.expression(character)]))
     function = {"LEADING": "LTRIM", "TRAILING": "RTRIM"}.get(str(node.args.get("position") or "").upper(), "TRIM")
-    return scalars.translate(t.source, function, (t.expression(node.this),), offset_of(node))
+    return scalars.translate(t.source, function, arguments, offset_of(node))
 
 
 _HANDLERS: dict[type, Handler] = {
@@ -341,6 +353,7 @@ _HANDLERS: dict[type, Handler] = {
     exp.Trim: _trim,
     exp.CurrentTimestamp: _special("CURRENT_TIMESTAMP"),
     exp.CurrentDate: _special("CURRENT_DATE"),
+    exp.Localtimestamp: _special("LOCALTIMESTAMP"),
 }
 
 _JOIN_INSTEAD = "join the tables, or use IN (SELECT ...) or EXISTS as a condition of WHERE"
@@ -349,7 +362,6 @@ _REFUSED: dict[type, tuple[str, str]] = {
     exp.Subquery: ("scalar sub-queries", _JOIN_INSTEAD),
     exp.Select: ("scalar sub-queries", _JOIN_INSTEAD),
     exp.Exists: ("EXISTS conditions other than on their own in WHERE", "put it in WHERE, joined to the rest with AND"),
-    exp.Localtimestamp: ("LOCALTIMESTAMP values", "use CURRENT_TIMESTAMP"),
     exp.Dot: ("fields of a ROW", "flatten the column when reading it"),
     exp.Bracket: ("elements of arrays and maps", "flatten the column when reading it"),
     exp.Star: ("'*' in expressions", "name the columns"),

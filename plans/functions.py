@@ -13,16 +13,21 @@ from __future__ import annotations
 __all__ = ["ALLOWED_FUNCTIONS"]
 
 _TEXT = """
-ascii btrim char_length character_length concat concat_ws contains endswith initcap instr left length locate lower lpad
-ltrim md5 position regexp_like regexp_replace repeat replace reverse right rpad rtrim sha2 split_part startswith substr
-substring translate trim upper
+ascii base64 btrim char_length character_length chr concat concat_ws contains endswith get initcap instr left length
+locate lower lpad ltrim md5 position regexp_count regexp_extract regexp_instr regexp_like regexp_replace regexp_substr
+repeat replace reverse right rpad rtrim sha1 sha2 split split_part startswith substr substring translate trim
+try_parse_url try_to_binary try_url_decode upper url_encode
 """
 
-_NUMBERS = "abs ceil ceiling exp floor ln log10 mod pmod pow power round sign signum sqrt"
+_NUMBERS = """
+abs acos asin atan atan2 bin ceil ceiling cos cosh cot degrees e exp floor hex ln log10 log2 mod pi pmod pow power
+radians round sign signum sin sinh sqrt tan tanh
+"""
 
 _TIME = """
-current_timestamp date_add date_format date_sub date_trunc datediff day dayofmonth dayofweek dayofyear hour last_day
-minute month now quarter second timestamp_micros timestamp_millis timestamp_seconds to_date to_timestamp
+add_months current_timestamp date_add date_format date_sub date_trunc datediff day dayofmonth dayofweek dayofyear
+from_unixtime hour last_day minute month now quarter second timestamp_micros timestamp_millis timestamp_seconds
+timestampadd timestampdiff to_date to_timestamp try_to_timestamp
 unix_micros unix_millis unix_seconds weekofyear year
 """
 

@@ -1,0 +1,26 @@
+"""Rows of results as JSON can hold them, spelled alike for Flink's and for ours. Knows neither Flink nor Spark.
+
+>>> [plain(v) for v in (None, True, 7, 2.5, float("nan"), "a")]
+[None, True, 7, '2.5', 'nan', 'a']
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+
+def plain(value: Any) -> Any:
+    """``value`` as JSON: numbers that are not whole as text, so that no digit is lost on the way."""
+    if isinstance(value, float):
+        return repr(value)
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    if isinstance(value, datetime):
+        return value.replace(tzinfo=None).isoformat(" ")
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, bytes | bytearray):
+        return bytes(value).hex()
+    return value
