@@ -119,8 +119,10 @@ def can_read(table: Table) -> bool:
 
 
 def is_bounded(table: Table) -> bool:
-    """Whether reading the table comes to an end: files do, datagen does if it has a ``number-of-rows``."""
-    return table.options.get("connector") != "datagen" or "number-of-rows" in table.options
+    """Whether reading the table comes to an end: files do, datagen does with ``number-of-rows`` or a sequence."""
+    if table.options.get("connector") != "datagen" or "number-of-rows" in table.options:
+        return True
+    return any(key.startswith("fields.") and value == "sequence" for key, value in table.options.items())
 
 
 def can_write(table: Table) -> bool:

@@ -58,6 +58,8 @@ class Edges:
     changelog: Mapping[str, bool]
     partitions: int
     lookups: LookupRun
+    observe_as: Callable[[str], Any] = str
+    """What the metrics of an operator are observed as: a stream reports them under its id, a batch job elsewhere."""
 
     def names(self, operator_id: str) -> tuple[str, ...]:
         return tuple(column.name for column in self.columns[operator_id])
@@ -157,6 +159,7 @@ def _lookup(operator: LookupJoin, inputs: list[DataFrame], edges: Edges) -> Data
         edges.lookups,
         changelog=edges.changelog[source],
         partitions=edges.partitions,
+        observe_as=edges.observe_as,
     )
 
 
@@ -169,6 +172,7 @@ def _correlate(operator: Correlate, inputs: list[DataFrame], edges: Edges) -> Da
         edges.plan.functions[operator.function],
         edges.lookups,
         changelog=edges.changelog[source],
+        observe_as=edges.observe_as,
     )
 
 

@@ -1,7 +1,8 @@
 """``hintplan run``: options, signals and exit codes around :func:`runtime.execution.execute`.
 
-The first SIGINT or SIGTERM ends the run after the batch in progress, the second one at once; the exit codes are the
-shell's, 130 and 143. Rows of print sinks are the only thing on stdout, unless ``--json`` asks for records there.
+The first SIGINT or SIGTERM ends the run after the batch in progress, the second one at once; a batch plan ends at the
+first, since an unfinished job leaves nothing behind. The exit codes are the shell's, 130 and 143. Rows of print sinks
+are the only thing on stdout, unless ``--json`` asks for records there.
 """
 
 from __future__ import annotations
@@ -26,10 +27,15 @@ from plans.terminal import say
 __all__ = ["Stop", "absolute", "follow", "opened_session", "run_command", "run_plan"]
 
 
+STOPS_AFTER_BATCH = "stopping after this batch; once more to stop now"
+STOPS_NOW = "stopping now"
+
+
 @dataclass(slots=True)
 class Stop:
-    """Signals received so far."""
+    """Signals received so far; ``answer`` is said to the first one."""
 
+    answer: str = STOPS_AFTER_BATCH
     received: int = 0
     number: int = 0
 
@@ -37,7 +43,7 @@ class Stop:
         self.received += 1
         self.number = number
         if self.received == 1:
-            say("stopping after this batch; once more to stop now")
+            say(self.answer)
 
 
 def _settings(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
@@ -67,7 +73,7 @@ def _duration(ctx: click.Context, parameter: click.Parameter, value: str | None)
 @click.option("--master", metavar="URL", help="Spark master (default local[*]).")
 @click.option("--remote", metavar="URL", help="Spark Connect server, such as sc://host:15002.")
 @click.option("--conf", multiple=True, callback=_settings, metavar="KEY=VALUE", help="A Spark setting; repeatable.")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON record per batch; print sinks go to stderr.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON record per batch or job; print sinks go to stderr.")
 @click.option("--allow-module", "allow_modules", multiple=True, metavar="MODULE", help="Where a plan's classes may be.")
 @click.option("--allow-host", "allow_hosts", multiple=True, metavar="HOST[:PORT]", help="Whom HTTP lookups may ask.")
 @click.option("--allow-fact-edits", is_flag=True, help="Accept operators and tables that were changed by hand.")
@@ -92,12 +98,24 @@ def run_command(
     if master and remote:
         raise click.UsageError("--master starts Spark and --remote connects to it; give one of them")
     plan = read_plan(path, allow_fact_edits=allow_fact_edits)
+    if plan.mode == "batch":
+        _refuse_streaming_options(plan, once=once, trigger=trigger, checkpoint=checkpoint)
     if sys.stderr.isatty():
         say(f"{plan.name}: " + (f"connecting to {remote}" if remote else "starting Spark"))
     with opened_session(master, remote, conf, debug=debug) as spark:
-        settings = {"checkpoint": absolute(checkpoint), "once": once, "trigger": trigger}
+        settings = {"checkpoint": absolute(checkpoint), "once": once and plan.mode != "batch", "trigger": trigger}
         allowed = {"allow_modules": allow_modules, "allow_hosts": allow_hosts}
         return run_plan(plan, spark, {**settings, **allowed}, as_json=as_json)
+
+
+def _refuse_streaming_options(plan: Plan, *, once: bool, trigger: str | None, checkpoint: str | None) -> None:
+    """A batch plan always takes what is there and ends: --once says nothing new, the others cannot be meant."""
+    if trigger is not None:
+        raise click.UsageError(f"{plan.name} is a batch plan: it runs once, so it has no --trigger")
+    if checkpoint is not None:
+        raise click.UsageError(f"{plan.name} is a batch plan: it keeps no state, so it has no --checkpoint")
+    if once:
+        say(f"{plan.name} is a batch plan: it takes what is there and stops, with or without --once")
 
 
 @contextmanager
@@ -128,10 +146,12 @@ def opened_session(master: str | None, remote: str | None, conf: Mapping[str, st
 def run_plan(plan: Plan, spark: Any, settings: Mapping[str, Any], *, as_json: bool) -> int:
     """Run ``plan`` to its end and tell of its batches; 0, or the exit code of the signal that stopped it."""
     from runtime.execution import execute
-    from runtime.progress import FunctionProgress, LookupProgress, total_functions, total_lookups
+    from runtime.execution import execute
+    from runtime.progress import FunctionProgress, JobProgress, LookupProgress, total_functions, total_lookups
     from runtime.report import open_report
 
-    stop = Stop()
+    batch_plan = plan.mode == "batch"
+    stop = Stop(STOPS_NOW if batch_plan else STOPS_AFTER_BATCH)
     previous = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     started = time.monotonic()
     try:
@@ -140,23 +160,27 @@ def run_plan(plan: Plan, spark: Any, settings: Mapping[str, Any], *, as_json: bo
             say("no --checkpoint: state is kept in a temporary directory and forgotten at the end")
         for note in execution.notes:
             say(note)
-        totals = {"batches": 0, "rows_in": 0, "rows_out": 0}
+        totals = {"jobs": 0, "rows_out": 0} if batch_plan else {"batches": 0, "rows_in": 0, "rows_out": 0}
         lookups: dict[str, dict[str, LookupProgress]] = {}
         functions: dict[str, dict[str, FunctionProgress]] = {}
         with open_report(as_json=as_json) as report:
 
             def tell() -> None:
-                for batch in execution.new_batches():
-                    totals["batches"] += 1
-                    totals["rows_in"] += batch.rows_in
-                    totals["rows_out"] += batch.rows_out
-                    sums = lookups.setdefault(batch.sink, {}) if batch.lookups else {}
-                    for name, found in batch.lookups.items():
+                for ended in execution.new_batches():
+                    totals["rows_out"] += ended.rows_out
+                    sums = lookups.setdefault(ended.sink, {}) if ended.lookups else {}
+                    for name, found in ended.lookups.items():
                         sums[name] = total_lookups(sums.get(name, {}), found)
-                    called = functions.setdefault(batch.sink, {}) if batch.functions else {}
-                    for name, found in batch.functions.items():
+                    called = functions.setdefault(ended.sink, {}) if ended.functions else {}
+                    for name, found in ended.functions.items():
                         called[name] = total_functions(called.get(name, {}), found)
-                    report.batch(batch)
+                    if isinstance(ended, JobProgress):
+                        totals["jobs"] += 1
+                        report.job(ended)
+                    else:
+                        totals["batches"] += 1
+                        totals["rows_in"] += ended.rows_in
+                        report.batch(ended)
 
             status = "failed"
             try:

@@ -1,5 +1,7 @@
 """Runs a plan: one streaming query per sink, all on one session of their own, guarded by the checkpoint.
 
+A batch plan runs as a :class:`runtime.batch.session.Session` of one job per sink.
+
     execution = execute(plans.load("plan.json"), checkpoint="/data/checkpoints/revenue", once=True)
     execution.await_termination()
 
@@ -19,15 +21,18 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from plans.cached import cached_of
 from plans.configuration import PARALLELISM, TIME_ZONE
 from plans.durations import parse_duration
 from plans.errors import PlanError, RunError
 from plans.model import Plan, Scan, Sink
 from plans.validate import validate
 from runtime import connectors
+from runtime.batch.execution import BatchExecution
+from runtime.batch.session import Session
 from runtime.build import build
 from runtime.checkpoint import compare, facts_of, read_facts, write_facts
-from runtime.failure import root_cause
+from runtime.failure import WORKER_HINT, root_cause
 from runtime.lookup.plan import LookupRun
 from runtime.operator import KIND
 from runtime.progress import BatchProgress, LookupProgress, OperatorProgress, batch_progress
@@ -42,10 +47,6 @@ DEFAULT_TRIGGER = "1 s"
 other all the time."""
 
 _POLL_SECONDS = 0.2
-_WORKER_HINT = (
-    "workers need a Python with pyspark, pyarrow, numpy, pandas and protobuf; "
-    "--conf spark.pyspark.python=PATH says which Python they run"
-)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -128,7 +129,7 @@ class Execution:
             if error is not None:
                 self.stop()
                 cause = root_cause(error)
-                hint = _WORKER_HINT if cause.startswith("ModuleNotFoundError") else None
+                hint = WORKER_HINT if cause.startswith("ModuleNotFoundError") else None
                 raise RunError(f"the query of {sink} failed: {cause}", hint=hint) from error
 
     def stop_between_batches(self) -> bool:
@@ -168,19 +169,27 @@ def execute(
     allow_modules: Sequence[str] = (),
     allow_hosts: Sequence[str] = (),
     results: str | None = None,
-) -> Execution:
+) -> Execution | BatchExecution:
     """Start ``plan`` on ``spark``, or on the active session, or on a new local one.
 
     ``checkpoint`` is a directory, on a file system that all workers share, where the run keeps its state and finds it
     again; without one, a local run uses a temporary one. ``once`` takes what is there and ends. ``trigger`` is the time
     between two batches, such as ``'5 s'``. Classes that the plan names are loaded from ``allow_modules``,
     and lookups over HTTP may ask ``allow_hosts``, each ``HOST`` or ``HOST:PORT``. With ``results``, a directory as for
-    ``checkpoint``, rows are kept there for :class:`runtime.results.files.KeptRows` instead of written to the sink.
+    ``checkpoint``, rows are kept there for :class:`runtime.results.files.KeptRows` instead of written to the sink. A batch
+    plan takes what is there and ends; it has neither a checkpoint nor a trigger, and its cached results go with its
+    last job.
     PlanError if the plan is wrong; RunError if it cannot run here.
     """
     problems = validate(plan)
     if problems:
         raise PlanError(diagnostics=problems)
+    if plan.mode == "batch":
+        _refuse_streaming_settings(checkpoint, trigger)
+        return Session(spark, allow_modules=allow_modules, allow_hosts=allow_hosts).execute_and_close(
+            plan, results=results
+        )
+    _refuse_cached(plan)
     settings = _trigger(once, trigger)
     if once:
         for operator in plan.operators:
@@ -233,6 +242,24 @@ def execute(
             query.stop()
         raise
     return execution
+
+
+def _refuse_streaming_settings(checkpoint: str | None, trigger: str | None) -> None:
+    if checkpoint is not None:
+        raise RunError("a batch plan keeps no state, so it has no checkpoint", hint="run it without one")
+    if trigger is not None:
+        raise RunError("a batch plan runs once, so it has no trigger", hint="run it without one")
+
+
+def _refuse_cached(plan: Plan) -> None:
+    for operator in plan.operators:
+        settings = cached_of(operator)
+        if settings is not None and settings.enabled:
+            raise RunError(
+                f"operator {operator.id} is to be cached, which only batch plans can",
+                hint="SET 'execution.runtime-mode' = 'batch' in the script, or remove the setting",
+                path=f"operators.{operator.id}.cached",
+            )
 
 
 def _writer(plan: Plan, sink: Sink, frame: Any, location: str, results: str | None) -> Any:

@@ -8,7 +8,12 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["root_cause"]
+__all__ = ["WORKER_HINT", "root_cause"]
+
+WORKER_HINT = (
+    "workers need a Python with pyspark, pyarrow, numpy, pandas and protobuf; "
+    "--conf spark.pyspark.python=PATH says which Python they run"
+)
 
 _TRACEBACK = "Traceback (most recent call last):"
 _ADDRESS = re.compile(r"^(?:[\w$]+\.)+([\w$]+(?:Exception|Error)): ")

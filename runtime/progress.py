@@ -1,4 +1,5 @@
-"""What a run says about itself: one record per micro-batch, from Spark's query progress and our observed metrics.
+"""What a run says about itself: one record per micro-batch, from Spark's query progress and our observed metrics; in
+batch mode one per sink.
 
 Stateful operators report their state per partition. In a batch without data only partitions with a due timer report, so
 totals are carried on from batch to batch by the reported differences. Lookups and calls of functions report what they
@@ -17,7 +18,9 @@ from runtime.lookup.metrics import GAUGES, LOOKUP_METRICS
 
 __all__ = [
     "BatchProgress",
+    "CachedProgress",
     "FunctionProgress",
+    "JobProgress",
     "LookupProgress",
     "OperatorProgress",
     "batch_progress",
@@ -60,6 +63,33 @@ class BatchProgress:
     operators: Mapping[str, OperatorProgress]
     lookups: Mapping[str, LookupProgress] = field(default_factory=dict)
     functions: Mapping[str, FunctionProgress] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CachedProgress:
+    """A cached result that a job read, after it: ``hit`` says that it was there before.
+
+    ``rows`` and ``bytes`` as in :class:`runtime.batch.cache.CachedResult`; ``hits`` counts those of the session.
+    """
+
+    hit: bool
+    rows: int | None
+    bytes: int | None
+    storage_level: str
+    hits: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobProgress:
+    """The job of a batch plan that wrote ``sink``; ``lookups``, ``functions`` and ``cached`` by operator id."""
+
+    sink: str
+    timestamp: str
+    rows_out: int
+    duration_ms: int
+    lookups: Mapping[str, LookupProgress]
+    functions: Mapping[str, FunctionProgress]
+    cached: Mapping[str, CachedProgress]
 
 
 def batch_progress(

@@ -1,4 +1,4 @@
-"""What ``hintplan run`` says while it runs: a line per batch, a table on a terminal, or JSON for scripts.
+"""What ``hintplan run`` says while it runs: a line per batch or job, a table on a terminal, or JSON for scripts.
 
 Rows of print sinks own stdout. Lines and table go to stderr; JSON goes to stdout, and then print sinks move to stderr.
 
@@ -10,19 +10,20 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import asdict
 from typing import Any, Protocol, TextIO
 
 from plans.terminal import say
-from runtime.progress import BatchProgress
+from runtime.progress import BatchProgress, CachedProgress, JobProgress
 
 __all__ = [
     "JsonReport",
     "LineReport",
     "Report",
     "TableReport",
+    "cached_text",
     "function_text",
     "human_bytes",
     "human_duration",
@@ -32,9 +33,14 @@ __all__ = [
 
 
 class Report(Protocol):
-    """Told of every batch, and of the end: ``status`` is finished, stopped or failed."""
+    """Told of every batch of a stream, or every job of a batch plan, and of the end.
+
+    ``status`` is finished, stopped or failed.
+    """
 
     def batch(self, batch: BatchProgress) -> None: ...
+
+    def job(self, job: JobProgress) -> None: ...
 
     def end(self, status: str, summary: Mapping[str, Any]) -> None: ...
 
@@ -54,13 +60,16 @@ def open_report(*, as_json: bool) -> Iterator[Report]:
 
 
 class JsonReport:
-    """One JSON object a line: ``{"event": "batch", ...}`` and at the end ``{"event": "end", ...}``."""
+    """One JSON object a line: ``{"event": "batch", ...}`` or ``"job"``, and at the end ``{"event": "end", ...}``."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
 
     def batch(self, batch: BatchProgress) -> None:
         self._print({"event": "batch", **asdict(batch)})
+
+    def job(self, job: JobProgress) -> None:
+        self._print({"event": "job", **asdict(job)})
 
     def end(self, status: str, summary: Mapping[str, Any]) -> None:
         self._print({"event": "end", "status": status, **summary})
@@ -90,6 +99,13 @@ class LineReport:
         flow = f"{batch.rows_in:,} rows in · {batch.rows_out:,} rows out · {human_duration(batch.duration_ms)}"
         say(f"{batch.sink} batch {batch.batch}: {' · '.join([flow, *states])}")
 
+    def job(self, job: JobProgress) -> None:
+        parts = [f"{job.rows_out:,} rows out", human_duration(job.duration_ms)]
+        parts += [f"{name} {lookup_text(found)}" for name, found in job.lookups.items()]
+        parts += [f"{name} {function_text(found)}" for name, found in job.functions.items()]
+        parts += [f"{name} {cached_text(found)}" for name, found in job.cached.items()]
+        say(f"{job.sink}: {' · '.join(parts)}")
+
     def end(self, status: str, summary: Mapping[str, Any]) -> None:
         _say_end(status, summary)
 
@@ -102,6 +118,7 @@ class TableReport:
         from rich.live import Live
 
         self._batches: dict[str, BatchProgress] = {}
+        self._jobs: list[JobProgress] = []
         # Rows of print sinks go above the table if they share its terminal, and stay out of it if they don't.
         shared = sys.stdout.isatty()
         console = Console(file=sys.stderr)
@@ -117,6 +134,10 @@ class TableReport:
     def batch(self, batch: BatchProgress) -> None:
         self._batches[batch.sink] = batch
         self._live.update(self._table(), refresh=True)
+
+    def job(self, job: JobProgress) -> None:
+        self._jobs.append(job)
+        self._live.update(self._job_table(), refresh=True)
 
     def end(self, status: str, summary: Mapping[str, Any]) -> None:
         self._live.stop()
@@ -137,13 +158,34 @@ class TableReport:
             for name, found in batch.operators.items():
                 flow = ("", f"{found.rows_in:,}", f"{found.rows_out:,}", "")
                 table.add_row(Text(f"  {name}"), *flow, f"{found.state_rows:,}", human_bytes(found.state_bytes))
-        said = [
-            f"  {name}   {words(found)}"
-            for batch in self._batches.values()
-            for counted, words in ((batch.lookups, lookup_text), (batch.functions, function_text))
-            for name, found in counted.items()
-        ]
-        return Group(table, *map(Text, said))
+        return Group(table, *map(Text, _said(self._batches.values())))
+
+
+    def _job_table(self) -> Any:
+        from rich.console import Group
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
+        table.add_column("")
+        for heading in ("rows out", "time"):
+            table.add_column(heading, justify="right")
+        table.add_column("cached results")
+        for job in self._jobs:
+            cached = " · ".join(f"{name} {cached_text(found)}" for name, found in job.cached.items())
+            row = (f"{job.rows_out:,}", human_duration(job.duration_ms), Text(cached))
+            table.add_row(Text(job.sink, style="bold"), *row)
+        return Group(table, *map(Text, _said(self._jobs)))
+
+
+def _said(ended: Iterable[BatchProgress | JobProgress]) -> list[str]:
+    """A line for each operator that looks up or calls a function."""
+    return [
+        f"  {name}   {words(found)}"
+        for one in ended
+        for counted, words in ((one.lookups, lookup_text), (one.functions, function_text))
+        for name, found in counted.items()
+    ]
 
 
 def _say_end(status: str, summary: Mapping[str, Any]) -> None:
@@ -152,6 +194,20 @@ def _say_end(status: str, summary: Mapping[str, Any]) -> None:
         for sink, counted in summary.get(what, {}).items():
             for name, found in counted.items():
                 say(f"{sink} {name}: {words(found)}")
+
+
+def cached_text(found: CachedProgress) -> str:
+    """What a job had of a cached result.
+
+    >>> cached_text(CachedProgress(hit=False, rows=3, bytes=2048, storage_level="DISK_ONLY", hits=0))
+    'cached 3 rows 2.0 KiB'
+    """
+    parts = [
+        "read from the cache" if found.hit else "cached",
+        f"{found.rows:,} rows" if found.rows is not None else "in part" if not found.hit else "",
+        human_bytes(found.bytes) if found.bytes is not None else "",
+    ]
+    return " ".join(part for part in parts if part)
 
 
 def lookup_text(found: Mapping[str, int]) -> str:
@@ -200,11 +256,11 @@ def _counted(number: int, one: str, many: str = "", *, always: bool = False) -> 
 
 
 def _closing(status: str, summary: Mapping[str, Any]) -> str:
-    batches = summary["batches"]
-    return (
-        f"{status} after {batches:,} {'batch' if batches == 1 else 'batches'}: {summary['rows_in']:,} rows in · "
-        f"{summary['rows_out']:,} rows out · {human_duration(summary['duration_ms'])}"
-    )
+    ran = f"{summary['rows_out']:,} rows out · {human_duration(summary['duration_ms'])}"
+    if "jobs" in summary:
+        return f"{status} after {_counted(summary['jobs'], 'job', always=True)}: {ran}"
+    batches = _counted(summary["batches"], "batch", "batches", always=True)
+    return f"{status} after {batches}: {summary['rows_in']:,} rows in · {ran}"
 
 
 def human_bytes(size: int) -> str:

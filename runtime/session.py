@@ -25,6 +25,7 @@ from plans.errors import RunError
 
 __all__ = [
     "default_partitions",
+    "is_remote",
     "prepare_session",
     "refuse_managed",
     "require_java",
@@ -125,19 +126,20 @@ def prepare_session(spark: SparkSession, *, time_zone: str, once: bool) -> Spark
 
 def default_partitions(spark: SparkSession) -> int:
     """How many tasks the cluster runs at once, as Spark sees it; works on Spark Connect too, at the cost of a job."""
-    if not _is_remote(spark):
+    if not is_remote(spark):
         return int(spark.sparkContext.defaultParallelism)
     counted = spark.range(1 << 16).select(F.spark_partition_id().alias("p")).agg(F.max("p")).collect()
     return int(counted[0][0]) + 1
 
 
-def _is_remote(spark: SparkSession) -> bool:
+def is_remote(spark: SparkSession) -> bool:
+    """Whether ``spark`` is a client of Spark Connect."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
 def shares_machine(spark: SparkSession) -> bool:
     """Whether the workers of ``spark`` run on this machine, in a JVM that this process has started."""
-    return not _is_remote(spark) and _is_local(spark.sparkContext.master)
+    return not is_remote(spark) and _is_local(spark.sparkContext.master)
 
 
 def _is_local(master: str | None) -> bool:

@@ -1,6 +1,6 @@
-"""Connectors on Spark: how a table of a plan is read as a stream, and how a stream is written to one.
+"""Connectors on Spark: how a table of a plan is read, and how rows are written to one, as a stream and in batch mode.
 
-One module a connector; the two registries below are the only place that lists them. What options mean and which are
+One module a connector; the registries below are the only place that lists them. What options mean and which are
 allowed is :mod:`plans.connectors`'s business, and tables have passed its ``check_table`` before they come here. Nothing
 here starts a query, knows an operator, or keeps a session.
 
@@ -11,7 +11,7 @@ here starts a query, knows an operator, or keeps a session.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -20,7 +20,17 @@ from plans.errors import RunError
 from plans.model import Table
 from runtime.connectors import blackhole, datagen, filesystem, jdbc, print_sink
 
-__all__ = ["READERS", "WRITERS", "read", "refuse_unbounded", "writer"]
+__all__ = [
+    "BATCH_READERS",
+    "BATCH_WRITERS",
+    "READERS",
+    "WRITERS",
+    "batch_writer",
+    "read",
+    "read_batch",
+    "refuse_unbounded",
+    "writer",
+]
 
 
 class Writer(Protocol):
@@ -43,16 +53,30 @@ WRITERS: Mapping[str, Writer] = {
     "print": print_sink.writer,
 }
 
+BATCH_READERS: Mapping[str, Callable[[SparkSession, str, Table, tuple[str, ...]], DataFrame]] = {
+    "datagen": datagen.read_batch,
+    "filesystem": filesystem.read_batch,
+}
+
+BATCH_WRITERS: Mapping[str, Callable[[DataFrame, str, Table], Callable[[], None]]] = {
+    "blackhole": blackhole.batch_writer,
+    "filesystem": filesystem.batch_writer,
+    "jdbc": jdbc.batch_writer,
+    "print": print_sink.batch_writer,
+}
+
 
 def read(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:
     """The rows of table ``name`` as a stream of exactly the physical ``columns``, with the types of ``runtime.types``.
 
     RunError if the connector cannot be read, or if what it should read does not exist.
     """
-    connector = table.options["connector"]
-    if connector not in READERS:
-        raise RunError(f"table {name} cannot be read: its connector is {connector!r}", path=f"tables.{name}")
-    return READERS[connector](spark, name, table, columns)
+    return _chosen(READERS, "read", name, table)(spark, name, table, columns)
+
+
+def read_batch(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:
+    """All rows that table ``name`` has now; otherwise as :func:`read`."""
+    return _chosen(BATCH_READERS, "read", name, table)(spark, name, table, columns)
 
 
 def writer(
@@ -64,10 +88,27 @@ def writer(
     the caller will set; a sink may need it to tell a replayed batch from a new one. RunError if the connector cannot
     be written to or its target does not fit.
     """
+    chosen = _chosen(WRITERS, "written to", name, table)
+    return chosen(df, name, table, changelog=changelog, checkpoint=checkpoint)
+
+
+def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
+    """What writes all of ``df``, which is insert-only, into table ``name`` when it is called, in a job of its own.
+
+    A call that fails leaves nothing of ``df`` in the table. RunError, now, if the connector cannot be written to or its
+    target does not fit.
+    """
+    return _chosen(BATCH_WRITERS, "written to", name, table)(df, name, table)
+
+
+_Entry = TypeVar("_Entry")
+
+
+def _chosen(registry: Mapping[str, _Entry], verb: str, name: str, table: Table) -> _Entry:
     connector = table.options["connector"]
-    if connector not in WRITERS:
-        raise RunError(f"table {name} cannot be written to: its connector is {connector!r}", path=f"tables.{name}")
-    return WRITERS[connector](df, name, table, changelog=changelog, checkpoint=checkpoint)
+    if connector not in registry:
+        raise RunError(f"table {name} cannot be {verb}: its connector is {connector!r}", path=f"tables.{name}")
+    return registry[connector]
 
 
 def refuse_unbounded(name: str, table: Table) -> None:
@@ -75,6 +116,6 @@ def refuse_unbounded(name: str, table: Table) -> None:
     if table.options["connector"] == "datagen" and datagen.is_unbounded(table):
         raise RunError(
             f"table {name} generates rows without end, so a run that takes what is there and stops cannot read it",
-            hint="set 'number-of-rows', or run without --once",
+            hint="set 'number-of-rows', or run it as a stream without --once",
             path=f"tables.{name}.options.number-of-rows",
         )

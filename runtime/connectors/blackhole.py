@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from plans.model import Table
 
-__all__ = ["writer"]
+__all__ = ["batch_writer", "writer"]
 
 
 def writer(
@@ -15,3 +17,8 @@ def writer(
 ) -> DataStreamWriter:
     """A writer into Spark's ``noop`` sink."""
     return df.writeStream.format("noop").outputMode("append")
+
+
+def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
+    """What computes all rows and drops them."""
+    return df.write.format("noop").mode("overwrite").save

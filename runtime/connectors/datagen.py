@@ -2,9 +2,9 @@
 
 A running query gets ``rows-per-second`` rows for each second since it was started; what was missed while it was down is
 not made up for. A run that takes what is there and stops gets all rows of a bounded table at once, in micro-batches of
-``rows-per-second`` rows; an unbounded table is refused there. Rows are functions of their number (see
-:mod:`runtime.connectors.generators`), and a time column holds the time at which its micro-batch was planned, which is
-part of the offset: a replayed micro-batch has the same rows.
+``rows-per-second`` rows, a batch job all in one; an unbounded table is refused by both. Rows are functions of their
+number (see :mod:`runtime.connectors.generators`), and a time column holds the time at which its micro-batch was
+planned, which is part of the offset: a replayed micro-batch has the same rows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
@@ -29,7 +29,7 @@ from plans.model import Table
 from runtime.connectors.generators import batch, row_width
 from runtime.connectors.schema import physical_schema
 
-__all__ = ["DatagenReader", "DatagenSource", "is_unbounded", "read"]
+__all__ = ["DatagenReader", "DatagenSource", "is_unbounded", "read", "read_batch"]
 
 _TASKS = 8
 _ROWS_PER_TASK = 50_000
@@ -43,15 +43,25 @@ def is_unbounded(table: Table) -> bool:
 
 def read(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:
     """The generated ``columns`` of ``table`` as a stream; which columns are read does not change their values."""
+    return _load(spark.readStream, spark, table, columns)
+
+
+def read_batch(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:
+    """All generated rows of a bounded ``table``."""
+    return _load(spark.read, spark, table, columns)
+
+
+def _load(reader: Any, spark: SparkSession, table: Table, columns: tuple[str, ...]) -> DataFrame:
     specs = {spec.name: spec for spec in field_specs(table)}
     spark.dataSource.register(DatagenSource)
     limit = row_limit(table)
-    reader = spark.readStream.format(DatagenSource.name()).schema(physical_schema(table, columns))
-    return reader.options(
+    reader = reader.format(DatagenSource.name()).schema(physical_schema(table, columns))
+    rows: DataFrame = reader.options(
         fields=json.dumps([asdict(specs[column]) for column in columns], default=str),
         rate=option(table, "rows-per-second") or "",
         limit="" if limit is None else str(limit),
     ).load()
+    return rows
 
 
 class DatagenSource(DataSource):
@@ -61,13 +71,40 @@ class DatagenSource(DataSource):
     def name(cls) -> str:
         return "hintplan_datagen"
 
+    def reader(self, schema: StructType) -> DatagenBatchReader:
+        return DatagenBatchReader(specs=self._specs(), rows=int(self.options["limit"]))
+
     def streamReader(self, schema: StructType) -> DatagenReader:
         limit = self.options["limit"]
         return DatagenReader(
-            specs=tuple(_spec(fields) for fields in json.loads(self.options["fields"])),
+            specs=self._specs(),
             rate=int(self.options["rate"]),
             limit=int(limit) if limit else None,
         )
+
+    def _specs(self) -> tuple[FieldSpec, ...]:
+        return tuple(_spec(fields) for fields in json.loads(self.options["fields"]))
+
+
+class DatagenBatchReader(DataSourceReader):
+    """Plans all ``rows`` at once; a time column holds the time of that."""
+
+    def __init__(
+        self,
+        *,
+        specs: tuple[FieldSpec, ...],
+        rows: int,
+        clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    ) -> None:
+        self.specs = specs
+        self.rows = rows
+        self.clock = clock
+
+    def partitions(self) -> list[InputPartition]:
+        return _partitions(0, self.rows, self.clock())
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return _read(self.specs, partition)
 
 
 class DatagenReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -113,16 +150,24 @@ class DatagenReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return start if row == start["row"] else {"row": row, "time": now}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
-        rows = end["row"] - start["row"]
-        tasks = min(_TASKS, -(-rows // _ROWS_PER_TASK))
-        cuts = [start["row"] + rows * task // tasks for task in range(tasks)] + [end["row"]]
-        return [InputPartition((cuts[task], cuts[task + 1], end["time"])) for task in range(tasks)]
+        return _partitions(start["row"], end["row"], end["time"])
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        first, last, time_ms = partition.value
-        step = max(1, _BYTES_PER_BATCH // row_width(self.specs))
-        for low in range(first, last, step):
-            yield batch(self.specs, low, min(low + step, last), time_ms=time_ms)
+        return _read(self.specs, partition)
+
+
+def _partitions(start: int, end: int, time_ms: int) -> list[InputPartition]:
+    rows = end - start
+    tasks = min(_TASKS, -(-rows // _ROWS_PER_TASK))
+    cuts = [start + rows * task // tasks for task in range(tasks)] + [end]
+    return [InputPartition((cuts[task], cuts[task + 1], time_ms)) for task in range(tasks)]
+
+
+def _read(specs: tuple[FieldSpec, ...], partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    first, last, time_ms = partition.value
+    step = max(1, _BYTES_PER_BATCH // row_width(specs))
+    for low in range(first, last, step):
+        yield batch(specs, low, min(low + step, last), time_ms=time_ms)
 
 
 def _spec(fields: dict[str, Any]) -> FieldSpec:

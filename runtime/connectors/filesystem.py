@@ -1,4 +1,4 @@
-"""The filesystem connector: directories of CSV, JSON or Parquet files, read as streams and appended to.
+"""The filesystem connector: directories of CSV, JSON or Parquet files, read as streams or as they are, and appended to.
 
 Reading: each file is read once, in order of modification time; new files are picked up as they appear, and a file that
 arrives with an old time stamp is not skipped. A row that does not fit the columns fails the run; with
@@ -9,10 +9,14 @@ checkpoint, so a path may come from the environment, but must not hold a secret.
 Writing: Spark's own file sink, exactly once per checkpoint. Text formats write timestamps as Flink does
 (``2020-01-01 00:00:00.000000``, with a ``Z`` for TIMESTAMP_LTZ) and NULL as ``null`` in JSON, as nothing in CSV unless
 ``csv.null-literal`` is set. A changelog needs ``'sink.changelog' = 'true'`` and gains a last column ``op`` with
-``+I``, ``-U``, ``+U`` or ``-D``.
+``+I``, ``-U``, ``+U`` or ``-D``. A batch job adds its files when all of them are written; if it fails before, none is
+added. It does not write to a directory that a stream writes to: readers of that go by the stream's list of files.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
@@ -27,26 +31,38 @@ from runtime.connectors.schema import physical_schema
 from runtime.operator import KIND
 from runtime.secrets import resolve
 
-__all__ = ["read", "writer"]
+__all__ = ["batch_writer", "read", "read_batch", "writer"]
 
 OP = "op"
 _CORRUPT = "__corrupt"
 _EVERY_AGE = "36500d"
+_STREAM_LOG = "_spark_metadata"
+"""Where Spark's file sink lists what a stream has written; readers of the directory go by that list alone."""
 
 
 def read(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:
     """The files of ``table`` as a stream of ``columns``; RunError if the path does not exist."""
+    reader = spark.readStream.option("maxFileAge", _EVERY_AGE)  # by default, files older by a week are dropped
+    if files := table.options.get("source.max-files-per-trigger"):
+        reader = reader.option("maxFilesPerTrigger", files)
+    return _load(reader, name, table, columns)
+
+
+def read_batch(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:
+    """The files that ``table`` has now; otherwise as :func:`read`."""
+    return _load(spark.read, name, table, columns)
+
+
+def _load(reader: Any, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:
+    """What ``reader``, of a stream or not, finds at the path of ``table``."""
     schema = physical_schema(table)
     chosen = table.options["format"]
     lenient = chosen != "parquet" and option(table, f"{chosen}.ignore-parse-errors") == "true"
-    reader = spark.readStream.format(chosen)
+    reader = reader.format(chosen)
     if chosen == "csv":
         # Spark takes what nullValue stands for, "" by default, for NULL even in quotes; no file has this one.
         reader = reader.option("nullValue", "\0")
     reader = reader.options(**_format_options(table))
-    reader = reader.option("maxFileAge", _EVERY_AGE)  # by default, files older than the newest by a week are dropped
-    if files := table.options.get("source.max-files-per-trigger"):
-        reader = reader.option("maxFilesPerTrigger", files)
     if lenient:
         schema = schema.add(_CORRUPT, StringType())
         reader = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", _CORRUPT)
@@ -69,7 +85,8 @@ def read(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...])
         for one in readable[1:]:
             some = some | one
         rows = rows.where(F.col(_CORRUPT).isNull() | some)
-    return rows.select(*(_quoted(column) for column in columns))
+    selected: DataFrame = rows.select(*(_quoted(column) for column in columns))
+    return selected
 
 
 def writer(
@@ -84,14 +101,48 @@ def writer(
             hint="set 'sink.changelog' = 'true' to write every change as a row with its kind in a column 'op'",
             path=f"tables.{name}.options.sink.changelog",
         )
-    chosen = table.options["format"]
-    out = df.writeStream.format(chosen).outputMode("append").option("path", resolve(table.options["path"]))
-    if chosen != "parquet":
-        out = out.option("timestampNTZFormat", "yyyy-MM-dd HH:mm:ss.SSSSSS").option("timeZone", "UTC")
-        out = out.option("timestampFormat", "yyyy-MM-dd HH:mm:ss.SSSSSSXXX")
-    if chosen == "json":
-        out = out.option("ignoreNullFields", "false")
-    return out.options(**_format_options(table))
+    out = df.writeStream.format(table.options["format"]).outputMode("append")
+    return out.option("path", resolve(table.options["path"])).options(**_write_options(table))
+
+
+def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
+    """What adds files with all rows to the table's path; RunError, now, if a stream has written there."""
+    path = resolve(table.options["path"])
+    if _exists(df.sparkSession, f"{path.rstrip('/')}/{_STREAM_LOG}"):
+        raise RunError(
+            f"table {name} cannot be written to by a batch job: a streaming job has written to "
+            f"{table.options['path']!r}, and what it did not write would not be read from there",
+            hint="choose another path, or remove what the streaming job wrote",
+            path=f"tables.{name}.options.path",
+        )
+    if option(table, "sink.changelog") == "true":
+        df = _with_op(df, changelog=False)
+    out = df.write.format(table.options["format"]).mode("append").option("path", path)
+    # Tasks hand their files over when the job is done, not each when it has ended.
+    out = out.option("mapreduce.fileoutputcommitter.algorithm.version", "1")
+    return out.options(**_write_options(table)).save
+
+
+def _exists(spark: SparkSession, path: str) -> bool:
+    try:
+        spark.read.text(path).schema.fieldNames()
+    except AnalysisException as error:
+        if error.getCondition() != "PATH_NOT_FOUND":
+            raise
+        return False
+    return True
+
+
+def _write_options(table: Table) -> dict[str, str]:
+    """Spark's options for writing: those of the format, and times and NULL as Flink writes them."""
+    options = {}
+    if table.options["format"] != "parquet":
+        options["timestampNTZFormat"] = "yyyy-MM-dd HH:mm:ss.SSSSSS"
+        options["timestampFormat"] = "yyyy-MM-dd HH:mm:ss.SSSSSSXXX"
+        options["timeZone"] = "UTC"
+    if table.options["format"] == "json":
+        options["ignoreNullFields"] = "false"
+    return options | _format_options(table)
 
 
 def _with_op(df: DataFrame, changelog: bool) -> DataFrame:

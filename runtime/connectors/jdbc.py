@@ -5,13 +5,17 @@ sees whole micro-batches. With a PRIMARY KEY, a replayed micro-batch writes what
 database remembers the last micro-batch of each query, and a replayed one is skipped. The table is created if it is not
 there; one that has other columns is refused. On Spark Connect all this happens on the server, paths and environment
 variables included. ``username`` and ``password`` are resolved, but SQLite has no users and ignores them.
+
+A batch job collects its whole result where it was started and writes it in one transaction: upserts with a PRIMARY KEY,
+without one rows in addition to those that are there.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -22,11 +26,18 @@ from plans.connectors import SQLITE_URL
 from plans.errors import RunError
 from plans.model import Column, Table
 from runtime.connectors.netting import Net, Row, net
-from runtime.connectors.sqlite import SqliteTable, append_rows, apply_net, check_target, storage_columns
+from runtime.connectors.sqlite import (
+    SqliteTable,
+    append_rows,
+    apply_net,
+    check_target,
+    insert_rows,
+    storage_columns,
+)
 from runtime.operator import INSERT, KIND
 from runtime.secrets import resolve
 
-__all__ = ["SqliteBatch", "writer"]
+__all__ = ["SqliteBatch", "batch_writer", "writer"]
 
 _QUERY_ID = "sql.streaming.queryId"
 
@@ -47,11 +58,23 @@ class SqliteBatch:
 
     def __call__(self, df: DataFrame, batch_id: int) -> None:
         table = df.toArrow()
-        rows: Iterator[Row] = zip(*storage_columns(table, self.target.columns), strict=True)
+        rows = self.rows(table)
         if self.target.primary_key:
             apply_net(self.path(), self.target, self.net(rows, table))
         else:
             append_rows(self.path(), self.target, rows, query_id=_query_id(df, self.checkpoint), batch_id=batch_id)
+
+    def write_all(self, df: DataFrame) -> None:
+        """Write the result of a batch job, which is not replayed."""
+        table = df.toArrow()
+        rows = self.rows(table)
+        if self.target.primary_key:
+            apply_net(self.path(), self.target, self.net(rows, table))
+        else:
+            insert_rows(self.path(), self.target, rows)
+
+    def rows(self, table: pa.Table) -> Iterator[Row]:
+        return zip(*storage_columns(table, self.target.columns), strict=True)
 
     def net(self, rows: Iterator[Row], table: pa.Table) -> Net:
         """The net changes of a collected batch, whose kinds are all ``+I`` if it has no kind column."""
@@ -70,7 +93,21 @@ def writer(
             hint="declare PRIMARY KEY (...) NOT ENFORCED",
             path=f"tables.{name}",
         )
-    batch = SqliteBatch(
+    batch = _sqlite_batch(table, checkpoint)
+    if not is_remote():
+        check_target(batch.path(), batch.target)
+    return df.writeStream.outputMode("append").foreachBatch(batch)
+
+
+def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
+    """What writes all rows in one transaction; RunError, now, if the database has another table of that name."""
+    batch = _sqlite_batch(table, checkpoint=None)
+    check_target(batch.path(), batch.target)
+    return partial(batch.write_all, df)
+
+
+def _sqlite_batch(table: Table, checkpoint: str | None) -> SqliteBatch:
+    return SqliteBatch(
         url=table.options["url"],
         target=SqliteTable(
             name=resolve(table.options["table-name"]),
@@ -80,9 +117,6 @@ def writer(
         credentials=tuple(table.options[key] for key in ("username", "password") if key in table.options),
         checkpoint=checkpoint,
     )
-    if not is_remote():
-        check_target(batch.path(), batch.target)
-    return df.writeStream.outputMode("append").foreachBatch(batch)
 
 
 def _query_id(df: DataFrame, checkpoint: str | None) -> str:

@@ -3,14 +3,17 @@
     +I[1, DE, 5.0]
     revenue> -U[2, null, 1.0E10]
 
-A micro-batch is collected on the driver and printed in row order. On Spark Connect the driver is the server, so the
-lines stand in the server's output. A batch that is replayed after a failure is printed again.
+A micro-batch, or the whole result of a batch job, is collected on the driver and printed in row order. On Spark Connect
+the driver of a stream is the server, so the lines stand in the server's output; a batch job prints where it was
+started. A batch that is replayed after a failure is printed again.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -19,7 +22,7 @@ from plans.model import Table
 from runtime.connectors.rowtext import lines
 from runtime.operator import KIND
 
-__all__ = ["PrintBatch", "writer"]
+__all__ = ["PrintBatch", "batch_writer", "writer"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,5 +47,13 @@ def writer(
     df: DataFrame, name: str, table: Table, *, changelog: bool, checkpoint: str | None = None
 ) -> DataStreamWriter:
     """A writer that prints each micro-batch."""
-    batch = PrintBatch(identifier=table.options.get("print-identifier", ""))
-    return df.writeStream.outputMode("append").foreachBatch(batch)
+    return df.writeStream.outputMode("append").foreachBatch(_printer(table))
+
+
+def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
+    """What prints all rows, after all of them have been computed."""
+    return partial(_printer(table), df, 0)
+
+
+def _printer(table: Table) -> PrintBatch:
+    return PrintBatch(identifier=table.options.get("print-identifier", ""))

@@ -25,7 +25,7 @@ from plans.model import Column
 from plans.types import parse_type
 from runtime.connectors.netting import Net, Row
 
-__all__ = ["SqliteTable", "append_rows", "apply_net", "check_target", "quoted", "storage_columns", "uri"]
+__all__ = ["SqliteTable", "append_rows", "apply_net", "check_target", "insert_rows", "quoted", "storage_columns", "uri"]
 
 _COMMITS = "hintplan_commits"
 _STORAGE = {"FLOAT": "REAL", "DOUBLE": "REAL", "BYTES": "BLOB", "BINARY": "BLOB", "VARBINARY": "BLOB"}
@@ -96,6 +96,12 @@ def append_rows(path: str, table: SqliteTable, rows: Iterator[Row], *, query_id:
             "ON CONFLICT (sink, query_id) DO UPDATE SET batch_id = excluded.batch_id",
             (table.name, query_id, batch_id),
         )
+
+
+def insert_rows(path: str, table: SqliteTable, rows: Iterator[Row]) -> None:
+    """Insert ``rows``, in one transaction; doing it again inserts them again."""
+    with _transaction(path, table) as connection:
+        connection.executemany(_insert(table), rows)
 
 
 def storage_columns(table: pa.Table, columns: tuple[Column, ...]) -> list[list[Any]]:

@@ -6,7 +6,9 @@ same in streams and batches, on Spark classic and Spark Connect.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
@@ -35,10 +37,12 @@ def apply_function(
     run: LookupRun,
     *,
     changelog: bool,
+    observe_as: Callable[[str], Any] = str,
 ) -> DataFrame:
     """The rows of ``frame``, which has ``columns``, joined with what ``function`` returns for them.
 
-    RunError, naming the operator, for a constant or a class that may not run. Metrics are observed under the id.
+    RunError, naming the operator, for a constant or a class that may not run. Metrics are observed as what
+    ``observe_as`` makes of the id.
     """
     types = {column.name: column.type for column in columns}
     read = {column.column for column in op.output if column.side == "left"}
@@ -76,4 +80,4 @@ def apply_function(
     prepared = frame.select(*(column.alias(name) for name, (column, _) in inputs.items()))
     schema = pa.schema([(name, kind) for name, (_, kind) in inputs.items()])
     run_task = partial(call_functions, spec=spec, schema=schema)
-    return map_batches(prepared, run_task, rows.output, op.id, FUNCTION_METRICS)
+    return map_batches(prepared, run_task, rows.output, observe_as(op.id), FUNCTION_METRICS)

@@ -7,10 +7,10 @@ DataFrames; works the same on Spark classic and Spark Connect.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
@@ -54,10 +54,12 @@ def apply_lookup(
     *,
     changelog: bool,
     partitions: int,
+    observe_as: Callable[[str], Any] = str,
 ) -> DataFrame:
     """The rows of ``frame``, which has ``columns``, joined with what they find in ``table``.
 
-    RunError, naming the operator, for an expression or a class that may not run. Metrics are observed under the id.
+    RunError, naming the operator, for an expression or a class that may not run. Metrics are observed as what
+    ``observe_as`` makes of the id.
     """
     types = {column.name: column.type for column in columns}
     checked = _checked(op, types, fetched_columns(op, table))
@@ -96,7 +98,7 @@ def apply_lookup(
         joined = apply_operator(op.id, operator, [prepared], partitions, metrics=LOOKUP_METRICS)
     else:
         run_task = partial(enrich, spec=spec, schema=schema)
-        joined = map_batches(prepared, run_task, rows.output, op.id, LOOKUP_METRICS)
+        joined = map_batches(prepared, run_task, rows.output, observe_as(op.id), LOOKUP_METRICS)
     if not native:
         return joined
     for text in checked.filters:

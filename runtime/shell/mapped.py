@@ -6,7 +6,7 @@ The code is the worker's side, :mod:`runtime.worker.metered`. Works the same on 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -23,10 +23,12 @@ def map_batches(
     frame: DataFrame,
     run: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]],
     output: pa.Schema,
-    name: str,
+    name: Any,
     metrics: Sequence[tuple[str, Literal["sum", "max"]]],
 ) -> DataFrame:
-    """The rows in ``output`` that ``run`` makes of ``frame``; ``metrics`` of its tasks are observed under ``name``."""
+    """The rows in ``output`` that ``run`` makes of ``frame``; ``metrics`` of its tasks are observed under ``name``,
+    which is an Observation in batch mode.
+    """
     mapped = frame.mapInArrow(run, from_arrow_schema(with_metrics(output), prefer_timestamp_ntz=True))
     columns = (aggregated(METRICS_COLUMN, index, *metric) for index, metric in enumerate(metrics))
     observed = mapped.observe(name, *columns)

@@ -1,0 +1,96 @@
+"""A group aggregate as Spark's own, with the results of the streaming kernels (:mod:`runtime.kernels.accumulators`).
+
+Types and NULL rules are Flink's: integer sums wrap around at the width of their type, AVG of an integer is truncated to
+that type, SUM and AVG of no values are NULL. A sum of BIGINT is added up in halves of 32 bits, since Spark's own either
+fails at an overflow or gives NULL. MIN and MAX pass over NaN as long as there is a number.
+
+    native_aggregate(aggregate, frame, {"country": "STRING", "amount": "BIGINT"})
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from plans.model import Aggregate, AggregateCall
+from plans.types import DataType, parse_type
+from runtime.expressions import quoted
+from runtime.types import to_spark
+
+__all__ = ["native_aggregate"]
+
+_BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
+_LOW_HALF = 0xFFFFFFFF
+
+
+def native_aggregate(operator: Aggregate, frame: DataFrame, types: Mapping[str, str]) -> DataFrame:
+    """The groups of ``frame``, whose columns have ``types``; without keys one row, also of no rows, as in Flink."""
+    keys = [F.col(quoted(key)) for key in operator.keys]
+    if not operator.aggregates:
+        return frame.select(*keys).distinct()
+    calls = [_call(call, parse_type(types[call.argument]) if call.argument else None) for call in operator.aggregates]
+    return frame.groupBy(*keys).agg(*calls)
+
+
+def _call(call: AggregateCall, kind: DataType | None) -> Column:
+    used = F.col(quoted(call.filter)) if call.filter else None
+    value = F.col(quoted(call.argument)) if call.argument else F.lit(1)
+    if used is not None:
+        value = F.when(used, value)
+    if kind is None or call.function == "COUNT":
+        result = F.count_distinct(value) if call.distinct else F.count(value)
+    elif call.function in ("MIN", "MAX"):
+        result = _extreme(call.function, value, kind)
+    else:
+        total = _sum(value, kind, distinct=call.distinct)
+        if call.function == "SUM":
+            result = _narrowed(total, kind)
+        else:
+            result = _average(total, F.count_distinct(value) if call.distinct else F.count(value), kind)
+    return result.cast(to_spark(call.type)).alias(call.name)
+
+
+def _extreme(function: str, value: Column, kind: DataType) -> Column:
+    fold = F.min if function == "MIN" else F.max
+    if kind.root not in ("FLOAT", "DOUBLE"):
+        return fold(value)
+    return F.coalesce(fold(F.when(~F.isnan(value), value)), fold(value))
+
+
+def _sum(value: Column, kind: DataType, *, distinct: bool) -> Column:
+    """The sum: of integers as BIGINT that wraps around, of a DECIMAL with 38 digits, of others as DOUBLE."""
+    if kind.root == "BIGINT":
+        return _wrapped_distinct_sum(value) if distinct else _wrapped_sum(value)
+    total = F.sum_distinct(value) if distinct else F.sum(value)
+    return total.cast(f"decimal(38, {kind.scale})") if kind.root == "DECIMAL" else total
+
+
+def _wrapped_sum(value: Column) -> Column:
+    high = F.sum(F.shiftright(value, 32))
+    low = F.sum(value.bitwiseAND(F.lit(_LOW_HALF)))
+    carried = high + F.shiftright(low, 32)
+    return F.shiftleft(carried, 32).bitwiseOR(low.bitwiseAND(F.lit(_LOW_HALF)))
+
+
+def _wrapped_distinct_sum(value: Column) -> Column:
+    # DISTINCT must see whole values, so they are added up as decimals and wrapped at the end.
+    total = F.sum_distinct(value.cast("decimal(19, 0)"))
+    half = F.lit(Decimal(1 << 63)).cast("decimal(20, 0)")
+    return (F.pmod(total + half, half * 2) - half).cast("bigint")
+
+
+def _narrowed(total: Column, kind: DataType) -> Column:
+    bits = _BITS.get(kind.root, 64)
+    return total if bits == 64 else F.shiftright(F.shiftleft(total, 64 - bits), 64 - bits)
+
+
+def _average(total: Column, count: Column, kind: DataType) -> Column:
+    if kind.root in _BITS:
+        return F.when(count > 0, F.call_function("div", total, count))
+    if kind.root == "DECIMAL":
+        # The quotient has scale max(6, s) and is rounded half up: Flink's type and rule.
+        return F.when(count > 0, total / count.cast("decimal(20, 0)"))
+    return F.when(count > 0, total / count)

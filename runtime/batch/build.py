@@ -1,0 +1,186 @@
+"""Plan -> batch DataFrames: for each sink, the DataFrame that is written to it.
+
+Builders are those of a streaming run where an operator means the same row by row; scans, joins and aggregates are
+Spark's own here. An operator whose result is cached, or was cached by an earlier job of the session, is built once and
+kept by :class:`runtime.batch.cache.ResultCache`. Starts nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from plans.cached import cached_of
+from plans.changelog import output_kinds
+from plans.columns import output_columns
+from plans.meaning import meanings
+from plans.model import Aggregate, Join, LookupJoin, Operator, Plan, Scan, Sink, Sort
+from runtime import connectors
+from runtime.batch.aggregate import native_aggregate
+from runtime.batch.cache import CacheEntry, ResultCache
+from runtime.batch.join import native_join
+from runtime.batch.observed import ObservedMetrics
+from runtime.build import BUILDERS, Edges
+from runtime.expressions import quoted
+from runtime.lookup.plan import LookupRun
+from runtime.results.files import KeepBatch
+
+__all__ = ["BATCH_BUILDERS", "BuiltSink", "build_sinks"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuiltSink:
+    """What is to be written to a sink: its rows, what is observed of them, and the cached results they are read from.
+
+    ``write`` writes them; calling it is the job.
+    """
+
+    sink: str
+    write: Callable[[], None]
+    observed: ObservedMetrics
+    reads: tuple[CacheEntry, ...]
+
+
+def build_sinks(
+    plan: Plan, spark: SparkSession, lookups: LookupRun, cache: ResultCache, results: str | None
+) -> tuple[BuiltSink, ...]:
+    """A job per sink of ``plan``, in its order; RunError, naming the operator, for what may not or cannot run.
+
+    With ``results`` rows are kept in that directory (:mod:`runtime.results.files`) instead of written to the sink.
+    """
+    edges = Edges(
+        spark=spark,
+        plan=plan,
+        columns=output_columns(plan),
+        changelog={name: kinds != ("+I",) for name, kinds in output_kinds(plan).items()},
+        partitions=1,
+        lookups=lookups,
+    )
+    building = _Building(edges=edges, cache=cache, meanings=meanings(plan), results=results, scans={})
+    return tuple(building.sink(operator) for operator in plan.operators if isinstance(operator, Sink))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Building:
+    edges: Edges
+    cache: ResultCache
+    meanings: Mapping[str, str]
+    results: str | None
+    scans: dict[str, DataFrame]
+    """Scans by id: one listing of files serves all sinks."""
+
+    def sink(self, sink: Sink) -> BuiltSink:
+        observed = ObservedMetrics()
+        edges = replace(self.edges, observe_as=observed.named)
+        frames, reads = self.frames(sink, edges)
+        top = frames[sink.inputs[0]].observe(observed.named(sink.id), F.count(F.lit(1)).alias("rows_out"))
+        if self.results is not None:
+            write: Callable[[], None] = partial(KeepBatch(directory=self.results), top, 0)
+        else:
+            write = connectors.batch_writer(top, sink.table, edges.plan.tables[sink.table])
+        return BuiltSink(sink=sink.id, write=write, observed=observed, reads=reads)
+
+    def frames(self, sink: Sink, edges: Edges) -> tuple[dict[str, DataFrame], tuple[CacheEntry, ...]]:
+        """The DataFrames that ``sink`` needs, down to cached results; and of those the ones that it reads itself."""
+        needed = self.needed(sink)
+        frames: dict[str, DataFrame] = {}
+        reads: dict[str, tuple[CacheEntry, ...]] = {}
+        for operator in edges.plan.operators:
+            if operator.id not in needed:
+                continue
+            entry = self.entry(operator)
+            below = _distinct(entry for name in operator.inputs for entry in reads.get(name, ()))
+            settings = cached_of(operator)
+            if entry is None and settings is not None and settings.enabled:
+                frame = self.frame(operator, frames, edges)
+                entry = self.cache.add(operator.id, edges.plan, self.meanings[operator.id], settings, frame, below)
+            if entry is None:
+                frames[operator.id], reads[operator.id] = self.frame(operator, frames, edges), below
+            else:
+                frames[operator.id], reads[operator.id] = entry.frame, (entry,)
+        return frames, reads[sink.inputs[0]]
+
+    def needed(self, sink: Sink) -> set[str]:
+        found: set[str] = set()
+        open_ids = list(sink.inputs)
+        while open_ids:
+            name = open_ids.pop()
+            if name not in found:
+                found.add(name)
+                operator = self.edges.plan.operator(name)
+                if self.entry(operator) is None:
+                    open_ids += operator.inputs
+        return found
+
+    def entry(self, operator: Operator) -> CacheEntry | None:
+        """The cached result that stands for ``operator``, unless its plan says that it wants none."""
+        settings = cached_of(operator)
+        if settings is not None and not settings.enabled:
+            return None
+        return self.cache.find(self.meanings[operator.id])
+
+    def frame(self, operator: Operator, frames: Mapping[str, DataFrame], edges: Edges) -> DataFrame:
+        if isinstance(operator, Scan) and operator.id in self.scans:
+            return self.scans[operator.id]
+        frame = BATCH_BUILDERS[type(operator)](operator, [frames[name] for name in operator.inputs], edges)
+        if isinstance(operator, Scan):
+            self.scans[operator.id] = frame
+        return frame
+
+
+def _distinct(entries: Any) -> tuple[CacheEntry, ...]:
+    return tuple({id(entry): entry for entry in entries}.values())
+
+
+def _scan(operator: Scan, inputs: list[DataFrame], edges: Edges) -> DataFrame:
+    table = edges.plan.tables[operator.table]
+    return connectors.read_batch(edges.spark, operator.table, table, operator.columns)
+
+
+def _join(operator: Join, inputs: list[DataFrame], edges: Edges) -> DataFrame:
+    left, right = operator.inputs
+    return native_join(operator, inputs[0], inputs[1], edges.names(left), edges.names(right))
+
+
+def _aggregate(operator: Aggregate, inputs: list[DataFrame], edges: Edges) -> DataFrame:
+    types = {column.name: column.type for column in edges.columns[operator.inputs[0]]}
+    return native_aggregate(operator, inputs[0], types)
+
+
+def _lookup(operator: LookupJoin, inputs: list[DataFrame], edges: Edges) -> DataFrame:
+    if operator.retry is not None and operator.retry.mode == "deferred":
+        # Deferred retries park rows in the state of a stream; here nothing comes that a waiting row could hold up.
+        operator = replace(operator, retry=replace(operator.retry, mode="inline"))
+    frame: DataFrame = BUILDERS[LookupJoin](operator, inputs, edges)
+    return frame
+
+
+def _sort(operator: Sort, inputs: list[DataFrame], edges: Edges) -> DataFrame:
+    (frame,) = inputs
+    if operator.order:
+        keys = []
+        for key in operator.order:
+            column = F.col(quoted(key.column))
+            if key.direction == "asc":
+                keys.append(column.asc_nulls_first() if key.nulls == "first" else column.asc_nulls_last())
+            else:
+                keys.append(column.desc_nulls_first() if key.nulls == "first" else column.desc_nulls_last())
+        frame = frame.orderBy(*keys)
+    if operator.offset:
+        frame = frame.offset(operator.offset)
+    return frame if operator.limit is None else frame.limit(operator.limit)
+
+
+BATCH_BUILDERS: Mapping[type[Operator], Callable[[Any, list[DataFrame], Edges], DataFrame]] = {
+    **BUILDERS,
+    Aggregate: _aggregate,
+    Join: _join,
+    LookupJoin: _lookup,
+    Scan: _scan,
+    Sort: _sort,
+}

@@ -1,0 +1,142 @@
+"""A batch plan at work: one Spark job after the other, a sink each, in a thread of its own.
+
+It is followed as a stream is (:class:`runtime.execution.Execution`): ``active``, ``new_batches``, ``raise_failure``,
+``await_termination``, ``stop``. A job that fails or is stopped leaves nothing in its sink; sinks written before keep
+what they got, and the error says which these are.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from pyspark.sql import SparkSession
+
+from plans.errors import RunError
+from runtime.batch.build import BuiltSink
+from runtime.batch.cache import ResultCache
+from runtime.failure import WORKER_HINT, root_cause
+from runtime.progress import CachedProgress, JobProgress
+
+__all__ = ["BatchExecution"]
+
+_POLL_SECONDS = 0.2
+_CANCEL_SECONDS = 0.5
+
+
+@dataclass(slots=True, kw_only=True)
+class BatchExecution:
+    """A running batch plan. ``jobs`` are what it has to write; ``finished`` is called when it is done with them."""
+
+    spark: SparkSession
+    jobs: tuple[BuiltSink, ...]
+    cache: ResultCache
+    finished: Callable[[], None]
+    tag: str
+    notes: tuple[str, ...] = ()
+    temporary: bool = False
+    _done: list[JobProgress] = field(default_factory=list)
+    _told: int = 0
+    _stopping: threading.Event = field(default_factory=threading.Event)
+    _future: Future[None] = field(default_factory=Future)
+
+    def start(self) -> None:
+        """Begin with the first job."""
+        pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="hintplan-batch")
+        self._future = pool.submit(self._run)
+        pool.shutdown(wait=False)
+
+    @property
+    def active(self) -> bool:
+        """Whether there are jobs still to end."""
+        return not self._future.done()
+
+    @property
+    def progress(self) -> dict[str, JobProgress]:
+        """The finished job of each sink."""
+        return {job.sink: job for job in self._done}
+
+    def new_batches(self) -> Iterator[JobProgress]:
+        """The jobs that finished since the last call, in order."""
+        while self._told < len(self._done):
+            self._told += 1
+            yield self._done[self._told - 1]
+
+    def await_termination(self, timeout: float | None = None) -> bool:
+        """Wait until all jobs have ended, at most ``timeout`` seconds; whether they have. RunError if one failed."""
+        self.wait(timeout)
+        self.raise_failure()
+        return not self.active
+
+    def wait(self, seconds: float | None) -> None:
+        """Wait until all jobs have ended, at most ``seconds``; says nothing of how they ended."""
+        wait([self._future], timeout=seconds)
+
+    def raise_failure(self) -> None:
+        """RunError with the root cause if a job has failed, and with what has been written by then."""
+        if self.active or self._stopping.is_set():
+            return
+        error = self._future.exception()
+        if error is None:
+            return
+        names = [job.sink for job in self.jobs]
+        written, failed, rest = names[: len(self._done)], names[len(self._done)], names[len(self._done) + 1 :]
+        cause = root_cause(error)
+        left = [f"the job of {failed} failed: {cause}; nothing of it was written"]
+        if written:
+            left.append(f"written before, and left as it is: {', '.join(written)}")
+        if rest:
+            left.append(f"not started: {', '.join(rest)}")
+        hint = WORKER_HINT if cause.startswith("ModuleNotFoundError") else None
+        raise RunError("; ".join(left), hint=hint) from error
+
+    def stop_between_batches(self) -> bool:
+        """Stop now: an unfinished job leaves nothing behind. True, for all has ended then."""
+        self.stop()
+        return True
+
+    def stop(self) -> None:
+        """Stop the job at work and begin no other one; returns when it has ended."""
+        self._stopping.set()
+        while self.active:
+            # A job that has been announced but not started cannot be cancelled yet, so once is not enough.
+            self.spark.interruptTag(self.tag)
+            wait([self._future], timeout=_CANCEL_SECONDS)
+
+    def _run(self) -> None:
+        try:
+            self.spark.addTag(self.tag)
+            for job in self.jobs:
+                if self._stopping.is_set():
+                    return
+                self._done.append(self._written(job))
+        finally:
+            self.finished()
+
+    def _written(self, job: BuiltSink) -> JobProgress:
+        timestamp = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        started = time.monotonic()
+        job.write()
+        elapsed = int((time.monotonic() - started) * 1000)
+        rows_out = job.observed.of(job.sink)["rows_out"]
+        cached = {}
+        for entry in job.reads:
+            hit = entry.served()
+            rows, size = self.cache.measured(entry)
+            cached[entry.operator] = CachedProgress(
+                hit=hit, rows=rows, bytes=size, storage_level=entry.storage_level, hits=entry.hits
+            )
+        others = job.observed.rest(job.sink)
+        return JobProgress(
+            sink=job.sink,
+            timestamp=timestamp,
+            rows_out=rows_out,
+            duration_ms=elapsed,
+            lookups={name: found for name, found in others.items() if "lookups" in found},
+            functions={name: found for name, found in others.items() if "calls" in found},
+            cached=cached,
+        )

@@ -1,0 +1,191 @@
+"""``Session``: several batch plans in one Spark session, sharing cached results (FLIP-205).
+
+    with Session() as session:
+        session.execute(plans.load("first.json")).await_termination()
+        session.execute(plans.load("second.json")).await_termination()      # reads what the first has cached
+        for result in session.cached_results():
+            print(result.operator, result.rows, result.bytes, result.storage_level, result.hits)
+
+Jobs run one after another. Leaving the block drops all cached results, also when a job has failed.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from types import TracebackType
+
+from pyspark.sql import SparkSession
+
+from plans.configuration import PARALLELISM, TIME_ZONE
+from plans.errors import PlanError, RunError
+from plans.model import LookupJoin, Plan, Scan, Sink
+from plans.names import did_you_mean
+from plans.validate import validate
+from runtime import connectors
+from runtime.batch.build import build_sinks
+from runtime.batch.cache import CachedResult, ResultCache
+from runtime.batch.execution import BatchExecution
+from runtime.lookup.plan import LookupRun
+from runtime.results.files import keeping
+from runtime.session import prepare_session, start_session
+from runtime.shipping import ship_code
+
+__all__ = ["Session"]
+
+_SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
+
+
+class Session:
+    """Runs batch plans on ``spark``, or on the active session, or on a new local one, which stays when this one closes.
+
+    Classes that plans name are loaded from ``allow_modules``, and lookups over HTTP may ask ``allow_hosts``.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession | None = None,
+        *,
+        allow_modules: Sequence[str] = (),
+        allow_hosts: Sequence[str] = (),
+    ) -> None:
+        spark = spark or SparkSession.getActiveSession() or start_session(None, {})
+        self._spark = prepare_session(spark, time_zone="UTC", once=True)
+        self._modules = tuple(allow_modules)
+        self._hosts = tuple(allow_hosts)
+        self._cache = ResultCache(self._spark)
+        self._execution: BatchExecution | None = None
+        self._closed = False
+        ship_code(self._spark)
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def execute(self, plan: Plan, *, results: str | None = None) -> BatchExecution:
+        """Start the jobs of ``plan``, one per sink, once those of the plan before have ended.
+
+        ``results`` as in :func:`runtime.execution.execute`.
+        PlanError if the plan is wrong; RunError if it cannot run here, or is a streaming plan.
+        """
+        return self._started(plan, results, close=False)
+
+    def cached_results(self) -> tuple[CachedResult, ...]:
+        """The results that are or will be kept, in the order in which plans asked for them."""
+        return self._cache.results()
+
+    def uncache(self, operator: str) -> int:
+        """Drop the results of operators called ``operator``, of whatever plan, and say how many there were.
+
+        RunError if there is none.
+        """
+        found = [entry for entry in self._cache.entries.values() if entry.operator == operator]
+        if not found:
+            known = sorted({entry.operator for entry in self._cache.entries.values()})
+            raise RunError(
+                f"there is no cached result of an operator '{operator}'",
+                hint=did_you_mean(operator, known, what="cached results") if known else "nothing is cached",
+            )
+        for entry in found:
+            self._cache.drop(entry)
+        return len(found)
+
+    def close(self) -> None:
+        """Stop what still runs and drop all cached results. Doing it again changes nothing."""
+        if not self._closed:
+            self._closed = True
+            if self._execution is not None and self._execution.active:
+                self._execution.stop()
+            self._cache.close()
+
+    def execute_and_close(self, plan: Plan, *, results: str | None = None) -> BatchExecution:
+        """As :meth:`execute`; the session closes by itself when the jobs have ended."""
+        try:
+            return self._started(plan, results, close=True)
+        except BaseException:
+            self.close()
+            raise
+
+    def _started(self, plan: Plan, results: str | None, *, close: bool) -> BatchExecution:
+        if self._closed:
+            raise RunError("the session is closed", hint="open another one; what this one had cached is gone")
+        problems = validate(plan)
+        if problems:
+            raise PlanError(diagnostics=problems)
+        if plan.mode != "batch":
+            raise RunError(
+                f"plan {plan.name} is a streaming plan; a Session runs batch plans",
+                hint="run it with runtime.execute, or SET 'execution.runtime-mode' = 'batch' in its script",
+            )
+        for operator in plan.operators:
+            if isinstance(operator, Scan):
+                connectors.refuse_unbounded(operator.table, plan.tables[operator.table])
+        if self._execution is not None:
+            self._execution.wait(None)
+        zone = plan.config.get(TIME_ZONE, "UTC")
+        self._spark.conf.set("spark.sql.session.timeZone", zone)
+        if PARALLELISM in plan.config:
+            self._spark.conf.set(_SHUFFLE_PARTITIONS, plan.config[PARALLELISM])
+        else:
+            self._spark.conf.unset(_SHUFFLE_PARTITIONS)
+        lookups = LookupRun(
+            token=uuid.uuid4().hex,
+            allowed_modules=self._modules,
+            allowed_hosts=self._hosts,
+            time_zone=zone,
+            once=True,
+        )
+        if results is not None:
+            keeping(self._spark)
+        execution = BatchExecution(
+            spark=self._spark,
+            jobs=build_sinks(plan, self._spark, lookups, self._cache, results),
+            cache=self._cache,
+            finished=self._cache.close if close else _nothing,
+            tag=f"hintplan-{lookups.token}",
+            notes=_notes(plan),
+        )
+        self._execution = execution
+        execution.start()
+        return execution
+
+
+def _nothing() -> None:
+    return None
+
+
+def _notes(plan: Plan) -> tuple[str, ...]:
+    """What a run does otherwise than the plan may make one think."""
+    deferred = [
+        operator.id
+        for operator in plan.operators
+        if isinstance(operator, LookupJoin) and operator.retry is not None and operator.retry.mode == "deferred"
+    ]
+    notes = [f"retries of {name} wait inline: a batch job keeps no state to defer them in" for name in deferred]
+    return (*notes, *_recomputed(plan))
+
+
+def _recomputed(plan: Plan) -> list[str]:
+    """The results that the jobs of several sinks compute each for itself, nearest to the sinks."""
+    sinks: dict[str, set[str]] = {operator.id: set() for operator in plan.operators}
+    wanted: dict[str, set[str]] = {operator.id: set() for operator in plan.operators}
+    for operator in reversed(plan.operators):
+        reached = {operator.id} if isinstance(operator, Sink) else sinks[operator.id]
+        for name in operator.inputs:
+            sinks[name] |= reached
+            wanted[name].add(operator.id)
+    found = []
+    for operator in plan.operators:
+        if isinstance(operator, Sink | Scan) or len(sinks[operator.id]) < 2 or operator.cached is not None:
+            continue
+        if any(sinks[reader] == sinks[operator.id] for reader in wanted[operator.id]):
+            continue
+        found.append(
+            f"{operator.id} is computed once for each of {len(sinks[operator.id])} sinks; "
+            f"{operator.id}.cached.enabled=true in the plan keeps its result for all of them"
+        )
+    return found

@@ -1,0 +1,75 @@
+"""What batch plans give: the rows that the stream's changelog folds to, and those of Spark's own SQL."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from runtime.execution import execute
+from tests.batch.programs import batch_plan, write_rows
+from tests.runtime.pipeline import Pipeline
+from tests.runtime.test_whole_queries import PLANS, QUERIES, WIDTHS, by_sqlite
+
+pytestmark = pytest.mark.spark
+
+DEADLINE_SECONDS = 180
+NAMES = {"o": ("id", "k", "v", "s"), "c": ("k", "name", "w")}
+SPARK_TYPES = {"o": "id bigint, k bigint, v bigint, s string", "c": "k bigint, name string, w bigint"}
+
+
+def sample(seed: int) -> dict[str, list[tuple[Any, ...]]]:
+    """Rows with NULLs in every column but the id, and each third of them twice."""
+    dice = random.Random(seed)
+    small = [None, 0, 1, 2, 3]
+    orders = [(i, dice.choice(small), dice.choice(small), dice.choice([None, "x", "y"])) for i in range(24)]
+    customers = [(dice.choice(small), dice.choice([None, "p", "q"]), dice.choice(small)) for _ in range(9)]
+    return {"o": orders + orders[::3], "c": customers + customers[::3]}
+
+
+def script(directory: Path, queries: dict[str, tuple[str, str]]) -> str:
+    """Each query into an SQLite table of its own: ``r0``, ``r1``, ..."""
+    files = "'connector' = 'filesystem', 'format' = 'json'"
+    parts = [
+        f"CREATE TABLE o (id BIGINT, k BIGINT, v BIGINT, s STRING) WITH ({files}, 'path' = '{directory / 'o'}');",
+        f"CREATE TABLE c (k BIGINT, name STRING, w BIGINT) WITH ({files}, 'path' = '{directory / 'c'}');",
+    ]
+    sink = f"'connector' = 'jdbc', 'url' = 'jdbc:sqlite:{directory}/results.db'"
+    for number, (columns, query) in enumerate(queries.values()):
+        parts.append(f"CREATE TABLE r{number} ({columns}) WITH ({sink}, 'table-name' = 'r{number}');")
+        parts.append(f"INSERT INTO r{number} {query};")
+    return "\n".join(parts)
+
+
+def stored(directory: Path, number: int) -> Counter[tuple[Any, ...]]:
+    connection = sqlite3.connect(directory / "results.db")
+    try:
+        return Counter(connection.execute(f"SELECT * FROM r{number}").fetchall())
+    finally:
+        connection.close()
+
+
+def test_every_query_gives_the_folded_stream_and_what_spark_and_sqlite_give(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    rows = sample(seed=7)
+    for table, found in rows.items():
+        write_rows(tmp_path / table, [dict(zip(NAMES[table], row, strict=True)) for row in found])
+        spark.createDataFrame(found, SPARK_TYPES[table]).createOrReplaceTempView(table)
+    execution = execute(batch_plan(script(tmp_path, QUERIES)), spark)
+    assert execution.await_termination(DEADLINE_SECONDS)
+    assert len(QUERIES) >= 15
+    every = [(table, row) for table, found in rows.items() for row in found]
+    for number, (name, (_, query)) in enumerate(QUERIES.items()):
+        stream = Pipeline(PLANS[name])
+        stream.batch(rows)
+        found = stored(tmp_path, number)
+        assert found == stream.result, name
+        assert found == by_sqlite(query, every), name
+        assert found == Counter(tuple(row) for row in spark.sql(query).collect()), name
+    assert {table: len(names) for table, names in NAMES.items()} == WIDTHS
