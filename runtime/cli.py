@@ -146,7 +146,6 @@ def opened_session(master: str | None, remote: str | None, conf: Mapping[str, st
 def run_plan(plan: Plan, spark: Any, settings: Mapping[str, Any], *, as_json: bool) -> int:
     """Run ``plan`` to its end and tell of its batches; 0, or the exit code of the signal that stopped it."""
     from runtime.execution import execute
-    from runtime.execution import execute
     from runtime.progress import FunctionProgress, JobProgress, LookupProgress, total_functions, total_lookups
     from runtime.report import open_report
 
@@ -186,7 +185,7 @@ def run_plan(plan: Plan, spark: Any, settings: Mapping[str, Any], *, as_json: bo
             try:
                 status = follow(execution, stop, tell)
             finally:
-                if status != "failed":
+                if status != "failed" or batch_plan:
                     tell()
                 elapsed = int((time.monotonic() - started) * 1000)
                 counted = {"lookups": lookups, "functions": functions}

@@ -176,9 +176,9 @@ def execute(
     again; without one, a local run uses a temporary one. ``once`` takes what is there and ends. ``trigger`` is the time
     between two batches, such as ``'5 s'``. Classes that the plan names are loaded from ``allow_modules``,
     and lookups over HTTP may ask ``allow_hosts``, each ``HOST`` or ``HOST:PORT``. With ``results``, a directory as for
-    ``checkpoint``, rows are kept there for :class:`runtime.results.files.KeptRows` instead of written to the sink. A batch
-    plan takes what is there and ends; it has neither a checkpoint nor a trigger, and its cached results go with its
-    last job.
+    ``checkpoint``, rows are kept there for :class:`runtime.results.files.KeptRows` instead of written to the sink.
+    A batch plan takes what is there and ends; it has neither a checkpoint nor a trigger, and its cached results go with
+    its last job.
     PlanError if the plan is wrong; RunError if it cannot run here.
     """
     problems = validate(plan)
