@@ -1,6 +1,7 @@
 """The plan document: model, reading and writing, checks, edits, differences, explanations, and the command line's root.
 
-It imports neither the planner nor the runtime, and starts without pyspark, pyarrow, pandas and sqlglot.
+It imports neither the planner nor the runtime, and starts without pyspark, pyarrow, pandas and sqlglot. What it exports
+is loaded when it is first used: a shell that completes a command line must not wait for it.
 
 >>> import plans
 >>> plan = plans.load("plan.json")                                 # doctest: +SKIP
@@ -8,9 +9,13 @@ It imports neither the planner nor the runtime, and starts without pyspark, pyar
 
 from __future__ import annotations
 
-from plans.codec import dump, dumps, load, loads
-from plans.errors import Diagnostic, HintplanError, PlanError, RunError, SqlError
-from plans.model import Plan
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from plans.codec import dump, dumps, load, loads
+    from plans.errors import Diagnostic, HintplanError, PlanError, RunError, SqlError
+    from plans.model import Plan
 
 __all__ = [
     "Diagnostic",
@@ -24,3 +29,12 @@ __all__ = [
     "load",
     "loads",
 ]
+
+_HOMES = {"Plan": "plans.model", "dump": "plans.codec", "dumps": "plans.codec"}
+_HOMES |= {"load": "plans.codec", "loads": "plans.codec"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'plans' has no attribute '{name}'")
+    return getattr(import_module(_HOMES.get(name, "plans.errors")), name)

@@ -15,7 +15,6 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import click
@@ -33,10 +32,15 @@ EXIT_INTERRUPTED = 130
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LazyCommand:
-    """Where a command is found (``module:attribute``), and its line in the help, which must not import it."""
+    """Where a command is found (``module:attribute``), and its line in the help, which must not import it.
+
+    ``completes`` is what a shell offers for its arguments: ``file``, words with ``|`` between, or behind a file what
+    the help calls ``ID``, ``PATH`` or ``PATH=VALUE``; the last may be repeated.
+    """
 
     target: str
     help: str
+    completes: tuple[str, ...] = ("file",)
 
 
 COMMANDS = {
@@ -44,10 +48,20 @@ COMMANDS = {
     "validate": LazyCommand(target="plans.commands:validate_command", help="Check plans without running them."),
     "explain": LazyCommand(target="plans.commands:explain_command", help="Show operators, state, and who set what."),
     "show": LazyCommand(target="plans.show:show_command", help="Draw a plan: page, picture, graph or tree."),
-    "set": LazyCommand(target="plans.commands:set_command", help="Edit settings of a plan, checked."),
+    "set": LazyCommand(
+        target="plans.commands:set_command",
+        help="Edit settings of a plan, checked.",
+        completes=("file", "PATH=VALUE"),
+    ),
     "diff": LazyCommand(target="plans.diff_command:diff_command", help="Compare two plans by meaning."),
     "run": LazyCommand(target="runtime.cli:run_command", help="Run a plan on Spark."),
     "sql": LazyCommand(target="plans.client.command:sql_command", help="Run statements, from a script or typed in."),
+    "init": LazyCommand(target="plans.editors:init_command", help="Let VS Code complete and check plans."),
+    "completion": LazyCommand(
+        target="plans.completion:completion_command",
+        help="Print the script that completes in a shell.",
+        completes=("bash|zsh|fish",),
+    ),
     "schema": LazyCommand(target="plans.commands:schema_command", help="Print the JSON Schema of plans."),
 }
 
@@ -78,6 +92,8 @@ def _debug_option() -> click.Option:
 
 def _print_version(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
+        from importlib.metadata import PackageNotFoundError, version
+
         try:
             click.echo(f"hintplan {version('hintplan')}")
         except PackageNotFoundError:
@@ -107,6 +123,10 @@ root = _Root(
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit; ``arguments`` are those of the process if None."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if "_HINTPLAN_COMPLETE" in os.environ:
+        from plans.completion import register
+
+        register()
     sys.exit(_guarded(lambda: root.main(words, prog_name="hintplan", standalone_mode=False), "--debug" in words))
 
 

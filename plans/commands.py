@@ -66,9 +66,9 @@ def validate_command(paths: tuple[str, ...], allow_fact_edits: bool, as_json: bo
 @click.command("schema")
 def schema_command() -> None:
     """Print the JSON Schema of plans, for editors and other tools."""
-    from plans.schema import schema_text
+    from plans.editor_schema import editor_schema_text
 
-    show(schema_text().rstrip("\n"))
+    show(editor_schema_text().rstrip("\n"))
 
 
 @click.command("explain")

@@ -33,7 +33,7 @@ def test_every_operator_has_a_definition_that_op_selects() -> None:
     for op in OPS:
         definition = SCHEMA["$defs"][op]
         assert definition["additionalProperties"] is False
-        assert definition["properties"]["op"] == {"const": op}
+        assert definition["properties"]["op"]["const"] == op
         assert definition["description"]
 
 
