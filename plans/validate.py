@@ -31,6 +31,10 @@ from plans.states import check_states
 __all__ = ["validate"]
 
 
+MOST_ROWS = 2**31 - 1
+"""What LIMIT and OFFSET can be at most: Spark counts rows of a result in 32 bits."""
+
+
 def validate(plan: Plan) -> tuple[Diagnostic, ...]:
     """The problems of ``plan``, of each kind the first hundred; empty if it is valid.
 
@@ -96,6 +100,9 @@ def _check_mode(plan: Plan) -> Iterator[Diagnostic]:
         elif isinstance(operator, Sort) and not operator.order and not operator.offset and operator.limit is None:
             hint = "remove the operator, or give it an order, an offset or a limit"
             yield Diagnostic(message="this sort does nothing", path=path, hint=hint)
+        elif isinstance(operator, Sort) and max(operator.offset, operator.limit or 0) > MOST_ROWS:
+            message = f"'offset' and 'limit' are at most {MOST_ROWS}"
+            yield Diagnostic(message=message, path=path, hint="write less; null is no limit")
         elif isinstance(operator, Scan) and operator.table in plan.tables and plan.mode == "batch":
             table = plan.tables[operator.table]
             if can_read(table) and not is_bounded(table):

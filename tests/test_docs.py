@@ -18,6 +18,7 @@ import pytest
 
 import plans
 from planner import aggregates, compile_sql, scalars
+from plans.cached import STORAGE_LEVELS
 from plans.cli import COMMANDS, root
 from plans.configuration import known_keys
 from plans.connectors import CONNECTORS
@@ -175,6 +176,17 @@ def test_the_whole_plan_is_what_its_sql_compiles_to() -> None:
     *_, whole = blocks("docs/plan-format.md", "json")
     assert whole == plans.dumps(compile_sql(sql)).decode()
     assert plans.dumps(plans.loads(whole)).decode() == whole
+
+
+def test_the_batch_job_of_the_docs_is_what_its_sql_compiles_to() -> None:
+    (sql,) = blocks("docs/batch.md", "sql")
+    plan = compile_sql(sql)
+    assert blocks("docs/batch.md", "json")[-1] == plans.dumps(plan).decode()
+    assert f"```\n{explain(plan)}\n```\n" in text("docs/batch.md")
+
+
+def test_every_storage_level_is_documented() -> None:
+    assert lacking(list(STORAGE_LEVELS), "docs/batch.md") == []
 
 
 def parts_of(value: Any) -> Iterator[Any]:

@@ -9,7 +9,7 @@ import sqlite3
 
 import sqlglot
 
-from plans.model import Aggregate, AggregateCall, Calc, Join, LookupJoin, Operator, Plan, Scan, Sink, Union
+from plans.model import Aggregate, AggregateCall, Calc, Join, LookupJoin, Operator, Plan, Scan, Sink, Sort, Union
 
 __all__ = ["database", "run_plan"]
 
@@ -52,6 +52,11 @@ def _sql(operator: Operator) -> str:
         columns = ", ".join((*operator.keys, *map(_call, operator.aggregates)))
         by = f" GROUP BY {', '.join(operator.keys)}" if operator.keys else ""
         return f"SELECT {columns} FROM {operator.inputs[0]}{by}"
+    if isinstance(operator, Sort):
+        keys = ", ".join(f"{k.column} {k.direction} NULLS {k.nulls}" for k in operator.order)
+        limit = -1 if operator.limit is None else operator.limit
+        by = f" ORDER BY {keys}" if keys else ""
+        return f"SELECT * FROM {operator.inputs[0]}{by} LIMIT {limit} OFFSET {operator.offset}"
     assert isinstance(operator, Union)
     return " UNION ALL ".join(f"SELECT * FROM {i}" for i in operator.inputs)
 

@@ -126,14 +126,14 @@ def sink(width: dict[int, str]) -> str:
     return f"CREATE TABLE s ({columns}) WITH ('connector' = 'print');"
 
 
-def compiled(query: str, names: list[str]):  # type: ignore[no-untyped-def]
+def compiled(query: str, names: list[str], settings: str = ""):  # type: ignore[no-untyped-def]
     """The plan of the query into a sink of fitting types, found by trying STRING where BIGINT does not fit."""
     from plans.errors import SqlError
 
     types = dict.fromkeys(range(len(names)), "BIGINT")
     for _ in range(len(names) + 1):
         try:
-            return compile_script(f"{DECLARATIONS}\n{sink(types)}\nINSERT INTO s {query};").plan
+            return compile_script(f"{settings}{DECLARATIONS}\n{sink(types)}\nINSERT INTO s {query};").plan
         except SqlError as error:
             text = error.diagnostics[0].message
             if not text.startswith("column 'o"):

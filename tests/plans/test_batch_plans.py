@@ -86,6 +86,10 @@ def test_a_limit_is_no_negative_number(batch: Plan) -> None:
     assert "expected at least 0, found -1" in edited(batch, sort_orders__limit=-1)
 
 
+def test_a_limit_is_at_most_what_spark_counts_to(batch: Plan) -> None:
+    assert "at most 2147483647" in edited(batch, sort_orders__limit=2**31)
+
+
 def test_a_stream_is_not_sorted(batch: Plan) -> None:
     message = edited(batch, mode="streaming")
     assert "operators.sort_orders" in message
