@@ -12,14 +12,16 @@ from planner.aggregates import NAMES
 from planner.context import Context, TableEntry
 from planner.queries import build_view
 from planner.scalars import known_functions
+from planner.session import Session
 from planner.source import Source
 from planner.statements import Describe, Show
 from plans.client.actions import ShowRows, ShowText
+from plans.errors import SqlError
 from plans.model import TableColumn
 from plans.names import did_you_mean
 from plans.types import parse_type
 
-__all__ = ["described", "listed", "shown_table", "shown_view", "sql_like"]
+__all__ = ["described", "known_names", "listed", "shown_table", "shown_view", "sql_like"]
 
 _DESCRIBED = ("name", "type", "null", "key", "extras", "watermark")
 
@@ -38,6 +40,19 @@ def listed(context: Context, statement: Show) -> ShowRows:
         pattern = sql_like(statement.like)
         found = tuple(name for name in found if (pattern.fullmatch(name) is None) == statement.negated)
     return ShowRows(columns=(heading,), rows=tuple((name,) for name in sorted(set(found))))
+
+
+def known_names(session: Session) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
+    """The columns of each table and view, as far as the view still makes sense, and the names of functions."""
+    context = session.context
+    found = {name: tuple(c.name for c in entry.table.columns) for name, entry in context.catalog.tables.items()}
+    for name, view in context.catalog.views.items():
+        try:
+            with context.on_trial():
+                found[name] = tuple(f.name for f in build_view(context, view).fields)
+        except SqlError:
+            found[name] = ()
+    return found, (*known_functions(), *NAMES)
 
 
 def sql_like(pattern: str) -> re.Pattern[str]:

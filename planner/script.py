@@ -38,6 +38,9 @@ _INSTEAD = {
     "DELETE": "write INSERT INTO",
     "UPSERT": "write INSERT INTO",
     "TRUNCATE": "write into another table",
+    "QUIT": "leave it out: a script ends by itself",
+    "EXIT": "leave it out: a script ends by itself",
+    "HELP": "see docs/sql-client.md",
     "CALL": "leave it out: there are no procedures",
     "VALUES": "read the rows from a table",
 }

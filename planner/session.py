@@ -85,6 +85,10 @@ class Session:
             self.position = unit.end
             yield unit
 
+    def skip(self) -> None:
+        """Pass over what has been fed and not read."""
+        self.position = len(self.source.text)
+
     def read(self, unit: Unit) -> Statement:
         """The statement of ``unit``, its hints added to the session's; SqlError if it is none."""
         context = self.context

@@ -27,10 +27,13 @@ class Finding:
     diagnostic: Diagnostic
 
 
-def rendered(diagnostic: Diagnostic, text: str, severity: str) -> str:
-    """``file:line:column: severity: message``, the line it is about with a caret under the place, and the hint."""
+def rendered(diagnostic: Diagnostic, text: str, severity: str, *, placed: bool = True) -> str:
+    """``file:line:column: severity: message``, the line it is about with a caret under the place, and the hint.
+
+    Where a line has no number for whoever reads it, as in what was typed just now, it is not ``placed``.
+    """
     place = ":".join(str(p) for p in (diagnostic.file, diagnostic.line, diagnostic.column) if p is not None)
-    parts = [f"{place}: {severity}: {diagnostic.message}" if place else f"{severity}: {diagnostic.message}"]
+    parts = [f"{place}: {severity}: {diagnostic.message}" if place and placed else f"{severity}: {diagnostic.message}"]
     lines = text.split("\n")
     if diagnostic.line is not None and diagnostic.column is not None and diagnostic.line <= len(lines):
         line = lines[diagnostic.line - 1]

@@ -39,6 +39,7 @@ class Client:
     open_engine: Callable[[], Any]
     as_json: bool
     allow_fact_edits: bool
+    typed: bool
     statement: int = 0
     _engine: Any = None
     _perform: Any = field(default_factory=lambda: load_by_name("planner.perform:perform"))
@@ -62,13 +63,21 @@ class Client:
         self.statement += 1
         performed: Performed = self._perform(self.session, unit)
         for finding in performed.findings:
-            say(rendered(finding.diagnostic, self.session.source.text, finding.severity))
+            self.say_problem(finding.diagnostic, finding.severity)
         try:
             return self._do(performed.action)
         except SqlError:
             raise
         except HintplanError as error:
             raise SqlError(diagnostics=tuple(_placed(d, performed.place) for d in error.diagnostics)) from error
+
+    def say_problem(self, problem: Diagnostic, severity: str) -> None:
+        """Tell of an error or a warning, with its line; lines that are typed in have no numbers."""
+        say(rendered(problem, self.session.source.text, severity, placed=not self.typed))
+
+    def running(self) -> tuple[str, ...]:
+        """The names of the jobs in the background."""
+        return () if self._engine is None else tuple(self._engine.jobs)
 
     def close(self) -> None:
         """End the session; what runs in the background is stopped."""
@@ -78,9 +87,9 @@ class Client:
 
     def wait(self) -> int:
         """Wait for what runs in the background; 0, or the exit code of the signal that stopped it."""
-        if self._engine is None or not self._engine.jobs:
+        if not self.running():
             return 0
-        say(f"waiting for {', '.join(self._engine.jobs)}; Ctrl-C stops")
+        say(f"waiting for {', '.join(self.running())}; Ctrl-C stops")
         code: int = self._engine.wait()
         return code
 

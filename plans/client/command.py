@@ -19,7 +19,6 @@ import click
 from plans.client.client import Client
 from plans.durations import parse_duration
 from plans.errors import SqlError
-from plans.findings import rendered
 from plans.lazy import load
 from plans.terminal import say
 from plans.text_file import read_text
@@ -87,6 +86,7 @@ def sql_command(
         open_engine=lambda: load("runtime.engine:Engine")(as_json=as_json, **options),
         as_json=as_json,
         allow_fact_edits=allow_fact_edits,
+        typed=typed,
     )
     try:
         if typed:
@@ -107,7 +107,7 @@ def _run_script(client: Client, text: str, *, continue_on_error: bool, debug: bo
             if debug:
                 say(traceback.format_exc())
             for problem in error.diagnostics:
-                say(rendered(problem, source.text, "error"))
+                client.say_problem(problem, "error")
             failed.append(source.place(unit.start)[0])
             if not continue_on_error:
                 break

@@ -1,0 +1,191 @@
+"""What could be typed next: statements, tables, columns, option and configuration keys, hints and their keys.
+
+Looks at the text only, with a few patterns: an unfinished statement parses as nothing. Knows no terminal.
+
+>>> names = Names(columns={"orders": ("id", "total")}, functions=("COUNT",))
+>>> complete("SELECT o.", " FROM orders AS o", names)
+(0, ('id', 'total'))
+>>> complete("SET 'table.exec.st", "", names)
+(13, ('table.exec.state.ttl',))
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from plans.configuration import known_keys
+from plans.connectors import CONNECTORS
+from plans.lookup_settings import SETTINGS
+
+__all__ = ["Names", "complete"]
+
+_STATEMENTS = (
+    "BEGIN STATEMENT SET;",
+    "COMPILE AND EXECUTE PLAN '",
+    "COMPILE PLAN '",
+    "CREATE TABLE ",
+    "CREATE TEMPORARY TABLE ",
+    "CREATE TEMPORARY VIEW ",
+    "CREATE VIEW ",
+    "DESCRIBE ",
+    "DROP TABLE ",
+    "DROP VIEW ",
+    "EXECUTE PLAN '",
+    "EXECUTE STATEMENT SET BEGIN ",
+    "EXPLAIN ",
+    "EXPLAIN PLAN FOR ",
+    "HELP",
+    "INSERT INTO ",
+    "QUIT",
+    "RESET",
+    "SELECT ",
+    "SET ",
+    "SHOW CREATE TABLE ",
+    "SHOW CREATE VIEW ",
+    "SHOW FUNCTIONS",
+    "SHOW JOBS",
+    "SHOW TABLES",
+    "SHOW VIEWS",
+    "STOP JOB '",
+    "WITH ",
+)
+_WORDS = (
+    "AND", "AS", "BETWEEN", "CASE", "CAST", "COUNT", "DISTINCT", "END", "EXISTS", "FOR SYSTEM_TIME AS OF", "FROM",
+    "FULL", "GROUP BY", "HAVING", "IF NOT EXISTS", "IN", "INNER", "INSERT INTO", "INTERVAL", "IS NULL", "JOIN", "LEFT",
+    "LIKE", "NOT", "NULL", "ON", "OR", "PRIMARY KEY", "RIGHT", "SELECT", "UNION ALL", "USING", "VALUES", "WHERE",
+    "WITH",
+)  # fmt: skip
+_HINTS = ("STATE_TTL('", "LOOKUP('table'='")
+_AFTER_TABLE = ("OPTIONS('",)
+_LOOKUP_KEYS = ("table", *(s.hint for group in ("async", "retry") for s in SETTINGS[group].values() if s.hint))
+_NO_ALIAS = {"ON", "JOIN", "LEFT", "RIGHT", "FULL", "INNER", "WHERE", "GROUP", "USING", "FOR", "UNION", "CROSS", "AS"}
+
+_WORD = re.compile(r"[\w$]*\Z")
+_QUOTED = re.compile(r"'(?P<word>[^']*)\Z")
+_HINT = re.compile(r"/\*\+(?P<body>(?:(?!\*/).)*)\Z", re.DOTALL)
+_TABLE_NEXT = re.compile(
+    r"\b(?:FROM|JOIN|INTO|DESCRIBE|DESC|(?:DROP|SHOW\s+CREATE)\s+(?:TEMPORARY\s+)?(?:TABLE|VIEW)(?:\s+IF\s+EXISTS)?)"
+    r"\s+[\w$]*\Z",
+    re.IGNORECASE,
+)
+_USED = re.compile(r"\b(?:FROM|JOIN|,)\s+`?(?P<table>[\w$]+)`?(?:\s+(?:AS\s+)?`?(?P<alias>[\w$]+)`?)?", re.IGNORECASE)
+_QUALIFIED = re.compile(r"(?P<name>[\w$]+)`?\.(?P<word>[\w$]*)\Z")
+_OPTION = re.compile(r"'(?P<key>[^']*)'\s*=\s*'(?P<value>[^']*)'")
+_VALUE = re.compile(r"'(?P<key>[^']*)'\s*=\s*\Z")
+
+Found = tuple[int, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Names:
+    """What there is to name: the columns of each table and view, and functions."""
+
+    columns: Mapping[str, tuple[str, ...]]
+    functions: tuple[str, ...] = ()
+
+
+def complete(before: str, after: str, names: Names) -> Found:
+    """How many characters before the cursor would be replaced, and what by; nothing within other text."""
+    statement = before[_start(before) :]
+    rest = after.partition(";")[0]
+    if hint := _HINT.search(statement):
+        return _hint(hint["body"], statement, rest, names)
+    if statement.count("'") % 2:
+        return _quoted(statement)
+    if qualified := _QUALIFIED.search(statement):
+        table = _used(statement + rest).get(qualified["name"], qualified["name"])
+        return _matching(qualified["word"], names.columns.get(table, ()))
+    word = _word(statement)
+    if statement.strip() == word:
+        return _matching(word, _STATEMENTS)
+    if not word and not statement.endswith((" ", "\n", "(", ",")):
+        return 0, ()
+    if _TABLE_NEXT.search(statement):
+        return _matching(word, names.columns)
+    used = dict.fromkeys(_used(statement + rest).values())
+    columns = [column for table in used for column in names.columns.get(table, ())]
+    if not word:
+        return _matching(word, columns)
+    longer = [text for text in _STATEMENTS if text.upper().startswith(statement.lstrip().upper())]
+    if longer:
+        return len(statement.lstrip()), tuple(longer)
+    return _matching(word, (*columns, *names.columns, *_WORDS, *names.functions))
+
+
+def _start(before: str) -> int:
+    """Where the statement at the end of ``before`` starts, a statement set's INSERT being one of its own."""
+    last = 0
+    for match in re.finditer(r"'(?:[^']|'')*'|--[^\n]*\n|(;)", before):
+        if match[1]:
+            last = match.end()
+    return last
+
+
+def _word(statement: str) -> str:
+    found = _WORD.search(statement)
+    return found[0] if found else ""
+
+
+def _quoted(statement: str) -> Found:
+    """Within quotes: keys of SET and RESET, keys and values of WITH."""
+    opened = _QUOTED.search(statement)
+    word = opened["word"] if opened else ""
+    head = statement[: len(statement) - len(word) - 1]
+    if re.match(r"\s*(?:RE)?SET\s*\Z", head, re.IGNORECASE):
+        return _matching(word, known_keys())
+    options = re.search(r"\bWITH\s*\((?P<given>.*)\Z", head, re.IGNORECASE | re.DOTALL)
+    if options is None:
+        return 0, ()
+    given = {m["key"]: m["value"] for m in _OPTION.finditer(options["given"])}
+    spec = CONNECTORS.get(given.get("connector", ""))
+    if value := _VALUE.search(options["given"]):
+        if value["key"] == "connector":
+            return _matching(word, CONNECTORS)
+        choices = [c for o in (spec.options if spec else ()) if o.name == value["key"] for c in o.choices]
+        return _matching(word, choices)
+    known = [option.name for option in spec.options] if spec else []
+    known += SETTINGS["cache"] if spec and spec.lookups else []
+    return _matching(word, [key for key in ("connector", *known) if key not in given])
+
+
+def _hint(body: str, statement: str, rest: str, names: Names) -> Found:
+    """Within ``/*+``: names of hints, then their keys, then what they name."""
+    opened = re.search(r"(?P<name>\w+)\s*\((?P<arguments>[^()]*)\Z", body)
+    if opened is None:
+        follows_select = re.search(r"\bSELECT\s*/\*\+" + r"(?:(?!\*/).)*\Z", statement, re.IGNORECASE | re.DOTALL)
+        return _matching(_word(body), _HINTS if follows_select else _AFTER_TABLE)
+    arguments, name = opened["arguments"], opened["name"].upper()
+    if arguments.count("'") % 2 == 0:
+        return 0, ()
+    word = arguments.rpartition("'")[2]
+    given = arguments[: len(arguments) - len(word) - 1]
+    value = _VALUE.search(given)
+    inputs = _used(statement.partition("/*+")[0] + rest)
+    if name == "STATE_TTL":
+        return _matching(word, () if value else inputs)
+    if name == "LOOKUP" and value:
+        settings = {s.hint: s for group in ("async", "retry") for s in SETTINGS[group].values()}
+        spec = settings.get(value["key"])
+        choices = spec.choices or (("true", "false") if spec.kind == "bool" else ()) if spec else ()
+        return _matching(word, inputs if value["key"] == "table" else choices)
+    if name == "LOOKUP":
+        used = {m["key"] for m in _OPTION.finditer(given)}
+        return _matching(word, [key for key in _LOOKUP_KEYS if key not in used])
+    return _matching(word, () if value else SETTINGS["cache"])
+
+
+def _used(statement: str) -> dict[str, str]:
+    """The tables that a statement reads, by the names it has for them."""
+    found: dict[str, str] = {}
+    for match in _USED.finditer(statement):
+        alias = match["alias"]
+        found[alias if alias and alias.upper() not in _NO_ALIAS else match["table"]] = match["table"]
+    return found
+
+
+def _matching(word: str, candidates: Iterable[str]) -> Found:
+    folded = word.lower()
+    found = dict.fromkeys(c for c in candidates if c.lower().startswith(folded) and c != word)
+    return len(word), tuple(found)

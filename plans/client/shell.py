@@ -1,0 +1,171 @@
+"""The shell: statements typed in, with history, completion, and lines until a ``;``.
+
+prompt_toolkit does the editing, on terminals of every kind, dumb ones included; this is the only module that knows it.
+Ctrl-C drops what is being typed, or stops the statement at work; Ctrl-D and QUIT end the session.
+
+>>> is_command("quit ;"), is_command("SELECT 1")
+(True, False)
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+from prompt_toolkit.filters import completion_is_selected
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.input import Input
+from prompt_toolkit.key_binding import KeyBindings
+from prompt_toolkit.key_binding.key_processor import KeyPressEvent
+from prompt_toolkit.output import Output
+from prompt_toolkit.patch_stdout import patch_stdout
+from prompt_toolkit.shortcuts import clear
+
+from plans.client.client import Client
+from plans.client.completion import Names, complete
+from plans.errors import SqlError
+from plans.lazy import load
+from plans.terminal import say, show
+
+__all__ = ["history_file", "is_command", "run_shell"]
+
+_PROMPT = "hintplan> "
+_COMMANDS = ("QUIT", "EXIT", "HELP", "CLEAR")
+
+_HELP = """\
+Statements end with ';' and may have several lines. Tab completes, Ctrl-C stops a statement, Ctrl-D leaves.
+
+  CREATE TABLE | VIEW ...          declare; DROP removes, SHOW TABLES | VIEWS lists, DESCRIBE name tells more
+  SELECT ...                       take what is there and show the rows
+  INSERT INTO ...                  take what is there and write it; with SET 'table.dml-sync' = 'false', go on
+                                   in the background: SHOW JOBS, STOP JOB 'name'
+  EXPLAIN ...                      operators, their state, and who set what
+  COMPILE PLAN 'file' FOR ...      write a plan; EXECUTE PLAN 'file' runs one
+  SET 'key' = 'value'              configure what follows; SET lists, RESET undoes
+  HELP, CLEAR, QUIT                this text, a clear screen, the end"""
+
+
+def run_shell(client: Client, *, debug: bool, terminal: Input | None = None, output: Output | None = None) -> int:
+    """Read statements and run each, until the end of input or QUIT; always 0, as what failed was told."""
+    is_complete: Callable[[str], bool] = load("planner.units:is_complete")
+    names: Callable[[Any], tuple[dict[str, tuple[str, ...]], tuple[str, ...]]] = load("planner.describe:known_names")
+    prompt: PromptSession[str] = PromptSession(
+        _PROMPT,
+        multiline=True,
+        prompt_continuation=lambda width, number, wrapped: " " * (width - 2) + "> ",
+        key_bindings=_bindings(lambda text: is_command(text) or is_complete(text)),
+        completer=_SqlCompleter(client, names),
+        complete_while_typing=False,
+        history=_history(),
+        input=terminal,
+        output=output,
+    )
+    say("hintplan SQL; statements end with ';', HELP lists them, QUIT or Ctrl-D leaves")
+    while True:
+        try:
+            with patch_stdout(raw=True):
+                text = prompt.prompt()
+        except KeyboardInterrupt:
+            continue
+        except EOFError:
+            break
+        if is_command(text):
+            word = _command(text)
+            if word in ("QUIT", "EXIT"):
+                break
+            if word == "HELP":
+                show(_HELP)
+            else:
+                clear()
+            continue
+        _run(client, f"{text}\n", debug=debug)
+    _tell_of_jobs(client)
+    return 0
+
+
+def _run(client: Client, text: str, *, debug: bool) -> None:
+    try:
+        for unit in client.units(text):
+            if client.run(unit):
+                break  # what was typed with it was stopped with it
+    except SqlError as error:
+        client.session.skip()
+        if debug:
+            say(traceback.format_exc())
+        for problem in error.diagnostics:
+            client.say_problem(problem, "error")
+    except KeyboardInterrupt:
+        client.session.skip()
+        say("interrupted")
+
+
+def _tell_of_jobs(client: Client) -> None:
+    if running := client.running():
+        say(f"stopping {', '.join(running)}")
+
+
+def is_command(text: str) -> bool:
+    """Whether ``text`` is a word to the shell itself, or nothing at all."""
+    return _command(text) in (*_COMMANDS, "")
+
+
+def _command(text: str) -> str:
+    return text.strip().rstrip(";").strip().upper()
+
+
+def _bindings(is_done: Callable[[str], bool]) -> KeyBindings:
+    bindings = KeyBindings()
+
+    @bindings.add("enter", filter=~completion_is_selected)
+    def enter(event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        if is_done(buffer.text):
+            buffer.validate_and_handle()
+        else:
+            buffer.insert_text("\n")
+
+    @bindings.add("enter", filter=completion_is_selected)
+    def choose(event: KeyPressEvent) -> None:
+        event.current_buffer.complete_state = None
+
+    return bindings
+
+
+class _SqlCompleter(Completer):
+    """Completes with the names of the client's session."""
+
+    def __init__(self, client: Client, names: Callable[[Any], tuple[Any, Any]]) -> None:
+        self._client = client
+        self._names = names
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
+        columns, functions = self._names(self._client.session)
+        known = Names(columns=columns, functions=functions)
+        length, found = complete(document.text_before_cursor, document.text_after_cursor, known)
+        for text in found:
+            yield Completion(text, start_position=-length)
+
+
+def history_file() -> Path:
+    """Where typed statements are kept, below ``$XDG_STATE_HOME``."""
+    home = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    return Path(home) / "hintplan" / "sql_history"
+
+
+def _history() -> History:
+    path = history_file()
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
+        path.chmod(stat.S_IRUSR | stat.S_IWUSR)
+    except OSError as error:
+        say(f"no history: {path}: {error.strerror}")
+        return InMemoryHistory()
+    return FileHistory(str(path))
