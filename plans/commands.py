@@ -102,12 +102,18 @@ def _painted(text: str, part: str) -> str:
 
 @click.command("set")
 @click.argument("path", metavar="PLAN")
-@click.argument("assignments", metavar="PATH=VALUE...", nargs=-1, required=True)
+@click.argument("assignments", metavar="PATH=VALUE...", nargs=-1)
+@click.option("--remove", "removals", multiple=True, metavar="PATH", help="Remove a config key or a table option.")
 @click.option("--reason", metavar="TEXT", help="Keep this note beside the settings; '' takes the old one away.")
 @_allow_fact_edits
 @_as_json
 def set_command(
-    path: str, assignments: tuple[str, ...], reason: str | None, allow_fact_edits: bool, as_json: bool
+    path: str,
+    assignments: tuple[str, ...],
+    removals: tuple[str, ...],
+    reason: str | None,
+    allow_fact_edits: bool,
+    as_json: bool,
 ) -> None:
     """Edit settings of a plan; nothing is written unless everything is right.
 
@@ -117,13 +123,16 @@ def set_command(
     hintplan set plan.json lookup_rates.async.capacity=50
     hintplan set plan.json lookup_rates.retry='3 x 10 s'
     hintplan set plan.json tables.orders.options.path=data/orders
+    hintplan set plan.json --remove config.table.exec.state.ttl
     """
     from plans.diff import diff
     from plans.diff_json import report_json
     from plans.diff_report import report_text
-    from plans.edit import set_value
+    from plans.edit import remove_value, set_value
     from plans.rewrite import rewrite
 
+    if not assignments and not removals:
+        raise click.UsageError("nothing to do: give PATH=VALUE or --remove PATH")
     data = read_plan_bytes(path)
     # An edit may be what repairs the plan, so its meaning is checked afterwards.
     plan = edited = loads(data, file=path, allow_fact_edits=allow_fact_edits, check_meaning=False)
@@ -134,6 +143,11 @@ def set_command(
             raise click.UsageError(f"expected PATH=VALUE, found '{assignment}'")
         try:
             edited, _ = set_value(edited, setting, value, reason=reason)
+        except PlanError as error:
+            problems += error.diagnostics
+    for setting in removals:
+        try:
+            edited, _ = remove_value(edited, setting)
         except PlanError as error:
             problems += error.diagnostics
     if problems:

@@ -157,8 +157,14 @@ def known_keys() -> tuple[str, ...]:
     return tuple(sorted(KEYS))
 
 
-def normalise(key: str, value: str) -> str:
-    """The canonical spelling of ``value`` for ``key``; ValueError if the key is unknown or the value is wrong."""
+def normalise(key: str, value: str, *, require_unit: bool = False) -> str:
+    """The canonical spelling of ``value`` for ``key``; ValueError if the key is unknown or the value is wrong.
+
+    A duration without a unit is milliseconds, as in Flink, unless ``require_unit``, as in plans; zero needs none.
+    """
     if key not in KEYS:
         raise ValueError(f"unknown configuration key '{key}'; {did_you_mean(key, known_keys(), what='known keys')}")
-    return KEYS[key].parse(value)
+    found = KEYS[key].parse(value)
+    if require_unit and value.strip().isdigit() and int(value) and not found.isdigit():
+        parse_duration(value, require_unit=True)
+    return found

@@ -12,25 +12,25 @@ A TTL edit leaves its origin alone: the origin goes on to say what default, conf
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from plans.cached import CONFIG_ENABLED, CONFIG_STORAGE_LEVEL, with_config_layer
 from plans.cached_edit import set_cached, settable_cached
 from plans.call_settings import CONFIG_KEYS as CALL_KEYS
-from plans.configuration import KEYS, STATE_TTL, canonical_key, known_keys, normalise
+from plans.configuration import DEFAULT_STATE_TTL, KEYS, STATE_TTL, canonical_key, known_keys, normalise
 from plans.diff import Change, diff
 from plans.document import operator_document
 from plans.durations import DurationError, format_duration, parse_duration
 from plans.errors import PlanError
 from plans.lookup_settings import CONFIG_KEYS as LOOKUP_KEYS
-from plans.model import Aggregate, Correlate, Join, LookupJoin, Operator, Plan, StateEntry, Table
+from plans.model import Aggregate, Correlate, Join, LookupJoin, Operator, Plan, StateEntry
 from plans.names import did_you_mean
 from plans.reasons import with_reason, without_idle_reasons
 from plans.settings_edit import resettled, set_setting, settable
 from plans.states import same_duration, state_of
 
-__all__ = ["set_value"]
+__all__ = ["remove_value", "set_value"]
 
 
 def set_value(plan: Plan, path: str, value: str, *, reason: str | None = None) -> tuple[Plan, tuple[Change, ...]]:
@@ -58,6 +58,9 @@ def set_value(plan: Plan, path: str, value: str, *, reason: str | None = None) -
     elif path in ("source", "reasons") or path.startswith("reasons."):
         about = "it names the script" if path == "source" else "give a reason with --reason when setting a value"
         raise PlanError(f"'{path}' cannot be set", path=path, hint=about)
+    elif (key := canonical_key(path)) in KEYS and KEYS[key].in_config:
+        message = f"'{path}' is a configuration key, and no path"
+        raise PlanError(message, path=path, hint=f"write config.{path}={value or '...'}")
     else:
         known = [o.id for o in plan.operators if state_of(o) or settable(o) or plan.mode == "batch"]
         raise PlanError(f"there is no operator '{head}'", path=path, hint=_hint(head, known, plan))
@@ -67,44 +70,85 @@ def set_value(plan: Plan, path: str, value: str, *, reason: str | None = None) -
     return edited, diff(plan, edited)
 
 
+def remove_value(plan: Plan, path: str) -> tuple[Plan, tuple[Change, ...]]:
+    """Remove ``config.<key>`` or ``tables.<table>.options.<option>``; the new plan and what has changed.
+
+    What followed the removed value falls back to the layer below. PlanError if it is not there, or cannot be removed.
+    """
+    head, _, rest = path.partition(".")
+    if head == "config" and rest:
+        key = canonical_key(rest)
+        if key not in plan.config:
+            hint = did_you_mean(key, plan.config, what="set") if plan.config else "nothing is set in config"
+            raise PlanError(f"'{key}' is not set in config", path=path, hint=hint)
+        kept = {name: value for name, value in plan.config.items() if name != key}
+        edited = _after_config(replace(plan, config=kept), key)
+    elif head == "tables":
+        name, key = _table_option(plan, path, rest)
+        options = plan.tables[name].options
+        if key not in options:
+            hint = did_you_mean(key, options, what="options that are set")
+            raise PlanError(f"table '{name}' has no option '{key}'", path=path, hint=hint)
+        table = replace(plan.tables[name], options={k: v for k, v in options.items() if k != key})
+        edited = resettled(replace(plan, tables={**plan.tables, name: table}))
+    else:
+        hint = "can be removed: config.<key>, tables.<table>.options.<option>; anything else is set to another value"
+        raise PlanError(f"'{path}' cannot be removed", path=path, hint=hint)
+    edited = without_idle_reasons(edited)
+    return edited, diff(plan, edited)
+
+
 def _set_config(plan: Plan, path: str, key: str, value: str) -> Plan:
     key = canonical_key(key)
     known = KEYS.get(key)
     if known is None or not known.in_config:
         keys = [name for name in known_keys() if KEYS[name].in_config]
         raise PlanError(f"'{key}' cannot be set in config", path=path, hint=did_you_mean(key, keys, what="known keys"))
-    text = _checked(path, lambda raw: normalise(key, raw), value)
-    edited = replace(plan, config={**plan.config, key: text})
+    text = _checked(path, lambda raw: normalise(key, raw, require_unit=True), value)
+    return _after_config(replace(plan, config={**plan.config, key: text}), key)
+
+
+def _after_config(plan: Plan, key: str) -> Plan:
+    """``plan``, whose config has changed at ``key``, with what follows from that."""
     if key in LOOKUP_KEYS or key in CALL_KEYS:
-        return resettled(edited)
+        return resettled(plan)
     if key in (CONFIG_ENABLED, CONFIG_STORAGE_LEVEL):
-        return with_config_layer(edited)
+        return with_config_layer(plan)
     if key != STATE_TTL:
-        return edited
-    return replace(edited, operators=tuple(_with_config_layer(operator, text) for operator in plan.operators))
+        return plan
+    layer = {"config": plan.config[key]} if key in plan.config else {"default": DEFAULT_STATE_TTL}
+    return replace(plan, operators=tuple(_with_layer(operator, layer) for operator in plan.operators))
 
 
-def _with_config_layer(operator: Operator, config: str) -> Operator:
+def _with_layer(operator: Operator, layer: Mapping[str, str]) -> Operator:
     if not isinstance(operator, (Join, Aggregate)):
         return operator
-    return replace(operator, state=tuple(_entry_with_config(entry, config) for entry in operator.state))
+    return replace(operator, state=tuple(_entry_with_layer(entry, layer) for entry in operator.state))
 
 
-def _entry_with_config(entry: StateEntry, config: str) -> StateEntry:
+def _entry_with_layer(entry: StateEntry, layer: Mapping[str, str]) -> StateEntry:
     previous = entry.origin.get("config", entry.origin.get("default"))
     follows = "hint" not in entry.origin and previous is not None and same_duration(entry.ttl, previous)
-    origin = {"config": config} | {layer: ttl for layer, ttl in entry.origin.items() if layer == "hint"}
-    return replace(entry, origin=origin, ttl=config if follows else entry.ttl)
+    origin = {**layer} | {name: ttl for name, ttl in entry.origin.items() if name == "hint"}
+    (below,) = layer.values()
+    return replace(entry, origin=origin, ttl=below if follows else entry.ttl)
 
 
 def _set_option(plan: Plan, path: str, rest: str, value: str) -> Plan:
+    name, key = _table_option(plan, path, rest)
+    table = plan.tables[name]
+    edited = replace(plan, tables={**plan.tables, name: replace(table, options={**table.options, key: value})})
+    return resettled(edited)
+
+
+def _table_option(plan: Plan, path: str, rest: str) -> tuple[str, str]:
+    """The table and the option that a path names; PlanError if it names none that is free to edit."""
     # A table's name may contain dots.
     name = next((name for name in plan.tables if rest == name or rest.startswith(name + ".")), None)
     if name is None:
         wrong = rest.partition(".")[0]
         raise PlanError(f"there is no table '{wrong}'", path=path, hint=did_you_mean(wrong, plan.tables, what="tables"))
     field, _, key = rest[len(name) + 1 :].partition(".")
-    table: Table = plan.tables[name]
     if field != "options" or not key:
         message = f"'{field}' of a table is a fact of the query" if field and field != "options" else "not a setting"
         raise PlanError(
@@ -113,8 +157,7 @@ def _set_option(plan: Plan, path: str, rest: str, value: str) -> Plan:
     if key == "connector":
         message = "'connector' is a fact: another connector may have other columns and row kinds"
         raise PlanError(message, path=path, hint="change the SQL and compile it again")
-    edited = replace(plan, tables={**plan.tables, name: replace(table, options={**table.options, key: value})})
-    return resettled(edited)
+    return name, key
 
 
 def _set_state(plan: Plan, path: str, operator: Operator, rest: str, value: str) -> Plan:

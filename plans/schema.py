@@ -116,12 +116,13 @@ def _compile(schema: Schema, resolve: Callable[[str], Check]) -> Check:
     types = _type_names(schema)
     accepted = frozenset(_TYPES[name] for name in types)
     choose = _branches(schema, resolve) if "allOf" in schema else None
+    is_duration = schema.get("format") == "hintplan-duration"
     if len(checks) == 1 and not types:
         return checks[0]
 
     def run(value: Any, path: Path, findings: list[Finding]) -> None:
         if accepted and type(value) not in accepted:
-            findings.append(_wrong_type(types, value, path))
+            findings.append(_wrong_type(types, value, path, is_duration=is_duration))
             return
         branch = choose(value) if choose else None
         # A branch says again, more precisely, what the general part says.
@@ -153,10 +154,12 @@ def _type_names(schema: Schema) -> tuple[str, ...]:
     return (types,) if isinstance(types, str) else tuple(types)
 
 
-def _wrong_type(types: tuple[str, ...], value: Any, path: Path) -> Finding:
+def _wrong_type(types: tuple[str, ...], value: Any, path: Path, *, is_duration: bool) -> Finding:
     expected = " or ".join(_ARTICLES[name] for name in types)
     hint = None
-    if "string" in types and isinstance(value, (int, float)):
+    if is_duration and isinstance(value, (int, float)):
+        hint = f'write a number with its unit, in double quotes, such as "{json.dumps(value)} ms"'
+    elif "string" in types and isinstance(value, (int, float)):
         hint = f'write "{json.dumps(value)}", in double quotes'
     elif "integer" in types and isinstance(value, str) and value.isdigit():
         hint = f"write {value}, without quotes"

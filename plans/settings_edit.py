@@ -118,9 +118,13 @@ def _specs(operator: LookupJoin | Correlate, group: str) -> Specs:
 
 def _parsed(path: str, spec: SettingSpec, text: str) -> Value:
     try:
-        return parse_value(spec, text)
+        parsed = parse_value(spec, text)
     except SettingError as error:
         raise PlanError(f"'{spec.name}': {error}", path=path, hint=error.hint) from error
+    if spec.kind == "duration" and text.strip().isdigit() and int(text):
+        message = f"'{spec.name}': the duration '{text}' has no unit"
+        raise PlanError(message, path=path, hint=f"write e.g. '{text.strip()} ms'")
+    return parsed
 
 
 def _no_setting(operator: LookupJoin | Correlate, path: str, rest: str) -> PlanError:

@@ -75,7 +75,7 @@ def _check_config(plan: Plan) -> Iterator[Diagnostic]:
             yield Diagnostic(message=f"'{key}' does not stand in config: {where}", path=path)
             continue
         try:
-            normalise(key, value)
+            normalise(key, value, require_unit=True)
         except ValueError as error:
             yield Diagnostic(message=str(error), path=path, hint=getattr(error, "hint", None))
 

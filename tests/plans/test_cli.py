@@ -57,7 +57,7 @@ def test_validate_reports_all_files_and_prints_json_on_request(run: Run, plan_fi
             "column": 65,
             "path": "operators.join_o_c.state.leftState.ttl",
             "message": "expected a string, found the number 3",
-            "hint": 'write "3", in double quotes',
+            "hint": 'write a number with its unit, in double quotes, such as "3 ms"',
         }
     ]
 

@@ -7,8 +7,9 @@ import json
 import pytest
 
 import plans
-from plans.edit import set_value
-from plans.model import Plan, StateEntry
+from plans.edit import remove_value, set_value
+from plans.errors import PlanError
+from plans.model import Join, Plan, StateEntry
 from plans.rewrite import rewrite
 from plans.states import source, state_of
 from plans.validate import validate
@@ -209,3 +210,53 @@ def test_spellings_that_are_not_edited_stay(plan_text: str, plan: Plan) -> None:
     data = plan_text.replace('"20 d"', '"P20D"').encode()
     edited, _ = set_value(plan, "join_o_c.state.leftState.ttl", "5 d")
     assert rewrite(data, plan, edited) == data.replace(b'"ttl": "3 d"', b'"ttl": "5 d"')
+
+
+def test_a_removed_config_key_leaves_the_layer_below(plan: Plan) -> None:
+    edited, changes = remove_value(plan, "config.table.exec.state.ttl")
+    assert "table.exec.state.ttl" not in edited.config
+    join = edited.operator("join_o_c")
+    assert isinstance(join, Join)
+    before = plan.operator("join_o_c")
+    assert isinstance(before, Join)
+    for old, new in zip(before.state, join.state, strict=True):
+        hint = {"hint": old.origin["hint"]} if "hint" in old.origin else {}
+        assert new.origin == {"default": "0 ms"} | hint
+        assert new.ttl == (old.ttl if hint else "0 ms")
+    assert changes
+    assert validate(edited) == ()
+
+
+def test_a_removed_table_option_falls_back_to_its_default(plan: Plan) -> None:
+    added, _ = set_value(plan, "tables.orders.options.source.max-files-per-trigger", "3")
+    removed, _ = remove_value(added, "tables.orders.options.source.max-files-per-trigger")
+    assert removed == plan
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("config.parallelism.default", "'parallelism.default' is not set in config"),
+        ("tables.orders.options.pth", "table 'orders' has no option 'pth'"),
+        ("tables.orders.options.connector", "'connector' is a fact"),
+        ("tables.nothing.options.path", "there is no table 'nothing'"),
+        ("join_o_c.state.leftState.ttl", "'join_o_c.state.leftState.ttl' cannot be removed"),
+        ("config", "'config' cannot be removed"),
+    ],
+)
+def test_what_cannot_be_removed_is_refused(plan: Plan, path: str, message: str) -> None:
+    with pytest.raises(PlanError) as caught:
+        remove_value(plan, path)
+    assert message in str(caught.value)
+    assert caught.value.diagnostics[0].hint
+
+
+def test_a_duration_in_config_needs_a_unit(plan: Plan) -> None:
+    with pytest.raises(PlanError, match="the duration '5000' has no unit"):
+        set_value(plan, "config.table.exec.state.ttl", "5000")
+
+
+def test_a_bare_configuration_key_is_answered_with_its_path(plan: Plan) -> None:
+    with pytest.raises(PlanError) as caught:
+        set_value(plan, "table.exec.state.ttl", "2 h")
+    assert caught.value.diagnostics[0].hint == "write config.table.exec.state.ttl=2 h"

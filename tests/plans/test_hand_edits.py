@@ -69,7 +69,11 @@ def test_formatting_and_key_order_do_not_matter(plan_text: str, plan: plans.Plan
             "bad duration '9223372036854775807 d': The value '9223372036854775807' cannot be represented as Duration "
             "(numeric overflow).",
         ),
-        ("5000", 'expected a string, found the number 5000\n  hint: write "5000", in double quotes'),
+        (
+            "5000",
+            "expected a string, found the number 5000\n"
+            '  hint: write a number with its unit, in double quotes, such as "5000 ms"',
+        ),
         ("null", "expected a string, found null"),
         ('["3 d"]', "expected a string, found an array"),
     ],
