@@ -20,7 +20,7 @@ from runtime.expressions import check_expression, quoted
 from runtime.functions.metrics import FUNCTION_METRICS
 from runtime.functions.plan import function_spec
 from runtime.functions.task import call_functions
-from runtime.lookup.join import LookupRows
+from runtime.kernels.found_rows import JoinedRows
 from runtime.lookup.plan import LookupRun
 from runtime.operator import KIND
 from runtime.shell.mapped import map_batches
@@ -67,10 +67,7 @@ def apply_function(
         fields.append(pa.field(KIND, pa.int8()))
     if not inputs:  # a function without arguments, of whose input nothing is kept: its rows must still be counted
         inputs["__row"] = (F.lit(None).cast("tinyint"), pa.int8())
-    rows = LookupRows(
-        keys=(),
-        asks=None,
-        found=pa.schema([(column.name, to_arrow(column.type)) for column in function.output]),
+    rows = JoinedRows(
         padded=op.join_type == "left",
         conditions=(),
         output=pa.schema(fields),

@@ -10,14 +10,14 @@ from plans.durations import parse_duration
 from plans.model import Correlate, Function
 from runtime.functions.spec import CallPolicy, FunctionSpec
 from runtime.functions.worker import load_function
-from runtime.lookup.join import LookupRows
+from runtime.kernels.found_rows import JoinedRows
 from runtime.lookup.plan import LookupRun
 
 __all__ = ["function_spec"]
 
 
 def function_spec(
-    op: Correlate, function: Function, arguments: tuple[str, ...], rows: LookupRows, run: LookupRun
+    op: Correlate, function: Function, arguments: tuple[str, ...], rows: JoinedRows, run: LookupRun
 ) -> FunctionSpec:
     """Bind ``op`` to its function, settings and run; ``arguments`` are columns. RunError for a class it cannot use."""
     spec = FunctionSpec(

@@ -24,7 +24,7 @@ from plans.model import FunctionKind
 from plans.types import parse_type
 from runtime.functions.failures import shown
 from runtime.functions.values import Converter, converter, row_values
-from runtime.lookup.rows import KeyedRows
+from runtime.kernels.found_rows import KeyedRows
 from runtime.state.layout import Int64s
 from runtime.types import to_arrow
 

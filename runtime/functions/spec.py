@@ -10,7 +10,7 @@ import hashlib
 from dataclasses import dataclass
 
 from plans.model import Column, FunctionKind
-from runtime.lookup.join import LookupRows
+from runtime.kernels.found_rows import JoinedRows
 
 __all__ = ["CallPolicy", "FunctionSpec"]
 
@@ -48,7 +48,7 @@ class FunctionSpec:
     arguments: tuple[str, ...]
     declared: tuple[str, ...]
     returned: tuple[Column, ...]
-    rows: LookupRows
+    rows: JoinedRows
 
     @property
     def identity(self) -> tuple[str, str]:

@@ -20,7 +20,6 @@ from runtime.functions.metrics import FunctionCounters
 from runtime.functions.rows import Arguments, argument_rows, listed
 from runtime.functions.spec import FunctionSpec
 from runtime.functions.worker import OpenFunction, acquired
-from runtime.lookup.join import AskedRows
 from runtime.worker.metered import counts, data, tables_of
 from runtime.worker.pipeline import Step, flowing
 
@@ -104,5 +103,4 @@ def _asynchronous(
 
 def _joined(piece: pa.Table, rows: list[Arguments], found: list[list[Any]], opened: OpenFunction) -> pa.Table:
     returned = opened.returned.arrow(found, lambda place: call_text(opened.spec.policy, rows[place]))
-    asked = AskedRows(table=piece, keys=[], codes=np.arange(piece.num_rows))
-    return opened.spec.rows.join(asked, returned)
+    return opened.spec.rows.join(piece, np.arange(piece.num_rows), returned)

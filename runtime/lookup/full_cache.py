@@ -18,11 +18,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from plans.errors import RunError
+from runtime.kernels.found_rows import KeyedRows
 from runtime.lookup.api import NO_WATERMARK, Key, ReloadContext
 from runtime.lookup.key_index import key_index
 from runtime.lookup.metrics import LookupCounters
 from runtime.lookup.policy import backoff
-from runtime.lookup.rows import KeyedRows, distinct_keys
+from runtime.lookup.rows import distinct_keys
 from runtime.lookup.schedule import Scheduler
 from runtime.state.layout import Int64s
 from runtime.worker.clock import Clock

@@ -1,22 +1,19 @@
-"""Joins the rows of one Arrow batch with what their keys found: keys out, one ``take`` in, padding, row kinds kept.
+"""Which rows of an Arrow batch are looked up, and with which keys; :mod:`runtime.kernels.found_rows` joins them.
 
-A null key, or a row that its pre-filter excludes, is not looked up. A LEFT join pads what found nothing, or nothing
-that satisfies its condition; an INNER join drops it. Rows stay in the order of the input. Knows no cache and no source.
+A null key, or a row that its pre-filter excludes, is not looked up. Knows no cache and no source.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from runtime.kernels.pairs import JoinCondition
+from runtime.kernels.found_rows import JoinedRows, KeyedRows
 from runtime.lookup.api import Key
-from runtime.lookup.rows import ABSENT, KeyedRows, distinct_keys, ranges
-from runtime.state.identity import Mask
+from runtime.lookup.rows import ABSENT, distinct_keys
 from runtime.state.layout import Int64s
 
 __all__ = ["AskedRows", "LookupRows"]
@@ -61,21 +58,16 @@ class AskedRows:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LookupRows:
+class LookupRows(JoinedRows):
     """How one lookup operator reads its input and writes its output.
 
     ``keys`` are input columns in the order of the source's keys; ``asks`` is the boolean input column that says which
-    rows are looked up, if not all are. ``output`` fields come from (side, column) pairs in ``origins``. ``conditions``
-    apply to pairs of input row and found row, before padding.
+    rows are looked up, if not all are; ``found`` are the columns of the source.
     """
 
     keys: tuple[str, ...]
     asks: str | None
     found: pa.Schema
-    padded: bool
-    conditions: tuple[JoinCondition, ...]
-    output: pa.Schema
-    origins: tuple[tuple[Literal["left", "right"], str], ...]
 
     def ask(self, table: pa.Table) -> AskedRows:
         """The distinct keys of a batch."""
@@ -93,53 +85,3 @@ class LookupRows:
         places = np.flatnonzero(asks)
         codes[places], keys = distinct_keys([column.take(pa.array(places)) for column in columns])
         return AskedRows(table=table, keys=keys, codes=codes)
-
-    def join(self, asked: AskedRows, found: KeyedRows) -> pa.Table:
-        """The output rows of a batch, given the rows of each of its keys."""
-        # The last entry stands for rows that asked for nothing: codes of NOT_ASKED index it.
-        count = np.append(found.count, np.int64(0))[asked.codes]
-        start = np.append(found.start, np.int64(0))[asked.codes]
-        left, right = _pairs(start, count)
-        for condition in self.conditions:
-            holds = condition.holds(
-                _taken(asked.table, left, condition.left), _taken(found.table, right, condition.right)
-            )
-            left, right = left[holds], right[holds]
-        absent = None
-        if self.padded:
-            left, right, absent = _padded(left, right, len(count))
-        right_rows = pa.array(right, mask=absent)
-        identity = len(left) == asked.table.num_rows and bool((left == np.arange(len(left))).all())
-        columns = []
-        for field, (side, name) in zip(self.output, self.origins, strict=True):
-            if side == "left":
-                column = asked.table[name] if identity else asked.table[name].take(left)
-            else:
-                column = found.table[name].take(right_rows)
-            columns.append(column if column.type == field.type else column.cast(field.type))
-        return pa.table(columns, schema=self.output)
-
-
-def _pairs(start: Int64s, count: Int64s) -> tuple[Int64s, Int64s]:
-    rows = np.arange(len(count))
-    if len(count) and int(count.max()) <= 1:
-        left = np.flatnonzero(count)
-        return left, start[left]
-    return np.repeat(rows, count), ranges(start, count)
-
-
-def _padded(left: Int64s, right: Int64s, rows: int) -> tuple[Int64s, Int64s, Mask | None]:
-    alone = np.ones(rows, np.bool_)
-    alone[left] = False
-    lonely = np.flatnonzero(alone)
-    if not len(lonely):
-        return left, right, None
-    both = np.concatenate((left, lonely))
-    order = np.argsort(both, kind="stable")
-    absent = np.concatenate((np.zeros(len(left), np.bool_), np.ones(len(lonely), np.bool_)))[order]
-    return both[order], np.concatenate((right, np.zeros(len(lonely), np.int64)))[order], absent
-
-
-def _taken(table: pa.Table, rows: Int64s, names: tuple[str, ...]) -> pa.Table:
-    taken = table.select(list(names)).take(rows)
-    return taken if names else pa.table({"__row": pa.nulls(len(rows))})

@@ -17,8 +17,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from runtime.kernels.found_rows import KeyedRows, ranges
 from runtime.lookup.api import CacheMetricGroup, Key, LookupCache, Row
-from runtime.lookup.rows import ABSENT, KeyedRows, keyed_rows, python_rows, ranges
+from runtime.lookup.rows import ABSENT, keyed_rows, python_rows
 from runtime.state.layout import Int64s
 from runtime.worker.clock import Clock
 

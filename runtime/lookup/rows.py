@@ -11,29 +11,20 @@ never copied per input row before the one ``take`` that joins them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from plans.errors import RunError
+from runtime.kernels.found_rows import KeyedRows
 from runtime.lookup.api import Key, Row
 from runtime.state.identity import encode_groups
 from runtime.state.layout import Int64s
 
-__all__ = ["ABSENT", "KeyedRows", "distinct_keys", "keyed_rows", "python_rows", "ranges"]
+__all__ = ["ABSENT", "distinct_keys", "keyed_rows", "python_rows"]
 
 ABSENT = -1
 """The ``count`` of a key about which nothing is known; 0 says that the source has no row for it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeyedRows:
-    """For each of some keys, which rows of ``table`` it found: ``count`` of them, from ``start`` on."""
-
-    table: pa.Table
-    start: Int64s
-    count: Int64s
 
 
 def distinct_keys(columns: Sequence[pa.Array]) -> tuple[Int64s, list[Key]]:
@@ -78,12 +69,3 @@ def keyed_rows(found: Sequence[Iterable[Row]], schema: pa.Schema, *, where: str)
 def python_rows(table: pa.Table) -> list[Row]:
     """The rows of ``table`` as tuples of Python values."""
     return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
-
-
-def ranges(start: Int64s, count: Int64s) -> Int64s:
-    """All of ``start[i] .. start[i] + count[i] - 1``, one range after the other."""
-    if len(count) and int(count.min()) == 1 and int(count.max()) == 1:
-        return start
-    ends = np.cumsum(count)
-    total = int(ends[-1]) if len(ends) else 0
-    return np.arange(total, dtype=np.int64) - np.repeat(ends - count - start, count)

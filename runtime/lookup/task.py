@@ -14,6 +14,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
+from runtime.kernels.found_rows import KeyedRows
 from runtime.lookup.api import AsyncLookupFunction, LookupFunction
 from runtime.lookup.fetch_async import AsyncFetcher
 from runtime.lookup.fetch_sync import fetch_sync
@@ -21,7 +22,6 @@ from runtime.lookup.full_cache import FullCache
 from runtime.lookup.join import AskedRows
 from runtime.lookup.metrics import LookupCounters
 from runtime.lookup.resolve import Resolution
-from runtime.lookup.rows import KeyedRows
 from runtime.lookup.worker import OpenLookup
 from runtime.state.identity import Mask
 from runtime.worker.pipeline import Step, flowing
@@ -45,7 +45,7 @@ def lookup_tables(tables: Iterable[pa.Table], lookup: OpenLookup, counters: Look
     """The joined rows of ``tables``; RunError if the source fails, is too slow, or answers what does not fit."""
     rows = lookup.spec.rows
     for answered in looked_up((rows.ask(table) for table in tables if table.num_rows), lookup, counters):
-        joined = rows.join(answered.asked, answered.found)
+        joined = rows.join(answered.asked.table, answered.asked.codes, answered.found)
         if joined.num_rows:
             yield joined
 

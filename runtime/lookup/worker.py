@@ -15,13 +15,14 @@ import numpy as np
 import pyarrow as pa
 
 from runtime.classes import load_class
+from runtime.kernels.found_rows import KeyedRows
 from runtime.lookup.api import AsyncLookupFunction, CacheReloadTrigger, Key, LookupCache, LookupFunction, ScanFunction
 from runtime.lookup.full_cache import FullCache, Reloads
 from runtime.lookup.metrics import CacheGauges, LookupCounters
 from runtime.lookup.partial_cache import DefaultLookupCache
 from runtime.lookup.policy import named
 from runtime.lookup.resolve import BatchCache
-from runtime.lookup.rows import ABSENT, KeyedRows, keyed_rows, python_rows
+from runtime.lookup.rows import ABSENT, keyed_rows, python_rows
 from runtime.lookup.schedule import Scheduler, ThreadScheduler
 from runtime.lookup.single_flight import SingleFlight
 from runtime.lookup.spec import LookupSpec

@@ -21,8 +21,8 @@ import numpy as np
 import pyarrow as pa
 
 from plans.errors import RunError
+from runtime.kernels.found_rows import KeyedRows
 from runtime.lookup.metrics import LookupCounters
-from runtime.lookup.rows import KeyedRows
 from runtime.lookup.spec import LookupSpec
 from runtime.lookup.task import Answered, looked_up
 from runtime.lookup.worker import OpenLookup, acquired
@@ -137,7 +137,7 @@ class LookupRetry:
                 missed.append(answered.asked.table.take(wait))
             decided = answered.asked.without(wait)
             self._settle(answered, decided.missed(answered.found), lookup)
-            joined = rows.join(decided, answered.found)
+            joined = rows.join(decided.table, decided.codes, answered.found)
             if joined.num_rows:
                 output.append(joined)
         return missed

@@ -20,7 +20,7 @@ from runtime.functions.metrics import FunctionCounters
 from runtime.functions.spec import CallPolicy, FunctionSpec
 from runtime.functions.task import function_tables
 from runtime.functions.worker import OpenFunction
-from runtime.lookup.join import LookupRows
+from runtime.kernels.found_rows import JoinedRows
 from tests.lookup.simulation import VirtualClock, VirtualPortal
 
 
@@ -85,10 +85,7 @@ def function_spec(function: Any, *, left: bool = False, **policy: Any) -> Functi
         arguments=("id",) * len(function.arguments),
         declared=tuple(function.arguments),
         returned=(Column(name="n", type=function.result),),
-        rows=LookupRows(
-            keys=(),
-            asks=None,
-            found=pa.schema([]),
+        rows=JoinedRows(
             padded=left,
             conditions=(),
             output=pa.schema([("id", pa.int64()), ("n", pa.int64())]),

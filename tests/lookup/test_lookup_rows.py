@@ -66,7 +66,7 @@ def test_a_batch_is_joined_as_row_by_row(seed: int) -> None:
         expected += [(number, y, x, kind) for x, y in kept]
         if not kept and padded:
             expected.append((number, None, None, kind))
-    joined = tested.join(asked, found)
+    joined = tested.join(asked.table, asked.codes, found)
     assert list(zip(*(column.to_pylist() for column in joined.columns), strict=True)) == expected
     assert joined.schema == tested.output
 
