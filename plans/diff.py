@@ -16,13 +16,23 @@ from typing import Literal
 
 from plans.cached import SETTINGS as CACHED
 from plans.call_document import function_document
-from plans.configuration import STATE_TTL
+from plans.configuration import KEYS, STATE_TTL
 from plans.connectors import check_table
 from plans.diff_facts import facts_between
 from plans.digest import operator_facts, table_facts
 from plans.document import op_name
 from plans.durations import DurationError
-from plans.effects import FUNCTION, INCOMPATIBLE, NO_EFFECT, NO_NOTE, PARKING, UNREADABLE, Effect, effect_of
+from plans.effects import (
+    FUNCTION,
+    INCOMPATIBLE,
+    NO_EFFECT,
+    NO_NOTE,
+    PARKING,
+    UNKNOWN_KEY,
+    UNREADABLE,
+    Effect,
+    effect_of,
+)
 from plans.model import LookupJoin, Operator, Plan, Sink, Table, Value
 from plans.operator_match import Match, match
 from plans.setting_layers import EDIT
@@ -102,7 +112,8 @@ def _config(before: Plan, after: Plan) -> Iterator[Change]:
         old, new = before.config.get(key), after.config.get(key)
         if old == new or (key == STATE_TTL and old and new and _same(old, new)):
             continue
-        change = _setting(f"config.{key}", f"config.{key}", old, new, effect_of("config", key))
+        effect = effect_of("config", key) if key in KEYS else UNKNOWN_KEY
+        change = _setting(f"config.{key}", f"config.{key}", old, new, effect)
         notes = {
             STATE_TTL: "where no hint or edit says otherwise",
             "table.local-time-zone": "expressions may give other results",

@@ -25,6 +25,7 @@ __all__ = [
     "NO_EFFECT",
     "NO_NOTE",
     "PARKING",
+    "UNKNOWN_KEY",
     "UNREADABLE",
     "Effect",
     "Level",
@@ -163,6 +164,10 @@ CLASSIFIED: Mapping[tuple[str, str], Effect] = {
     ("cache", "lookup.max-retries"): _restart("it counts the attempts of failed calls"),
 }
 """The verdict on a change of each setting, by group and name; states by ``ttl``. Options of tables are not listed."""
+
+UNKNOWN_KEY = Effect(
+    level="incompatible", text="not a configuration key", because="a run refuses keys that it does not know"
+)
 
 _OPTION = _restart("a connector reads its options then; what was read and written stays")
 

@@ -24,10 +24,11 @@ _LONGEST = 60
 _SHAPES = {"scan": ('[("', '")]'), "sink": ('[("', '")]')}
 _COLOURS = {
     "state": ("#e8f0fe", "#3b6fd4", "#1b2a41"),
-    "edit": ("#fff4d6", "#c98a00", "#3d2c00"),
+    "edit": ("#f1e6ff", "#7a2fd0", "#33105c"),
     "added": ("#e3f6e8", "#2c8a4b", "#0d3a1c"),
     "removed": ("#fdeaea", "#c23b3b", "#4a1010"),
     "changed": ("#fff0dd", "#d9730d", "#4a2500"),
+    "moved": ("#e0f4f6", "#0f7c8a", "#073b42"),
 }
 """Fill, border and text of boxes that stand out; chosen to be read on light and dark pages."""
 
@@ -98,7 +99,7 @@ def _class_of(box: Box) -> str:
 
 
 def _lines(box: Box) -> list[str]:
-    sign = {"added": "+ ", "removed": "- ", "changed": "~ "}.get(box.mark, "")
+    sign = {"added": "+ ", "removed": "- ", "changed": "~ ", "moved": "> "}.get(box.mark, "")
     return [sign + one_line(box.id), _cut(box.text), *(_cut(_row(row)) for row in box.rows)]
 
 

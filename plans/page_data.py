@@ -24,7 +24,7 @@ from plans.digest import operator_facts
 from plans.document import to_document
 from plans.graph import check_graph
 from plans.model import Operator, Plan, Table
-from plans.picture import Picture, changed_operators, one_line
+from plans.picture import Picture, changed_operators, one_line, under_new_ids
 from plans.setting_values import shown
 from plans.settings import Setting, operator_settings
 from plans.states import state_of
@@ -40,7 +40,8 @@ _NOT_FACTS = ("id", "op", "inputs", "output", "changelog", "state")
 
 def box_data(shown_picture: Picture, plan: Plan, before: Plan | None, changes: Sequence[Change]) -> list[Json]:
     """What the page tells of every box, in the order of the picture."""
-    new, old = _by_id(plan), _by_id(before) if before is not None else {}
+    new = _by_id(plan)
+    old = {operator.id: operator for operator in under_new_ids(before, plan)} if before is not None else {}
     columns, _ = check_columns(plan)
     columns = {**(check_columns(before)[0] if before is not None else {}), **columns}
     kinds = {**(row_kinds(before) if before is not None else {}), **row_kinds(plan)}
@@ -93,7 +94,7 @@ def function_data(plan: Plan) -> Json:
 
 def change_data(changes: Sequence[Change]) -> list[Json]:
     """The differences, worded."""
-    kinds = {"~": "changed", "+": "added", "-": "removed"}
+    kinds = {"~": "changed", "+": "added", "-": "removed", "-/+": "removed"}
     return [
         {
             "sign": change.kind,
@@ -102,6 +103,7 @@ def change_data(changes: Sequence[Change]) -> list[Json]:
             "value": one_line(" → ".join(text for text in (change.before, change.after) if text is not None)),
             "note": one_line(change.note),
             "effect": one_line(change.effect.text),
+            "because": one_line(change.effect.because),
         }
         for change in changes
     ]

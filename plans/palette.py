@@ -49,6 +49,8 @@ PALETTE: Mapping[str, Colour] = {
     "removed-face": Colour("#fdeeed", "#3c1b1a"),
     "changed": Colour("#9a4c00", "#ffb45c"),
     "changed-face": Colour("#fff0db", "#3a2810"),
+    "moved": Colour("#0b6c79", "#62cfdd"),
+    "moved-face": Colour("#e5f6f8", "#12333a"),
     "never": Colour("#b3261e", "#ff938a"),
     "focus": Colour("#1a56d6", "#8fb8ff"),
     "mark": Colour("#ffe69a", "#5c480e"),

@@ -18,7 +18,8 @@ from typing import Literal
 from plans.diff import Change
 from plans.document import op_name
 from plans.explain import describe
-from plans.model import Operator, Plan
+from plans.model import Operator, Plan, Scan
+from plans.operator_match import match
 from plans.operator_settings import settings_of
 from plans.setting_layers import EDIT
 from plans.setting_values import shown
@@ -38,9 +39,10 @@ __all__ = [
     "folded",
     "one_line",
     "picture",
+    "under_new_ids",
 ]
 
-Mark = Literal["", "added", "removed", "changed"]
+Mark = Literal["", "added", "removed", "changed", "moved"]
 
 KINDS: Mapping[str, str] = {
     "scan": "scan",
@@ -118,33 +120,54 @@ class Picture:
 
 
 def picture(plan: Plan, *, before: Plan | None = None, changes: Sequence[Change] = ()) -> Picture:
-    """The picture of ``plan``; with ``before``, of what became of it, as ``changes`` of :func:`plans.diff.diff` say."""
-    old = {operator.id: operator for operator in before.operators} if before is not None else {}
-    new = {operator.id: operator for operator in plan.operators}
+    """The picture of ``plan``; with ``before``, of what became of it, as ``changes`` of :func:`plans.diff.diff` say.
+
+    An operator that only has another id than before stands there once.
+    """
+    older = under_new_ids(before, plan) if before is not None else ()
+    old, new = {operator.id: operator for operator in older}, {operator.id: operator for operator in plan.operators}
     differing = changed_operators(changes, {*old, *new})
-    operators = _merged(plan.operators, before.operators if before is not None else ())
     boxes = []
-    for operator in operators:
+    for operator in _merged(plan.operators, older):
         shown_in = plan if operator.id in new or before is None else before
         previous = old.get(operator.id) if operator.id in new else None
-        box = _box(operator, shown_in, previous)
         mark: Mark = "changed" if operator.id in differing else ""
         if before is not None and operator.id not in old:
             mark = "added"
         elif operator.id not in new:
             mark = "removed"
-        boxes.append(replace(box, mark=mark))
+        elif mark and previous is not None and _moved(previous, operator, old, new):
+            mark = "moved"
+        boxes.append(replace(_box(operator, shown_in, previous), mark=mark))
     known = {*old, *new}
-    arrows = _arrows(plan.operators, known, "added" if before is not None else "", _edges(old.values()))
+    arrows = _arrows(plan.operators, known, "added" if before is not None else "", _edges(older))
     if before is not None:
-        arrows += _arrows(before.operators, known, "removed", _edges(new.values()), only=True)
+        arrows += _arrows(older, known, "removed", _edges(plan.operators), only=True)
     return Picture(title=one_line(plan.name), boxes=tuple(boxes), arrows=tuple(arrows))
 
 
 def changed_operators(changes: Sequence[Change], ids: Collection[str]) -> set[str]:
     """The ids of the operators that the changes speak of."""
-    heads = {change.path.removeprefix("operators.").partition(".")[0] for change in changes}
-    return heads & set(ids)
+    return {change.operator for change in changes if change.operator in ids and change.operator is not None}
+
+
+def under_new_ids(before: Plan, after: Plan) -> tuple[Operator, ...]:
+    """The operators of ``before``, called as in ``after`` where only the ids differ."""
+    renamed = match(before, after).renamed
+    return tuple(_called(operator, renamed) for operator in before.operators) if renamed else before.operators
+
+
+def _called(operator: Operator, names: Mapping[str, str]) -> Operator:
+    operator = replace(operator, id=names.get(operator.id, operator.id))
+    if isinstance(operator, Scan):
+        return operator
+    return replace(operator, inputs=tuple(names.get(name, name) for name in operator.inputs))
+
+
+def _moved(old: Operator, new: Operator, before: Collection[str], after: Collection[str]) -> bool:
+    """Whether the operator reads other inputs, all of which were and are there: it has another place in the query."""
+    apart = set(old.inputs) ^ set(new.inputs)
+    return bool(apart) and all(name in before and name in after for name in apart)
 
 
 def around(whole: Picture, ids: Collection[str], *, hops: int = 1) -> Picture:

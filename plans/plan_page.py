@@ -158,7 +158,8 @@ def _legend(shown: Picture, *, diff_shown: bool) -> str:
     items += [("wait", "has settings")] if any(box.rows and not box.states for box in shown.boxes) else []
     items += [("edit", "edited in the plan")] if any(box.edited for box in shown.boxes) else []
     if diff_shown:
-        items += [(mark, mark) for mark in ("added", "removed", "changed")]
+        marks = dict.fromkeys(box.mark for box in shown.boxes)
+        items += [(mark, mark) for mark in ("added", "removed", "changed", "moved") if mark in marks]
     items += [("thick", "carries updates")]
     return "".join(f'<span><i class="{name}"></i>{text}</span>' for name, text in items)
 

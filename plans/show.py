@@ -11,16 +11,15 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Collection
-from importlib import import_module
 
 import click
 
 from plans.codec import read_plan_bytes, write_plan_bytes
-from plans.commands import read_plan
 from plans.errors import PlanError, SqlError
 from plans.model import Plan
 from plans.names import did_you_mean
 from plans.page_script import Script, script_of
+from plans.plan_source import PlanSource, compile_text, read_source, script_text
 from plans.terminal import say, show
 
 __all__ = ["FORMATS", "format_of", "show_command"]
@@ -59,6 +58,8 @@ def show_command(
 ) -> None:
     """Draw a plan: a page to look at, a picture, a graph for other tools, or a tree.
 
+    A plan can be a file, '-', git:REVISION:PATH, or a SQL script, which is compiled.
+
     \b
     hintplan show plan.json -o plan.html
     hintplan show plan.json --diff main.json -o review.html
@@ -71,10 +72,11 @@ def show_command(
         raise click.UsageError("only a page shows the script: write one with -o plan.html")
     if chosen == "html" and output is None and sys.stdout.isatty():
         raise click.UsageError("a page is for a browser; write it to a file with -o plan.html")
-    plan = read_plan(path, allow_fact_edits=allow_fact_edits, check_meaning=False)
-    before = read_plan(older, allow_fact_edits=allow_fact_edits, check_meaning=False) if older else None
+    source = read_source(path, allow_fact_edits=allow_fact_edits)
+    plan = source.plan
+    before = read_source(older, allow_fact_edits=allow_fact_edits).plan if older else None
     _check_ids(centre, plan, before)
-    script = _script(plan, path, sql) if chosen == "html" else None
+    script = _script(source, sql) if chosen == "html" else None
     text = _drawn(chosen, plan, before, centre, hops, script, path)
     if output is not None:
         write_plan_bytes(text.encode(), output)
@@ -133,21 +135,21 @@ def _check_ids(ids: Collection[str], plan: Plan, before: Plan | None) -> None:
             raise PlanError(f"there is no operator '{name}'", hint=hint)
 
 
-def _script(plan: Plan, path: str, sql: str | None) -> Script | None:
+def _script(source: PlanSource, sql: str | None) -> Script | None:
     """The script of the plan: the given one, or the one it names if that lies beside it. None if there is none."""
+    plan = source.plan
+    if source.places is not None and sql is None:
+        name = os.path.basename(source.file or source.name)
+        return script_of(name, source.data.decode(), plan, plan, source.places)
     found = sql
-    if found is None and plan.source is not None and path != "-":
-        beside = os.path.join(os.path.dirname(path), os.path.basename(plan.source))
+    if found is None and plan.source is not None and source.name == source.file:
+        beside = os.path.join(os.path.dirname(source.file), os.path.basename(plan.source))
         found = beside if os.path.isfile(beside) else None
     if found is None:
         return None
+    text = script_text(read_plan_bytes(found), found)
     try:
-        text = read_plan_bytes(found).decode("utf-8-sig").replace("\r\n", "\n")
-    except UnicodeDecodeError as error:
-        raise SqlError("the script is not UTF-8", file=found, hint="save it as UTF-8") from error
-    try:
-        # Found by name: this package knows no SQL, and a page without a script need not wait for the parser.
-        done = import_module("planner.compile").compile_script(text, file=found)
+        done = compile_text(text, found, {})
     except SqlError as error:
         say(f"warning: {found} does not compile, so its lines are not linked: {error.diagnostics[0].message}")
         return Script(file=os.path.basename(found), text=text)

@@ -32,7 +32,7 @@ _MONO, _SANS = 0.61, 0.56
 """Widths of a character, in ems; on the safe side for the usual fonts."""
 
 _CATEGORY: Mapping[str, str] = {"scan": "end", "sink": "end"}
-_SIGNS = {"added": "+", "removed": "\N{MINUS SIGN}", "changed": "~"}
+_SIGNS = {"added": "+", "removed": "\N{MINUS SIGN}", "changed": "~", "moved": "»"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

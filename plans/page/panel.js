@@ -94,7 +94,7 @@ function changeList(changes) {
     "li", { class: change.kind },
     h("span", { class: "mono" }, `${change.sign} ${change.path}`),
     change.value ? h("div", { class: "mono value" }, change.value) : null,
-    h("div", { class: "soft" }, [change.note, change.effect].filter(Boolean).join(" · "))))) : [];
+    h("div", { class: "soft", title: change.because }, [change.note, change.effect].filter(Boolean).join(" · "))))) : [];
 }
 
 function columnTable(columns) {

@@ -155,7 +155,7 @@ function createView(graph, data) {
     pen.scale(ratio * scale, ratio * scale);
     const colours = getComputedStyle(document.documentElement);
     const colour = (name) => colours.getPropertyValue(`--${name}`).trim();
-    const found = { added: colour("added"), removed: colour("removed"), changed: colour("changed") };
+    const found = { added: colour("added"), removed: colour("removed"), changed: colour("changed"), moved: colour("moved") };
     const [edit, stateful, wait, other, focus] = ["edit", "state", "wait", "edge", "focus"].map(colour);
     const least = 1.6 / scale;
     for (const [i, box] of state.boxes) {

@@ -279,3 +279,8 @@ def test_markdown_has_nothing_from_a_plan_outside_code(plan: Plan) -> None:
     assert not re.search(r"everyone|@|https|<img|\]\(|# head", prose)
     rows = [line for line in report.splitlines() if line.startswith("|")]
     assert all(len(re.findall(r"(?<!\\)\|", row)) == 6 for row in rows)
+
+
+def test_a_configuration_key_that_nobody_knows_is_a_difference_that_no_run_takes(plan: Plan) -> None:
+    (change,) = diff(plan, replace(plan, config={**plan.config, "table.exec.state.tll": "1 d"}))
+    assert (change.path, change.kind, change.effect.level) == ("config.table.exec.state.tll", "+", "incompatible")

@@ -191,3 +191,34 @@ def test_a_cycle_is_drawn_as_it_is() -> None:
 
 def test_the_picture_is_the_same_in_any_process(plan: Plan, plan_text: str) -> None:
     assert mermaid(picture(plan)) == mermaid(picture(plans.loads(plan_text)))
+
+
+def test_an_operator_that_only_has_another_id_is_not_removed_and_added(plan: Plan) -> None:
+    renamed = tuple(
+        replace(o, id="join_x_y")
+        if o.id == "join_o_c"
+        else replace(o, inputs=tuple("join_x_y" if i == "join_o_c" else i for i in o.inputs))
+        if o.inputs
+        else o
+        for o in plan.operators
+    )
+    after = replace(plan, operators=renamed)
+    shown = picture(after, before=plan, changes=diff(plan, after))
+    assert [box.id for box in shown.boxes] == [operator.id for operator in after.operators]
+    assert {box.id: box.mark for box in shown.boxes if box.mark} == {"join_x_y": "changed"} | {
+        box.id: "changed" for box in shown.boxes if "join_x_y" in plan_inputs(after, box.id)
+    }
+    assert all(not arrow.mark for arrow in shown.arrows)
+
+
+def plan_inputs(plan: Plan, operator_id: str) -> tuple[str, ...]:
+    return plan.operator(operator_id).inputs
+
+
+def test_an_operator_that_reads_from_another_that_was_there_has_moved() -> None:
+    before = chain(2)
+    swapped = {"calc_0": ("calc_1",), "calc_1": ("scan_o",), "sink_r": ("calc_0",)}
+    operators = [replace(o, inputs=swapped[o.id]) if o.id in swapped else o for o in before.operators]
+    after = replace(before, operators=(operators[0], operators[2], operators[1], operators[3]))
+    marks = {box.id: box.mark for box in picture(after, before=before, changes=diff(before, after)).boxes}
+    assert marks == {"scan_o": "", "calc_1": "moved", "calc_0": "moved", "sink_r": "moved"}

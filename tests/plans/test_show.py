@@ -149,3 +149,14 @@ def test_secrets_that_a_plan_should_not_hold_are_not_shown(plan_file: Path, patc
     for layout in ("html", "svg", "mermaid", "dot"):
         result = run(plan_file, "--format", layout, "--allow-fact-edits")
         assert (layout, result.exception, "hunter2" in result.output) == (layout, None, False)
+
+
+def test_a_script_is_compiled_and_shown_with_its_lines(job: Path) -> None:
+    page = run(job.with_suffix(".sql"), "--format", "html").output
+    assert lines_linked(page) == [1, 5]
+    assert "job.sql" in page
+
+
+def test_a_plan_is_shown_against_a_script(job: Path) -> None:
+    job.with_suffix(".sql").write_text(SQL.replace("'1 d'", "'2 d'"))
+    assert "2 d → 1 d" in run(job, "--diff", job.with_suffix(".sql"), "--format", "dot").output
