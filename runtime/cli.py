@@ -24,7 +24,7 @@ from plans.errors import RunError
 from plans.model import Plan
 from plans.terminal import say
 
-__all__ = ["Stop", "absolute", "follow", "opened_session", "run_command", "run_plan"]
+__all__ = ["STOPS_AFTER_BATCH", "STOPS_NOW", "Stop", "absolute", "follow", "opened_session", "run_command", "run_plan"]
 
 
 STOPS_AFTER_BATCH = "stopping after this batch; once more to stop now"
@@ -103,9 +103,20 @@ def run_command(
     if sys.stderr.isatty():
         say(f"{plan.name}: " + (f"connecting to {remote}" if remote else "starting Spark"))
     with opened_session(master, remote, conf, debug=debug) as spark:
-        settings = {"checkpoint": absolute(checkpoint), "once": once and plan.mode != "batch", "trigger": trigger}
-        allowed = {"allow_modules": allow_modules, "allow_hosts": allow_hosts}
-        return run_plan(plan, spark, {**settings, **allowed}, as_json=as_json)
+        from runtime.execution import execute
+
+        def start() -> Any:
+            return execute(
+                plan,
+                spark,
+                checkpoint=absolute(checkpoint),
+                once=once and plan.mode != "batch",
+                trigger=trigger,
+                allow_modules=allow_modules,
+                allow_hosts=allow_hosts,
+            )
+
+        return run_plan(plan, start, as_json=as_json)
 
 
 def _refuse_streaming_options(plan: Plan, *, once: bool, trigger: str | None, checkpoint: str | None) -> None:
@@ -143,9 +154,8 @@ def opened_session(master: str | None, remote: str | None, conf: Mapping[str, st
             log.discard()
 
 
-def run_plan(plan: Plan, spark: Any, settings: Mapping[str, Any], *, as_json: bool) -> int:
-    """Run ``plan`` to its end and tell of its batches; 0, or the exit code of the signal that stopped it."""
-    from runtime.execution import execute
+def run_plan(plan: Plan, start: Callable[[], Any], *, as_json: bool) -> int:
+    """Run ``plan``, as ``start`` starts it, to its end and tell of its batches; 0, or the code of a signal's exit."""
     from runtime.progress import FunctionProgress, JobProgress, LookupProgress, total_functions, total_lookups
     from runtime.report import open_report
 
@@ -154,7 +164,7 @@ def run_plan(plan: Plan, spark: Any, settings: Mapping[str, Any], *, as_json: bo
     previous = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     started = time.monotonic()
     try:
-        execution = execute(plan, spark, **settings)
+        execution = start()
         if execution.temporary:
             say("no --checkpoint: state is kept in a temporary directory and forgotten at the end")
         for note in execution.notes:

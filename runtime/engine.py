@@ -1,7 +1,7 @@
 """Spark behind a SQL client: one session, started when the first statement needs it, in which plans run.
 
-A plan runs to the end of what is there, or in the background until it is stopped. Knows plans, never SQL; what is shown
-of a query goes to whoever asked.
+A plan runs to the end of what is there, or in the background until it is stopped. Batch plans share cached results as
+long as the client is there. Knows plans, never SQL; what is shown of a query goes to whoever asked.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from plans.errors import RunError
 from plans.model import Plan, Sink
 from plans.names import did_you_mean
 from plans.terminal import say
-from runtime.cli import Stop, absolute, follow, opened_session, run_plan
+from runtime.cli import STOPS_AFTER_BATCH, STOPS_NOW, Stop, absolute, follow, opened_session, run_plan
 
 __all__ = ["Engine", "Job", "Row"]
 
@@ -64,10 +64,11 @@ class Engine:
     jobs: dict[str, Job] = field(default_factory=dict)
     _stack: ExitStack = field(default_factory=ExitStack)
     _spark: Any = None
+    _batch: Any = None
 
     def insert(self, plan: Plan) -> int:
         """Run ``plan`` to the end of what is there; 0, or the exit code of the signal that stopped it."""
-        return run_plan(plan, self._session(), self._settings(plan, once=True), as_json=self.as_json)
+        return run_plan(plan, lambda: self._started(plan), as_json=self.as_json)
 
     def start(self, plan: Plan) -> str:
         """Run ``plan`` in the background, until it is stopped, and say under which name."""
@@ -93,12 +94,15 @@ class Engine:
             kept = KeptRows(directory=f"{base}/rows")
             checkpoint = None if self.checkpoint is None else f"{base}/run"
             rows = self._reader(plan)
-            stop = Stop()
+            stop = Stop(STOPS_NOW if plan.mode == "batch" else STOPS_AFTER_BATCH)
             previous = signal.signal(signal.SIGINT, stop)
             try:
-                execution = execute(
-                    plan, spark, checkpoint=checkpoint, once=True, results=kept.directory, **self._allowed()
-                )
+                if plan.mode == "batch":
+                    execution = self._batch_session().execute(plan, results=kept.directory)
+                else:
+                    execution = execute(
+                        plan, spark, checkpoint=checkpoint, once=True, results=kept.directory, **self._allowed()
+                    )
                 status = follow(execution, stop, lambda: rows(kept, show))
                 if status == "finished":
                     rows(kept, show)
@@ -138,8 +142,27 @@ class Engine:
         for job in self.jobs.values():
             job.execution.stop()
         self.jobs.clear()
+        if self._batch is not None:
+            self._batch.close()
+            self._batch = None
         self._stack.close()
         self._spark = None
+
+    def _started(self, plan: Plan) -> Any:
+        """``plan`` at work, to the end of what is there."""
+        from runtime.execution import execute
+
+        if plan.mode == "batch":
+            return self._batch_session().execute(plan)
+        return execute(plan, self._session(), **self._settings(plan, once=True))
+
+    def _batch_session(self) -> Any:
+        """The session of all batch plans of the client, which keeps what they cache."""
+        from runtime.batch.session import Session
+
+        if self._batch is None:
+            self._batch = Session(self._session(), **self._allowed())
+        return self._batch
 
     def _session(self) -> Any:
         if self._spark is None:

@@ -15,7 +15,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from plans.cached import cached_of
+from plans.cached import ENABLED, cached_of
 from plans.changelog import output_kinds
 from plans.columns import output_columns
 from plans.meaning import meanings
@@ -120,9 +120,12 @@ class _Building:
     def entry(self, operator: Operator) -> CacheEntry | None:
         """The cached result that stands for ``operator``, unless its plan says that it wants none."""
         settings = cached_of(operator)
-        if settings is not None and not settings.enabled:
-            return None
-        return self.cache.find(self.meanings[operator.id])
+        entry = self.cache.find(self.meanings[operator.id])
+        if entry is None or settings is None or settings.enabled:
+            return entry
+        if settings.origin.get("statement", {}).get(ENABLED) is False:
+            self.cache.drop(entry)  # UNCACHE TABLE
+        return None
 
     def frame(self, operator: Operator, frames: Mapping[str, DataFrame], edges: Edges) -> DataFrame:
         if isinstance(operator, Scan) and operator.id in self.scans:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,27 +10,15 @@ from typing import Any
 
 import planner
 from plans.cached import layered
-from plans.model import Aggregate, Join, Plan
+from plans.model import Plan
 
 __all__ = ["batch_plan", "cached", "read_rows", "write_rows"]
 
 
 def batch_plan(text: str, name: str = "job", **config: str) -> Plan:
     """``text`` compiled in batch mode."""
-    sinks: dict[str, dict[str, str]] = {}
-
-    def taking_all(found: re.Match[str]) -> str:
-        sinks[found[1]] = dict(re.findall(r"'([^']*)' = '([^']*)'", found[3]))
-        return f"CREATE TABLE {found[1]} ({found[2]}) WITH ('connector' = 'print');"
-
-    # Compiled for sinks that take any changes, and then said to be a batch plan, without state.
-    masked = re.sub(r"CREATE TABLE (r\w*) \(([^;]*)\)\s+WITH \(([^;]*)\);", taking_all, text)
-    plan = planner.compile_sql(masked, config={"parallelism.default": "2", **config}, name=name)
-    tables = {table: replace(found, options=sinks.get(table, found.options)) for table, found in plan.tables.items()}
-    operators = tuple(
-        replace(o, state=(), changelog=("+I",)) if isinstance(o, Join | Aggregate) else o for o in plan.operators
-    )
-    return replace(plan, mode="batch", tables=tables, operators=operators)
+    settings = {"execution.runtime-mode": "batch", "parallelism.default": "2", **config}
+    return planner.compile_sql(text, config=settings, name=name)
 
 
 def cached(plan: Plan, operator: str, level: str = "MEMORY_AND_DISK", *, enabled: bool = True) -> Plan:

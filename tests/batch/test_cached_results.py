@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from plans.cached import STORAGE_LEVELS
+from plans.cached import STORAGE_LEVELS, layered
 from plans.errors import PlanError, RunError
 from plans.model import Plan, Scan, Sink, Table, TableColumn
 from runtime import CachedResult, Session, execute
@@ -121,6 +121,17 @@ def test_uncache_drops_by_the_operators_name(session: Session, data: Path) -> No
     with pytest.raises(RunError, match=r"no cached result of an operator 'join_o_x'.*\n.*join_o_c"):
         session.uncache("join_o_x")
     assert session.uncache("join_o_c") == 1
+    assert session.cached_results() == ()
+
+
+def test_a_plan_compiled_after_uncache_table_drops_the_result(session: Session, data: Path) -> None:
+    run(session, cached(orders_plan(data, "first", COUNTS), "join_o_c"))
+    write_rows(data / "orders", [{"id": 99, "k": 1}], "late.json")
+    plan = orders_plan(data, "second", IDS)
+    uncached = layered({"statement": {"enabled": False}})
+    operators = tuple(replace(o, cached=uncached) if o.id == "join_o_c" else o for o in plan.operators)
+    run(session, replace(plan, operators=operators))
+    assert ("FR", 99) in pairs(data / "second")
     assert session.cached_results() == ()
 
 
