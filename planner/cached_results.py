@@ -12,10 +12,10 @@ from dataclasses import replace
 from planner.cached_hints import CACHED, CachedHint
 from planner.context import Context
 from planner.relations import Cached, Relation
-from plans.cached import ENABLED
+from plans.cached import CONFIG_ENABLED, ENABLED
 from plans.model import Value
 
-__all__ = ["cached_block", "cached_table", "has_cached_hint", "only_in_batch"]
+__all__ = ["by_config", "cached_block", "cached_table", "has_cached_hint", "only_in_batch"]
 
 
 def only_in_batch(context: Context, what: str, offset: int) -> None:
@@ -31,12 +31,23 @@ def has_cached_hint(context: Context, select: int) -> bool:
     return any(h.cached is not None for h in context.ledger.hints.after_select.get(select, ()))
 
 
+def by_config(context: Context) -> bool:
+    """Whether the configuration asks for the results that are read more than once."""
+    return context.batch and context.config.get(CONFIG_ENABLED) == "true"
+
+
 def cached_table(context: Context, name: str, relation: Relation) -> Relation:
-    """``relation``, which is the table or view ``name``, as the statements above say that it is read."""
+    """``relation``, which is the table or view ``name``, as the statements above say that it is read.
+
+    If config caches what is read more than once, a view that several places read is cut off as well; that its operator
+    is cached is then for the finished plan to say.
+    """
     said = context.catalog.cached.get(name)
-    if said is None:
-        return relation
-    return _kept(relation, name, "statement", said.settings, said.places)
+    if said is not None and (said.settings[ENABLED] or by_config(context) or isinstance(relation, Cached)):
+        return _kept(relation, name, "statement", said.settings, said.places)
+    if said is None and name in context.shared_views and not isinstance(relation, Cached):
+        return _kept(relation, name, "statement", {}, {})
+    return relation
 
 
 def cached_block(context: Context, relation: Relation, select: int, block: str) -> Relation:
@@ -56,11 +67,8 @@ def _kept(relation: Relation, base: str, layer: str, said: Mapping[str, Value], 
     places = {(layer, name): offset for name, offset in at.items()}
     if isinstance(relation, Cached):
         return replace(relation, asked={**relation.asked, layer: said}, places={**relation.places, **places})
-    if not said[ENABLED]:
-        return relation
-    return Cached(
-        input=replace(relation, base=base), asked={layer: said}, places=places, base=base, block=relation.block
-    )
+    asked = {layer: said} if said else {}
+    return Cached(input=replace(relation, base=base), asked=asked, places=places, base=base, block=relation.block)
 
 
 def _overridden(context: Context, loser: CachedHint, winner: CachedHint) -> None:

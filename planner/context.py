@@ -63,6 +63,10 @@ class Catalog:
     def names(self) -> tuple[str, ...]:
         return (*self.tables, *self.views)
 
+    def copy(self) -> Catalog:
+        """The catalog as it stands now."""
+        return Catalog(tables=dict(self.tables), views=dict(self.views), cached=dict(self.cached))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cte:
@@ -87,6 +91,7 @@ class Context:
     """One compilation. ``text`` is the source with comments and hints blanked out; ``used_ctes`` are places of CTEs.
 
     ``config`` is the configuration of the job, as it stands in the plan; ``batch`` its mode.
+    ``shared_views`` are read in several places and compiled once for all of them.
     """
 
     source: Source
@@ -97,6 +102,7 @@ class Context:
     batch: bool = False
     catalog: Catalog = field(default_factory=Catalog)
     used_ctes: set[int] = field(default_factory=set)
+    shared_views: frozenset[str] = frozenset()
     scans: int = 0
     _fields: int = 0
 

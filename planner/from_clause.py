@@ -94,6 +94,7 @@ def _input(context: Context, environment: Environment, node: exp.Expr, *, looked
             relation = queries.build_query(context, inner, target.query)
             relation = queries.renamed(context, relation, target.columns, described.offset)
         else:
+            context.ledger.view_sites.add((node.name, described.offset))
             relation = cached_table(context, node.name, queries.build_view(context, target))
     else:
         only(context.source, node, "this", "alias", "joins")

@@ -6,9 +6,11 @@ Owns the plan's operators, the account of hints, and the findings. What the stat
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
-from planner.context import Context, TableEntry
+from planner.cached_results import by_config
+from planner.context import Catalog, Context, TableEntry
 from planner.hints import STATE_TTL
 from planner.insert import build_insert, result_table
 from planner.ledger import Ledger, Outcome
@@ -39,9 +41,15 @@ class Job:
     """Collects INSERTs; ``context`` must be the session's, and ``settings`` its configuration at this moment."""
 
     def __init__(self, context: Context, settings: Settings) -> None:
-        context.ledger = Ledger(context.ledger.hints, at_tables=context.ledger.at_tables)
         self._context = context
         self._settings = settings
+        self._inserts: list[tuple[Insert, Catalog]] = []
+        context.shared_views = frozenset()
+        self._start()
+
+    def _start(self) -> None:
+        context, settings = self._context, self._settings
+        context.ledger = Ledger(context.ledger.hints, at_tables=context.ledger.at_tables)
         self._lowering = Lowering(context.ledger, settings.config, batch=settings.mode == "batch")
         self._tables: dict[str, TableEntry] = {}
         self._sinks: list[str] = []
@@ -52,6 +60,28 @@ class Job:
 
     def insert(self, statement: Insert) -> None:
         """Compile an INSERT into the job; SqlError for everything wrong or unsupported."""
+        self._inserts.append((statement, self._context.catalog.copy()))
+        self._compile(statement)
+        if by_config(self._context):
+            self._share_views()
+
+    def _share_views(self) -> None:
+        """Compile all INSERTs again if some view turns out to be read in several places, so that these share it."""
+        context = self._context
+        reads = Counter(name for name, _ in context.ledger.view_sites)
+        shared = frozenset(name for name, number in reads.items() if number > 1) | context.shared_views
+        if shared == context.shared_views:
+            return
+        context.shared_views = shared
+        self._start()
+        now = context.catalog
+        try:
+            for statement, context.catalog in self._inserts:
+                self._compile(statement)
+        finally:
+            context.catalog = now
+
+    def _compile(self, statement: Insert) -> None:
         context = self._context
         context.scans = 0
         self._lowering.sink(statement.table, build_insert(context, statement))

@@ -34,7 +34,8 @@ class Outcome:
 class Ledger:
     """The account of all keys of all hints of a script; ``at_tables`` are the OPTIONS hints that stand at a table.
 
-    ``statements`` are the places of what CACHE TABLE and UNCACHE TABLE set, by operator and path.
+    ``statements`` are the places of what CACHE TABLE and UNCACHE TABLE set, by operator and path; ``view_sites`` are
+    the names of the views that were read, and where.
     """
 
     hints: Hints
@@ -42,6 +43,7 @@ class Ledger:
     losers: dict[int, tuple[Status, str]] = field(default_factory=dict)
     at_tables: set[int] = field(default_factory=set)
     statements: dict[tuple[str, str], int] = field(default_factory=dict)
+    view_sites: set[tuple[str, int]] = field(default_factory=set)
 
     def entries(self) -> tuple[tuple[str, HintEntry | HintOption], ...]:
         """Every key with the name of its hint, in text order."""

@@ -235,7 +235,7 @@ class Lowering:
         operator = self.operators[at]
         assert not isinstance(operator, model.Sink)
         asked, old = layered(cached.asked), operator.cached
-        if old is None or asked.enabled or not old.enabled:
+        if cached.asked and (old is None or asked.enabled or not old.enabled):
             origin = {**(old.origin if old is not None else {}), **cached.asked}
             self.operators[at] = replace(operator, cached=layered(origin))
         for (layer, name), offset in cached.places.items():
