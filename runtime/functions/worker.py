@@ -50,10 +50,11 @@ class OpenFunction:
         self.lock = threading.Lock()
         policy = spec.policy
         context = FunctionContext(function=policy.function, operator=policy.operator)
-        with Blame(lambda: f"operator {policy.operator}: opening function {policy.function}"):
-            if isinstance(function, AsyncTableFunction | AsyncScalarFunction):
-                finish(portal, function.open(context))
-            else:
+        blame = Blame(lambda: f"operator {policy.operator}: opening function {policy.function}")
+        if isinstance(function, AsyncTableFunction | AsyncScalarFunction):
+            finish(portal, _opened(function, context, blame))
+        else:
+            with blame:
                 function.open(context)
 
     def close(self) -> None:
@@ -62,6 +63,11 @@ class OpenFunction:
             finish(self.portal, self.function.close())
         else:
             self.function.close()
+
+
+async def _opened(function: AsyncTableFunction | AsyncScalarFunction, context: FunctionContext, blame: Blame) -> None:
+    with blame:
+        await function.open(context)
 
 
 def acquired(spec: FunctionSpec) -> AbstractContextManager[OpenFunction]:

@@ -152,6 +152,18 @@ def test_a_function_that_exits_or_cancels_itself_fails_the_query_and_not_the_wor
     async def cancels(number: int | None) -> list[int]:
         raise asyncio.CancelledError
 
+    class LeavesEarly(AsyncTableFunction):
+        arguments = ("BIGINT",)
+        result = "BIGINT"
+
+        async def open(self, context: FunctionContext) -> None:
+            sys.exit(4)
+
+        async def eval(self, number: int | None) -> list[int]:
+            return []
+
+    with pytest.raises(RunError, match=r"opening function f failed: SystemExit: 4"):
+        called(LeavesEarly(), capacity=1)
     with pytest.raises(RunError, match=r"f\(1\) failed: SystemExit: 3"):
         called(async_function(leaves), capacity=1)
     with pytest.raises(RunError, match=r"f\(1\) was cancelled, but not by the engine"):

@@ -122,7 +122,7 @@ def results(directory: Path) -> list[dict[str, Any]]:
 
 def tuples(directory: Path) -> list[tuple[Any, ...]]:
     found = [(row.get("text"), row.get("word"), row.get("length")) for row in results(directory)]
-    return sorted(found, key=lambda row: [value or "" if index < 2 else value or 0 for index, value in enumerate(row)])
+    return sorted(found, key=lambda row: [(value is not None, value) for value in row])
 
 
 def run(plan: Plan, spark: SparkSession, directory: Path) -> Execution:
