@@ -54,6 +54,7 @@ COMMANDS = {
         completes=("file", "PATH=VALUE"),
     ),
     "diff": LazyCommand(target="plans.diff_command:diff_command", help="Compare two plans by meaning."),
+    "why": LazyCommand(target="plans.why_command:why_command", help="Show who set a setting, where, and what wins."),
     "run": LazyCommand(target="runtime.cli:run_command", help="Run a plan on Spark."),
     "sql": LazyCommand(target="plans.client.command:sql_command", help="Run statements, from a script or typed in."),
     "init": LazyCommand(target="plans.editors:init_command", help="Let VS Code complete and check plans."),

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from plans.cached import SETTINGS as CACHED
 from plans.call_document import function_document
 from plans.configuration import KEYS, STATE_TTL
 from plans.connectors import check_table
@@ -33,11 +32,11 @@ from plans.effects import (
     Effect,
     effect_of,
 )
-from plans.model import LookupJoin, Operator, Plan, Sink, Table, Value
+from plans.model import LookupJoin, Operator, Plan, Table, Value
 from plans.operator_match import Match, match
 from plans.setting_layers import EDIT
 from plans.setting_values import shown
-from plans.settings import Setting, operator_settings
+from plans.settings import Setting, settings_by_name
 from plans.states import same_duration, state_of
 
 __all__ = ["Change", "diff"]
@@ -255,7 +254,7 @@ def _moved(old: Operator, new: Operator, found: Match, before: Plan, after: Plan
 
 def _settings(old: Operator, new: Operator, before: Plan, after: Plan) -> Iterator[Change]:
     """The settings that differ, and the layers where only those do."""
-    was, now = _settings_by_name(old), _settings_by_name(new)
+    was, now = settings_by_name(old), settings_by_name(new)
     groups = {group for group, _ in was}, {group for group, _ in now}
     told: set[str] = set()
     # Those that went, went behind what stood before them in the plan.
@@ -279,24 +278,6 @@ def _settings(old: Operator, new: Operator, before: Plan, after: Plan) -> Iterat
                 yield replace(change, kind="~", subject="origin", note=note, operator=new.id)
             continue
         yield _changed_setting(a, b, old, new)
-
-
-def _settings_by_name(operator: Operator) -> dict[tuple[str, str], Setting]:
-    found = {(setting.group, setting.name): setting for setting in operator_settings(operator)}
-    if ("cached", "enabled") not in found and not isinstance(operator, Sink):
-        # Where nobody spoke of a cached result, the defaults hold.
-        for name, spec in CACHED.items():
-            path = f"{operator.id}.cached.{name}"
-            found["cached", name] = Setting(
-                path=path,
-                operator=operator.id,
-                group="cached",
-                name=name,
-                value=spec.default or False,
-                layers={"default": spec.default or False},
-                set_by="default",
-            )
-    return found
 
 
 def _changed_setting(a: Setting | None, b: Setting | None, old: Operator, new: Operator) -> Change:

@@ -24,7 +24,7 @@ from plans.jsontext import MAX_BYTES
 from plans.model import Plan
 from plans.terminal import say
 
-__all__ = ["PlanSource", "compile_text", "is_script", "read_source", "script_text"]
+__all__ = ["PlanSource", "compile_text", "is_script", "read_bytes", "read_source", "script_text"]
 
 STDIN = "-"
 
@@ -57,7 +57,7 @@ def read_source(
     check_meaning: bool = False,
 ) -> PlanSource:
     """The plan that ``name`` stands for; ``config`` overrides the SET of a script."""
-    data, file, shown = _read(name)
+    data, file, shown = read_bytes(name)
     if is_script(name):
         text = script_text(data, shown)
         done = compile_text(text, file or shown, config or {})
@@ -82,7 +82,7 @@ def script_text(data: bytes, shown: str) -> str:
         raise SqlError("the script is not UTF-8", file=shown, line=line, hint="save it as UTF-8") from error
 
 
-def _read(name: str) -> tuple[bytes, str | None, str]:
+def read_bytes(name: str) -> tuple[bytes, str | None, str]:
     """The bytes, the path of the file if there is one, and what messages call it."""
     if name == STDIN:
         return sys.stdin.buffer.read(MAX_BYTES + 1), None, "<stdin>"

@@ -16,13 +16,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from plans.cached import SETTINGS as CACHED
 from plans.document import operator_document
-from plans.model import Operator, Plan, Value
+from plans.model import Operator, Plan, Sink, Value
 from plans.operator_settings import settings_of
 from plans.setting_layers import EDIT, set_by
 from plans.states import source, state_of
 
-__all__ = ["Setting", "canonical_path", "operator_settings", "plan_settings", "setting_at"]
+__all__ = ["Setting", "canonical_path", "operator_settings", "plan_settings", "setting_at", "settings_by_name"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +89,24 @@ def operator_settings(operator: Operator) -> Iterator[Setting]:
                 layers=layers,
                 set_by=_who(layers, value) if known is None else set_by(known, name),
             )
+
+
+def settings_by_name(operator: Operator) -> dict[tuple[str, str], Setting]:
+    """The settings of one operator by group and name; where nobody spoke of a cached result, the defaults hold."""
+    found = {(setting.group, setting.name): setting for setting in operator_settings(operator)}
+    if ("cached", "enabled") not in found and not isinstance(operator, Sink):
+        for name, spec in CACHED.items():
+            assert spec.default is not None
+            found["cached", name] = Setting(
+                path=f"{operator.id}.cached.{name}",
+                operator=operator.id,
+                group="cached",
+                name=name,
+                value=spec.default,
+                layers={"default": spec.default},
+                set_by="default",
+            )
+    return found
 
 
 def setting_at(plan: Plan, path: str) -> Setting | None:
