@@ -31,6 +31,7 @@ from plans.effects import (
     UNREADABLE,
     Effect,
     effect_of,
+    in_batch,
 )
 from plans.model import LookupJoin, Operator, Plan, Table, Value
 from plans.operator_match import Match, match
@@ -80,6 +81,8 @@ def diff(before: Plan, after: Plan) -> tuple[Change, ...]:
     """All differences from ``before`` to ``after``: name, config, tables, then operators in the order of ``after``."""
     around = [*_plan(before, after), *_config(before, after), *_tables(before, after), *_functions(before, after)]
     changes = [*around, *_operators(before, after)]
+    if before.mode == after.mode == "batch":
+        changes = [replace(change, effect=in_batch(change.effect)) for change in changes]
     if after.reasons:
         changes = [replace(c, reason=after.reasons.get(c.setting)) if c.setting else c for c in changes]
     return (*changes, *_reasons(before, after))

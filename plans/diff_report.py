@@ -68,8 +68,9 @@ def summary(changes: Sequence[Change]) -> str:
     verbs = (("changed", "changed"), ("renamed", "renamed"), ("added", "added"), ("removed", "removed"))
     counted = [f"{_count(found[key], 'operator')} {verb}" for key, verb in verbs if found[key]]
     parts.append(", ".join(counted) or "no operator changed")
-    readable = all(change.keeps_state for change in changes)
-    parts.append("running state stays readable" if readable else "running state cannot be used")
+    if not all(change.effect.stateless for change in changes):
+        readable = all(change.keeps_state for change in changes)
+        parts.append("running state stays readable" if readable else "running state cannot be used")
     return " · ".join(parts)
 
 

@@ -30,6 +30,7 @@ __all__ = [
     "Effect",
     "Level",
     "effect_of",
+    "in_batch",
     "worst",
 ]
 
@@ -48,11 +49,15 @@ MEANING: Mapping[Level, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """``text`` is the verdict in a few words, ``because`` the reason in a sentence."""
+    """``text`` is the verdict in a few words, ``because`` the reason in a sentence.
+
+    ``stateless`` says that there is no running state to keep or to lose.
+    """
 
     level: Level
     text: str
     because: str
+    stateless: bool = False
 
 
 _AT_START = "state kept, applies at the next start"
@@ -92,6 +97,17 @@ def _restart(because: str) -> Effect:
 
 def _rebuild(because: str) -> Effect:
     return Effect(level="rebuild", text=_EMPTY_CACHE, because=because)
+
+
+def in_batch(effect: Effect) -> Effect:
+    """What a change with ``effect`` on a stream does to a batch job, which starts from nothing every time."""
+    if effect.text == NO_EFFECT.text or effect is _KEPT:
+        return replace(effect, stateless=True)
+    if effect.level == "incompatible":
+        text, because = "another result, from the next job on", "a batch job computes its whole result every time"
+    else:
+        text, because = "applies to the next job", _RECALLED + "a batch job keeps no state"
+    return Effect(level="restart", text=text, because=because, stateless=True)
 
 
 FUNCTION = Effect(

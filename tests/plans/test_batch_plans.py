@@ -12,6 +12,7 @@ import pytest
 import plans
 from plans.cached import layered
 from plans.diff import diff
+from plans.diff_report import report_text
 from plans.edit import set_value
 from plans.explain import explain, explain_json
 from plans.meaning import meaning
@@ -194,6 +195,25 @@ def test_a_cached_result_is_no_fact_so_a_hand_edit_passes(batch: Plan) -> None:
         "scan_orders.cached.storage-level",
     ]
     assert all(change.keeps_state for change in diff(batch, found))
+
+
+def test_a_difference_of_batch_plans_speaks_of_the_next_job_and_not_of_state(batch: Plan) -> None:
+    scan, sort, *sinks = batch.operators
+    assert isinstance(sort, Sort)
+    longer = replace(batch, config={"parallelism.default": "8"}, operators=(scan, replace(sort, limit=5), *sinks))
+    changes = diff(batch, longer)
+    assert [(c.path, c.effect.text) for c in changes if c.path != "config.parallelism.default"] == [
+        ("sort_orders.limit", "another result, from the next job on")
+    ]
+    assert report_text(changes).endswith("1 setting changed · 1 operator changed")
+    assert "state" not in report_text(changes[1:])
+
+
+def test_a_change_of_mode_is_an_incompatible_plan(batch: Plan) -> None:
+    scan, _, *sinks = batch.operators
+    plain = replace(batch, operators=(scan, *(replace(sink, inputs=("scan_orders",)) for sink in sinks)))
+    (change,) = diff(replace(plain, mode="streaming"), plain)
+    assert (change.path, change.before, change.after, change.keeps_state) == ("mode", "streaming", "batch", False)
 
 
 def test_an_edit_keeps_the_layout_of_the_file(batch: Plan) -> None:
