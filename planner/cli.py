@@ -9,13 +9,14 @@ line's root.
 
 from __future__ import annotations
 
-import sys
+import os
 
 import click
 
-from plans.codec import dumps, write_plan_bytes
-from plans.errors import SqlError
+from plans.codec import dumps, load, put_plan_bytes
+from plans.errors import PlanError, SqlError
 from plans.findings import rendered
+from plans.rebase_command import rebase_options, write_rebased
 from plans.terminal import say
 from plans.text_file import read_text
 
@@ -40,10 +41,23 @@ def _settings(ctx: click.Context, parameter: click.Parameter, values: tuple[str,
 @click.option("-c", "--config", multiple=True, callback=_settings, metavar="KEY=VALUE", help="Override a SET.")
 @click.option("--strict-hints", is_flag=True, help="Make hints that do not do what they say errors.")
 @click.option("--name", help="The plan's name, unless the script sets 'pipeline.name'.")
+@click.option("--keep-edits", metavar="OLD", help="Carry the edits of this plan over, as 'hintplan rebase' does.")
+@click.option("--json", "as_json", is_flag=True, help="With --keep-edits: print what became of the edits as JSON.")
+@rebase_options
 def compile_command(
-    script: str, output: str | None, config: dict[str, str], strict_hints: bool, name: str | None
-) -> None:
+    script: str,
+    output: str | None,
+    config: dict[str, str],
+    strict_hints: bool,
+    name: str | None,
+    keep_edits: str | None,
+    as_json: bool,
+    moves: tuple[str, ...],
+    drop_orphans: bool,
+) -> int:
     """Compile ``script`` and write the plan; findings go to standard error."""
+    if keep_edits is None and (as_json or moves or drop_orphans):
+        raise click.UsageError("--json, --map and --drop-orphans go with --keep-edits")
     file = _STDIN if script == "-" else script
     text = read_text(script, file)
     from planner.compile import compile_script  # sqlglot takes a while to load; --help does not need it
@@ -55,9 +69,13 @@ def compile_command(
         raise click.ClickException(shown) from error
     for finding in done.findings:
         say(rendered(finding.diagnostic, text, finding.severity))
+    if keep_edits is not None and os.path.exists(keep_edits):
+        old = load(keep_edits, check_meaning=False)
+        return write_rebased(
+            done.plan, old, keep_edits, output, moves=moves, drop_orphans=drop_orphans, as_json=as_json
+        )
+    if keep_edits is not None and keep_edits != output:
+        raise PlanError("there is no such plan to keep the edits of", file=keep_edits)
     data = dumps(done.plan)
-    if output is None:
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
-    else:
-        write_plan_bytes(data, output)
+    put_plan_bytes(data, output)
+    return 0

@@ -10,6 +10,7 @@ Writing has one layout; the same plan gives the same bytes in any process.
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path as FilePath
@@ -28,7 +29,7 @@ from plans.validate import validate
 
 FREE = "config, the ttl of states, async, retry and cache of operators, cached, and table options but 'connector'"
 
-__all__ = ["dump", "dumps", "load", "loads", "read_plan_bytes", "write_plan_bytes"]
+__all__ = ["dump", "dumps", "load", "loads", "put_plan_bytes", "read_document", "read_plan_bytes", "write_plan_bytes"]
 
 
 def load(path: str | os.PathLike[str], *, allow_fact_edits: bool = False, check_meaning: bool = True) -> Plan:
@@ -45,11 +46,8 @@ def loads(
     data: bytes | str, *, file: str | None = None, allow_fact_edits: bool = False, check_meaning: bool = True
 ) -> Plan:
     """Like :func:`load`, from text; ``file`` is what messages call it."""
-    source = JsonText(data, file=file)
+    source = _checked_text(data, file)
     document = source.value
-    findings = _check_format(document) or check_schema(document)
-    if findings:
-        raise PlanError(diagnostics=_placed(source, findings))
     plan = from_document(document)
     changed = [] if allow_fact_edits else list(_changed_facts(plan, document.get("digests")))
     # What is wrong with a changed fact says more than that it was changed.
@@ -58,6 +56,20 @@ def loads(
         meant = [Finding(path=find(p.path or "", document), message=p.message, hint=p.hint) for p in problems[:ENOUGH]]
         raise PlanError(diagnostics=_placed(source, [*meant, *changed]))
     return plan
+
+
+def read_document(data: bytes | str, *, file: str | None = None) -> dict[str, Any]:
+    """The JSON values of a plan's text, well formed but not checked for meaning, digests as they are written."""
+    document: dict[str, Any] = _checked_text(data, file).value
+    return document
+
+
+def _checked_text(data: bytes | str, file: str | None) -> JsonText:
+    source = JsonText(data, file=file)
+    findings = _check_format(source.value) or check_schema(source.value)
+    if findings:
+        raise PlanError(diagnostics=_placed(source, findings))
+    return source
 
 
 def dumps(plan: Plan) -> bytes:
@@ -102,6 +114,15 @@ def write_plan_bytes(data: bytes, path: str | os.PathLike[str]) -> None:
             raise
     except OSError as error:
         raise PlanError(f"cannot be written: {error.strerror}", file=os.fspath(path)) from error
+
+
+def put_plan_bytes(data: bytes, path: str | None) -> None:
+    """Write a plan file to ``path``, as :func:`write_plan_bytes` does, or to standard output if it is None."""
+    if path is None:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    else:
+        write_plan_bytes(data, path)
 
 
 def _umask() -> int:

@@ -12,25 +12,23 @@ A TTL edit leaves its origin alone: the origin goes on to say what default, conf
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 
-from plans.cached import CONFIG_ENABLED, CONFIG_STORAGE_LEVEL, with_config_layer
+from plans.cached import with_config_layer as with_cached_layer
 from plans.cached_edit import set_cached, settable_cached
-from plans.call_settings import CONFIG_KEYS as CALL_KEYS
 from plans.configuration import DEFAULT_STATE_TTL, KEYS, STATE_TTL, canonical_key, known_keys, normalise
 from plans.diff import Change, diff
 from plans.document import operator_document
 from plans.durations import DurationError, format_duration, parse_duration
 from plans.errors import PlanError
-from plans.lookup_settings import CONFIG_KEYS as LOOKUP_KEYS
 from plans.model import Aggregate, Correlate, Join, LookupJoin, Operator, Plan, StateEntry
 from plans.names import did_you_mean
 from plans.reasons import with_reason, without_idle_reasons
 from plans.settings_edit import resettled, set_setting, settable
 from plans.states import same_duration, state_of
 
-__all__ = ["remove_value", "set_value"]
+__all__ = ["remove_value", "set_value", "settled"]
 
 
 def set_value(plan: Plan, path: str, value: str, *, reason: str | None = None) -> tuple[Plan, tuple[Change, ...]]:
@@ -82,7 +80,7 @@ def remove_value(plan: Plan, path: str) -> tuple[Plan, tuple[Change, ...]]:
             hint = did_you_mean(key, plan.config, what="set") if plan.config else "nothing is set in config"
             raise PlanError(f"'{key}' is not set in config", path=path, hint=hint)
         kept = {name: value for name, value in plan.config.items() if name != key}
-        edited = _after_config(replace(plan, config=kept), key)
+        edited = settled(replace(plan, config=kept))
     elif head == "tables":
         name, key = _table_option(plan, path, rest)
         options = plan.tables[name].options
@@ -105,33 +103,30 @@ def _set_config(plan: Plan, path: str, key: str, value: str) -> Plan:
         keys = [name for name in known_keys() if KEYS[name].in_config]
         raise PlanError(f"'{key}' cannot be set in config", path=path, hint=did_you_mean(key, keys, what="known keys"))
     text = _checked(path, lambda raw: normalise(key, raw, require_unit=True), value)
-    return _after_config(replace(plan, config={**plan.config, key: text}), key)
+    return settled(replace(plan, config={**plan.config, key: text}))
 
 
-def _after_config(plan: Plan, key: str) -> Plan:
-    """``plan``, whose config has changed at ``key``, with what follows from that."""
-    if key in LOOKUP_KEYS or key in CALL_KEYS:
-        return resettled(plan)
-    if key in (CONFIG_ENABLED, CONFIG_STORAGE_LEVEL):
-        return with_config_layer(plan)
-    if key != STATE_TTL:
-        return plan
-    layer = {"config": plan.config[key]} if key in plan.config else {"default": DEFAULT_STATE_TTL}
-    return replace(plan, operators=tuple(_with_layer(operator, layer) for operator in plan.operators))
+def settled(plan: Plan) -> Plan:
+    """The plan with every origin in step with its config and tables, and what follows from that; edits stay edits."""
+    config = plan.config.get(STATE_TTL)
+    operators = tuple(_with_config_layer(operator, config) for operator in plan.operators)
+    return with_cached_layer(resettled(replace(plan, operators=operators)))
 
 
-def _with_layer(operator: Operator, layer: Mapping[str, str]) -> Operator:
+def _with_config_layer(operator: Operator, config: str | None) -> Operator:
     if not isinstance(operator, (Join, Aggregate)):
         return operator
-    return replace(operator, state=tuple(_entry_with_layer(entry, layer) for entry in operator.state))
+    return replace(operator, state=tuple(_entry_with_config(entry, config) for entry in operator.state))
 
 
-def _entry_with_layer(entry: StateEntry, layer: Mapping[str, str]) -> StateEntry:
+def _entry_with_config(entry: StateEntry, config: str | None) -> StateEntry:
+    if entry.origin.get("config") == config:
+        return entry
     previous = entry.origin.get("config", entry.origin.get("default"))
     follows = "hint" not in entry.origin and previous is not None and same_duration(entry.ttl, previous)
-    origin = {**layer} | {name: ttl for name, ttl in entry.origin.items() if name == "hint"}
-    (below,) = layer.values()
-    return replace(entry, origin=origin, ttl=below if follows else entry.ttl)
+    weakest = {"default": DEFAULT_STATE_TTL} if config is None else {"config": config}
+    origin = weakest | {layer: ttl for layer, ttl in entry.origin.items() if layer == "hint"}
+    return replace(entry, origin=origin, ttl=next(iter(weakest.values())) if follows else entry.ttl)
 
 
 def _set_option(plan: Plan, path: str, rest: str, value: str) -> Plan:

@@ -35,6 +35,7 @@ _BRACKETS = re.compile(r"[\[\]{}]")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _INTEGER_DIGITS = 20
+_CONFLICT = "the file has merge conflicts: keep one side at each '<<<<<<<', and remove the lines that mark them"
 _MEANT = {"true": "write true", "false": "write false", "none": "write null"} | dict.fromkeys(
     ("nan", "infinity", "-infinity", "+infinity"), "write a finite number"
 )
@@ -234,7 +235,7 @@ def _scalar(source: JsonText, position: int, character: str) -> int:
     number = _NUMBER.fullmatch(word[0])
     shown = _found(text, position)
     if number is None:
-        hint = _MEANT.get(word[0].lower(), "write text in double quotes")
+        hint = _end_hint(text, position) or _MEANT.get(word[0].lower(), "write text in double quotes")
         raise source.error(position, f"expected a value, found {shown}", hint=hint)
     if number[1] is None and number[2] is None:
         if len(word[0]) > _INTEGER_DIGITS or not -(2**63) <= int(word[0]) < 2**63:
@@ -272,4 +273,6 @@ def _found(text: str, position: int) -> str:
 
 
 def _end_hint(text: str, position: int) -> str | None:
+    if text.startswith(("<<<<<<<", "=======", ">>>>>>>", "|||||||"), position):
+        return _CONFLICT
     return "the file seems to be cut off" if position >= len(text) else None

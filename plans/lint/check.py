@@ -1,0 +1,162 @@
+"""From the text of a plan to what the rules find in it, with places; and to the text without what can be mended.
+
+>>> [found.rule.slug for found in check(b"{}", file="plan.json").found][:1]
+['invalid-plan']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from plans.codec import loads, read_document
+from plans.durations import DurationError, parse_duration
+from plans.errors import Diagnostic, PlanError
+from plans.jsontext import JsonText, Path
+from plans.lint.registry import RULES
+from plans.lint.rule import Finding, Rule
+from plans.model import Plan
+from plans.paths import find
+from plans.rewrite import Patch, apply, rewrite
+from plans.validate import validate
+
+__all__ = ["Checked", "Found", "check", "fixed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What a rule has found, and where."""
+
+    rule: Rule
+    finding: Finding
+    file: str | None
+    line: int | None = None
+    column: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """The findings of one plan, in the order of its file; ``plan`` is None if it cannot be read."""
+
+    data: bytes
+    plan: Plan | None
+    found: tuple[Found, ...]
+
+
+def check(
+    data: bytes, *, file: str | None, allow_fact_edits: bool = False, rules: Iterable[Rule] = RULES.values()
+) -> Checked:
+    """Apply ``rules`` to the plan in ``data``."""
+    try:
+        plan = loads(data, file=file, allow_fact_edits=allow_fact_edits, check_meaning=False)
+    except PlanError as error:
+        return Checked(data=data, plan=None, found=tuple(_invalid(problem) for problem in error.diagnostics))
+    problems = validate(plan)
+    if any(_breaks_rules(problem) for problem in problems):
+        # Edges that lead nowhere are no ground for rules.
+        found = [(RULES["HP000"], _said(problem)) for problem in problems]
+        return Checked(data=data, plan=plan, found=_placed(data, file, found))
+    found = [(rule, finding) for rule in rules if rule.check is not None for finding in rule.check(plan)]
+    found += [(RULES["HP101"], finding) for finding in _respelled(data) if RULES["HP101"] in [*rules]]
+    told = {finding.path for rule, finding in found if rule.level == "error"}
+    found += [(RULES["HP000"], _said(problem)) for problem in problems if problem.path not in told]
+    return Checked(data=data, plan=plan, found=_placed(data, file, found))
+
+
+def _breaks_rules(problem: Diagnostic) -> bool:
+    path = problem.path or ""
+    return not path.startswith(("config", "reasons", "tables")) and not any(
+        f".{group}" in path for group in ("state", "async", "retry", "cache", "cached")
+    )
+
+
+def _invalid(problem: Diagnostic) -> Found:
+    finding = Finding(path=problem.path or "", message=problem.message, advice=problem.hint)
+    return Found(rule=RULES["HP000"], finding=finding, file=problem.file, line=problem.line, column=problem.column)
+
+
+def _said(problem: Diagnostic) -> Finding:
+    return Finding(path=problem.path or "", message=problem.message, advice=problem.hint)
+
+
+def _respelled(data: bytes) -> Iterator[Finding]:
+    """TTLs that are written otherwise than what they follow, and are as long: they look like edits, and are none."""
+    for operator in read_document(data)["operators"]:
+        for entry in operator.get("state", ()):
+            said = [*entry["origin"].values()][-1:]
+            if said and entry["ttl"] != said[0] and _as_long(entry["ttl"], said[0]):
+                yield Finding(
+                    path=f"operators.{operator['id']}.state.{entry['name']}.ttl",
+                    message=f"the edit, {entry['ttl']}, says what the {[*entry['origin']][-1]}, {said[0]}, says",
+                    advice=f'write "{said[0]}"',
+                    respelled=said[0],
+                )
+
+
+def _as_long(a: str, b: str) -> bool:
+    try:
+        return parse_duration(a) == parse_duration(b)
+    except DurationError:
+        return False
+
+
+def _placed(data: bytes, file: str | None, found: list[tuple[Rule, Finding]]) -> tuple[Found, ...]:
+    if not found:
+        return ()
+    source = JsonText(data, file=file)
+    index = {operator["id"]: number for number, operator in enumerate(source.value["operators"])}
+    paths = [_path(finding.path, source.value, index) for _, finding in found]
+    spans = source.spans({path[:length] for path in paths for length in range(len(path) + 1)})
+    offsets = [spans[path][0 if path[:1] == ("config",) else 1] for path in paths]
+    lines = _lines(source.text, offsets)
+    placed = [
+        Found(rule=rule, finding=finding, file=file, line=lines[offset][0], column=lines[offset][1])
+        for (rule, finding), offset in zip(found, offsets, strict=True)
+    ]
+    return tuple(sorted(placed, key=lambda one: (one.line or 0, one.column or 0, one.rule.id)))
+
+
+def _path(text: str, document: Any, index: dict[str, int]) -> Path:
+    """Like :func:`plans.paths.find`, but does not look through all operators each time."""
+    head, _, rest = text.partition(".")
+    name = rest.partition(".")[0]
+    if head == "operators" and name in index:
+        operator = document["operators"][index[name]]
+        return ("operators", index[name], *find(rest.removeprefix(name).removeprefix("."), operator))
+    return find(text, document)
+
+
+def _lines(text: str, offsets: Iterable[int]) -> dict[int, tuple[int, int]]:
+    """Line and column of each offset, counted once through the text."""
+    found: dict[int, tuple[int, int]] = {}
+    line = position = 0
+    for offset in sorted(set(offsets)):
+        line += text.count("\n", position, offset)
+        position = offset
+        found[offset] = (line + 1, offset - text.rfind("\n", 0, offset))
+    return found
+
+
+def fixed(checked: Checked, *, facts: bool) -> tuple[bytes, tuple[Found, ...]]:
+    """The text with everything mended that can be, ``facts`` too if asked for; and what was mended."""
+    plan = checked.plan
+    mended: list[Found] = []
+    if plan is None:
+        return checked.data, ()
+    edited = plan
+    for one in checked.found:
+        fix = one.finding.fix
+        if fix is not None and (facts or not fix.facts):
+            edited = fix.change(edited)
+            mended.append(one)
+    data = rewrite(checked.data, plan, edited) if edited != plan else checked.data
+    respelled = [one for one in checked.found if one.finding.respelled is not None]
+    if respelled:
+        source = JsonText(data)
+        index = {operator["id"]: number for number, operator in enumerate(source.value["operators"])}
+        patches = [
+            Patch(path=_path(one.finding.path, source.value, index), value=one.finding.respelled) for one in respelled
+        ]
+        data = apply(source, patches)
+    return data, (*mended, *respelled)

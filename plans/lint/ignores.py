@@ -1,0 +1,143 @@
+"""What a project has decided to live with: ignores, each with a reason, in ``hintplan.toml`` or ``pyproject.toml``.
+
+    [[lint.ignore]]                          # in pyproject.toml: [[tool.hintplan.lint.ignore]]
+    rule = "HP201"                           # id or slug
+    at = "join_o_c.state.rightState.*"       # optional: the path, * stands for anything
+    plan = "plans/orders.json"               # optional: the file, relative to this one, * stands for anything
+    reason = "customers are few"
+
+The file is looked for beside the plan, then upwards. An ignore without reason, and one that matches nothing, are
+findings themselves.
+
+>>> Ignore(rule="HP201", reason="few", number=1, line=1).reason
+'few'
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from plans.errors import PlanError
+from plans.lint.registry import RULES, rule_called
+from plans.names import did_you_mean
+
+__all__ = ["Config", "Ignore", "config_for", "is_for", "matching", "read_config"]
+
+_NAMES = ("hintplan.toml", "pyproject.toml")
+_KEYS = ("rule", "at", "plan", "reason")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ignore:
+    """One ignore, the ``number``-th of its file, at ``line``."""
+
+    rule: str
+    reason: str
+    at: str = "*"
+    plan: str = "*"
+    number: int
+    line: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """The ignores of ``file``."""
+
+    file: Path
+    ignores: tuple[Ignore, ...]
+
+
+def config_for(plan: Path) -> Config | None:
+    """The configuration that is nearest to the plan file, upwards; None if there is none."""
+    return _nearest(plan.resolve().parent)
+
+
+@cache
+def _nearest(folder: Path) -> Config | None:
+    for place in (folder, *folder.parents):
+        for name in _NAMES:
+            if (place / name).is_file():
+                config = read_config(place / name)
+                if config is not None:
+                    return config
+    return None
+
+
+def read_config(file: Path) -> Config | None:
+    """The configuration in ``file``; None for a pyproject.toml without one. PlanError for what is wrong in it."""
+    try:
+        text = file.read_text(encoding="utf-8")
+        document = tomllib.loads(text)
+    except OSError as error:
+        raise PlanError(f"cannot be read: {error.strerror}", file=str(file)) from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise PlanError(f"not valid TOML: {error}", file=str(file)) from error
+    if file.name == "pyproject.toml":
+        tool = document.get("tool", {})
+        if not isinstance(tool, dict) or "hintplan" not in tool:
+            return None
+        document = tool["hintplan"]
+    lint = _table(document, ("lint",), file)
+    entries = _table(lint, ("ignore",), file, list) if lint else []
+    lines = [text.count("\n", 0, m.start()) + 1 for m in re.finditer(r"^\s*\[\[.*lint\.ignore\s*\]\]", text, re.M)]
+    found = [_ignore(entry, number, file, lines) for number, entry in enumerate(entries)]
+    return Config(file=file, ignores=tuple(found))
+
+
+def _table(document: Any, keys: tuple[str, ...], file: Path, kind: type = dict) -> Any:
+    """The one member that ``document`` may have."""
+    for key in document if isinstance(document, dict) else ():
+        if key not in keys:
+            raise PlanError(f"unknown key '{key}'", file=str(file), hint=did_you_mean(key, keys))
+    found = document.get(keys[0], kind()) if isinstance(document, dict) else None
+    if not isinstance(found, kind):
+        raise PlanError(f"'{keys[0]}' is not as expected", file=str(file), hint="write [[lint.ignore]] tables")
+    return found
+
+
+def _ignore(entry: Any, number: int, file: Path, lines: list[int]) -> Ignore:
+    line = lines[number] if number < len(lines) else 1
+    if not isinstance(entry, dict):
+        raise PlanError("expected a table", file=str(file), line=line, hint="write [[lint.ignore]]")
+    for key, value in entry.items():
+        if key not in _KEYS:
+            hint = did_you_mean(key, _KEYS, what="keys")
+            raise PlanError(f"unknown key '{key}'", file=str(file), line=line, hint=hint)
+        if not isinstance(value, str):
+            raise PlanError(f"'{key}' must be a string", file=str(file), line=line)
+    rule = rule_called(entry.get("rule", ""))
+    if rule is None:
+        known = [*RULES, *(rule.slug for rule in RULES.values())]
+        message = f"there is no rule '{entry['rule']}'" if "rule" in entry else "an ignore needs a 'rule'"
+        raise PlanError(
+            message, file=str(file), line=line, hint=did_you_mean(entry.get("rule", ""), known, what="rules")
+        )
+    if rule.id.startswith("HP00"):
+        hint = "mend what it is about instead"
+        raise PlanError(f"{rule.id} {rule.slug} cannot be ignored", file=str(file), line=line, hint=hint)
+    more = {key: entry[key].removeprefix("operators.") for key in ("at", "plan") if key in entry}
+    return Ignore(rule=rule.id, reason=entry.get("reason", "").strip(), number=number, line=line, **more)
+
+
+def matching(config: Config, plan: Path, rule: str, path: str) -> Iterator[Ignore]:
+    """The ignores for a finding of ``rule`` at ``path`` of ``plan``."""
+    shown = path.removeprefix("operators.")
+    for ignore in config.ignores:
+        if ignore.rule == rule and fnmatch.fnmatchcase(shown, ignore.at) and is_for(config, ignore, plan):
+            yield ignore
+
+
+def is_for(config: Config, ignore: Ignore, plan: Path) -> bool:
+    """Whether the ignore is for this plan."""
+    try:
+        name = plan.resolve().relative_to(config.file.resolve().parent).as_posix()
+    except ValueError:
+        name = plan.name
+    return fnmatch.fnmatchcase(name, ignore.plan)

@@ -1,0 +1,170 @@
+"""All rules of the linter by id: what each is called, how grave it is, what it finds, and what to do.
+
+    HP0xx  the linter itself     HP1xx  what has no effect     HP2xx  state     HP3xx  waiting
+
+An id never changes its meaning, and one that is gone is not used again. Each has a section in ``docs/lint.md``.
+
+>>> rule_called("state-never-expires").id
+'HP201'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from plans.lint.edit_rules import idle_reasons, redundant_edits, redundant_hints
+from plans.lint.rule import Rule
+from plans.lint.state_rules import lopsided_outer_join, never_expires, shorter_than_upstream
+from plans.lint.unused_rules import unused_options, unused_tables
+from plans.lint.wait_rules import capacity_one, delay_above_timeout, retry_with_full_cache
+
+__all__ = ["RULES", "rule_called"]
+
+_ALL = (
+    Rule(
+        id="HP000",
+        slug="invalid-plan",
+        level="error",
+        about="The plan is not valid, or its facts were changed by hand.",
+        why="It cannot run, so nothing else can be said of it.",
+        advice="mend the plan; 'hintplan validate' checks it",
+    ),
+    Rule(
+        id="HP001",
+        slug="ignore-without-reason",
+        level="warning",
+        about="An ignore does not say why.",
+        why="Nobody will know later whether it still holds.",
+        advice="give it a reason",
+    ),
+    Rule(
+        id="HP002",
+        slug="ignore-without-effect",
+        level="warning",
+        about="An ignore matches nothing that the plans it is for have.",
+        why="What it was for is mended or gone, and it could hide something new.",
+        advice="remove it",
+    ),
+    Rule(
+        id="HP101",
+        slug="redundant-edit",
+        level="warning",
+        about="An edit says what a layer below it says anyway.",
+        why="It reads like a decision, and is none; the hint is what ought to go.",
+        advice="change the hint in the SQL instead, and compile again with --keep-edits",
+        check=redundant_edits,
+        fixable=True,
+    ),
+    Rule(
+        id="HP102",
+        slug="redundant-hint",
+        level="note",
+        about="A hint says what config or table say without it.",
+        why="It looks like a decision, and changes nothing.",
+        advice="remove it from the SQL, unless it is there to stay when the config changes",
+        check=redundant_hints,
+    ),
+    Rule(
+        id="HP103",
+        slug="idle-hint",
+        level="warning",
+        about="A hint of the SQL has no effect (found with --sql).",
+        why="Whoever wrote it believes that it works.",
+        advice="remove it, or write what it is meant for",
+    ),
+    Rule(
+        id="HP104",
+        slug="idle-reason",
+        level="warning",
+        about="There is a reason for a setting that no edit sets.",
+        why="It explains a value that nobody has set.",
+        advice="remove the reason",
+        check=idle_reasons,
+        fixable=True,
+    ),
+    Rule(
+        id="HP105",
+        slug="unused-table",
+        level="warning",
+        about="No operator uses the table.",
+        why="Readers look for who uses it; its options may even hold an address that must not be there.",
+        advice="compile the SQL again, which leaves it out",
+        check=unused_tables,
+        fixable=True,
+    ),
+    Rule(
+        id="HP106",
+        slug="unused-option",
+        level="warning",
+        about="A key of the configuration or an option of a table is for something that the plan does not have.",
+        why="It looks as if it did something.",
+        advice="remove it from the SQL, or from the plan",
+        check=unused_options,
+        fixable=True,
+    ),
+    Rule(
+        id="HP201",
+        slug="state-never-expires",
+        level="warning",
+        about="A state keeps every row or key it has ever seen.",
+        why="State grows until the disk is full, or until each batch takes too long.",
+        advice="give it a TTL, or ignore the rule with the reason why the keys are few",
+        check=never_expires,
+    ),
+    Rule(
+        id="HP202",
+        slug="shorter-than-upstream",
+        level="warning",
+        about="A state forgets rows that an operator above it can still change.",
+        why="Updates and deletions of rows that are forgotten here are lost, and aggregates start again from nothing.",
+        advice="make it at least as long as the TTL upstream",
+        check=shorter_than_upstream,
+    ),
+    Rule(
+        id="HP203",
+        slug="lopsided-outer-join",
+        level="warning",
+        about="The TTLs of an outer join's sides differ a thousandfold.",
+        why="The short side is gone before its partner comes, so rows stay without one; most often a unit is wrong.",
+        advice="look whether the units are as meant, and how long a row should wait for its partner",
+        check=lopsided_outer_join,
+    ),
+    Rule(
+        id="HP301",
+        slug="retry-with-full-cache",
+        level="error",
+        about="A lookup retries although its cache holds the whole table.",
+        why="The cache has everything, so another attempt finds nothing either.",
+        advice="turn the retry off",
+        check=retry_with_full_cache,
+        fixable=True,
+    ),
+    Rule(
+        id="HP302",
+        slug="delay-above-timeout",
+        level="warning",
+        about="Retries take longer than the timeout that covers them.",
+        why="A row that finds nothing fails the job before its last attempt.",
+        advice="raise the timeout, or make fewer attempts or shorter delays",
+        check=delay_above_timeout,
+    ),
+    Rule(
+        id="HP303",
+        slug="async-capacity-one",
+        level="warning",
+        about="An asynchronous operator has one call in flight.",
+        why="It is as slow as a synchronous one, at the price of an asynchronous one.",
+        advice="raise the capacity, or make it synchronous",
+        check=capacity_one,
+    ),
+)
+
+RULES: Mapping[str, Rule] = {rule.id: rule for rule in _ALL}
+"""The rules by id, in the order of their ids."""
+
+_BY_SLUG = {rule.slug: rule for rule in _ALL}
+
+
+def rule_called(name: str) -> Rule | None:
+    """The rule with this id or slug, in any case."""
+    return RULES.get(name.upper()) or _BY_SLUG.get(name.lower())

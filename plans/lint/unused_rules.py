@@ -1,0 +1,114 @@
+"""Rules on what a plan says and nothing reads: tables, options of tables, configuration.
+
+>>> found = list(unused_options(Plan(name="p", config={"table.exec.state.ttl": "1 h"})))
+>>> found[0].path
+'config.table.exec.state.ttl'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TypeVar
+
+from plans.call_settings import CONFIG_KEYS as CALL_KEYS
+from plans.configuration import STATE_TTL
+from plans.lint.rule import Finding, Fix
+from plans.lookup_settings import CONFIG_KEYS as LOOKUP_KEYS
+from plans.lookup_settings import SETTINGS
+from plans.model import Correlate, LookupJoin, Plan, Scan, Sink
+from plans.operator_settings import settings_of
+from plans.states import state_of
+
+__all__ = ["unused_options", "unused_tables"]
+
+T = TypeVar("T")
+
+CACHE_SETTINGS = SETTINGS["cache"]
+_FOR_SINKS, _FOR_SCANS, _FOR_LOOKUPS = "sink.", ("source.", "scan."), "lookup."
+
+
+def unused_tables(plan: Plan) -> Iterator[Finding]:
+    """A table that no operator reads, writes or looks up."""
+    used = {operator.table for operator in plan.operators if isinstance(operator, (Scan, LookupJoin, Sink))}
+    for name in plan.tables:
+        if name not in used:
+            yield Finding(
+                path=f"tables.{name}",
+                message=f"no operator reads, writes or looks up table '{name}'",
+                fix=Fix(change=lambda plan, name=name: _without_table(plan, name), facts=True),  # type: ignore[misc]
+            )
+
+
+def unused_options(plan: Plan) -> Iterator[Finding]:
+    """A key of the configuration, or an option of a table, for something that the plan does not have."""
+    yield from _unused_config(plan)
+    scanned = {operator.table for operator in plan.operators if isinstance(operator, Scan)}
+    written = {operator.table for operator in plan.operators if isinstance(operator, Sink)}
+    heeded: dict[str, set[str]] = {}
+    for operator in plan.operators:
+        if isinstance(operator, LookupJoin):
+            said = operator.cache.origin.get("table", {})
+            heeded.setdefault(operator.table, set()).update(said)
+    for name, table in plan.tables.items():
+        if name not in scanned | written | heeded.keys():
+            continue  # the table is unused as a whole
+        for option in table.options:
+            why = None
+            if option.startswith(_FOR_SINKS) and name not in written:
+                why = "nothing writes the table"
+            elif option.startswith(_FOR_SCANS) and name not in scanned:
+                why = "nothing scans the table"
+            elif option.startswith(_FOR_LOOKUPS) and name not in heeded:
+                why = "nothing looks the table up"
+            elif option in CACHE_SETTINGS and option not in heeded[name]:
+                why = "no lookup of the table heeds it"
+            if why is not None:
+                change = lambda plan, name=name, option=option: _without_option(plan, name, option)  # noqa: E731
+                yield Finding(
+                    path=f"tables.{name}.options.{option}",
+                    message=f"the option '{option}' has no effect: {why}",
+                    fix=Fix(change=change),
+                )
+
+
+def _unused_config(plan: Plan) -> Iterator[Finding]:
+    heeded = {
+        (type(operator), group, name)
+        for operator in plan.operators
+        for group, settings in settings_of(operator).items()
+        for name in settings.origin.get("config", {})
+    }
+    for key in plan.config:
+        why = None
+        if key == STATE_TTL and not any(state_of(operator) for operator in plan.operators):
+            why = "no operator keeps state"
+        elif key in LOOKUP_KEYS:
+            group, spec = LOOKUP_KEYS[key]
+            why = None if (LookupJoin, group, spec.name) in heeded else "no lookup join takes it"
+        elif key in CALL_KEYS:
+            _, group, spec = CALL_KEYS[key]
+            why = None if (Correlate, group, spec.name) in heeded else "no function that is called takes it"
+        if why is not None:
+            yield Finding(
+                path=f"config.{key}",
+                message=f"'{key}' has no effect: {why}",
+                fix=Fix(change=lambda plan, key=key: _without_key(plan, key)),  # type: ignore[misc]
+            )
+
+
+def _without_table(plan: Plan, name: str) -> Plan:
+    return replace(plan, tables=_without(plan.tables, name))
+
+
+def _without_option(plan: Plan, name: str, option: str) -> Plan:
+    table = plan.tables[name]
+    return replace(plan, tables={**plan.tables, name: replace(table, options=_without(table.options, option))})
+
+
+def _without_key(plan: Plan, key: str) -> Plan:
+    return replace(plan, config=_without(plan.config, key))
+
+
+def _without(mapping: Mapping[str, T], key: str) -> dict[str, T]:
+    return {name: value for name, value in mapping.items() if name != key}

@@ -1,0 +1,95 @@
+"""``hintplan rebase``, and what it shares with ``hintplan compile --keep-edits``: options, report, atomic output.
+
+>>> parse_map(("join_o_c=join_c_o",))
+{'join_o_c': 'join_c_o'}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import click
+
+from plans.codec import dumps, load, put_plan_bytes
+from plans.commands import read_plan, show_json
+from plans.model import Plan
+from plans.rebase import rebase
+from plans.rebase_report import raise_obstacles, report_json, report_text
+from plans.terminal import say
+
+__all__ = ["parse_map", "rebase_command", "rebase_options", "write_rebased"]
+
+
+def rebase_options(function: Callable[..., int]) -> Callable[..., int]:
+    """Give a command the options that say what becomes of edits whose operator is gone."""
+    for option in (
+        click.option("--drop-orphans", is_flag=True, help="Drop edits whose operator or setting is gone."),
+        click.option("--map", "moves", multiple=True, metavar="OLD=NEW", help="Where an operator's edits belong."),
+    ):
+        function = option(function)
+    return function
+
+
+def parse_map(moves: tuple[str, ...]) -> dict[str, str]:
+    """The values of ``--map``."""
+    found: dict[str, str] = {}
+    for move in moves:
+        old, equals, new = move.partition("=")
+        if not equals or not old or not new:
+            raise click.UsageError(f"expected --map OLD=NEW, found '{move}'")
+        if found.setdefault(old, new) != new:
+            raise click.UsageError(f"--map gives '{old}' two successors")
+    return found
+
+
+def write_rebased(
+    new: Plan,
+    old: Plan,
+    old_file: str,
+    output: str | None,
+    *,
+    moves: tuple[str, ...],
+    drop_orphans: bool,
+    as_json: bool,
+) -> int:
+    """Write ``new`` with the edits of ``old`` to ``output``, or stdout; nothing if not every edit has a place."""
+    if as_json and output is None:
+        raise click.UsageError("--json needs -o: without it, the plan goes to standard output")
+    rebased = rebase(new, old, parse_map(moves), drop_orphans=drop_orphans)
+    if as_json:
+        show_json(report_json(rebased, old_file))
+    elif rebased.plan is None:
+        raise_obstacles(rebased, old_file)
+    if rebased.plan is None:
+        return 1
+    data = dumps(rebased.plan)
+    put_plan_bytes(data, output)
+    if not as_json:
+        say(report_text(rebased))
+    return 0
+
+
+@click.command("rebase")
+@click.argument("old", metavar="OLD")
+@click.option("--onto", "new", required=True, metavar="NEW", help="The plan that was compiled from the new SQL.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write the plan here, not to standard output.")
+@click.option("--allow-fact-edits", is_flag=True, help="Accept plans whose facts were changed by hand.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@rebase_options
+def rebase_command(
+    old: str,
+    new: str,
+    output: str | None,
+    allow_fact_edits: bool,
+    as_json: bool,
+    moves: tuple[str, ...],
+    drop_orphans: bool,
+) -> int:
+    """Carry the edits of plan OLD over to plan NEW, which was compiled from newer SQL.
+
+    \b
+    hintplan compile job.sql -o new.json && hintplan rebase plan.json --onto new.json -o plan.json
+    """
+    before = read_plan(old, allow_fact_edits=allow_fact_edits, check_meaning=False)
+    after = load(new, allow_fact_edits=allow_fact_edits)
+    return write_rebased(after, before, old, output, moves=moves, drop_orphans=drop_orphans, as_json=as_json)

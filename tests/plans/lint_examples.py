@@ -1,0 +1,139 @@
+"""For every rule of the linter, a plan that breaks it and one that does not, both made from one SQL script."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import plans
+from planner import compile_sql
+from plans.edit import set_value
+
+SQL = """
+SET 'table.exec.state.ttl' = '1 d';
+CREATE TABLE orders (id BIGINT, customer BIGINT, currency STRING, total DOUBLE, pt AS PROCTIME())
+WITH ('connector' = 'filesystem', 'path' = 'data/orders', 'format' = 'json');
+CREATE TABLE customers (id BIGINT, country STRING)
+WITH ('connector' = 'filesystem', 'path' = 'data/customers', 'format' = 'json');
+CREATE TABLE rates (currency STRING, rate DOUBLE, PRIMARY KEY (currency) NOT ENFORCED)
+WITH ('connector' = 'jdbc', 'url' = 'jdbc:postgresql://db/shop', 'table-name' = 'rates');
+CREATE TABLE revenue (country STRING, revenue DOUBLE, PRIMARY KEY (country) NOT ENFORCED)
+WITH ('connector' = 'jdbc', 'url' = 'jdbc:sqlite:r.db', 'table-name' = 'revenue');
+INSERT INTO revenue
+SELECT /*+ STATE_TTL('t' = '30 d') */ country, SUM(total)
+FROM (
+  SELECT /*+ STATE_TTL('c' = '20 d'),
+    LOOKUP('table' = 'r', 'retry-predicate' = 'lookup_miss', 'retry-strategy' = 'fixed_delay',
+      'fixed-delay' = '10 s', 'max-attempts' = '3') */ c.country, o.total * r.rate AS total
+  FROM orders AS o
+  LEFT JOIN customers AS c ON o.customer = c.id
+  LEFT JOIN rates FOR SYSTEM_TIME AS OF o.pt AS r ON o.currency = r.currency
+) AS t
+GROUP BY country;
+"""
+GOOD = compile_sql(SQL, name="revenue")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """``bad`` has one finding of the rule, ``good`` has none."""
+
+    bad: str
+    good: str
+
+
+def edited(*edits: tuple[str, str]) -> str:
+    """The plan after ``hintplan set``."""
+    plan = GOOD
+    for path, value in edits:
+        plan, _ = set_value(plan, path, value)
+    return plans.dumps(plan).decode()
+
+
+def patched(change: Callable[[Any], None]) -> str:
+    """The plan after someone has changed its JSON in an editor, and ``--allow-fact-edits`` has blessed the facts."""
+    document = json.loads(plans.dumps(GOOD))
+    change(document)
+    text = json.dumps(document)
+    plan = plans.loads(text, allow_fact_edits=True, check_meaning=False)
+    return plans.dumps(plan).decode()
+
+
+def respelled() -> str:
+    text = plans.dumps(GOOD).decode()
+    assert text.count('"ttl": "20 d"') == 1
+    return text.replace('"ttl": "20 d"', '"ttl": "480 h"')
+
+
+def full_with_retry(document: Any) -> None:
+    document["tables"]["rates"]["options"] |= {
+        "lookup.cache": "FULL",
+        "lookup.full-cache.periodic-reload.interval": "10 min",
+    }
+    lookup = next(operator for operator in document["operators"] if operator["op"] == "lookup-join")
+    lookup["async"] |= {"enabled": False}
+    del lookup["async"]["origin"]["default"]["enabled"]
+    lookup["async"]["origin"]["default"] = {"enabled": False, **lookup["async"]["origin"]["default"]}
+    reload = "lookup.full-cache.periodic-reload."
+    lookup["cache"] = {
+        "lookup.cache": "FULL",
+        "lookup.full-cache.reload-strategy": "PERIODIC",
+        f"{reload}interval": "10 min",
+        f"{reload}schedule-mode": "FIXED_DELAY",
+        "lookup.max-retries": 3,
+        "origin": {
+            "default": {
+                "lookup.full-cache.reload-strategy": "PERIODIC",
+                f"{reload}schedule-mode": "FIXED_DELAY",
+                "lookup.max-retries": 3,
+            },
+            "table": {"lookup.cache": "FULL", f"{reload}interval": "10 min"},
+        },
+    }
+
+
+def full_without_retry(document: Any) -> None:
+    full_with_retry(document)
+    next(operator for operator in document["operators"] if operator["op"] == "lookup-join")["retry"] = None
+
+
+def with_table(document: Any) -> None:
+    document["tables"]["archive"] = {
+        "columns": [{"name": "id", "type": "BIGINT"}],
+        "options": {"connector": "blackhole"},
+    }
+
+
+def with_reason(document: Any) -> None:
+    document["reasons"] = {LEFT: "late payments"}
+
+
+LEFT, RIGHT = "join_o_c.state.leftState.ttl", "join_o_c.state.rightState.ttl"
+SAME = compile_sql(SQL.replace("'c' = '20 d'", "'o' = '1 d', 'c' = '20 d'"), name="revenue")
+
+EXAMPLES = {
+    "HP000": Example(bad=edited().replace('"join-type": "left"', '"join-type": "inner"', 1), good=edited()),
+    "HP101": Example(bad=edited((RIGHT, "1 d")), good=edited((RIGHT, "2 d"))),
+    "HP102": Example(bad=plans.dumps(SAME).decode(), good=edited()),
+    "HP104": Example(
+        bad=patched(with_reason),
+        good=plans.dumps(set_value(GOOD, LEFT, "2 d", reason="late payments")[0]).decode(),
+    ),
+    "HP105": Example(bad=patched(with_table), good=edited()),
+    "HP106": Example(
+        bad=edited(("tables.orders.options.lookup.cache", "NONE")),
+        good=edited(("tables.rates.options.lookup.cache", "NONE")),
+    ),
+    "HP201": Example(bad=edited((LEFT, "0 ms")), good=edited((LEFT, "7 d"))),
+    "HP202": Example(
+        bad=edited(("aggregate_t.state.groupAggregateState.ttl", "1 h")),
+        good=edited(("aggregate_t.state.groupAggregateState.ttl", "1 d")),
+    ),
+    "HP203": Example(bad=edited((LEFT, "20 s")), good=edited((LEFT, "2 h"))),
+    "HP301": Example(bad=patched(full_with_retry), good=patched(full_without_retry)),
+    "HP302": Example(bad=edited(("lookup_r.retry", "31 x 10 s")), good=edited(("lookup_r.retry", "30 x 10 s"))),
+    "HP303": Example(bad=edited(("lookup_r.async.capacity", "1")), good=edited(("lookup_r.async.capacity", "2"))),
+}
+"""By rule. HP001 and HP002 are about ignores, HP103 about SQL; ``test_lint.py`` has theirs."""

@@ -1,0 +1,314 @@
+"""Rules of the linter, each with a plan that breaks it and one that does not; ignores, fixes, forms of the report."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import plans
+from plans.edit import set_value
+from plans.lint.check import Found, check, fixed
+from plans.lint.command import lint
+from plans.lint.registry import RULES, rule_called
+from tests.plans.in_process import hintplan
+from tests.plans.lint_examples import EXAMPLES, LEFT, RIGHT, SQL, edited, respelled
+
+PAGE = (Path(__file__).parents[2] / "docs" / "lint.md").read_text(encoding="utf-8")
+ELSEWHERE = {"HP001", "HP002", "HP103"}
+"""Rules that look at ignores or at SQL, and so have tests of their own below."""
+
+
+def findings(text: str, rule: str | None = None) -> list[Found]:
+    found = check(text.encode(), file="plan.json").found
+    return [one for one in found if rule in (None, one.rule.id)]
+
+
+def test_every_rule_has_an_example_and_a_section_and_a_row() -> None:
+    assert set(RULES) == set(EXAMPLES) | ELSEWHERE
+    sections = re.findall(r"^### (HP\d+) (\S+)$", PAGE, re.MULTILINE)
+    assert sections == [(rule.id, rule.slug) for rule in RULES.values()]
+    rows = re.findall(r"^\| \[(HP\d+)\]\(#(\S+)\) \| `(\S+)` \| (\w+) \| (.+?) \| (yes|) ?\|$", PAGE, re.MULTILINE)
+    assert rows == [
+        (r.id, f"{r.id.lower()}-{r.slug}", r.slug, r.level, r.about, "yes" if r.fixable else "") for r in RULES.values()
+    ]
+
+
+@pytest.mark.parametrize("rule", EXAMPLES)
+def test_a_plan_that_breaks_a_rule_is_found_as_its_section_says(rule: str) -> None:
+    (one, *more) = findings(EXAMPLES[rule].bad, rule)
+    assert more == [] or rule == "HP000"
+    section = PAGE.partition(f"### {rule} ")[2].partition("\n### ")[0]
+    assert f"{one.finding.path.removeprefix('operators.')}: {one.finding.message}" in section
+    assert re.sub(r"\s+", " ", RULES[rule].advice) in re.sub(r"\s+", " ", section)
+    assert one.line is not None
+
+
+@pytest.mark.parametrize("rule", EXAMPLES)
+def test_a_plan_that_keeps_a_rule_is_not_found(rule: str) -> None:
+    assert findings(EXAMPLES[rule].good, rule) == []
+    assert plans.loads(EXAMPLES[rule].good)
+
+
+@pytest.mark.parametrize("rule", [rule for rule in EXAMPLES if RULES[rule].fixable and rule != "HP101"])
+def test_what_a_fix_mends_is_not_found_again_and_runs_as_before(rule: str) -> None:
+    checked = check(EXAMPLES[rule].bad.encode(), file="plan.json")
+    data, mended = fixed(checked, facts=True)
+    assert [one.rule.id for one in mended] == [rule]
+    assert findings(data.decode(), rule) == []
+    assert plans.loads(data)
+    before, after = EXAMPLES[rule].bad.splitlines(), data.decode().splitlines()
+    assert len(set(before) ^ set(after)) < 20
+
+
+def test_a_ttl_spelled_otherwise_than_its_hint_is_a_redundant_edit_that_a_fix_respells() -> None:
+    (one,) = findings(respelled())
+    assert (one.rule.id, one.finding.message) == ("HP101", "the edit, 480 h, says what the hint, 20 d, says")
+    data, _ = fixed(check(respelled().encode(), file=None), facts=False)
+    assert data.decode() == edited()
+
+
+def test_facts_are_not_mended_unless_asked_for() -> None:
+    checked = check(EXAMPLES["HP105"].bad.encode(), file="plan.json")
+    assert fixed(checked, facts=False) == (checked.data, ())
+
+
+def test_a_finding_names_the_line_of_the_setting() -> None:
+    text = EXAMPLES["HP303"].bad
+    (one,) = findings(text)
+    assert text.splitlines()[(one.line or 0) - 1].strip() == '"capacity": 1,'
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "found"),
+    [("1 min", "999 min", False), ("1 min", "1000 min", True), ("1 d", "0 ms", True), ("0 ms", "0 ms", False)],
+)
+def test_sides_of_an_outer_join_are_lopsided_from_a_thousandfold_on(left: str, right: str, found: bool) -> None:
+    assert bool(findings(edited((LEFT, left), (RIGHT, right)), "HP203")) is found
+
+
+def test_an_inner_join_may_have_sides_of_any_length() -> None:
+    from planner import compile_sql
+
+    inner = compile_sql(SQL.replace("LEFT JOIN customers", "JOIN customers"), name="revenue")
+    lopsided, _ = set_value(inner, LEFT, "1 s")
+    assert findings(plans.dumps(lopsided).decode(), "HP203") == []
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "aggregate", "found"),
+    [
+        ("1 d", "20 d", "1 d", False),
+        ("1 d", "20 d", "23 h", True),
+        ("0 ms", "20 d", "30 d", True),  # rows of the preserved side wait forever for a partner
+        ("0 ms", "20 d", "0 ms", False),
+    ],
+)
+def test_an_aggregate_must_last_as_long_as_the_preserved_side_of_an_outer_join(
+    left: str, right: str, aggregate: str, found: bool
+) -> None:
+    plan = edited((LEFT, left), (RIGHT, right), ("aggregate_t.state.groupAggregateState.ttl", aggregate))
+    assert bool(findings(plan, "HP202")) is found
+
+
+@pytest.mark.parametrize(("aggregate", "found"), [("1 d", False), ("23 h", True)])
+def test_an_inner_join_lasts_as_long_as_the_shorter_of_its_sides(aggregate: str, found: bool) -> None:
+    from planner import compile_sql
+
+    plan = compile_sql(SQL.replace("LEFT JOIN customers", "JOIN customers"), name="revenue")
+    plan, _ = set_value(plan, "aggregate_t.state.groupAggregateState.ttl", aggregate)
+    assert bool(findings(plans.dumps(plan).decode(), "HP202")) is found
+
+
+def test_a_global_aggregate_of_one_row_may_keep_it_forever() -> None:
+    from planner import compile_sql
+
+    script = SQL.partition("INSERT")[0].replace("'1 d'", "'0 ms'")
+    script += "CREATE TABLE totals (n BIGINT, m {type}) WITH ('connector' = 'blackhole');"
+    for call, kind, found in (("SUM(total)", "DOUBLE", 0), ("COUNT(DISTINCT customer)", "BIGINT", 1)):
+        query = f"INSERT INTO totals SELECT COUNT(*), {call} FROM orders;"
+        plan = compile_sql(script.replace("{type}", kind) + query)
+        assert len(findings(plans.dumps(plan).decode(), "HP201")) == found
+
+
+def test_no_two_rules_share_a_name_and_both_names_are_known() -> None:
+    assert len({rule.slug for rule in RULES.values()}) == len(RULES)
+    for rule in RULES.values():
+        assert rule_called(rule.id.lower()) is rule_called(rule.slug) is rule
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "plans").mkdir()
+    (tmp_path / "plans" / "orders.json").write_text(EXAMPLES["HP303"].bad)
+    (tmp_path / "plans" / "good.json").write_text(edited())
+    (tmp_path / "job.sql").write_text(SQL)
+    return tmp_path
+
+
+def ignoring(folder: Path, *lines: str, name: str = "hintplan.toml", table: str = "lint.ignore") -> None:
+    (folder / name).write_text(f"[[{table}]]\n" + "\n".join(lines) + "\n")
+
+
+def found_in(folder: Path, *names: str) -> list[str]:
+    report = lint([str(folder / "plans" / name) for name in names or ("orders.json",)])
+    return [one.rule.id for one in report.found]
+
+
+@pytest.fixture(autouse=True)
+def _forget_configurations() -> None:
+    from plans.lint import ignores
+
+    ignores._nearest.cache_clear()
+
+
+def test_an_ignore_with_a_reason_hides_a_finding_and_the_report_keeps_the_reason(folder: Path) -> None:
+    ignoring(folder, 'rule = "async-capacity-one"', 'at = "lookup_r.async.*"', 'reason = "the service asks for it"')
+    report = lint([str(folder / "plans" / "orders.json")])
+    assert report.found == ()
+    assert [ignore.reason for _, ignore in report.ignored] == ["the service asks for it"]
+
+
+def test_an_ignore_may_stand_in_pyproject(folder: Path) -> None:
+    lines = ('rule = "HP303"', 'reason = "the service asks for it"')
+    ignoring(folder, *lines, name="pyproject.toml", table="tool.hintplan.lint.ignore")
+    assert found_in(folder) == []
+
+
+def test_an_ignore_without_reason_is_a_finding_at_its_line(folder: Path) -> None:
+    ignoring(folder, 'rule = "HP303"')
+    report = lint([str(folder / "plans" / "orders.json")])
+    assert [(one.rule.id, Path(one.file or "").name, one.line) for one in report.found] == [
+        ("HP001", "hintplan.toml", 1)
+    ]
+
+
+def test_an_ignore_that_matches_nothing_is_a_finding(folder: Path) -> None:
+    ignoring(folder, 'rule = "HP303"', 'at = "lookup_x.*"', 'reason = "x"')
+    assert found_in(folder) == ["HP303", "HP002"]
+
+
+def test_an_ignore_for_another_plan_is_neither_used_nor_idle(folder: Path) -> None:
+    ignoring(folder, 'rule = "HP303"', 'plan = "plans/other.json"', 'reason = "x"')
+    assert found_in(folder) == ["HP303"]
+    ignoring(folder, 'rule = "HP303"', 'plan = "plans/good.json"', 'reason = "x"')
+    _forget_again()
+    assert found_in(folder, "orders.json", "good.json") == ["HP303", "HP002"]
+
+
+def _forget_again() -> None:
+    from plans.lint import ignores
+
+    ignores._nearest.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (['rule = "HP999"', 'reason = "x"'], "there is no rule 'HP999'"),
+        (['reason = "x"'], "an ignore needs a 'rule'"),
+        (['rule = "HP201"', 'resaon = "x"'], "did you mean 'reason'?"),
+        (['rule = "HP201"', "reason = 3"], "'reason' must be a string"),
+        (['rule = "HP000"', 'reason = "x"'], "HP000 invalid-plan cannot be ignored"),
+        (['rule = "HP201'], "not valid TOML"),
+    ],
+)
+def test_mistakes_in_the_file_of_ignores_are_errors(folder: Path, lines: list[str], message: str) -> None:
+    ignoring(folder, *lines)
+    with pytest.raises(plans.PlanError, match=re.escape(message)):
+        found_in(folder)
+
+
+def test_hints_without_effect_are_found_in_the_sql(folder: Path) -> None:
+    unused = "CREATE VIEW v AS SELECT /*+ STATE_TTL('x' = '1 d') */ x.id FROM orders x JOIN customers c ON x.id = c.id;"
+    (folder / "job.sql").write_text(SQL.replace("INSERT", unused + "\nINSERT", 1))
+    report = lint([str(folder / "plans" / "good.json")], script=str(folder / "job.sql"))
+    (one,) = report.found
+    assert one.rule.id == "HP103"
+    line = (folder / "job.sql").read_text().splitlines()[(one.line or 0) - 1]
+    assert line[(one.column or 0) - 1 :].startswith("'x' = '1 d'")
+
+
+def test_the_exit_code_says_whether_something_is_as_grave_as_asked(folder: Path) -> None:
+    bad, good = "plans/orders.json", "plans/good.json"
+    done = hintplan("lint", bad, good, folder=folder)
+    assert done.returncode == 1
+    assert done.stdout.startswith(
+        "plans/orders.json:101:21: warning HP303 async-capacity-one: lookup_r.async.capacity: "
+    )
+    assert done.stderr == "1 warning in 2 plans\n"
+    assert hintplan("lint", bad, "--fail-on", "error", folder=folder).returncode == 0
+    done = hintplan("lint", good, folder=folder)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "nothing found in 1 plan\n")
+
+
+def test_fix_writes_the_file_and_reports_what_it_mended(folder: Path) -> None:
+    path = folder / "plans" / "orders.json"
+    path.write_text(EXAMPLES["HP106"].bad)
+    done = hintplan("lint", "--fix", "plans/orders.json", folder=folder)
+    assert done.returncode == 0
+    assert "mended: tables.orders.options.lookup.cache: the option 'lookup.cache' has no effect" in done.stderr
+    assert path.read_text() == edited()
+
+
+def test_forms_for_build_servers(folder: Path) -> None:
+    words = ("lint", "plans/orders.json", "--format")
+    report = json.loads(hintplan(*words, "json", folder=folder).stdout)
+    assert [(found["rule"], found["line"], found["level"]) for found in report["findings"]] == [
+        ("HP303", 101, "warning")
+    ]
+    (line,) = hintplan(*words, "github", folder=folder).stdout.splitlines()
+    assert line.startswith("::warning file=plans/orders.json,line=101,col=21,title=hintplan%3A HP303::")
+    run = json.loads(hintplan(*words, "sarif", folder=folder).stdout)["runs"][0]
+    assert run["results"][0]["ruleId"] == "HP303"
+    assert run["tool"]["driver"]["rules"][0]["shortDescription"]["text"].startswith("async-capacity-one: ")
+    assert 'classname="hintplan.HP303"' in hintplan(*words, "junit", folder=folder).stdout
+
+
+def test_a_file_that_is_no_plan_is_an_error_like_any_other_finding(folder: Path) -> None:
+    (folder / "plans" / "bad.json").write_text("{")
+    done = hintplan("lint", "plans/bad.json", "plans/good.json", "--json", folder=folder)
+    assert done.returncode == 1
+    (found,) = json.loads(done.stdout)["findings"]
+    assert (found["rule"], found["level"], found["line"]) == ("HP000", "error", 1)
+
+
+def test_wrong_usage_is_told(folder: Path) -> None:
+    assert hintplan("lint", folder=folder).returncode == 64
+    assert hintplan("lint", "--fix", "-", folder=folder).returncode == 64
+    assert "did you mean 'HP201'?" in hintplan("lint", "--explain", "HP20", folder=folder).stderr
+    assert hintplan("lint", "--explain", "state-never-expires", folder=folder).stdout.startswith("HP201 ")
+
+
+def test_a_large_plan_is_checked_laid_out_and_merged() -> None:
+    # Ten thousand operators take seconds each; these are enough to notice what is not linear.
+    from plans.flat import flat_lines
+    from plans.fmt import formatted
+    from plans.merge import merge
+
+    document = json.loads(edited())
+    chains = []
+    for number in range(250):
+        for operator in document["operators"]:
+            copy = json.loads(json.dumps(operator))
+            copy["id"] = f"{copy['id']}_{number}"
+            copy["inputs"] = [f"{name}_{number}" for name in copy.get("inputs", ())]
+            if not copy["inputs"]:
+                del copy["inputs"]
+            chains.append(copy)
+    document["operators"] = chains
+    del document["digests"]["settings"]["lookup_r.retry"]
+    base = plans.loads(json.dumps(document), allow_fact_edits=True)
+    assert len(base.operators) == 2_000
+    data = plans.dumps(base)
+    ours, _ = set_value(base, "join_o_c_7.state.leftState.ttl", "0 ms")
+    theirs, _ = set_value(base, "join_o_c_9.state.rightState.ttl", "9 d")
+    done = merge(base, ours, theirs).plan
+    assert done is not None
+    merged = plans.dumps(done)
+    assert formatted(merged) == merged
+    assert [one.rule.id for one in check(merged, file="plan.json").found] == ["HP201", "HP203", "HP202"]
+    assert len(set(merged.splitlines()) ^ set(data.splitlines())) == 2
+    assert sum(1 for _ in flat_lines(done)) > 15_000

@@ -1,0 +1,268 @@
+"""Edits outlive a recompilation: each is kept, found to be no edit any more, or the reason why nothing is written."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import plans
+from plans.edit import set_value
+from plans.merge_words import path_of
+from plans.model import Plan
+from plans.parts import NO_EDIT, settings_in, take_apart
+from plans.rebase import Rebased, rebase
+from plans.rebase_report import obstacles, report_text
+from plans.settings import setting_at
+from tests.plans.in_process import hintplan
+from tests.plans.versions import EDIT_LISTS, VARIANTS, compiled, edited
+
+SQL = """
+SET 'table.exec.state.ttl' = '1 h';
+CREATE TABLE orders (id BIGINT, customer BIGINT, total DOUBLE)
+WITH ('connector' = 'filesystem', 'path' = 'data/orders', 'format' = 'json');
+CREATE TABLE customers (id BIGINT, country STRING)
+WITH ('connector' = 'filesystem', 'path' = 'data/customers', 'format' = 'json');
+CREATE TABLE result (id BIGINT, country STRING) WITH ('connector' = 'print');
+INSERT INTO result
+SELECT /*+ STATE_TTL('o' = '1 d') */ o.id, c.country FROM orders AS o JOIN customers AS c ON o.customer = c.id;
+"""
+LEFT = "join_o_c.state.leftState.ttl"
+
+
+def value(plan: Plan | None, path: str) -> object:
+    assert plan is not None
+    found = setting_at(plan, path)
+    assert found is not None, path
+    return found.value
+
+
+def texts(rebased: Rebased) -> str:
+    return "\n".join(str(problem) for problem in obstacles(rebased, "old.json"))
+
+
+def test_without_edits_the_result_is_the_new_plan() -> None:
+    done = rebase(compiled("hint and sink"), compiled())
+    assert done.plan == compiled("hint and sink")
+    assert report_text(done) == "no edits to keep"
+
+
+def test_with_the_same_sql_the_result_is_the_old_plan() -> None:
+    old = edited(compiled(), (LEFT, "3 d"), ("config.table.exec.state.ttl", "2 h"), ("lookup_r.retry", "off"))
+    done = rebase(compiled(), old)
+    assert plans.dumps(done.plan or compiled()) == plans.dumps(old)
+    assert len(done.kept) == 3
+    assert done.changed_underneath == ()
+
+
+def test_an_edit_is_kept_when_unrelated_sql_changes() -> None:
+    done = rebase(compiled("sink"), edited(compiled(), (LEFT, "3 d")))
+    assert value(done.plan, LEFT) == "3 d"
+    assert [(edit.path, edit.value, edit.before) for edit in done.kept] == [(LEFT, "3 d", "hint 1 d")]
+
+
+def test_an_edit_whose_hint_changed_is_kept_over_the_new_hint_and_reported() -> None:
+    done = rebase(compiled("hint"), edited(compiled(), (LEFT, "3 d")))
+    assert value(done.plan, LEFT) == "3 d"
+    (edit,) = done.changed_underneath
+    assert (edit.before, edit.after) == ("hint 1 d", "hint 2 d")
+    assert "over hint 2 d; it was over hint 1 d" in report_text(done)
+
+
+def test_an_edit_that_the_sql_now_says_itself_is_no_edit_any_more() -> None:
+    done = rebase(compiled("hint"), edited(compiled(), (LEFT, "2 d")))
+    assert done.plan == compiled("hint")
+    assert [edit.path for edit in done.same] == [LEFT]
+
+
+def test_an_unedited_option_follows_the_sql_and_an_edited_one_does_not() -> None:
+    path = "tables.orders.options.path"
+    assert value(rebase(compiled("path"), compiled()).plan, path) == "data/orders/v2"
+    done = rebase(compiled("path"), edited(compiled(), (path, "data/test")))
+    assert value(done.plan, path) == "data/test"
+    assert [edit.path for edit in done.changed_underneath] == [path]
+
+
+def test_an_edited_config_reaches_every_operator_of_the_new_plan() -> None:
+    old = edited(compiled(), ("config.table.exec.state.ttl", "3 h"))
+    done = rebase(compiled("config"), old)
+    assert value(done.plan, "config.table.exec.state.ttl") == "3 h"
+    assert plans.loads(plans.dumps(done.plan or old)) == done.plan
+
+
+def test_a_retry_that_was_taken_away_stays_away() -> None:
+    done = rebase(compiled("sink"), edited(compiled(), ("lookup_r.retry", "off")))
+    assert done.plan is not None
+    assert done.plan.operator("lookup_r").retry is None  # type: ignore[union-attr]
+    assert [(edit.path, edit.value) for edit in done.kept] == [("lookup_r.retry", "off")]
+
+
+def test_the_size_of_a_cache_that_the_sql_took_away_is_an_orphan() -> None:
+    path = "lookup_r.cache.lookup.partial-cache.max-rows"
+    old = edited(compiled(), (path, "10"))
+    new = compiled(cache="'lookup.cache' = 'NONE'")
+    done = rebase(new, old)
+    assert done.plan is None
+    assert [orphan.name for orphan in done.orphans] == [path]
+    dropped = rebase(new, old, drop_orphans=True)
+    assert [edit.path for edit in dropped.dropped] == [path]
+    assert dropped.plan == new
+
+
+def test_an_edit_whose_operator_is_gone_names_its_likeliest_successor() -> None:
+    old = edited(compiled(), (LEFT, "3 d"), ("join_o_c.state.rightState.ttl", "30 d"))
+    done = rebase(compiled(o="ord"), old)
+    assert done.plan is None
+    (orphan,) = done.orphans
+    assert orphan.successor is not None
+    assert orphan.successor.id == "join_ord_c"
+    assert orphan.successor.why == "it does the same, under another name"
+    assert "--map join_o_c=join_ord_c" in texts(done)
+    mapped = rebase(compiled(o="ord"), old, {"join_o_c": "join_ord_c"})
+    assert value(mapped.plan, "join_ord_c.state.leftState.ttl") == "3 d"
+    assert value(mapped.plan, "join_ord_c.state.rightState.ttl") == "30 d"
+    dropped = rebase(compiled(o="ord"), old, drop_orphans=True)
+    assert dropped.plan == compiled(o="ord")
+    assert len(dropped.dropped) == 2
+
+
+def test_a_successor_that_does_something_else_too_is_named_with_what_it_shares() -> None:
+    from planner import compile_sql
+
+    old, _ = set_value(compile_sql(SQL), LEFT, "3 d")
+    renamed = SQL.replace("AS o ", "AS x ").replace("o.", "x.").replace("'o'", "'x'")
+    done = rebase(compile_sql(renamed.replace(" JOIN", " LEFT JOIN")), old)
+    (orphan,) = done.orphans
+    assert orphan.successor is not None
+    assert orphan.successor.id == "join_x_c"
+    why = "a join too, with the same inputs, keys and output, but other state inputs and join-type"
+    assert orphan.successor.why == why
+    unlike = compile_sql(SQL.replace(SQL[SQL.index("SELECT") :], "SELECT id, 'x' FROM orders;"))
+    (orphan,) = rebase(unlike, old).orphans
+    assert orphan.successor is None
+
+
+def test_a_join_whose_sides_were_swapped_keeps_each_ttl_with_its_input(tmp_path: Path) -> None:
+    from planner import compile_sql
+
+    old, _ = set_value(compile_sql(SQL), LEFT, "3 d")
+    swapped = "orders AS o JOIN customers AS c", "customers AS c JOIN orders AS o"
+    new = compile_sql(SQL.replace(*swapped))
+    done = rebase(new, old, {"join_o_c": "join_c_o"})
+    assert value(done.plan, "join_c_o.state.rightState.ttl") == "3 d"
+    assert value(done.plan, "join_c_o.state.leftState.ttl") == "1 h"
+
+
+def test_two_edits_of_one_setting_are_a_conflict() -> None:
+    done = rebase(edited(compiled(), (LEFT, "5 d")), edited(compiled(), (LEFT, "3 d")))
+    assert done.plan is None
+    assert [edit.path for edit in done.conflicts] == [LEFT]
+    assert "3 d (edit over hint 1 d), the new one 5 d (edit over hint 1 d)" in texts(done)
+
+
+def test_a_reason_goes_with_its_edit() -> None:
+    old, _ = set_value(compiled(), LEFT, "3 d", reason="late payments")
+    mapped = rebase(compiled(o="ord"), old, {"join_o_c": "join_ord_c"})
+    assert mapped.plan is not None
+    assert mapped.plan.reasons == {"join_ord_c.state.leftState.ttl": "late payments"}
+    same = rebase(compiled(ttl="3 d"), old)
+    assert same.plan is not None
+    assert same.plan.reasons == {}
+
+
+@pytest.mark.parametrize(
+    ("mapping", "message"),
+    [
+        ({"join_x": "join_o_c"}, "the old plan has no operator or table 'join_x'"),
+        ({"join_o_c": "join_x"}, "the new plan has no operator or table 'join_x'"),
+        ({"join_o_c": "aggregate_t"}, "are not of the same kind"),
+    ],
+)
+def test_a_wrong_mapping_is_refused(mapping: dict[str, str], message: str) -> None:
+    with pytest.raises(plans.PlanError, match=message):
+        rebase(compiled(), compiled(), mapping)
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.sampled_from([*VARIANTS]), st.sampled_from([*VARIANTS]), EDIT_LISTS)
+def test_every_edit_is_kept_or_accounted_for(before: str, after: str, edits: list[tuple[str, str]]) -> None:
+    old, new = edited(compiled(before), *edits), compiled(after)
+    done = rebase(new, old)
+    if done.plan is None:
+        assert texts(done)
+        done = rebase(new, old, drop_orphans=True)
+    assert done.plan is not None
+    assert plans.loads(plans.dumps(done.plan)) == done.plan
+    dropped = {edit.path for edit in done.dropped}
+    now = {path_of(key): setting for key, setting in settings_in(take_apart(done.plan).units).items()}
+    for key, setting in settings_in(take_apart(old).units).items():
+        if setting.edit is not NO_EDIT and isinstance(setting.edit, str | int) and path_of(key) not in dropped:
+            assert now[path_of(key)].value == setting.edit
+    # Facts are the new plan's, and doing it again changes nothing.
+    assert {o.id for o in done.plan.operators} == {o.id for o in new.operators}
+    assert rebase(done.plan, done.plan).plan == done.plan
+    again = rebase(new, done.plan)
+    assert again.plan == done.plan
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "job.sql").write_text(SQL)
+    assert hintplan("compile", "job.sql", "-o", "plan.json", folder=tmp_path).returncode == 0
+    assert hintplan("set", "plan.json", f"{LEFT}=3 d", folder=tmp_path).returncode == 0
+    return tmp_path
+
+
+def test_compile_keeps_the_edits_of_the_file_it_replaces(folder: Path) -> None:
+    (folder / "job.sql").write_text(SQL.replace("'1 d'", "'2 d'"))
+    done = hintplan("compile", "job.sql", "-o", "plan.json", "--keep-edits", "plan.json", folder=folder)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == (
+        "1 edit kept, changed underneath\n"
+        f"  {LEFT}   3 d   over hint 2 d; it was over hint 1 d\n"
+    )  # fmt: skip
+    assert value(plans.load(folder / "plan.json"), LEFT) == "3 d"
+
+
+def test_an_orphan_leaves_the_file_as_it_was_and_exits_with_1(folder: Path) -> None:
+    before = (folder / "plan.json").read_bytes()
+    (folder / "job.sql").write_text(SQL.replace("AS o", "AS x").replace("o.", "x.").replace("'o'", "'x'"))
+    done = hintplan("compile", "job.sql", "-o", "plan.json", "--keep-edits", "plan.json", folder=folder)
+    assert done.returncode == 1
+    gone = "the new plan has no operator 'join_o_c', which has edits:\n  join_o_c.state.leftState.ttl 3 d"
+    assert gone in done.stderr
+    assert "--map join_o_c=join_x_c carries the edits over, --drop-orphans drops them" in done.stderr
+    assert (folder / "plan.json").read_bytes() == before
+    assert sorted(path.name for path in folder.iterdir()) == ["job.sql", "plan.json"]
+    words = ("compile", "job.sql", "-o", "plan.json", "--keep-edits", "plan.json", "--map", "join_o_c=join_x_c")
+    assert hintplan(*words, folder=folder).returncode == 0
+    assert value(plans.load(folder / "plan.json"), "join_x_c.state.leftState.ttl") == "3 d"
+
+
+def test_rebase_reports_as_json(folder: Path) -> None:
+    shutil.copy(folder / "plan.json", folder / "old.json")
+    assert hintplan("compile", "job.sql", "-o", "new.json", folder=folder).returncode == 0
+    done = hintplan("rebase", "old.json", "--onto", "new.json", "-o", "new.json", "--json", folder=folder)
+    report = json.loads(done.stdout)
+    assert report["done"] is True
+    assert [edit["path"] for edit in report["kept"]] == [LEFT]
+    assert (folder / "new.json").read_bytes() == (folder / "old.json").read_bytes()
+
+
+def test_a_plan_to_keep_edits_of_that_is_missing_is_an_error_unless_it_is_the_output(folder: Path) -> None:
+    done = hintplan("compile", "job.sql", "-o", "plan.json", "--keep-edits", "plam.json", folder=folder)
+    assert done.returncode == 1
+    assert "plam.json: there is no such plan to keep the edits of" in done.stderr
+    assert (
+        hintplan("compile", "job.sql", "-o", "first.json", "--keep-edits", "first.json", folder=folder).returncode == 0
+    )
+
+
+def test_options_that_go_together_are_asked_for_together(folder: Path) -> None:
+    assert hintplan("compile", "job.sql", "--drop-orphans", folder=folder).returncode == 64
+    assert hintplan("compile", "job.sql", "--keep-edits", "plan.json", "--json", folder=folder).returncode == 64
+    assert hintplan("rebase", "plan.json", "--onto", "plan.json", "--map", "a", folder=folder).returncode == 64
