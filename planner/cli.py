@@ -13,7 +13,7 @@ import os
 
 import click
 
-from plans.codec import dumps, load, put_plan_bytes
+from plans.codec import dumps, put_plan_bytes
 from plans.errors import PlanError, SqlError
 from plans.findings import rendered
 from plans.rebase_command import rebase_options, write_rebased
@@ -54,10 +54,11 @@ def compile_command(
     as_json: bool,
     moves: tuple[str, ...],
     drop_orphans: bool,
+    allow_fact_edits: bool,
 ) -> int:
     """Compile ``script`` and write the plan; findings go to standard error."""
-    if keep_edits is None and (as_json or moves or drop_orphans):
-        raise click.UsageError("--json, --map and --drop-orphans go with --keep-edits")
+    if keep_edits is None and (as_json or moves or drop_orphans or allow_fact_edits):
+        raise click.UsageError("--json, --map, --drop-orphans and --allow-fact-edits go with --keep-edits")
     file = _STDIN if script == "-" else script
     text = read_text(script, file)
     from planner.compile import compile_script  # sqlglot takes a while to load; --help does not need it
@@ -70,9 +71,14 @@ def compile_command(
     for finding in done.findings:
         say(rendered(finding.diagnostic, text, finding.severity))
     if keep_edits is not None and os.path.exists(keep_edits):
-        old = load(keep_edits, check_meaning=False)
         return write_rebased(
-            done.plan, old, keep_edits, output, moves=moves, drop_orphans=drop_orphans, as_json=as_json
+            done.plan,
+            keep_edits,
+            output,
+            moves=moves,
+            drop_orphans=drop_orphans,
+            allow_fact_edits=allow_fact_edits,
+            as_json=as_json,
         )
     if keep_edits is not None and keep_edits != output:
         raise PlanError("there is no such plan to keep the edits of", file=keep_edits)

@@ -24,7 +24,8 @@ __all__ = ["flat_lines"]
 def flat_lines(plan: Plan) -> Iterator[str]:
     """The lines, in the order of the plan."""
     units = take_apart(plan).units
-    for key, unit in units.items():
+    # Reasons stand in the plan where they do here, below what they are about.
+    for key, unit in sorted(units.items(), key=lambda one: one[0][0] == "reasons"):
         path = path_of(key)
         if isinstance(unit, Group):
             if unit.settings is None:

@@ -6,12 +6,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 
 import click
 
-from plans.codec import dumps, load, put_plan_bytes
-from plans.commands import read_plan, show_json
+from plans.codec import dumps, load, loads, put_plan_bytes, read_document, read_plan_bytes
+from plans.commands import show_json
+from plans.digest import plan_digests
+from plans.jsontext import MAX_BYTES
 from plans.model import Plan
 from plans.rebase import rebase
 from plans.rebase_report import raise_obstacles, report_json, report_text
@@ -21,8 +24,9 @@ __all__ = ["parse_map", "rebase_command", "rebase_options", "write_rebased"]
 
 
 def rebase_options(function: Callable[..., int]) -> Callable[..., int]:
-    """Give a command the options that say what becomes of edits whose operator is gone."""
+    """Give a command the options of the old plan, and of edits whose operator is gone."""
     for option in (
+        click.option("--allow-fact-edits", is_flag=True, help="Accept plans whose facts were changed by hand."),
         click.option("--drop-orphans", is_flag=True, help="Drop edits whose operator or setting is gone."),
         click.option("--map", "moves", multiple=True, metavar="OLD=NEW", help="Where an operator's edits belong."),
     ):
@@ -44,20 +48,24 @@ def parse_map(moves: tuple[str, ...]) -> dict[str, str]:
 
 def write_rebased(
     new: Plan,
-    old: Plan,
     old_file: str,
     output: str | None,
     *,
     moves: tuple[str, ...],
     drop_orphans: bool,
+    allow_fact_edits: bool,
     as_json: bool,
 ) -> int:
-    """Write ``new`` with the edits of ``old`` to ``output``, or stdout; nothing if not every edit has a place."""
+    """Write ``new`` with the edits of the old plan to ``output``, or stdout; nothing if not every edit has a place."""
     if as_json and output is None:
         raise click.UsageError("--json needs -o: without it, the plan goes to standard output")
+    data = sys.stdin.buffer.read(MAX_BYTES + 1) if old_file == "-" else read_plan_bytes(old_file)
+    old_file = "<stdin>" if old_file == "-" else old_file
+    old = loads(data, file=old_file, allow_fact_edits=allow_fact_edits, check_meaning=False)
+    left = _left_behind(old, data) if allow_fact_edits else []
     rebased = rebase(new, old, parse_map(moves), drop_orphans=drop_orphans)
     if as_json:
-        show_json(report_json(rebased, old_file))
+        show_json({**report_json(rebased, old_file), "facts-left-behind": left})
     elif rebased.plan is None:
         raise_obstacles(rebased, old_file)
     if rebased.plan is None:
@@ -66,14 +74,26 @@ def write_rebased(
     put_plan_bytes(data, output)
     if not as_json:
         say(report_text(rebased))
+        if left:
+            say(f"facts that were changed by hand are as the SQL has them: {', '.join(left)}")
     return 0
+
+
+def _left_behind(old: Plan, data: bytes) -> list[str]:
+    """What has other facts than its digest says: an edit of these is not carried over, for the SQL decides facts."""
+    recorded = read_document(data).get("digests", {})
+    return [
+        f"{kind.removesuffix('s')} '{name}'"
+        for kind, actual in plan_digests(old).items()
+        for name, digest in actual.items()
+        if recorded.get(kind, {}).get(name) != digest
+    ]
 
 
 @click.command("rebase")
 @click.argument("old", metavar="OLD")
 @click.option("--onto", "new", required=True, metavar="NEW", help="The plan that was compiled from the new SQL.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write the plan here, not to standard output.")
-@click.option("--allow-fact-edits", is_flag=True, help="Accept plans whose facts were changed by hand.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @rebase_options
 def rebase_command(
@@ -90,6 +110,12 @@ def rebase_command(
     \b
     hintplan compile job.sql -o new.json && hintplan rebase plan.json --onto new.json -o plan.json
     """
-    before = read_plan(old, allow_fact_edits=allow_fact_edits, check_meaning=False)
-    after = load(new, allow_fact_edits=allow_fact_edits)
-    return write_rebased(after, before, old, output, moves=moves, drop_orphans=drop_orphans, as_json=as_json)
+    return write_rebased(
+        load(new, allow_fact_edits=allow_fact_edits),
+        old,
+        output,
+        moves=moves,
+        drop_orphans=drop_orphans,
+        allow_fact_edits=allow_fact_edits,
+        as_json=as_json,
+    )

@@ -266,3 +266,16 @@ def test_options_that_go_together_are_asked_for_together(folder: Path) -> None:
     assert hintplan("compile", "job.sql", "--drop-orphans", folder=folder).returncode == 64
     assert hintplan("compile", "job.sql", "--keep-edits", "plan.json", "--json", folder=folder).returncode == 64
     assert hintplan("rebase", "plan.json", "--onto", "plan.json", "--map", "a", folder=folder).returncode == 64
+
+
+def test_facts_that_were_changed_by_hand_are_named_and_left_to_the_sql(folder: Path) -> None:
+    text = (folder / "plan.json").read_text()
+    (folder / "plan.json").write_text(text.replace('"join-type": "inner"', '"join-type": "left"'))
+    words = ("compile", "job.sql", "-o", "plan.json", "--keep-edits", "plan.json")
+    done = hintplan(*words, folder=folder)
+    assert done.returncode == 1
+    assert "its facts were changed by hand" in done.stderr
+    done = hintplan(*words, "--allow-fact-edits", folder=folder)
+    assert done.returncode == 0
+    assert "facts that were changed by hand are as the SQL has them: operator 'join_o_c'" in done.stderr
+    assert (folder / "plan.json").read_text() == text
