@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -19,21 +19,23 @@ from plans.states import state_of
 
 __all__ = ["overview"]
 
+_MOST = 400
+
 
 def overview(
     plan: Plan, numbers: Mapping[str, int], changes: Sequence[Mapping[str, Any]], *, compared: bool
 ) -> Iterator[str]:
     """The plan in words: differences, states, edits, configuration. This is what is printed under the graph."""
     if compared:
-        items = "".join(_change(change) for change in changes)
+        items = _first((_change(change) for change in changes), '<li class="soft">{} more</li>')
         told = f'<ul class="changes">{items}</ul>' if items else "<p>none</p>"
         yield f"<section><h3>Differences</h3>{told}</section>"
-    rows = "".join(_state_rows(plan, numbers))
+    rows = _first(_state_rows(plan, numbers), '<tr><td colspan="4" class="soft">{} more</td></tr>')
     if rows:
         head = "<tr><th>operator</th><th>state</th><th>TTL</th><th>set by</th></tr>"
         table = f'<table class="states"><thead>{head}</thead><tbody>{rows}</tbody></table>'
         yield f"<section><h3>State</h3>{table}</section>"
-    edits = "".join(_edits(plan, numbers))
+    edits = _first(_edits(plan, numbers), '<li class="soft">{} more</li>')
     if edits:
         yield f'<section><h3>Edits</h3><ul class="edits">{edits}</ul></section>'
     if plan.config:
@@ -42,6 +44,13 @@ def overview(
             for key in sorted(plan.config)
         )
         yield f"<section><h3>Configuration</h3><dl>{terms}</dl></section>"
+
+
+def _first(rows: Iterable[str], more: str) -> str:
+    """The rows that somebody may still read; of the rest, how many there are: the search and the keys find them."""
+    listed = list(rows)
+    rest = len(listed) - _MOST
+    return "".join(listed[:_MOST]) + (more.format(f"{rest:,}") if rest > 0 else "")
 
 
 def _change(change: Mapping[str, Any]) -> str:

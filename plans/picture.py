@@ -249,11 +249,21 @@ def _group_row(
 ) -> Row:
     """What somebody set, else what runs; an edit anywhere in the group is an edit of the row."""
     told = [s for s in settings if s.set_by != "default" and s.name not in fixed] or settings[:1]
+    text = _attempts(settings)
     changed = [s for s in settings if earlier is not None and earlier.get(s.path) != shown(s.value)]
     by = EDIT if any(s.set_by == EDIT for s in settings) else told[-1].set_by
     before = ", ".join(f"{_short(s)} {earlier.get(s.path, 'off')}" for s in changed) if earlier is not None else ""
-    text = ", ".join(dict.fromkeys(_said(s) for s in (changed or told)))
+    if text is None or changed:
+        text = ", ".join(dict.fromkeys(_said(s) for s in (changed or told)))
     return Row(label=group, value=one_line(text), set_by=by, state=False, before=one_line(before) or None)
+
+
+def _attempts(settings: Sequence[Setting]) -> str | None:
+    """A retry as an edit writes it, such as ``3 x 10 s``; None for what is no retry."""
+    values = {setting.name: shown(setting.value) for setting in settings}
+    if values.get("retry-strategy") != "fixed_delay" or not values.keys() >= {"fixed-delay", "max-attempts"}:
+        return None
+    return f"{values['max-attempts']} x {values['fixed-delay']}"
 
 
 def _said(setting: Setting) -> str:

@@ -35,6 +35,7 @@ from plans.svg import Drawing, asset, draw
 __all__ = ["plan_page"]
 
 _SCRIPTS = ("panel.js", "view.js", "search.js", "page.js")
+_SHOWN_AT_ONCE = 600
 _FOLD_AT_MOST = 3000
 """Operators; the page of a larger plan has no second drawing."""
 
@@ -77,6 +78,8 @@ def plan_page(
         "changes": change_data(changes),
         "lines": lines,
     }
+    layers = [_layer("whole", drawing)]
+    layers += [_layer("folded", folded_drawing)] if folded_drawing is not None else []
     style = (
         f":root{{{variables(dark=False)}}}"
         f'@media screen and (prefers-color-scheme:dark){{:root:not([data-theme="light"]){{{variables(dark=True)}}}}}'
@@ -98,7 +101,8 @@ def plan_page(
         BUTTONS=_buttons(script is not None, folded_drawing is not None),
         SQL=_sql(script, lines) if script is not None else "",
         VIEWBOX=f"0 0 {drawing.width} {drawing.height}",
-        GRAPH=_layer("whole", drawing) + (_layer("folded", folded_drawing) if folded_drawing is not None else ""),
+        GRAPH="".join(shown for shown, _ in layers),
+        STORED="".join(stored for _, stored in layers),
         LEGEND=_legend(whole, diff_shown=before is not None),
         OVERVIEW="".join(overview(plan, numbers, data["changes"], compared=before is not None)),
         DATA=_script_json(data),
@@ -130,10 +134,18 @@ def _lines(script: Script, numbers: dict[str, int]) -> list[list[Any]]:
     return sorted(found)
 
 
-def _layer(name: str, drawing: Drawing) -> str:
+def _layer(name: str, drawing: Drawing) -> tuple[str, str]:
+    """The layer of a drawing in the graph, and what it is filled from.
+
+    A large drawing stands in a template: a browser would lay all of it out before the script can say what is in sight,
+    and again at every click.
+    """
     hidden = "" if name == "whole" else " hidden"
-    size = f'data-w="{drawing.width}" data-h="{drawing.height}"'
-    return f'<g class="layer" id="{name}" {size}{hidden}>\n{drawing.markup}\n</g>\n'
+    head = f'<g class="layer" id="{name}" data-w="{drawing.width}" data-h="{drawing.height}"{hidden}>'
+    if len(drawing.places) <= _SHOWN_AT_ONCE:
+        return f"{head}\n{drawing.markup}\n</g>\n", ""
+    empty = '<g class="edges"></g><g class="boxes"></g>'
+    return f"{head}{empty}</g>\n", f'<template id="{name}-stored"><svg>\n{drawing.markup}\n</svg></template>\n'
 
 
 def _counts(plan: Plan, changes: Sequence[Any]) -> str:

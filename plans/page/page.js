@@ -3,28 +3,28 @@
 const $ = (id) => document.getElementById(id);
 const data = JSON.parse($("data").textContent);
 const svg = $("graph");
-const view = createView({ svg, map: $("map") }, data);
+const view = createView({ svg, map: $("map"), dots: $("dots") }, data);
+const DIM_AT_MOST = 1500; // boxes; in a larger graph the selection stands out without the rest stepping back
 let selected = -1;
 let restoreFocus = null;
 
 function select(i, options = {}) {
   selected = i;
   const box = data.boxes[i];
-  for (const node of svg.querySelectorAll(".selected")) node.classList.remove("selected");
-  for (const node of svg.querySelectorAll(".box[tabindex='0']")) node.tabIndex = -1;
-  svg.classList.toggle("selecting", i >= 0);
+  mark("selected", []);
+  if (reachable) reachable.tabIndex = -1;
   light(i);
   if (i < 0) {
     $("detail").hidden = true;
     $("overview").hidden = false;
     markLines([]);
-    first()?.setAttribute("tabindex", "0");
+    reach(first());
     return;
   }
   if (!view.state.boxes.has(i)) fold(false);
   const node = view.state.boxes.get(i).node;
-  node.classList.add("selected");
-  node.tabIndex = 0;
+  mark("selected", [node]);
+  reach(node);
   $("detail").replaceChildren(
     h("button", { type: "button", class: "link back", onclick: () => leave() }, "← Plan"), ...describeBox(box, data, go));
   $("detail").hidden = false;
@@ -35,7 +35,6 @@ function select(i, options = {}) {
   const lines = data.lines.filter(([, of]) => of === i).sort((a, b) => (b[3] === "hint") - (a[3] === "hint"));
   markLines(lines.map(([line]) => line));
   view.reveal(i);
-  node.removeAttribute("hidden");
   if (options.focus !== false) node.focus({ preventScroll: true });
   say(`${box.id}, ${box.kind}`);
 }
@@ -52,15 +51,34 @@ function light(i) {
     while (stack.length) for (const n of data.boxes[stack.pop()][next]) if (!seen.has(n)) { seen.add(n); stack.push(n); }
     for (const n of seen) lit.add(n);
   };
-  if (i >= 0) { walk(i, "in"); walk(i, "out"); }
-  for (const [n, box] of view.state.boxes) box.node.classList.toggle("off", i >= 0 && !lit.has(n));
-  for (const edge of view.state.edges) edge.node.classList.toggle("off", i >= 0 && !(lit.has(edge.s) && lit.has(edge.t)));
+  if (i >= 0 && view.state.boxes.size <= DIM_AT_MOST) { walk(i, "in"); walk(i, "out"); }
+  const dim = i >= 0 && view.state.boxes.size <= DIM_AT_MOST;
+  svg.classList.toggle("selecting", dim);
+  mark("off", dim ? [...view.state.boxes].filter(([n]) => !lit.has(n)).map(([, box]) => box.node) : []);
+  mark("off", dim ? view.state.edges.filter((edge) => !(lit.has(edge.s) && lit.has(edge.t))).map((edge) => edge.node) : [], "edges");
+}
+
+// Gives the class to these nodes and takes it from those that had it: in a large graph, touching all others costs seconds.
+const marked = new Map();
+function mark(name, nodes, kind = "boxes") {
+  const key = `${name} ${kind}`;
+  const wanted = new Set(nodes);
+  for (const node of marked.get(key) || []) if (!wanted.has(node)) node.classList.remove(name);
+  for (const node of wanted) node.classList.add(name);
+  marked.set(key, wanted);
 }
 
 function leave() {
   const last = selected;
   select(-1);
   view.state.boxes.get(last)?.node.focus({ preventScroll: true });
+}
+
+// One box at a time is reached by the Tab key; from there, the arrows lead on.
+let reachable = null;
+function reach(node) {
+  reachable = node || null;
+  if (reachable) reachable.tabIndex = 0;
 }
 
 function first() {
@@ -114,14 +132,15 @@ function fold(on) {
   const keep = selected;
   view.use(on ? "folded" : "whole");
   if (keep >= 0 && view.state.boxes.has(keep)) select(keep, { focus: false });
-  else { selected = -1; view.fit(); }
+  else { select(-1); view.fit(); }
   search.active() || markFound(null);
 }
 
 // --- search ---
 function markFound(found) {
-  svg.classList.toggle("searching", found !== null);
-  for (const [i, box] of view.state.boxes) box.node.classList.toggle("found", found !== null && found.has(i));
+  svg.classList.toggle("searching", found !== null && view.state.boxes.size <= DIM_AT_MOST);
+  const nodes = [...(found || [])].map((i) => view.state.boxes.get(i)?.node).filter(Boolean);
+  mark("found", nodes);
 }
 const search = createSearch($("search"), $("hits"), data, {
   mark: markFound,
@@ -215,5 +234,5 @@ try { theme(themes.includes(localStorage.getItem("hintplan-theme")) ? localStora
 svg.removeAttribute("viewBox");
 view.use("whole");
 view.start();
-first()?.setAttribute("tabindex", "0");
+reach(first());
 document.documentElement.classList.add("ready");

@@ -1,28 +1,37 @@
 // The graph on the screen: panning, zooming, the small map, and drawing only what can be seen.
 
 const SMALL = 0.42; // below this scale, boxes show their far text
-const CULL_ABOVE = 600; // boxes; drawing fewer than that is no trouble
+const DOTS = 0.06; // below this scale, a large graph is a drawing of dots: nothing in it could be read
 
 function createView(graph, data) {
-  const { svg, map } = graph;
-  const state = { x: 0, y: 0, k: 1, layer: null, boxes: new Map(), edges: [], fitted: true, extent: null };
+  const { svg, map, dots } = graph;
+  const state = {
+    x: 0, y: 0, k: 1, layer: null, boxes: new Map(), edges: [], fitted: true, extent: null, stored: new Map(), culls: false, kept: null,
+  };
   let frame = 0;
 
   function use(name) {
-    for (const layer of svg.querySelectorAll(".layer")) layer.toggleAttribute("hidden", layer.id !== name);
+    for (const layer of svg.querySelectorAll(".layer")) if (layer.id !== name) layer.setAttribute("hidden", "");
     state.layer = document.getElementById(name);
     state.extent = { w: Number(state.layer.dataset.w), h: Number(state.layer.dataset.h) };
     state.boxes = new Map();
-    for (const node of state.layer.querySelectorAll(".box")) {
+    // A large graph lies in a template: only what is in sight is put into the page.
+    const stored = document.getElementById(`${name}-stored`)?.content;
+    const [edges, boxes] = [state.layer.querySelector(".edges"), state.layer.querySelector(".boxes")];
+    state.culls = Boolean(stored);
+    for (const node of state.stored.get(name)?.boxes || (stored || state.layer).querySelectorAll(".box")) {
       const i = Number(node.dataset.i);
       const [x, y] = name === "folded" ? data.boxes[i].folded : data.boxes[i].at;
-      state.boxes.set(i, { node, x, y, w: data.boxes[i].size[0], h: data.boxes[i].size[1] });
+      const [w, h] = data.boxes[i].size;
+      state.boxes.set(i, { node, home: boxes, away: !node.isConnected, x, y, w, h });
     }
-    state.edges = [...state.layer.querySelectorAll(".edge")].map((node) => {
+    const arrows = state.stored.get(name)?.edges || [...(stored || state.layer).querySelectorAll(".edge")];
+    state.stored.set(name, { boxes: [...state.boxes.values()].map((box) => box.node), edges: arrows });
+    state.edges = arrows.map((node) => {
       const s = state.boxes.get(Number(node.dataset.s));
       const t = state.boxes.get(Number(node.dataset.t));
       return {
-        node, s: Number(node.dataset.s), t: Number(node.dataset.t),
+        node, home: edges, away: !node.isConnected, s: Number(node.dataset.s), t: Number(node.dataset.t),
         x: Math.min(s.x, t.x), y: Math.min(s.y, t.y) - 200, r: Math.max(s.x + s.w, t.x + t.w), b: Math.max(s.y + s.h, t.y + t.h) + 200,
       };
     });
@@ -42,6 +51,7 @@ function createView(graph, data) {
       svg.setAttribute("viewBox", `0 0 ${state.extent.w} ${state.extent.h}`);
       svg.classList.remove("small");
       state.layer.removeAttribute("transform");
+      state.layer.removeAttribute("hidden");
       for (const item of [...state.boxes.values(), ...state.edges]) hide(item, false);
     } else {
       svg.removeAttribute("viewBox");
@@ -56,18 +66,22 @@ function createView(graph, data) {
       state.layer.setAttribute("transform", `translate(${state.x} ${state.y}) scale(${state.k})`);
       svg.classList.toggle("small", state.k < SMALL);
       cull();
+      state.layer.removeAttribute("hidden");
       drawMap();
     });
   }
 
   function cull() {
-    if (state.boxes.size < CULL_ABOVE) return;
+    if (!state.culls) {
+      dots.hidden = true;
+      return;
+    }
     const { w, h } = size();
     const left = -state.x / state.k - 300, top = -state.y / state.k - 300;
     const right = left + w / state.k + 600, bottom = top + h / state.k + 600;
-    const tiny = state.k < 0.04;
+    const tiny = drawDots();
     for (const box of state.boxes.values()) {
-      hide(box, box.x > right || box.y > bottom || box.x + box.w < left || box.y + box.h < top);
+      hide(box, box !== state.kept && (tiny || box.x > right || box.y > bottom || box.x + box.w < left || box.y + box.h < top));
     }
     for (const edge of state.edges) {
       hide(edge, tiny || edge.x > right || edge.y > bottom || edge.r < left || edge.b < top);
@@ -75,7 +89,10 @@ function createView(graph, data) {
   }
 
   function hide(item, hidden) {
-    if (item.hidden !== hidden) item.node.toggleAttribute("hidden", (item.hidden = hidden));
+    if (item.away === hidden) return;
+    item.away = hidden;
+    if (hidden) item.node.remove();
+    else item.home.append(item.node);
   }
 
   function zoom(factor, cx, cy) {
@@ -130,12 +147,42 @@ function createView(graph, data) {
   function reveal(i) {
     const box = state.boxes.get(i);
     if (!box) return;
+    // The selected box stays in the page, wherever the graph goes: it has the focus.
+    state.kept = box;
+    hide(box, false);
     if (state.k < 0.3) state.k = 0.8;
     const { w, h } = size();
     const left = box.x * state.k + state.x, top = box.y * state.k + state.y;
     const right = left + box.w * state.k, bottom = top + box.h * state.k;
     if (left < 16 || top < 16 || right > w - 16 || bottom > h - 16) centre(i);
     else paint();
+  }
+
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+
+  function fillBoxes(pen, scale) {
+    const found = { added: colour("added"), removed: colour("removed"), changed: colour("changed"), moved: colour("moved") };
+    const [edit, stateful, wait, other] = ["edit", "state", "wait", "edge"].map(colour);
+    const least = 1.6 / scale;
+    for (const [i, box] of state.boxes) {
+      const about = data.boxes[i];
+      pen.fillStyle = found[about.mark] || (about.edited ? edit : about.stateful ? stateful : about.wait ? wait : other);
+      pen.fillRect(box.x, box.y, Math.max(box.w, least), Math.max(box.h, least));
+    }
+  }
+
+  // Whether the graph is so far away that its boxes are dots, which are drawn here.
+  function drawDots() {
+    dots.hidden = state.k >= DOTS;
+    if (dots.hidden) return false;
+    const ratio = window.devicePixelRatio || 1;
+    const { w, h } = size();
+    dots.width = w * ratio;
+    dots.height = h * ratio;
+    const pen = dots.getContext("2d");
+    pen.setTransform(ratio * state.k, 0, 0, ratio * state.k, ratio * state.x, ratio * state.y);
+    fillBoxes(pen, state.k);
+    return true;
   }
 
   // --- the small map ---
@@ -153,17 +200,8 @@ function createView(graph, data) {
     map.style.height = `${gh * scale}px`;
     const pen = map.getContext("2d");
     pen.scale(ratio * scale, ratio * scale);
-    const colours = getComputedStyle(document.documentElement);
-    const colour = (name) => colours.getPropertyValue(`--${name}`).trim();
-    const found = { added: colour("added"), removed: colour("removed"), changed: colour("changed"), moved: colour("moved") };
-    const [edit, stateful, wait, other, focus] = ["edit", "state", "wait", "edge", "focus"].map(colour);
-    const least = 1.6 / scale;
-    for (const [i, box] of state.boxes) {
-      const about = data.boxes[i];
-      pen.fillStyle = found[about.mark] || (about.edited ? edit : about.stateful ? stateful : about.wait ? wait : other);
-      pen.fillRect(box.x, box.y, Math.max(box.w, least), Math.max(box.h, least));
-    }
-    pen.strokeStyle = focus;
+    fillBoxes(pen, scale);
+    pen.strokeStyle = colour("focus");
     pen.lineWidth = 1.5 / scale;
     pen.strokeRect(-state.x / state.k, -state.y / state.k, w / state.k, h / state.k);
   }

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -222,3 +223,13 @@ def test_an_operator_that_reads_from_another_that_was_there_has_moved() -> None:
     after = replace(before, operators=(operators[0], operators[2], operators[1], operators[3]))
     marks = {box.id: box.mark for box in picture(after, before=before, changes=diff(before, after)).boxes}
     assert marks == {"scan_o": "", "calc_1": "moved", "calc_0": "moved", "sink_r": "moved"}
+
+
+def test_a_retry_is_told_as_it_is_set() -> None:
+    plan = plans.load(Path(__file__).parent / "enriched_orders.json")
+    (lookup,) = [box for box in picture(plan).boxes if box.id == "lookup_rates"]
+    assert [(row.label, row.value) for row in lookup.rows] == [
+        ("async", "capacity 20, timeout 3 min"),
+        ("retry", "3 x 10 s"),
+        ("cache", "PARTIAL, max-rows 100"),
+    ]
