@@ -36,6 +36,7 @@ __all__ = [
     "is_bounded",
     "is_upsert_sink",
     "option",
+    "shown_options",
     "sink_kinds",
 ]
 
@@ -165,6 +166,14 @@ def option(table: Table, name: str) -> str | None:
     spec = next(o for o in CONNECTORS[table.options["connector"]].options if o.name == name)
     value = table.options.get(name, spec.default)
     return value.lower() if value is not None and spec.kind == "bool" else value
+
+
+def shown_options(name: str, table: Table) -> dict[str, str]:
+    """The options to show; a value that is refused may be a literal secret, so it is not repeated."""
+    refused = {problem.path for problem in check_table(name, table)}
+    return {
+        key: "(refused)" if f"tables.{name}.options.{key}" in refused else value for key, value in table.options.items()
+    }
 
 
 def check_table(name: str, table: Table) -> tuple[Diagnostic, ...]:

@@ -16,7 +16,7 @@ from typing import Literal
 
 from plans.call_document import function_document
 from plans.configuration import KEYS, STATE_TTL
-from plans.connectors import check_table
+from plans.connectors import shown_options
 from plans.diff_facts import facts_between
 from plans.digest import operator_facts, table_facts
 from plans.document import op_name
@@ -158,19 +158,11 @@ def _tables(before: Plan, after: Plan) -> Iterator[Change]:
                 note=fact.note,
                 effect=INCOMPATIBLE,
             )
-        shown_old, shown_new = _shown_options(name, old), _shown_options(name, new)
+        shown_old, shown_new = shown_options(name, old), shown_options(name, new)
         for key in [*old.options, *(key for key in new.options if key not in old.options)]:
             if key != "connector" and old.options.get(key) != new.options.get(key):
                 option = f"{path}.options.{key}"
                 yield _setting(option, option, shown_old.get(key), shown_new.get(key), effect_of("options", key))
-
-
-def _shown_options(name: str, table: Table) -> Mapping[str, str]:
-    """The options to show; a value that is refused may be a literal secret, so it is not repeated."""
-    refused = {problem.path for problem in check_table(name, table)}
-    return {
-        key: "(refused)" if f"tables.{name}.options.{key}" in refused else value for key, value in table.options.items()
-    }
 
 
 def _functions(before: Plan, after: Plan) -> Iterator[Change]:

@@ -18,7 +18,7 @@ from typing import Any
 
 from plans.changelog import output_kinds
 from plans.columns import check_columns
-from plans.connectors import check_table
+from plans.connectors import shown_options
 from plans.diff import Change
 from plans.digest import operator_facts
 from plans.document import to_document
@@ -193,11 +193,7 @@ def _columns(operator: Operator, columns: Sequence[tuple[str, str]]) -> list[lis
 
 
 def _table(name: str, table: Table) -> Json:
-    refused = {problem.path for problem in check_table(name, table)}
-    options = [
-        [one_line(key), "(refused)" if f"tables.{name}.options.{key}" in refused else one_line(value)]
-        for key, value in table.options.items()
-    ]
+    options = [[one_line(key), one_line(value)] for key, value in shown_options(name, table).items()]
     columns = []
     for column in table.columns:
         more = [f"AS {column.expression}"] if column.expression is not None else []

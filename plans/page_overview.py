@@ -10,12 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from plans.durations import DurationError, parse_duration
 from plans.model import Plan
 from plans.picture import one_line
 from plans.setting_values import shown
 from plans.settings import operator_settings
-from plans.states import state_of
+from plans.states import spoken_ttl, state_of
 
 __all__ = ["overview"]
 
@@ -72,11 +71,11 @@ def _state_rows(plan: Plan, numbers: Mapping[str, int]) -> Iterator[str]:
         who = {s.name: s.set_by for s in operator_settings(operator) if s.group == "state"}
         for index, entry in enumerate(state_of(operator)):
             name = _link(operator.id, numbers) if index == 0 else ""
-            never = _never(entry.ttl)
+            ttl = spoken_ttl(entry.ttl)
             yield (
                 f'<tr class="{escape(who[entry.name])}"><td>{name}</td>'
                 f"<td>{escape(one_line(f'{entry.name} {entry.input}'))}</td>"
-                f'<td class="{"never" if never else ""}">{"never" if never else escape(one_line(entry.ttl))}</td>'
+                f'<td class="{"never" if ttl == "never" else ""}">{escape(one_line(ttl))}</td>'
                 f"<td>{escape(who[entry.name])}</td></tr>"
             )
 
@@ -94,10 +93,3 @@ def _edits(plan: Plan, numbers: Mapping[str, int]) -> Iterator[str]:
                     f'<div class="mono"><span class="soft">{escape(one_line(said))} › </span>'
                     f"<strong>{escape(one_line(shown(setting.value)))}</strong></div>{reason_told}</li>"
                 )
-
-
-def _never(ttl: str) -> bool:
-    try:
-        return parse_duration(ttl) == 0
-    except DurationError:
-        return False

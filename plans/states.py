@@ -16,7 +16,7 @@ from plans.errors import Diagnostic
 from plans.model import Aggregate, Join, Operator, Plan, StateEntry
 from plans.names import did_you_mean
 
-__all__ = ["STATE_NAMES", "check_states", "same_duration", "source", "state_of", "top_layer"]
+__all__ = ["STATE_NAMES", "check_states", "same_duration", "source", "spoken_ttl", "state_of", "top_layer"]
 
 STATE_NAMES: Mapping[str, tuple[str, ...]] = {
     "join": ("leftState", "rightState"),
@@ -44,6 +44,14 @@ def source(entry: StateEntry) -> str:
 def same_duration(a: str, b: str) -> bool:
     """Whether two durations are equally long, however they are written."""
     return a == b or parse_duration(a) == parse_duration(b)
+
+
+def spoken_ttl(ttl: str) -> str:
+    """A TTL as a picture says it: ``never`` for a state that does not expire; a bad duration as it stands."""
+    try:
+        return "never" if parse_duration(ttl) == 0 else ttl
+    except DurationError:
+        return ttl
 
 
 def check_states(plan: Plan) -> Iterator[Diagnostic]:

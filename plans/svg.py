@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 
-from plans.durations import DurationError, parse_duration
 from plans.layered import Link, place
 from plans.palette import resolved
 from plans.picture import Arrow, Box, Picture, Row, one_line
+from plans.states import spoken_ttl
 
 __all__ = ["Drawing", "asset", "draw", "standalone"]
 
@@ -228,7 +228,7 @@ def _row(row: Row, y: float, right: float) -> str:
 def _told(row: Row) -> str:
     if row.before is None:
         return _value(row)
-    return f"{_spoken(row.before) if row.state else row.before} → {_value(row)}"
+    return f"{spoken_ttl(row.before) if row.state else row.before} → {_value(row)}"
 
 
 def _by(row: Row) -> str:
@@ -237,14 +237,7 @@ def _by(row: Row) -> str:
 
 
 def _value(row: Row) -> str:
-    return _spoken(row.value) if row.state else row.value
-
-
-def _spoken(ttl: str) -> str:
-    try:
-        return "never" if parse_duration(ttl) == 0 else ttl
-    except DurationError:
-        return ttl
+    return spoken_ttl(row.value) if row.state else row.value
 
 
 def _fit(text: str, width: float, character: float) -> str:

@@ -154,13 +154,12 @@ function markLines(numbers) {
   for (const line of $("sql").querySelectorAll("li.lit")) line.classList.remove("lit");
   const lines = numbers.map((n) => $(`line${n}`)).filter(Boolean);
   for (const line of lines) line.classList.add("lit");
-  lines[0]?.scrollIntoView({ block: "nearest" });
+  lines[0]?.scrollIntoView({ block: "center" });
 }
 
 function showLine(number) {
   document.body.classList.remove("no-sql");
   markLines([number]);
-  $(`line${number}`)?.scrollIntoView({ block: "center" });
 }
 
 for (const line of $("sql")?.querySelectorAll("li[data-boxes]") || []) {
