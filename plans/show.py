@@ -15,6 +15,7 @@ from collections.abc import Collection
 import click
 
 from plans.codec import read_plan_bytes, write_plan_bytes
+from plans.commands import show_tree
 from plans.errors import PlanError, SqlError
 from plans.model import Plan
 from plans.names import did_you_mean
@@ -77,7 +78,12 @@ def show_command(
     before = read_source(older, allow_fact_edits=allow_fact_edits).plan if older else None
     _check_ids(centre, plan, before)
     script = _script(source, sql) if chosen == "html" else None
-    text = _drawn(chosen, plan, before, centre, hops, script, path)
+    if chosen == "tree" and output is None:
+        show_tree(plan)
+        return
+    # Commands on the page need a file that can be edited.
+    file = path if source.file == path and source.places is None else "plan.json"
+    text = _drawn(chosen, plan, before, centre, hops, script, file)
     if output is not None:
         write_plan_bytes(text.encode(), output)
     elif chosen in ("html", "svg"):
