@@ -120,6 +120,7 @@ def drop(context: Context, statement: Drop) -> bool:
         del catalog.tables[name]
     else:
         del catalog.views[name]
+    catalog.cached.pop(name, None)
     return True
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from sqlglot import exp
 
@@ -59,6 +59,10 @@ class Catalog:
     tables: dict[str, TableEntry] = field(default_factory=dict)
     views: dict[str, CreateView] = field(default_factory=dict)
     cached: dict[str, CachedTable] = field(default_factory=dict)
+
+    def copied(self) -> Catalog:
+        """What the catalog holds now, which later declarations do not change."""
+        return Catalog(**{item.name: dict(getattr(self, item.name)) for item in fields(self)})
 
     def names(self) -> tuple[str, ...]:
         return (*self.tables, *self.views)

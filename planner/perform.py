@@ -12,6 +12,7 @@ from planner.describe import described, listed, shown_table, shown_view
 from planner.job import Compilation
 from planner.session import Declaration, Session, too_deep
 from planner.statements import (
+    CacheTable,
     CompilePlan,
     CreateTable,
     Describe,
@@ -25,6 +26,7 @@ from planner.statements import (
     Show,
     Statement,
     StatementSet,
+    UncacheTable,
 )
 from planner.units import Unit
 from plans.client import actions
@@ -38,15 +40,14 @@ __all__ = ["perform"]
 def perform(session: Session, unit: Unit) -> Performed:
     """Do what ``unit`` says in ``session``; SqlError, and nothing has changed, if it is wrong or unsupported."""
     session.begin_report()
-    catalog = session.context.catalog
-    tables, views = dict(catalog.tables), dict(catalog.views)
+    catalog = session.context.catalog.copied()
     try:
         statement = session.read(unit)
         action = _action(session, unit, statement)
         session.check_options(unit)
         session.context.report.finish(None)
     except (SqlError, RecursionError) as error:
-        catalog.tables, catalog.views = tables, views
+        session.context.catalog = catalog
         raise (error if isinstance(error, SqlError) else too_deep(session.source.file)) from None
     return Performed(
         action=action,
@@ -114,6 +115,11 @@ def _declared(session: Session, statement: Declaration) -> Action:
         what = statement.kind.lower()
         said = f"{what} {statement.name} dropped" if done else f"there is no {what} {statement.name}"
         return actions.Told(text=said)
+    if isinstance(statement, CacheTable | UncacheTable):
+        kept = isinstance(statement, CacheTable)
+        kept = isinstance(statement, CacheTable) or not done
+        said = f"{statement.name} is {'cached' if kept else 'not cached'} from here on"
+        return actions.Told(text=said if done else f"{statement.name} stays as it is")
     what = "table" if isinstance(statement, CreateTable) else "view"
     return actions.Told(text=f"{what} {statement.name} {'created' if done else 'is there already, and stays'}")
 

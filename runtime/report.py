@@ -160,7 +160,6 @@ class TableReport:
                 table.add_row(Text(f"  {name}"), *flow, f"{found.state_rows:,}", human_bytes(found.state_bytes))
         return Group(table, *map(Text, _said(self._batches.values())))
 
-
     def _job_table(self) -> Any:
         from rich.console import Group
         from rich.table import Table

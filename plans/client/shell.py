@@ -14,7 +14,6 @@ import stat
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
@@ -34,34 +33,34 @@ from plans.errors import SqlError
 from plans.lazy import load
 from plans.terminal import say, show
 
-__all__ = ["history_file", "is_command", "run_shell"]
+__all__ = ["SqlCompleter", "history_file", "is_command", "run_shell"]
 
 _PROMPT = "hintplan> "
 _COMMANDS = ("QUIT", "EXIT", "HELP", "CLEAR")
 
 _HELP = """\
-Statements end with ';' and may have several lines. Tab completes, Ctrl-C stops a statement, Ctrl-D leaves.
+Statements end with ';' and may have several lines. Tab completes, Ctrl-C stops a
+statement, Ctrl-D leaves.
 
-  CREATE TABLE | VIEW ...          declare; DROP removes, SHOW TABLES | VIEWS lists, DESCRIBE name tells more
-  SELECT ...                       take what is there and show the rows
-  INSERT INTO ...                  take what is there and write it; with SET 'table.dml-sync' = 'false', go on
-                                   in the background: SHOW JOBS, STOP JOB 'name'
-  EXPLAIN ...                      operators, their state, and who set what
-  COMPILE PLAN 'file' FOR ...      write a plan; EXECUTE PLAN 'file' runs one
-  SET 'key' = 'value'              configure what follows; SET lists, RESET undoes
-  HELP, CLEAR, QUIT                this text, a clear screen, the end"""
+  CREATE TABLE | VIEW ...   declare; DROP, SHOW TABLES | VIEWS, DESCRIBE name
+  SELECT ...                take what is there and show the rows
+  INSERT INTO ...           take what is there and write it, or go on in the background
+                            after SET 'table.dml-sync' = 'false': SHOW JOBS, STOP JOB 'x'
+  EXPLAIN ...               operators, their state, and who set what
+  COMPILE PLAN 'x' FOR ...  write a plan file; EXECUTE PLAN 'x' runs one
+  SET 'key' = 'value'       configure what follows; SET lists, RESET undoes
+  HELP, CLEAR, QUIT         this text, a clear screen, the end"""
 
 
 def run_shell(client: Client, *, debug: bool, terminal: Input | None = None, output: Output | None = None) -> int:
     """Read statements and run each, until the end of input or QUIT; always 0, as what failed was told."""
     is_complete: Callable[[str], bool] = load("planner.units:is_complete")
-    names: Callable[[Any], tuple[dict[str, tuple[str, ...]], tuple[str, ...]]] = load("planner.describe:known_names")
     prompt: PromptSession[str] = PromptSession(
         _PROMPT,
         multiline=True,
         prompt_continuation=lambda width, number, wrapped: " " * (width - 2) + "> ",
         key_bindings=_bindings(lambda text: is_command(text) or is_complete(text)),
-        completer=_SqlCompleter(client, names),
+        completer=SqlCompleter(client),
         complete_while_typing=False,
         history=_history(),
         input=terminal,
@@ -138,12 +137,12 @@ def _bindings(is_done: Callable[[str], bool]) -> KeyBindings:
     return bindings
 
 
-class _SqlCompleter(Completer):
+class SqlCompleter(Completer):
     """Completes with the names of the client's session."""
 
-    def __init__(self, client: Client, names: Callable[[Any], tuple[Any, Any]]) -> None:
+    def __init__(self, client: Client) -> None:
         self._client = client
-        self._names = names
+        self._names = load("planner.describe:known_names")
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
         columns, functions = self._names(self._client.session)

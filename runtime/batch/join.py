@@ -1,6 +1,6 @@
 """A join as Spark's own: keys by ``=``, so NULL never matches, and the rest of the condition with it.
 
-    native_join(join, left, right, left_names, right_names)
+native_join(join, left, right, left_names, right_names)
 """
 
 from __future__ import annotations

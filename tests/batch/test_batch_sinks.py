@@ -151,9 +151,7 @@ def test_an_offset_and_a_limit_cut_sorted_rows(spark: SparkSession, tmp_path: Pa
     assert run(plan, spark).progress["sink_r"].rows_out == 4
 
 
-def test_a_bounded_generator_is_read_whole_and_an_unbounded_one_is_refused(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_a_bounded_generator_is_read_whole_and_an_unbounded_one_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     text = """
         CREATE TABLE g (n BIGINT) WITH ('connector' = 'datagen', 'fields.n.kind' = 'sequence',
           'fields.n.start' = '1', 'fields.n.end' = '100000');
