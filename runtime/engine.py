@@ -11,9 +11,9 @@ import signal
 import sys
 import tempfile
 import uuid
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from plans.columns import output_columns
@@ -68,7 +68,8 @@ class Engine:
 
     def insert(self, plan: Plan) -> int:
         """Run ``plan`` to the end of what is there; 0, or the exit code of the signal that stopped it."""
-        return run_plan(plan, lambda: self._started(plan), as_json=self.as_json)
+        with _told_to_clients():
+            return run_plan(plan, lambda: self._started(plan), as_json=self.as_json)
 
     def start(self, plan: Plan) -> str:
         """Run ``plan`` in the background, until it is stopped, and say under which name."""
@@ -87,9 +88,15 @@ class Engine:
         """
         from runtime.execution import execute
         from runtime.results.files import KeptRows
+        from runtime.session import shares_machine
 
         spark = self._session()
-        with tempfile.TemporaryDirectory(prefix="hintplan-rows-") as folder:
+        if self.checkpoint is None and not shares_machine(spark):
+            raise RunError(
+                "rows of a query wait in files that this machine and all workers can see",
+                hint="give a directory on a shared file system with --checkpoint",
+            )
+        with _told_to_clients(), tempfile.TemporaryDirectory(prefix="hintplan-rows-") as folder:
             base = folder if self.checkpoint is None else f"{absolute(self.checkpoint)}/select-{uuid.uuid4().hex}"
             kept = KeptRows(directory=f"{base}/rows")
             checkpoint = None if self.checkpoint is None else f"{base}/run"
@@ -201,6 +208,19 @@ class Engine:
                 show(list(zip(named if streams else [None] * piece.num_rows, values, strict=True)))
 
         return read
+
+
+@contextmanager
+def _told_to_clients() -> Iterator[None]:
+    """Advice on input that never ends, for those who write SQL instead of options."""
+    try:
+        yield
+    except RunError as error:
+        (problem, *others) = error.diagnostics
+        if others or not (problem.path or "").endswith(".number-of-rows"):
+            raise
+        hint = "set 'number-of-rows'; an INSERT can go on in the background after SET 'table.dml-sync' = 'false'"
+        raise RunError(diagnostics=(replace(problem, hint=hint),)) from error
 
 
 def _folder(name: str) -> str:

@@ -49,9 +49,7 @@ class JoinedRows:
         start = np.append(found.start, np.int64(0))[codes]
         left, right = _pairs(start, count)
         for condition in self.conditions:
-            holds = condition.holds(
-                _taken(table, left, condition.left), _taken(found.table, right, condition.right)
-            )
+            holds = condition.holds(_taken(table, left, condition.left), _taken(found.table, right, condition.right))
             left, right = left[holds], right[holds]
         absent = None
         if self.padded:

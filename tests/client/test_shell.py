@@ -73,9 +73,7 @@ def test_an_error_shows_its_line_and_the_session_goes_on(typed: Callable[..., An
 
 
 def test_of_several_statements_in_a_line_none_follows_one_that_fails(typed: Callable[..., Any]) -> None:
-    _, err, _ = typed(
-        lines("SELECT 1 FROM nothing; SET 'pipeline.name' = 'x';", "SET 'pipeline.name' = 'y';", "QUIT")
-    )
+    _, err, _ = typed(lines("SELECT 1 FROM nothing; SET 'pipeline.name' = 'x';", "SET 'pipeline.name' = 'y';", "QUIT"))
     assert err.endswith("pipeline.name = y\n")
     assert "pipeline.name = x" not in err
 
@@ -184,15 +182,16 @@ def test_a_process_at_a_terminal_is_a_shell(tmp_path: Path, terminal: str) -> No
         os.write(ours, b"SELECT nonsense")
         # Right after a prompt, the terminal may not be the shell's yet, and drop the key.
         until(b"hintplan>", again=CTRL_C.encode())
-        os.write(ours, b"QUIT\r")
         deadline = time.monotonic() + DEADLINE_SECONDS
         while process.poll() is None:
-            assert time.monotonic() < deadline
-            if select.select([ours], [], [], 0.2)[0]:
-                try:
+            assert time.monotonic() < deadline, said
+            try:
+                if select.select([ours], [], [], 0.2)[0]:
                     said += os.read(ours, 4096)
-                except OSError:  # the other end is closed
-                    process.wait(DEADLINE_SECONDS)
+                else:
+                    os.write(ours, CTRL_C.encode() + b"QUIT\r")
+            except OSError:  # the other end is closed
+                process.wait(DEADLINE_SECONDS)
         assert process.returncode == 0
         assert re.search(rb"Traceback", said) is None
     finally:

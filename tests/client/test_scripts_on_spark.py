@@ -1,0 +1,181 @@
+"""Scripts on Spark: what queries show, what INSERTs write, and jobs in the background."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from planner.session import Session
+from plans.client.client import Client
+from plans.errors import SqlError
+from runtime.engine import Engine
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+DEADLINE_SECONDS = 180
+ORDERS = [
+    {"id": 1, "country": "DE", "total": 12.5, "at": "2024-07-01 10:30:00.5", "tags": ["a", None]},
+    {"id": 2, "country": "FR", "total": 1e10, "at": None, "tags": []},
+    {"id": 3, "country": None, "total": None, "at": "2024-01-01 00:00:00", "tags": None},
+    {"id": 4, "country": "DE", "total": 0.1, "at": "2024-01-01 00:00:00", "tags": ["b"]},
+]
+TABLES = """
+SET 'parallelism.default' = '2';
+CREATE TABLE orders (id BIGINT, country STRING, total DOUBLE, `at` TIMESTAMP(3), tags ARRAY<STRING>)
+  WITH ('connector' = 'filesystem', 'path' = 'FOLDER/orders', 'format' = 'json', 'source.max-files-per-trigger' = '1');
+CREATE TABLE sums (country STRING, n BIGINT) WITH ('connector' = 'print');
+CREATE TABLE written (id BIGINT) WITH ('connector' = 'filesystem', 'path' = 'FOLDER/written', 'format' = 'json');
+"""
+SUMS = "INSERT INTO sums SELECT country, COUNT(*) FROM orders GROUP BY country"
+
+
+@pytest.fixture
+def run(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[str, str]]:
+    """Runs statements after the tables: ``run(text)`` is (out, err)."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "orders").mkdir()
+    for index, rows in enumerate((ORDERS[:2], ORDERS[2:])):
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+        (tmp_path / "orders" / f"{index}.json").write_text(text, encoding="utf-8")
+
+    def run(text: str, *, as_json: bool = False, checkpoint: str | None = None) -> tuple[str, str]:
+        engine = Engine(
+            master=None, remote=None, conf={}, checkpoint=checkpoint, trigger="100 ms", allow_modules=(),
+            allow_hosts=(), as_json=as_json, debug=False, _spark=spark,
+        )  # fmt: skip
+        client = Client(
+            session=Session.open(file="job.sql"),
+            open_engine=lambda: engine,
+            as_json=as_json,
+            allow_fact_edits=False,
+            typed=False,
+        )
+        try:
+            for unit in client.units(f"{TABLES}{text}".replace("FOLDER", str(tmp_path))):
+                assert client.run(unit) == 0
+        finally:
+            client.close()
+        return capfd.readouterr()
+
+    return run
+
+
+def rows(out: str) -> list[Any]:
+    return [json.loads(line) for line in out.splitlines() if line.startswith('{"statement"')]
+
+
+def folded(found: list[Any]) -> list[tuple[Any, ...]]:
+    """What the changes add up to."""
+    result: list[tuple[Any, ...]] = []
+    for record in found:
+        values = tuple(record["row"].values())
+        if record["op"] in ("+I", "+U"):
+            result.append(values)
+        else:
+            result.remove(values)
+    return sorted(result, key=str)
+
+
+def test_a_query_shows_values_of_all_types_in_a_table(run: Callable[..., tuple[str, str]]) -> None:
+    out, err = run("SELECT id, total, `at`, tags, id > 2 AS late FROM orders;")
+    lines = out.splitlines()
+    assert lines[1] == "| op | id |  total | at                      | tags      | late  |"
+    assert sorted(lines[3:-1]) == [
+        "| +I |  1 |   12.5 | 2024-07-01 10:30:00.500 | [a, NULL] | FALSE |",
+        "| +I |  2 | 1.0E10 | <NULL>                  | []        | FALSE |",
+        "| +I |  3 | <NULL> | 2024-01-01 00:00:00.000 | <NULL>    | TRUE  |",
+        "| +I |  4 |    0.1 | 2024-01-01 00:00:00.000 | [b]       | TRUE  |",
+    ]
+    assert err.endswith("\n4 rows\n")
+
+
+def test_the_changes_of_a_stream_add_up_to_the_rows_of_a_batch_job(run: Callable[..., tuple[str, str]]) -> None:
+    query = "SELECT country, COUNT(*) AS n FROM orders GROUP BY country"
+    out, _ = run(
+        f"{query}; SET 'execution.runtime-mode' = 'batch'; {query} ORDER BY n DESC, country LIMIT 5;", as_json=True
+    )
+    found = rows(out)
+    changes = [record for record in found if "op" in record]
+    assert folded(changes) == [("DE", 2), ("FR", 1), (None, 1)]
+    # One file of orders is one batch, and the second one changes what the first one counted.
+    assert sorted(record["op"] for record in changes) == ["+I", "+I", "+I", "+U", "-U"]
+    ordered = [tuple(record["row"].values()) for record in found if "op" not in record]
+    assert ordered[0] == ("DE", 2)
+    assert sorted(ordered, key=str) == [("DE", 2), ("FR", 1), (None, 1)]
+
+
+def test_inserts_and_plan_files_run_one_after_the_other(run: Callable[..., tuple[str, str]], tmp_path: Path) -> None:
+    out, err = run(f"""
+        INSERT INTO written SELECT id FROM orders WHERE id > 2;
+        COMPILE PLAN 'plan.json' FOR {SUMS};
+        EXECUTE PLAN 'plan.json';
+        COMPILE AND EXECUTE PLAN 'plan.json' FOR {SUMS};""")
+    written = [json.loads(line)["id"] for path in (tmp_path / "written").glob("*.json") for line in path.open()]
+    assert sorted(written) == [3, 4]
+    assert out.count("+U[DE, 2]") == 2
+    assert err.count("finished after ") == 3
+
+
+def test_a_plan_goes_on_where_its_checkpoint_ends(run: Callable[..., tuple[str, str]], tmp_path: Path) -> None:
+    assert run(f"{SUMS};", checkpoint="state")[0].count("\n") == 5
+    assert (tmp_path / "state" / "sums" / "sink_sums").is_dir()
+    (tmp_path / "orders" / "2.json").write_text('{"country": "FR"}\n')
+    again, _ = run(f"{SUMS}; SELECT id FROM orders WHERE id = 1;", checkpoint="state")
+    assert again.splitlines()[:2] == ["-U[FR, 1]", "+U[FR, 2]"]
+    assert [path.name for path in (tmp_path / "state").iterdir()] == ["sums"], "queries leave nothing behind"
+
+
+def test_a_job_in_the_background_takes_rows_that_come_later(
+    run: Callable[..., tuple[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wait_for_rows(count: int) -> None:
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        while sum(len(path.read_text().splitlines()) for path in (tmp_path / "written").glob("*.json")) < count:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+
+    stop = Engine.stop
+
+    def stop_after_all(engine: Engine, name: str) -> None:
+        wait_for_rows(4)
+        (tmp_path / "orders" / "2.json").write_text('{"id": 5}\n')
+        wait_for_rows(5)
+        assert [(job.name, job.status) for job in engine.jobs.values()] == [("written", "RUNNING")]
+        stop(engine, name)
+
+    monkeypatch.setattr(Engine, "stop", stop_after_all)
+    _, err = run("SET 'table.dml-sync' = 'false'; INSERT INTO written SELECT id FROM orders; STOP JOB 'written';")
+    assert "job written started" in err
+    assert err.endswith("job written stopped\n")
+
+
+@pytest.mark.parametrize(
+    ("statement", "message", "hint"),
+    [
+        ("SELECT * FROM endless;", "generates rows without end", "SET 'table.dml-sync' = 'false'"),
+        ("SELECT * FROM absent;", "there is nothing at 'nowhere'", "create the directory"),
+        ("SELECT 1 / (id - id) AS x FROM orders;", "DIVIDE_BY_ZERO", None),
+        ("STOP JOB 'x';", "there is no job 'x'", "nothing runs in the background"),
+    ],
+)
+def test_what_fails_on_spark_is_told_at_the_statement(
+    run: Callable[..., tuple[str, str]], statement: str, message: str, hint: str | None
+) -> None:
+    declared = """CREATE TABLE endless (a INT) WITH ('connector' = 'datagen');
+        CREATE TABLE absent (a INT) WITH ('connector' = 'filesystem', 'path' = 'nowhere', 'format' = 'json');"""
+    with pytest.raises(SqlError) as caught:
+        run(f"{declared}\n\n{statement}")
+    (problem,) = caught.value.diagnostics
+    assert (problem.file, problem.line, problem.column) == ("job.sql", 10, 1)
+    assert message in problem.message
+    assert hint is None or hint in (problem.hint or "")
