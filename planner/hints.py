@@ -29,10 +29,10 @@ __all__ = ["STATE_TTL", "Hint", "HintEntry", "Hints", "parse_block", "read_hints
 
 STATE_TTL = "STATE_TTL"
 _WITHOUT_EFFECT = {
-    "BROADCAST": "it chooses a join algorithm of batch jobs",
-    "SHUFFLE_HASH": "it chooses a join algorithm of batch jobs",
-    "SHUFFLE_MERGE": "it chooses a join algorithm of batch jobs",
-    "NEST_LOOP": "it chooses a join algorithm of batch jobs",
+    "BROADCAST": "Spark chooses how a batch job joins",
+    "SHUFFLE_HASH": "Spark chooses how a batch job joins",
+    "SHUFFLE_MERGE": "Spark chooses how a batch job joins",
+    "NEST_LOOP": "Spark chooses how a batch job joins",
     "MULTI_JOIN": "joins are run two inputs at a time",
 }
 

@@ -18,7 +18,7 @@ from planner.relations import Calc, Item, Relation, Sort, SortItem, identity
 from planner.scope import Input, Scope
 from planner.translation import Translator, only
 
-__all__ = ["CLAUSES", "SortKeys", "is_ordered", "over_output", "over_select", "sort_keys"]
+__all__ = ["CLAUSES", "SortKeys", "is_ordered", "over_output", "over_select", "sort_keys", "without_idle_clauses"]
 
 CLAUSES = ("order", "limit", "offset")
 """The parts of a query's syntax tree that this module reads."""
@@ -42,6 +42,19 @@ class SortKeys:
 def is_ordered(node: exp.Expr) -> bool:
     """Whether ORDER BY, LIMIT, OFFSET or FETCH stand at the end of ``node``."""
     return any(node.args.get(key) for key in CLAUSES)
+
+
+def without_idle_clauses(select: exp.Select) -> exp.Select:
+    """``select`` as EXISTS sees it, which asks for any row: without an order, and without a LIMIT that leaves one."""
+    limit = select.args.get("limit")
+    count = limit.args.get("expression", limit.args.get("count")) if limit is not None else None
+    some = count is None or (isinstance(count, exp.Literal) and count.name.isdigit() and int(count.name) > 0)
+    if not is_ordered(select) or select.args.get("offset") is not None or not some:
+        return select
+    found = select.copy()
+    for clause in CLAUSES:
+        found.set(clause, None)
+    return found
 
 
 def sort_keys(context: Context, node: exp.Expr) -> SortKeys:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from planner import from_clause, grouping, queries
+from planner import from_clause, grouping, ordering, queries
 from planner.cached_results import has_cached_hint
 from planner.context import Context, Environment
 from planner.dialect import offset_of, select_offset
@@ -22,7 +22,6 @@ from planner.hint_scope import BlockHints
 from planner.inputs import inputs_of, sources_of
 from planner.nullability import may_be_null
 from planner.operands import comparable
-from planner.ordering import is_ordered
 from planner.relations import Join, Relation, StateInput, identity
 from planner.scope import Input, Scope
 from planner.translation import Translator
@@ -90,7 +89,7 @@ def _only_input(context: Context, environment: Environment, query: exp.Expr) -> 
 
 
 def _plain_select(query: exp.Expr) -> exp.Select | None:
-    while isinstance(query, exp.Subquery) and not is_ordered(query):
+    while isinstance(query, exp.Subquery) and not ordering.is_ordered(query):
         query = query.this
     return query if isinstance(query, exp.Select) else None
 
@@ -182,12 +181,14 @@ def _right_side(
 ) -> tuple[Relation, tuple[Expr, ...], tuple[Expr, ...]]:
     """The sub-query's relation, its output expressions, and its conditions on the outer block."""
     select = _plain_select(sub_query.query)
+    if select is not None and context.batch and sub_query.value is None:
+        select = ordering.without_idle_clauses(select)
     if (
         select is None
         or grouping.is_grouped(context, select)
         or select.args.get("distinct")
         or select.args.get("with_")
-        or (context.batch and is_ordered(select))
+        or (context.batch and ordering.is_ordered(select))
         or has_cached_hint(context, select_offset(select))
     ):
         relation = queries.build_query(context, environment, sub_query.query)

@@ -370,7 +370,7 @@ IGNORED = {
     ),
     "a batch join hint": (
         "SELECT /*+ BROADCAST(orders) */ COUNT(*) FROM orders",
-        "BROADCAST has no effect: it chooses a join algorithm of batch jobs",
+        "BROADCAST has no effect: Spark chooses how a batch job joins",
     ),
     # measured: within one hint the last of equal keys wins
     "one key twice in one hint": (
