@@ -1,5 +1,6 @@
 # make demo    the flights example, from SQL to results
 # make enrich  the lookup example, on a PostgreSQL server that it starts, or on SQLite
+# make cache   one join for three sinks, without and with its result cached
 # make test    all tests
 # make lint    ruff and mypy
 # make flink-goldens  ask Flink anew for the answers that tests compare with; needs some minutes and 1 GB
@@ -10,13 +11,16 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: demo enrich test lint ruff mypy flink-goldens java servers browser clean
+.PHONY: demo enrich cache test lint ruff mypy flink-goldens java servers browser clean
 
 demo: $(INSTALLED) java
 	PATH="$(CURDIR)/$(BIN):$$PATH" examples/flights/demo.sh
 
 enrich: $(INSTALLED) java
 	PATH="$(CURDIR)/$(BIN):$$PATH" examples/enrich/demo.sh
+
+cache: $(INSTALLED) java
+	cd examples/cache && ../../$(BIN)/python run.py
 
 test: $(INSTALLED) java servers browser
 	$(BIN)/python -m pytest
@@ -54,5 +58,5 @@ $(INSTALLED): pyproject.toml
 
 clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis examples/flights/data examples/flights/checkpoint \
-	examples/flights/*.db examples/flights/*.json \
+	examples/flights/*.db examples/flights/*.json examples/cache/*.db \
 	examples/enrich/data examples/enrich/*.db examples/enrich/*.json examples/enrich/*.jsonl examples/enrich/job.sql

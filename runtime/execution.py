@@ -25,7 +25,7 @@ from plans.cached import cached_of
 from plans.configuration import PARALLELISM, TIME_ZONE
 from plans.durations import parse_duration
 from plans.errors import PlanError, RunError
-from plans.model import Plan, Scan, Sink
+from plans.model import Aggregate, Join, Plan, Scan, Sink
 from plans.validate import validate
 from runtime import connectors
 from runtime.batch.execution import BatchExecution
@@ -38,6 +38,7 @@ from runtime.operator import KIND
 from runtime.progress import BatchProgress, LookupProgress, OperatorProgress, batch_progress
 from runtime.results import files
 from runtime.session import default_partitions, prepare_session, shares_machine, start_session
+from runtime.sharing import shared_operators
 from runtime.shipping import ship_code
 
 __all__ = ["Execution", "execute"]
@@ -233,7 +234,7 @@ def execute(
         checkpoint=location,
         temporary=checkpoint is None,
         partitions=partitions,
-        notes=_notes(asked, recorded.partitions if recorded else None),
+        notes=(*_notes(asked, recorded.partitions if recorded else None), *_repeated(plan)),
     )
     try:
         execution.queries = {sink: writer.trigger(**settings).start() for sink, writer in writers.items()}
@@ -283,6 +284,30 @@ def _trigger(once: bool, trigger: str | None) -> dict[str, Any]:
     except ValueError as error:
         raise RunError(f"the trigger is wrong: {error}", hint="write a duration such as '5 s'") from error
     return {"processingTime": f"{milliseconds} milliseconds"}
+
+
+def _repeated(plan: Plan) -> list[str]:
+    """What runs, and keeps its state, once in the query of each of several sinks."""
+    notes = []
+    for name, sinks in shared_operators(plan).items():
+        stateful = any(isinstance(plan.operator(each), Join | Aggregate) for each in _above(plan, name))
+        notes.append(
+            f"{name} runs once in the query of each of {len(sinks)} sinks ({', '.join(sinks)})"
+            + (", with state of its own in each" if stateful else "")
+        )
+    return notes
+
+
+def _above(plan: Plan, name: str) -> set[str]:
+    """The operator and all that it is computed from."""
+    found: set[str] = set()
+    open_ids = [name]
+    while open_ids:
+        one = open_ids.pop()
+        if one not in found:
+            found.add(one)
+            open_ids += plan.operator(one).inputs
+    return found
 
 
 def _notes(asked: int | None, recorded: int | None) -> tuple[str, ...]:

@@ -30,13 +30,15 @@ _CANCEL_SECONDS = 0.5
 
 @dataclass(slots=True, kw_only=True)
 class BatchExecution:
-    """A running batch plan. ``jobs`` are what it has to write; ``finished`` is called when it is done with them."""
+    """A running batch plan. ``jobs`` are what it has to write; ``finished`` is called when it is done with them.
+
+    ``spark`` is a session that nobody else runs jobs in.
+    """
 
     spark: SparkSession
     jobs: tuple[BuiltSink, ...]
     cache: ResultCache
     finished: Callable[[], None]
-    tag: str
     notes: tuple[str, ...] = ()
     temporary: bool = False
     _done: list[JobProgress] = field(default_factory=list)
@@ -103,13 +105,12 @@ class BatchExecution:
         """Stop the job at work and begin no other one; returns when it has ended."""
         self._stopping.set()
         while self.active:
-            # A job that has been announced but not started cannot be cancelled yet, so once is not enough.
-            self.spark.interruptTag(self.tag)
+            # Spark cannot interrupt a job before it has started, and a write is more than one; so once is not enough.
+            self.spark.interruptAll()
             wait([self._future], timeout=_CANCEL_SECONDS)
 
     def _run(self) -> None:
         try:
-            self.spark.addTag(self.tag)
             for job in self.jobs:
                 if self._stopping.is_set():
                     return

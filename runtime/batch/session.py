@@ -17,9 +17,10 @@ from types import TracebackType
 
 from pyspark.sql import SparkSession
 
+from plans.cached import cached_of
 from plans.configuration import PARALLELISM, TIME_ZONE
 from plans.errors import PlanError, RunError
-from plans.model import LookupJoin, Plan, Scan, Sink
+from plans.model import LookupJoin, Plan, Scan
 from plans.names import did_you_mean
 from plans.validate import validate
 from runtime import connectors
@@ -29,6 +30,7 @@ from runtime.batch.execution import BatchExecution
 from runtime.lookup.plan import LookupRun
 from runtime.results.files import keeping
 from runtime.session import prepare_session, start_session
+from runtime.sharing import shared_operators
 from runtime.shipping import ship_code
 
 __all__ = ["Session"]
@@ -146,7 +148,6 @@ class Session:
             jobs=build_sinks(plan, self._spark, lookups, self._cache, results),
             cache=self._cache,
             finished=self._cache.close if close else _nothing,
-            tag=f"hintplan-{lookups.token}",
             notes=_notes(plan),
         )
         self._execution = execution
@@ -166,26 +167,10 @@ def _notes(plan: Plan) -> tuple[str, ...]:
         if isinstance(operator, LookupJoin) and operator.retry is not None and operator.retry.mode == "deferred"
     ]
     notes = [f"retries of {name} wait inline: a batch job keeps no state to defer them in" for name in deferred]
-    return (*notes, *_recomputed(plan))
-
-
-def _recomputed(plan: Plan) -> list[str]:
-    """The results that the jobs of several sinks compute each for itself, nearest to the sinks."""
-    sinks: dict[str, set[str]] = {operator.id: set() for operator in plan.operators}
-    wanted: dict[str, set[str]] = {operator.id: set() for operator in plan.operators}
-    for operator in reversed(plan.operators):
-        reached = {operator.id} if isinstance(operator, Sink) else sinks[operator.id]
-        for name in operator.inputs:
-            sinks[name] |= reached
-            wanted[name].add(operator.id)
-    found = []
-    for operator in plan.operators:
-        if isinstance(operator, Sink | Scan) or len(sinks[operator.id]) < 2 or operator.cached is not None:
-            continue
-        if any(sinks[reader] == sinks[operator.id] for reader in wanted[operator.id]):
-            continue
-        found.append(
-            f"{operator.id} is computed once for each of {len(sinks[operator.id])} sinks; "
-            f"{operator.id}.cached.enabled=true in the plan keeps its result for all of them"
-        )
-    return found
+    for name, sinks in shared_operators(plan).items():
+        if cached_of(plan.operator(name)) is None:
+            notes.append(
+                f"{name} is computed once for each of {len(sinks)} sinks; "
+                f"{name}.cached.enabled=true in the plan keeps its result for all of them"
+            )
+    return tuple(notes)
