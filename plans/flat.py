@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from plans.merge_words import path_of, value_of
+from plans.merge_words import REFUSED, path_of, refused_options, value_of
 from plans.model import Plan
 from plans.parts import ABSENT, COMPILED, NO_EDIT, Group, Setting, take_apart
 from plans.setting_values import shown
@@ -23,11 +23,13 @@ __all__ = ["flat_lines"]
 
 def flat_lines(plan: Plan) -> Iterator[str]:
     """The lines, in the order of the plan."""
-    units = take_apart(plan).units
+    units, refused = take_apart(plan).units, refused_options(plan)
     # Reasons stand in the plan where they do here, below what they are about.
     for key, unit in sorted(units.items(), key=lambda one: one[0][0] == "reasons"):
         path = path_of(key)
-        if isinstance(unit, Group):
+        if path in refused:
+            yield f"{path} = {REFUSED}"
+        elif isinstance(unit, Group):
             if unit.settings is None:
                 yield f"{path} = off" + (" (edit)" if unit.edited else "")
                 continue

@@ -9,10 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from plans.connectors import check_table
+from plans.model import Plan
 from plans.parts import ABSENT, COMPILED, NO_EDIT, Digest, Group, Key, Setting
 from plans.setting_values import shown
 
-__all__ = ["Carried", "described", "path_of", "value_of", "who_asked"]
+__all__ = ["REFUSED", "Carried", "described", "path_of", "refused_options", "value_of", "who_asked"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +29,15 @@ class Carried:
     before: str
     after: str
     note: str = ""
+
+
+REFUSED = "(refused)"
+
+
+def refused_options(plan: Plan) -> frozenset[str]:
+    """The paths of options that are refused: each may be a literal secret, so its value is not repeated."""
+    problems = (problem for name, table in plan.tables.items() for problem in check_table(name, table))
+    return frozenset(problem.path for problem in problems if problem.path is not None)
 
 
 def path_of(key: Key) -> str:

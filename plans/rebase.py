@@ -12,7 +12,7 @@ are mapped to an operator or dropped. Knows no files.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from plans.codec import dumps, loads
 from plans.digest import operator_facts, table_facts
 from plans.edit import settled
 from plans.errors import Diagnostic, PlanError
-from plans.merge_words import Carried, described, path_of, value_of, who_asked
+from plans.merge_words import REFUSED, Carried, described, path_of, refused_options, value_of, who_asked
 from plans.model import Plan
 from plans.names import did_you_mean
 from plans.operator_match import match
@@ -112,6 +112,9 @@ def rebase(new: Plan, old: Plan, mapping: Mapping[str, str] | None = None, *, dr
         orphans=() if drop_orphans else orphans,
         conflicts=tuple(account.conflicts),
     )
+    refused = refused_options(old) | refused_options(new)
+    if refused:
+        result = _masked(result, refused)
     if result.orphans or result.conflicts:
         return replace(result, plan=None)
     try:
@@ -119,6 +122,25 @@ def rebase(new: Plan, old: Plan, mapping: Mapping[str, str] | None = None, *, dr
     except PlanError as error:
         return replace(result, plan=None, problems=error.diagnostics)
     return result
+
+
+def _masked(rebased: Rebased, refused: Collection[str]) -> Rebased:
+    """``rebased`` without the values of refused options, which may be literal secrets."""
+
+    def masked(edits: tuple[Carried, ...]) -> tuple[Carried, ...]:
+        return tuple(
+            replace(edit, value=REFUSED, before="SQL", after="SQL") if edit.path in refused else edit for edit in edits
+        )
+
+    return replace(
+        rebased,
+        kept=masked(rebased.kept),
+        changed_underneath=masked(rebased.changed_underneath),
+        same=masked(rebased.same),
+        dropped=masked(rebased.dropped),
+        orphans=tuple(replace(orphan, edits=masked(orphan.edits)) for orphan in rebased.orphans),
+        conflicts=masked(rebased.conflicts),
+    )
 
 
 def _carry(unit: Any, key: Key, target: Key, units: dict[Key, Any], account: _Account) -> None:

@@ -279,3 +279,22 @@ def test_facts_that_were_changed_by_hand_are_named_and_left_to_the_sql(folder: P
     assert done.returncode == 0
     assert "facts that were changed by hand are as the SQL has them: operator 'join_o_c'" in done.stderr
     assert (folder / "plan.json").read_text() == text
+
+
+def test_a_literal_secret_is_never_repeated(folder: Path) -> None:
+    text = (folder / "plan.json").read_text()
+    path, secret = "tables.lookup.options.password", "hunter2-hunter2"
+    table = {"columns": [{"name": "id", "type": "BIGINT"}], "options": {"connector": "redis", "password": secret}}
+    document = json.loads(text)
+    document["tables"]["lookup"] = table
+    (folder / "secret.json").write_text(json.dumps(document))
+    shutil.copy(folder / "plan.json", folder / "new.json")
+    shown = hintplan("flat", "secret.json", folder=folder)
+    assert f"{path} = (refused)" in shown.stdout
+    words = ("rebase", "secret.json", "--onto", "new.json", "-o", "out.json", "--allow-fact-edits")
+    for more in ((), ("--json",), ("--drop-orphans",)):
+        done = hintplan(*words, *more, folder=folder)
+        assert path in done.stdout + done.stderr
+        assert secret not in done.stdout + done.stderr
+        shown = hintplan("lint", "secret.json", "--allow-fact-edits", folder=folder)
+        assert secret not in shown.stdout + shown.stderr
