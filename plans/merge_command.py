@@ -89,10 +89,7 @@ def _drive(base: str, ours: str, theirs: str, name: str, marker_size: int) -> in
             raise PlanError("the file is empty", file=name)
         merged = merge(before, first, second)
     except PlanError as error:
-        say(f"{name}: not merged by meaning, because one version is no valid plan; git merges its lines")
-        say(str(error))
-        _merge_lines(base, ours, theirs, marker_size)
-        return 1
+        return _merge_lines(base, ours, theirs, marker_size, name, error)
     if merged.plan is not None:
         write_plan_bytes(dumps(merged.plan), ours)
         for edit in merged.underneath:
@@ -108,9 +105,24 @@ def _drive(base: str, ours: str, theirs: str, name: str, marker_size: int) -> in
     return 1
 
 
-def _merge_lines(base: str, ours: str, theirs: str, marker_size: int) -> None:
+def _merge_lines(base: str, ours: str, theirs: str, marker_size: int, name: str, error: PlanError) -> int:
+    """Let git merge the lines of what is no plan; what was to be one must be a valid plan then, or it is a conflict."""
+    meant = any(_looks_like_a_plan(read_plan_bytes(file)) for file in (base, ours, theirs))
     command = ["git", "merge-file", f"--marker-size={marker_size}", "-L", "ours", "-L", "base", "-L", "theirs"]
-    subprocess.run([*command, ours, base, theirs], check=False)
+    conflict = subprocess.run([*command, ours, base, theirs], check=False).returncode != 0
+    if not meant:
+        return 1 if conflict else 0
+    try:
+        _read(ours, name)
+    except PlanError:
+        say(f"{name}: not merged by meaning, because one version is no valid plan; git has merged its lines")
+        say(str(error))
+        return 1
+    return 1 if conflict else 0
+
+
+def _looks_like_a_plan(data: bytes) -> bool:
+    return b'"operators"' in data and b'"format"' in data
 
 
 def _wants_base() -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from plans.connectors import check_table
+from plans.connectors import shown_options
 from plans.model import Plan
 from plans.parts import ABSENT, COMPILED, NO_EDIT, Digest, Group, Key, Setting
 from plans.setting_values import shown
@@ -36,8 +36,12 @@ REFUSED = "(refused)"
 
 def refused_options(plan: Plan) -> frozenset[str]:
     """The paths of options that are refused: each may be a literal secret, so its value is not repeated."""
-    problems = (problem for name, table in plan.tables.items() for problem in check_table(name, table))
-    return frozenset(problem.path for problem in problems if problem.path is not None)
+    return frozenset(
+        f"tables.{name}.options.{key}"
+        for name, table in plan.tables.items()
+        for key, shown in shown_options(name, table).items()
+        if shown != table.options[key]
+    )
 
 
 def path_of(key: Key) -> str:

@@ -164,6 +164,21 @@ def test_a_version_that_is_no_plan_never_passes_as_merged(repository: Repository
     assert "duplicate key 'index'" in said
 
 
+def test_other_json_files_are_merged_as_always(repository: Repository) -> None:
+    other = repository.plan.parent / "other.json"
+    lines = [f'  "{name}": 1,' for name in "abcdefghij"]
+    other.write_text("\n".join(["{", *lines, '  "z": 1', "}"]))
+    repository.commit("other")
+    repository.git("checkout", "-qb", "topic")
+    other.write_text(other.read_text().replace('"a": 1', '"a": 2'))
+    repository.commit("a")
+    repository.git("checkout", "-q", "main")
+    other.write_text(other.read_text().replace('"z": 1', '"z": 2'))
+    repository.commit("z")
+    repository.git("merge", "topic", "-m", "merge")
+    assert ('"a": 2' in other.read_text(), '"z": 2' in other.read_text()) == (True, True)
+
+
 def test_git_diff_shows_settings_with_who_set_them(repository: Repository) -> None:
     repository.hintplan("set", PLAN, f"{LEFT}=3 d")
     lines = [line for line in repository.git("diff").splitlines() if line[:1] in "+-" and line[1:2] not in "+-"]
