@@ -11,8 +11,8 @@ import pytest
 import plans
 from plans.edit import set_value
 from plans.lint.check import Found, check, fixed
-from plans.lint.command import lint
 from plans.lint.registry import RULES, rule_called
+from plans.lint.run import lint
 from tests.plans.in_process import hintplan
 from tests.plans.lint_examples import EXAMPLES, LEFT, RIGHT, SQL, edited, respelled
 

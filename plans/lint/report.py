@@ -1,0 +1,111 @@
+"""A report of the linter as text, as JSON, and as remarks, which the forms of build servers are written from.
+
+>>> summary(Report(found=()), 2)
+'nothing found in 2 plans'
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from plans.lint.check import Found
+from plans.lint.registry import RULES
+from plans.lint.run import LEVELS, Report
+from plans.remarks import Remark
+
+__all__ = ["FORMATS", "LINT_RULES", "remarks_of", "rendered", "summary"]
+
+FORMATS = ("text", "json", "github", "sarif", "junit")
+
+LINT_RULES = {rule.id: f"{rule.slug}: {rule.about}" for rule in RULES.values()}
+"""The rules with what they are about, as SARIF lists them."""
+
+
+def remarks_of(found: Sequence[Found]) -> list[Remark]:
+    """The findings as remarks, which the forms of build servers are written from."""
+    return [
+        Remark(
+            rule=one.rule.id,
+            level=one.rule.level,
+            message=f"{_subject(one)}{one.finding.message} ({one.rule.slug}: {one.finding.advice or one.rule.advice})",
+            subject=one.finding.path.removeprefix("operators."),
+            file=one.file,
+            line=one.line,
+            column=one.column,
+        )
+        for one in found
+    ]
+
+
+def _subject(one: Found) -> str:
+    path = one.finding.path.removeprefix("operators.")
+    return f"{path}: " if path else ""
+
+
+def rendered(report: Report, layout: str) -> str:
+    """The findings in one of ``FORMATS``."""
+    if layout == "json":
+        return json.dumps(_json(report), indent=2)
+    if layout == "text":
+        return "\n".join(_line(one) for one in report.found)
+    remarks = remarks_of(report.found)
+    if layout == "github":
+        from plans.annotations import github
+
+        return github(remarks)
+    if layout == "sarif":
+        from plans.sarif import sarif
+
+        return json.dumps(sarif(remarks, LINT_RULES), indent=2)
+    from plans.junit import junit
+
+    return junit(remarks, suite="lint").rstrip("\n")
+
+
+def _line(one: Found) -> str:
+    place = ":".join(str(part) for part in (one.file, one.line, one.column) if part is not None)
+    text = f"{place}: {one.rule.level} {one.rule.id} {one.rule.slug}: {_subject(one)}{one.finding.message}"
+    return f"{text}\n  hint: {one.finding.advice or one.rule.advice}"
+
+
+def summary(report: Report, plans: int) -> str:
+    """What was mended, and how many findings there are in that many plans."""
+    lines = [f"mended: {_subject(one)}{one.finding.message}" for one in report.mended]
+    counted: Counter[str] = Counter(one.rule.level for one in report.found)
+    parts = [f"{counted[level]} {level}{'s' * (counted[level] != 1)}" for level in reversed(LEVELS) if counted[level]]
+    text = f"{', '.join(parts) or 'nothing found'} in {plans} plan{'s' if plans != 1 else ''}"
+    text += f" · {len(report.ignored)} ignored" if report.ignored else ""
+    mendable = sum(_mendable(one) for one in report.found)
+    text += f" · --fix mends {mendable}" if mendable else ""
+    return "\n".join([*lines, text])
+
+
+def _mendable(one: Found) -> bool:
+    fix = one.finding.fix
+    return one.finding.respelled is not None or (fix is not None and not fix.facts)
+
+
+def _json(report: Report) -> dict[str, Any]:
+    return {
+        "findings": [_found_json(one) for one in report.found],
+        "ignored": [{**_found_json(one), "reason": ignore.reason} for one, ignore in report.ignored],
+        "mended": [_found_json(one) for one in report.mended],
+    }
+
+
+def _found_json(one: Found) -> dict[str, Any]:
+    return {
+        "rule": one.rule.id,
+        "slug": one.rule.slug,
+        "level": one.rule.level,
+        "file": one.file,
+        "line": one.line,
+        "column": one.column,
+        "path": one.finding.path.removeprefix("operators."),
+        "message": one.finding.message,
+        "advice": one.finding.advice or one.rule.advice,
+        "fixable": _mendable(one),
+    }

@@ -1,0 +1,130 @@
+"""What the rules find in plan files, with the ignores of their project applied, and the files mended if asked for.
+
+>>> failing(Report(found=()), "note")
+False
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from plans.codec import loads, read_plan_bytes, write_plan_bytes
+from plans.jsontext import MAX_BYTES
+from plans.lint.check import Checked, Found, check, fixed
+from plans.lint.ignores import Config, Ignore, config_for, is_for, matching, read_config
+from plans.lint.registry import RULES
+from plans.lint.rule import Finding
+from plans.plan_source import compile_text
+from plans.text_file import read_text
+
+__all__ = ["LEVELS", "Report", "failing", "lint"]
+
+LEVELS: tuple[str, ...] = ("note", "warning", "error")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What was found in all plans, and what was found but is ignored, with the ignore."""
+
+    found: tuple[Found, ...]
+    ignored: tuple[tuple[Found, Ignore], ...] = ()
+    mended: tuple[Found, ...] = ()
+
+
+def lint(
+    paths: Sequence[str],
+    *,
+    config: str | None = None,
+    script: str | None = None,
+    allow_fact_edits: bool = False,
+    fix: bool = False,
+) -> Report:
+    """Check the plan files at ``paths``, and mend them first if ``fix``; PlanError if one cannot be read."""
+    given = None if config is None else read_config(Path(config)) or Config(file=Path(config), ignores=())
+    found: list[Found] = []
+    ignored: list[tuple[Found, Ignore]] = []
+    mended: list[Found] = []
+    configs: dict[Path, Config] = {}
+    used: set[tuple[Path, int]] = set()
+    for path in paths:
+        plan = Path("." if path == "-" else "", "plan.json" if path == "-" else path)
+        settings = given or config_for(plan)
+        checked = _checked(path, allow_fact_edits)
+        if fix:
+            checked, repaired = _mended(path, plan, checked, settings, allow_fact_edits)
+            mended += repaired
+        here = [*checked.found, *(_idle_hints(script) if script is not None else ())]
+        for one in here:
+            ignore = next(matching(settings, plan, one.rule.id, one.finding.path), None) if settings else None
+            if settings is None or ignore is None:
+                found.append(one)
+            else:
+                ignored.append((one, ignore))
+                used |= {(settings.file, i.number) for i in matching(settings, plan, one.rule.id, one.finding.path)}
+        if settings is not None:
+            configs[settings.file] = settings
+            # An ignore for hints is idle only where hints were looked at.
+            spared = {i.number for i in settings.ignores if i.rule == "HP103" and script is None}
+            used |= {(settings.file, number) for number in spared}
+            used |= {(settings.file, i.number) for i in settings.ignores if not _concerns(settings, i, paths)}
+    found += [one for settings in configs.values() for one in _of_ignores(settings, used)]
+    return Report(found=tuple(found), ignored=tuple(ignored), mended=tuple(mended))
+
+
+def _concerns(config: Config, ignore: Ignore, paths: Sequence[str]) -> bool:
+    return any(is_for(config, ignore, Path(path)) for path in paths)
+
+
+def _checked(path: str, allow_fact_edits: bool) -> Checked:
+    data = sys.stdin.buffer.read(MAX_BYTES + 1) if path == "-" else read_plan_bytes(path)
+    return check(data, file="<stdin>" if path == "-" else path, allow_fact_edits=allow_fact_edits)
+
+
+def _mended(
+    path: str, plan: Path, checked: Checked, settings: Config | None, facts: bool
+) -> tuple[Checked, tuple[Found, ...]]:
+    """The plan without what could be mended and nobody has ignored; written only if it is valid then."""
+    wanted = tuple(
+        one
+        for one in checked.found
+        if settings is None or not any(matching(settings, plan, one.rule.id, one.finding.path))
+    )
+    data, repaired = fixed(Checked(data=checked.data, plan=checked.plan, found=wanted), facts=facts)
+    if data == checked.data:
+        return checked, ()
+    loads(data, file=path, allow_fact_edits=facts)
+    write_plan_bytes(data, path)
+    return check(data, file=path, allow_fact_edits=facts), repaired
+
+
+def _idle_hints(script: str) -> Iterator[Found]:
+    """The keys of hints of which the planner says that they have no effect."""
+    text = read_text(script, script)
+    for outcome in compile_text(text, script, {}).hints:
+        if outcome.status != "applied":
+            line = text.count("\n", 0, outcome.offset) + 1
+            column = outcome.offset - text.rfind("\n", 0, outcome.offset)
+            message = f"'{outcome.key}' in {outcome.hint} has no effect: it is {outcome.status}, {outcome.detail}"
+            finding = Finding(path=f"{outcome.hint}.{outcome.key}", message=message)
+            yield Found(rule=RULES["HP103"], finding=finding, file=script, line=line, column=column)
+
+
+def _of_ignores(config: Config, used: set[tuple[Path, int]]) -> Iterator[Found]:
+    for ignore in config.ignores:
+        where = f"lint.ignore[{ignore.number}]"
+        if not ignore.reason:
+            finding = Finding(path=where, message=f"the ignore of {ignore.rule} has no reason")
+            yield Found(rule=RULES["HP001"], finding=finding, file=str(config.file), line=ignore.line, column=1)
+        if (config.file, ignore.number) not in used:
+            finding = Finding(path=where, message=f"the ignore of {ignore.rule} at '{ignore.at}' matches nothing")
+            yield Found(rule=RULES["HP002"], finding=finding, file=str(config.file), line=ignore.line, column=1)
+
+
+def failing(report: Report, fail_on: str) -> bool:
+    """Whether there is a finding of the level ``fail_on``, or a graver one."""
+    if fail_on == "never":
+        return False
+    return any(LEVELS.index(one.rule.level) >= LEVELS.index(fail_on) for one in report.found)
