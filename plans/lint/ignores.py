@@ -20,7 +20,6 @@ import re
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -56,12 +55,7 @@ class Config:
 
 def config_for(plan: Path) -> Config | None:
     """The configuration that is nearest to the plan file, upwards; None if there is none."""
-    return _nearest(plan.resolve().parent)
-
-
-@cache
-def _nearest(folder: Path) -> Config | None:
-    for place in (folder, *folder.parents):
+    for place in plan.resolve().parents:
         for name in _NAMES:
             if (place / name).is_file():
                 config = read_config(place / name)

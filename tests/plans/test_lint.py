@@ -157,13 +157,6 @@ def found_in(folder: Path, *names: str) -> list[str]:
     return [one.rule.id for one in report.found]
 
 
-@pytest.fixture(autouse=True)
-def _forget_configurations() -> None:
-    from plans.lint import ignores
-
-    ignores._nearest.cache_clear()
-
-
 def test_an_ignore_with_a_reason_hides_a_finding_and_the_report_keeps_the_reason(folder: Path) -> None:
     ignoring(folder, 'rule = "async-capacity-one"', 'at = "lookup_r.async.*"', 'reason = "the service asks for it"')
     report = lint([str(folder / "plans" / "orders.json")])
@@ -194,14 +187,7 @@ def test_an_ignore_for_another_plan_is_neither_used_nor_idle(folder: Path) -> No
     ignoring(folder, 'rule = "HP303"', 'plan = "plans/other.json"', 'reason = "x"')
     assert found_in(folder) == ["HP303"]
     ignoring(folder, 'rule = "HP303"', 'plan = "plans/good.json"', 'reason = "x"')
-    _forget_again()
     assert found_in(folder, "orders.json", "good.json") == ["HP303", "HP002"]
-
-
-def _forget_again() -> None:
-    from plans.lint import ignores
-
-    ignores._nearest.cache_clear()
 
 
 @pytest.mark.parametrize(
