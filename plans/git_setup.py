@@ -47,7 +47,7 @@ def planned(patterns: Sequence[str], *, everywhere: bool) -> Setup:
         if old != value:
             found.append((key, value, old))
     attributes = _global_attributes() if everywhere else Path(top or ".") / ".gitattributes"
-    before = attributes.read_text(encoding="utf-8") if attributes.exists() else ""
+    before = attributes.read_bytes().decode() if attributes.exists() else ""
     after = attributes_with(before, patterns)
     return Setup(scope=scope, settings=tuple(found), attributes=attributes, text=after, changed=after != before)
 
@@ -60,7 +60,7 @@ def apply_setup(setup: Setup) -> None:
     if setup.changed:
         try:
             setup.attributes.parent.mkdir(parents=True, exist_ok=True)
-            setup.attributes.write_text(setup.text, encoding="utf-8")
+            setup.attributes.write_bytes(setup.text.encode())
         except OSError as error:
             raise PlanError(f"cannot be written: {error.strerror}", file=str(setup.attributes)) from error
 
@@ -72,7 +72,9 @@ def attributes_with(text: str, patterns: Sequence[str]) -> str:
     missing = [line for line in wanted if line not in lines]
     if not missing:
         return text
-    return "\n".join([*lines, *missing]) + "\n"
+    end = "\r\n" if "\r\n" in text else "\n"
+    start = text if not text or text.endswith("\n") else text + end
+    return start + "".join(line + end for line in missing)
 
 
 def _wanted() -> dict[str, str]:
