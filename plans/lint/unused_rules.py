@@ -29,7 +29,15 @@ _FOR_SINKS, _FOR_SCANS, _FOR_LOOKUPS = "sink.", ("source.", "scan."), "lookup."
 
 
 def unused_tables(plan: Plan) -> Iterator[Finding]:
-    """A table that no operator reads, writes or looks up."""
+    """A table that no operator reads, writes or looks up, and a function that none calls."""
+    called = {operator.function for operator in plan.operators if isinstance(operator, Correlate)}
+    for name in plan.functions:
+        if name not in called:
+            yield Finding(
+                path=f"functions.{name}",
+                message=f"no operator calls function '{name}'",
+                fix=Fix(change=lambda plan, name=name: _without_function(plan, name), facts=True),  # type: ignore[misc]
+            )
     used = {operator.table for operator in plan.operators if isinstance(operator, (Scan, LookupJoin, Sink))}
     for name in plan.tables:
         if name not in used:
@@ -99,6 +107,10 @@ def _unused_config(plan: Plan) -> Iterator[Finding]:
 
 def _without_table(plan: Plan, name: str) -> Plan:
     return replace(plan, tables=_without(plan.tables, name))
+
+
+def _without_function(plan: Plan, name: str) -> Plan:
+    return replace(plan, functions=_without(plan.functions, name))
 
 
 def _without_option(plan: Plan, name: str, option: str) -> Plan:

@@ -75,6 +75,14 @@ def test_facts_are_not_mended_unless_asked_for() -> None:
     assert fixed(checked, facts=False) == (checked.data, ())
 
 
+def test_a_function_that_no_operator_calls_is_unused() -> None:
+    document = json.loads((Path(__file__).parent / "located_orders.json").read_text())
+    assert findings(json.dumps(document), "HP105") == []
+    document["functions"]["spare"] = document["functions"]["locate"]
+    found = check(json.dumps(document).encode(), file=None, allow_fact_edits=True).found
+    assert [one.finding.message for one in found if one.rule.id == "HP105"] == ["no operator calls function 'spare'"]
+
+
 def test_a_finding_names_the_line_of_the_setting() -> None:
     text = EXAMPLES["HP303"].bad
     (one,) = findings(text)
