@@ -54,7 +54,11 @@ COMMANDS = {
         completes=("file", "PATH=VALUE"),
     ),
     "diff": LazyCommand(target="plans.diff_command:diff_command", help="Compare two plans by meaning."),
-    "why": LazyCommand(target="plans.why_command:why_command", help="Show who set a setting, where, and what wins."),
+    "why": LazyCommand(
+        target="plans.why_command:why_command",
+        help="Show who set a setting, where, and what wins.",
+        completes=("file", "PATH"),
+    ),
     "rebase": LazyCommand(target="plans.rebase_command:rebase_command", help="Carry edits over to a newer plan."),
     "merge": LazyCommand(target="plans.merge_command:merge_command", help="Merge two plans by meaning."),
     "git-setup": LazyCommand(target="plans.git_command:git_setup_command", help="Let git diff and merge plans."),

@@ -84,8 +84,8 @@ def plan_page(
         f":root{{{variables(dark=False)}}}"
         f'@media screen and (prefers-color-scheme:dark){{:root:not([data-theme="light"]){{{variables(dark=True)}}}}}'
         f'@media screen{{:root[data-theme="dark"]{{{variables(dark=True)}}}}}\n'
-        + asset("page.css")
         + asset("graph.css")
+        + asset("page.css")
     )
     program = '"use strict";(() => {\n' + "\n".join(asset(name) for name in _SCRIPTS) + "})();\n"
     return _filled(

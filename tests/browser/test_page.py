@@ -339,6 +339,13 @@ def test_a_narrow_window_still_shows_graph_and_panel(open_page: Open, with_sql: 
 def test_a_plan_file_with_every_kind_of_setting_opens(open_page: Open) -> None:
     plan = plans.load(ROOT / "tests" / "plans" / "enriched_orders.json")
     page = open_page(plan_page(plan))
+    for operator in plan.operators:
+        page.click(box(page, operator.id) + " .face")
+        # Whatever kind it is, the selected box has the colour of the focus around it.
+        colour = page.evaluate(
+            "s => getComputedStyle(document.querySelector(s)).stroke", box(page, operator.id) + " .face"
+        )
+        assert colour == "rgb(26, 86, 214)"
     page.click(box(page, "lookup_rates") + " .face")
     headings = [text.lower() for text in page.locator("#detail h3").all_inner_texts()]
     assert {"async", "retry", "cache", "facts", "table rates"} <= set(headings)

@@ -87,6 +87,10 @@ def test_bash_offers_values_behind_the_equals_sign_where_it_cuts_words(tab: Tab)
     assert tab("hintplan set plan.json join_o_c.state.leftState.ttl=") == ["3\\ d", "1\\ h", "1\\ d"]
 
 
+def test_bash_offers_the_settings_that_one_can_ask_about(tab: Tab) -> None:
+    assert tab("hintplan why plan.json join_o_c.") == ["join_o_c.state.leftState.ttl", "join_o_c.state.rightState.ttl"]
+
+
 def test_bash_offers_files_where_a_plan_belongs(tab: Tab) -> None:
     assert tab("hintplan explain ") == ["option default"]
     assert tab("hintplan set pl") == ["option default"]
