@@ -7,9 +7,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 Open = Callable[..., Page]
+
+# Milliseconds; a loaded machine may take its time, and a test that waits is not the place to judge it.
+PATIENCE = 180_000
+expect.set_options(timeout=PATIENCE)
 
 
 @pytest.fixture(scope="session")
@@ -20,7 +24,9 @@ def browser() -> Iterator[Browser]:
         pytest.skip("Chromium is not installed; on Debian: apt-get install -y chromium")
     with sync_playwright() as playwright:
         # Chromium's own sandbox does not start as root, as which CI containers run.
-        found = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        found = playwright.chromium.launch(
+            executable_path=path, args=["--no-sandbox", "--disable-gpu"], timeout=PATIENCE
+        )
         yield found
         found.close()
 
@@ -37,7 +43,7 @@ def open_page(browser: Browser, tmp_path: Path) -> Iterator[Open]:
         page = browser.new_page(
             viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light", offline=True
         )
-        page.set_default_timeout(180_000)
+        page.set_default_timeout(PATIENCE)
         page.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
         page.on("dialog", lambda dialog: complaints.append(f"dialog: {dialog.message}"))
