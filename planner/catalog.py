@@ -101,6 +101,8 @@ def drop(context: Context, statement: Drop) -> bool:
     As in Flink, views that read it stay, and fail when they are used.
     """
     catalog, name = context.catalog, statement.name
+    if statement.kind == "FUNCTION":
+        return _drop_function(context, statement)
     kinds: dict[str, Mapping[str, TableEntry | CreateView]] = {"TABLE": catalog.tables, "VIEW": catalog.views}
     if name not in kinds[statement.kind]:
         other = next((kind for kind, found in kinds.items() if name in found), None)
@@ -112,9 +114,7 @@ def drop(context: Context, statement: Drop) -> bool:
         advice = did_you_mean(name, tuple(kinds[statement.kind]), what="declared")
         raise context.source.error(f"there is no {statement.kind.lower()} '{name}'", statement.offset, advice)
     if kinds[statement.kind][name].temporary != statement.temporary:
-        is_temporary = "not " * statement.temporary + "temporary"
-        write = f"DROP {'' if statement.temporary else 'TEMPORARY '}{statement.kind} {name}"
-        raise context.source.error(f"'{name}' is {is_temporary}", statement.offset, f"write {write}")
+        _refuse_kind(context, statement)
     catalog.cached.pop(name, None)
     if statement.kind == "TABLE":
         del catalog.tables[name]
@@ -122,6 +122,25 @@ def drop(context: Context, statement: Drop) -> bool:
         del catalog.views[name]
     catalog.cached.pop(name, None)
     return True
+
+
+def _drop_function(context: Context, statement: Drop) -> bool:
+    functions, name = context.catalog.functions, statement.name.lower()
+    if name not in functions:
+        if statement.if_exists:
+            return False
+        advice = did_you_mean(name, functions, what="declared functions")
+        raise context.source.error(f"there is no function '{statement.name}'", statement.offset, advice)
+    if functions[name].temporary != statement.temporary:
+        _refuse_kind(context, statement)
+    del functions[name]
+    return True
+
+
+def _refuse_kind(context: Context, statement: Drop) -> None:
+    is_temporary = "not " * statement.temporary + "temporary"
+    write = f"DROP {'' if statement.temporary else 'TEMPORARY '}{statement.kind} {statement.name}"
+    raise context.source.error(f"'{statement.name}' is {is_temporary}", statement.offset, f"write {write}")
 
 
 def _exists(context: Context, statement: CreateTable | CreateView) -> bool:

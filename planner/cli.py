@@ -40,6 +40,7 @@ def _settings(ctx: click.Context, parameter: click.Parameter, values: tuple[str,
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write the plan here, not to standard output.")
 @click.option("-c", "--config", multiple=True, callback=_settings, metavar="KEY=VALUE", help="Override a SET.")
 @click.option("--strict-hints", is_flag=True, help="Make hints that do not do what they say errors.")
+@click.option("--allow-module", "allow_modules", multiple=True, metavar="MODULE", help="Where functions may be.")
 @click.option("--name", help="The plan's name, unless the script sets 'pipeline.name'.")
 @click.option("--keep-edits", metavar="OLD", help="Carry the edits of this plan over, as 'hintplan rebase' does.")
 @click.option("--json", "as_json", is_flag=True, help="With --keep-edits: print what became of the edits as JSON.")
@@ -49,6 +50,7 @@ def compile_command(
     output: str | None,
     config: dict[str, str],
     strict_hints: bool,
+    allow_modules: tuple[str, ...],
     name: str | None,
     keep_edits: str | None,
     as_json: bool,
@@ -64,7 +66,9 @@ def compile_command(
     from planner.compile import compile_script  # sqlglot takes a while to load; --help does not need it
 
     try:
-        done = compile_script(text, config, name=name, file=file, strict_hints=strict_hints)
+        done = compile_script(
+            text, config, name=name, file=file, strict_hints=strict_hints, allow_modules=allow_modules
+        )
     except SqlError as error:
         shown = "\n".join(rendered(d, text, "error") for d in error.diagnostics)
         raise click.ClickException(shown) from error

@@ -12,16 +12,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from planner.job import Compilation, Job
 from planner.session import Declaration, Session, too_deep
 from planner.statements import Insert, ResetOption, SetOption, Statement, StatementSet
 from plans.cached import ENABLED, cached_of, with_config_layer
 from plans.cached import SETTINGS as CACHED
+from plans.call_settings import CONFIG_KEYS as CALL_KEYS
+from plans.configuration import canonical_key
 from plans.errors import Diagnostic
-from plans.lookup_settings import CONFIG_KEYS
-from plans.model import LookupJoin, Mode, Plan
+from plans.lookup_settings import CONFIG_KEYS as LOOKUP_KEYS
+from plans.model import Correlate, LookupJoin, Mode, Operator, Plan
 from plans.operator_settings import settings_of
 
 __all__ = ["Compilation", "compile_script", "compile_sql"]
@@ -46,15 +48,26 @@ def compile_sql(
     name: str | None = None,
     file: str | None = None,
     strict_hints: bool = False,
+    allow_modules: Sequence[str] = (),
+    functions: Mapping[str, type | str] | None = None,
     on_warning: Callable[[Diagnostic], None] | None = None,
 ) -> Plan:
     """Compile a SQL script to a plan; SqlError, with file, line and column, for everything wrong or unsupported.
 
     ``config`` overrides the script's SET. ``name`` is used if the script does not set ``pipeline.name``; else the
     stem of ``file``, else the names of the sinks. ``on_warning`` gets every warning and note; with ``strict_hints``
-    a hint that does not do what it says is an error.
+    a hint that does not do what it says is an error. CREATE FUNCTION loads classes from ``allow_modules``; functions
+    may be declared by ``functions`` too, by name: a class, or ``module.Class``.
     """
-    done = compile_script(text, config, name=name, file=file, strict_hints=strict_hints)
+    done = compile_script(
+        text,
+        config,
+        name=name,
+        file=file,
+        strict_hints=strict_hints,
+        allow_modules=allow_modules,
+        functions=functions,
+    )
     if on_warning is not None:
         for finding in done.findings:
             on_warning(finding.diagnostic)
@@ -68,9 +81,13 @@ def compile_script(
     name: str | None = None,
     file: str | None = None,
     strict_hints: bool = False,
+    allow_modules: Sequence[str] = (),
+    functions: Mapping[str, type | str] | None = None,
 ) -> Compilation:
     """Like :func:`compile_sql`, with the account of all hints and the severity of each finding."""
-    session = Session.open(config, file=file, strict_hints=strict_hints)
+    session = Session.open(
+        config, file=file, strict_hints=strict_hints, allow_modules=allow_modules, functions=functions
+    )
     try:
         return _compile(session, text, name)
     except RecursionError:
@@ -119,17 +136,37 @@ def _declare(session: Session, statement: Statement, *, compiled: bool) -> None:
 
 
 def _warn_of_idle_settings(session: Session, said: list[SetOption], job: Job) -> None:
-    """Settings of lookups that no lookup of the job heeds: there is none, or each says otherwise."""
-    lookups = [settings_of(o) for o in job.operators if isinstance(o, LookupJoin)]
+    """Settings of lookups and calls that none of the job heeds: there is none, or each says otherwise."""
+    origins: dict[str, list[set[tuple[str, str]]]] = {}
+    for operator in job.operators:
+        groups = settings_of(operator).items()
+        asked = {(group, name) for group, settings in groups for name in settings.origin.get("config", {})}
+        origins.setdefault(_what(job, operator), []).append(asked)
     for statement in said:
-        if statement.key in CONFIG_KEYS:
-            group, spec = CONFIG_KEYS[statement.key]
-            if not any(spec.name in found[group].origin.get("config", {}) for found in lookups):
-                session.context.report.warn(
-                    f"'{statement.key}' has no effect: no lookup join of this job takes it",
-                    statement.offset,
-                    "remove it, or set what it goes with",
-                )
+        key = canonical_key(statement.key)
+        what = group = name = ""
+        if key in LOOKUP_KEYS:
+            what, (group, spec) = "lookup join", LOOKUP_KEYS[key]
+            name = spec.name
+        elif key in CALL_KEYS:
+            kind, group, spec = CALL_KEYS[key]
+            what, name = f"{_CALLS[kind]} function", spec.name
+        if what and not any((group, name) in asked for asked in origins.get(what, [])):
+            session.context.report.warn(
+                f"'{statement.key}' has no effect: no {what} of this job takes it",
+                statement.offset,
+                "remove it, or set what it goes with",
+            )
+
+
+_CALLS = {"async-table": "asynchronous table", "async-scalar": "asynchronous scalar"}
+
+
+def _what(job: Job, operator: Operator) -> str:
+    """What a message calls the operator, as far as it has settings."""
+    if isinstance(operator, Correlate):
+        return f"{_CALLS.get(job.kind_of(operator.function), '')} function"
+    return "lookup join" if isinstance(operator, LookupJoin) else ""
 
 
 def _warn_of_idle_cached(session: Session, said: list[SetOption], job: Job) -> None:

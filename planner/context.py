@@ -15,10 +15,20 @@ from planner.expressions import Expr, Field, Ref
 from planner.ledger import Ledger
 from planner.source import Report, Source
 from planner.statements import CreateView
-from plans.model import Table, Value
+from plans.model import Function, Table, Value
 from plans.types import DataType
 
-__all__ = ["CachedTable", "Catalog", "ComputedColumn", "Context", "Cte", "Environment", "TableEntry"]
+__all__ = [
+    "CachedTable",
+    "Catalog",
+    "ClassAccess",
+    "ComputedColumn",
+    "Context",
+    "Cte",
+    "Environment",
+    "FunctionEntry",
+    "TableEntry",
+]
 
 
 MAX_SCANS = 5000
@@ -52,13 +62,41 @@ class CachedTable:
     places: Mapping[str, int]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionEntry:
+    """A declared function: its plan form, and the types of its arguments and of its columns."""
+
+    function: Function
+    offset: int
+    temporary: bool
+    arguments: tuple[DataType, ...]
+    columns: tuple[DataType, ...]
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether a call gives one value, and not rows."""
+        return self.function.kind in ("scalar", "async-scalar")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassAccess:
+    """Where classes of functions may come from: ``modules`` that are allowed, looked for in ``directories`` too."""
+
+    modules: tuple[str, ...] = ()
+    directories: tuple[str, ...] = ()
+
+
 @dataclass(slots=True)
 class Catalog:
-    """Tables and views by name, in the order of declaration; one namespace. Some of them are read as cached results."""
+    """Tables and views by name, in the order of declaration, one namespace; some of them are read as cached results.
+
+    Functions have a namespace of their own, and names in lower case.
+    """
 
     tables: dict[str, TableEntry] = field(default_factory=dict)
     views: dict[str, CreateView] = field(default_factory=dict)
     cached: dict[str, CachedTable] = field(default_factory=dict)
+    functions: dict[str, FunctionEntry] = field(default_factory=dict)
 
     def copied(self) -> Catalog:
         """What the catalog holds now, which later declarations do not change."""
@@ -69,7 +107,12 @@ class Catalog:
 
     def copy(self) -> Catalog:
         """The catalog as it stands now."""
-        return Catalog(tables=dict(self.tables), views=dict(self.views), cached=dict(self.cached))
+        return Catalog(
+            tables=dict(self.tables),
+            views=dict(self.views),
+            cached=dict(self.cached),
+            functions=dict(self.functions),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +147,7 @@ class Context:
     ledger: Ledger
     config: Mapping[str, str]
     batch: bool = False
+    classes: ClassAccess = field(default_factory=ClassAccess)
     catalog: Catalog = field(default_factory=Catalog)
     used_ctes: set[int] = field(default_factory=set)
     shared_views: frozenset[str] = frozenset()

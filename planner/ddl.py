@@ -1,4 +1,4 @@
-"""CREATE TABLE and CREATE VIEW: token by token, so that every complaint has an exact place.
+"""CREATE TABLE, VIEW and FUNCTION: token by token, so that every complaint has an exact place.
 
 Owns the grammar of column lists, constraints, watermarks and options. Does not know whether a connector exists, nor
 what a computed column's expression means.
@@ -7,10 +7,10 @@ what a computed column's expression means.
 from __future__ import annotations
 
 from planner.cursor import Cursor
-from planner.statements import ColumnDeclaration, CreateTable, CreateView
+from planner.statements import ColumnDeclaration, CreateFunction, CreateTable, CreateView
 from plans.types import DataType, parse_type
 
-__all__ = ["create_table", "create_view", "table_name"]
+__all__ = ["create_function", "create_table", "create_view", "table_name"]
 
 _CATALOG = ("default_catalog", "default_database")
 
@@ -105,6 +105,40 @@ def create_view(cursor: Cursor, *, temporary: bool) -> CreateView:
         temporary=temporary,
         columns=columns,
         query=cursor.rest(),
+        if_not_exists=if_not_exists,
+    )
+
+
+def create_function(cursor: Cursor, *, temporary: bool) -> CreateFunction:
+    """Read a CREATE FUNCTION from after the word FUNCTION to the end of the statement."""
+    if_not_exists = cursor.take("IF", "NOT", "EXISTS")
+    offset = cursor.offset
+    name = table_name(cursor, "a function name")
+    cursor.expect("AS", "write CREATE FUNCTION name AS 'module.Class' LANGUAGE PYTHON")
+    class_offset = cursor.offset
+    class_name = cursor.string("the name of a class")
+    place = cursor.offset
+    language = "PYTHON" if cursor.take("LANGUAGE", "PYTHON") else "JAVA"
+    if language == "JAVA":
+        named = cursor.take("LANGUAGE")
+        language = cursor.name("a language").upper() if named else language
+        about = f"functions in {language} are not supported" if named else "a function without LANGUAGE is one in JAVA"
+        raise cursor.source.error(
+            about, place, "write the function as a Python class, and LANGUAGE PYTHON after its name"
+        )
+    if cursor.peek("USING"):
+        raise cursor.source.error(
+            "USING is not supported: a class is loaded from a Python module",
+            cursor.offset,
+            "make the module importable, and allow it with --allow-module",
+        )
+    cursor.end()
+    return CreateFunction(
+        name=name,
+        offset=offset,
+        temporary=temporary,
+        class_name=class_name,
+        class_offset=class_offset,
         if_not_exists=if_not_exists,
     )
 

@@ -32,8 +32,8 @@ def listed(context: Context, statement: Show) -> ShowRows:
     names = {
         "TABLES": ("table name", catalog.names()),
         "VIEWS": ("view name", tuple(catalog.views)),
-        "FUNCTIONS": ("function name", (*known_functions(), *NAMES)),
-        "USER FUNCTIONS": ("function name", ()),
+        "FUNCTIONS": ("function name", (*known_functions(), *NAMES, *catalog.functions)),
+        "USER FUNCTIONS": ("function name", tuple(catalog.functions)),
     }
     heading, found = names[statement.what]
     if statement.like is not None:

@@ -24,6 +24,7 @@ __all__ = [
     "INT",
     "NULL",
     "STRING",
+    "USER",
     "AggregateCallExpr",
     "Call",
     "Expr",
@@ -31,11 +32,14 @@ __all__ = [
     "Literal",
     "Ref",
     "call",
+    "calls_user_code",
     "conjunction",
     "conjuncts",
     "fields_of",
     "is_deterministic",
+    "is_user_call",
     "literal",
+    "named",
     "rewrite",
     "size_of",
     "substitute",
@@ -49,6 +53,9 @@ DOUBLE = DataType(root="DOUBLE")
 STRING = DataType(root="STRING")
 NULL = DataType(root="NULL")
 """The type of a NULL literal before its context gives it one; never leaves the planner."""
+
+USER = "user:"
+"""What the name of a user-defined function begins with in a :class:`Call`."""
 
 NONDETERMINISTIC = frozenset(("current_timestamp",))
 
@@ -85,7 +92,11 @@ class Literal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """An operator or a Spark function of ``args``. ``CAST`` and ``TRY_CAST`` convert to ``type``."""
+    """An operator or a Spark function of ``args``. ``CAST`` and ``TRY_CAST`` convert to ``type``.
+
+    A user-defined scalar function is called ``user:name`` until :mod:`planner.passes.split_calls` makes an operator of
+    its own of it.
+    """
 
     function: str
     args: tuple[Expr, ...]
@@ -175,6 +186,21 @@ def conjunction(parts: tuple[Expr, ...]) -> Expr | None:
 def is_deterministic(expression: Expr) -> bool:
     """Whether the expression gives the same value each time it is computed from the same row."""
     return not any(isinstance(e, Call) and e.function in NONDETERMINISTIC for e in walk(expression))
+
+
+def is_user_call(expression: Expr) -> bool:
+    """Whether the expression is itself a call of a user-defined function."""
+    return isinstance(expression, Call) and expression.function.startswith(USER)
+
+
+def calls_user_code(expression: Expr) -> bool:
+    """Whether a user-defined function is called anywhere in the expression."""
+    return any(is_user_call(e) for e in walk(expression))
+
+
+def named(expression: Call) -> str:
+    """The function of a call as messages name it."""
+    return expression.function.removeprefix(USER)
 
 
 def size_of(expression: Expr) -> int:

@@ -17,10 +17,11 @@ from planner.dialect import is_comma_join, offset_of
 from planner.expressions import BOOLEAN, Expr, Field, Ref, call, conjuncts, substitute
 from planner.hint_scope import BlockHints
 from planner.inputs import alias_of, find_table, inputs_of
+from planner.laterals import lateral
 from planner.lookups import check_time, lookup_join
 from planner.operands import comparable
 from planner.relations import Calc, Item, Join, Relation, Scan, StateInput, identity
-from planner.scope import Scope, resolve
+from planner.scope import Input, Scope, resolve
 from planner.translation import Translator, only
 from plans.model import JoinType
 
@@ -77,6 +78,12 @@ def _input(context: Context, environment: Environment, node: exp.Expr, *, looked
             "FOR SYSTEM_TIME AS OF belongs to the right side of a JOIN",
             offset_of(node),
             "write FROM <stream> AS o JOIN <table> FOR SYSTEM_TIME AS OF o.proc_time AS d ON ...",
+        )
+    if isinstance(node, exp.Lateral):
+        raise context.source.error(
+            "LATERAL stands behind what its function is called for",
+            offset_of(node),
+            "write FROM t, LATERAL TABLE(f(x)) AS T(a)",
         )
     described = next(iter(inputs_of(context, environment, node)))
     name, alias = described.name, node.args.get("alias")
@@ -135,6 +142,8 @@ def _scan(context: Context, environment: Environment, node: exp.Table, entry: Ta
 def _join(context: Context, environment: Environment, left: From, join: exp.Join, hints: BlockHints) -> From:
     source, offset = context.source, offset_of(join)
     only(source, join, "this", "on", "using", "side", "kind", "method")
+    if isinstance(join.this, exp.Lateral):
+        return _call(context, environment, left, join)
     method, kind, side = (str(join.args.get(k) or "").upper() for k in ("method", "kind", "side"))
     if kind in ("SEMI", "ANTI"):
         raise source.error(f"{kind} JOIN is not supported", offset, "write WHERE [NOT] EXISTS (SELECT ...)")
@@ -153,7 +162,7 @@ def _join(context: Context, environment: Environment, left: From, join: exp.Join
         check_time(context, version, left.relation, left.scope)
     else:
         right = _source(context, environment, join.this, hints)
-    _check_names(context, left, right)
+    _check_names(context, left, right.scope.inputs)
     scope = Scope(
         inputs=(*left.scope.inputs, *right.scope.inputs),
         merged={**left.scope.merged, **right.scope.merged},
@@ -161,7 +170,9 @@ def _join(context: Context, environment: Environment, left: From, join: exp.Join
     )
     parts: tuple[Expr, ...] = ()
     if on is not None:
-        parts = conjuncts(Translator(source=source, scope=scope, clause="ON").condition(on))
+        parts = conjuncts(
+            Translator(source=source, scope=scope, clause="ON", functions=context.catalog.functions).condition(on)
+        )
     elif using or method:
         names = tuple(u.name for u in using or ()) or _shared(left, right)
         if not names:
@@ -200,9 +211,21 @@ def _join(context: Context, environment: Environment, left: From, join: exp.Join
     return From(relation=relation, scope=scope, name=None)
 
 
-def _check_names(context: Context, left: From, right: From) -> None:
+def _call(context: Context, environment: Environment, left: From, join: exp.Join) -> From:
+    """The rows of ``left`` with what a function returns for each."""
+    called = lateral(context, left.relation, left.scope, join, environment.block)
+    _check_names(context, left, (called.input,))
+    scope = replace(left.scope, inputs=(*left.scope.inputs, called.input))
+    relation = called.relation
+    if called.condition is not None:
+        translator = Translator(source=context.source, scope=scope, clause="ON", functions=context.catalog.functions)
+        relation = queries.filtered(relation, conjuncts(translator.condition(called.condition)), environment.block)
+    return From(relation=relation, scope=scope, name=None)
+
+
+def _check_names(context: Context, left: From, right: tuple[Input, ...]) -> None:
     known = {i.name for i in left.scope.inputs if i.name}
-    for found in right.scope.inputs:
+    for found in right:
         if found.name in known:
             raise context.source.error(
                 f"'{found.name}' stands twice in FROM", found.offset, f"give it an alias: {found.name} AS {found.name}2"

@@ -51,7 +51,9 @@ def build(
 ) -> tuple[Relation, tuple[Item, ...], tuple[Expr | None, ...]]:
     """The aggregation of ``relation``, filtered by HAVING, the items of the SELECT list over it, and the sort keys."""
     keys = _keys(context, select, scope)
-    translator = Translator(source=context.source, scope=scope, clause="SELECT", aggregates=True)
+    translator = Translator(
+        source=context.source, scope=scope, clause="SELECT", functions=context.catalog.functions, aggregates=True
+    )
     selected = queries.projections(context, select, translator)
     having = select.args.get("having")
     conditions: tuple[Expr, ...] = ()
@@ -144,7 +146,7 @@ def _keys(context: Context, select: exp.Select, scope: Scope) -> tuple[Expr, ...
         name = {exp.Rollup: "ROLLUP", exp.Cube: "CUBE"}.get(type(several), "GROUPING SETS")
         raise source.error(f"{name} is not supported", offset_of(several), "UNION ALL one query per grouping")
     only(source, group, "expressions")
-    translator = Translator(source=source, scope=scope, clause="GROUP BY")
+    translator = Translator(source=source, scope=scope, clause="GROUP BY", functions=context.catalog.functions)
     found: list[Expr] = []
     for node in group.expressions:
         expression = translator.expression(node)

@@ -56,12 +56,16 @@ def resolve_block(
     """
     winners = _winners(ledger, report, select)
     winners = [entry for entry in winners if not _of_lookup(ledger, report, entry, inputs)]
-    looks_up = any(found.looked_up for found in inputs)
-    inputs = tuple(found for found in inputs if not found.looked_up)
+    winners = [entry for entry in winners if not _of_call(ledger, report, entry, inputs)]
+    looks_up, calls = any(found.looked_up for found in inputs), any(found.called for found in inputs)
+    inputs = tuple(found for found in inputs if not (found.looked_up or found.called))
     if not winners:
         return BlockHints()
     if not stateful:
-        nothing = "no join but lookups, which keep no state" if looks_up else "no join and no aggregation"
+        nothing = "no join and no aggregation"
+        if looks_up or calls:
+            what = " and ".join([*(["lookups"] if looks_up else []), *(["calls of functions"] if calls else [])])
+            nothing = f"no join but {what}, which keep no state"
         for entry in winners:
             ledger.losers.setdefault(entry.offset, ("refused", f"the block has {nothing}"))
         report.warn_of_hint(f"{STATE_TTL} has no effect: this query block has {nothing}", winners[0].offset, advice)
@@ -121,6 +125,16 @@ def _of_lookup(ledger: Ledger, report: Report, entry: HintEntry, inputs: tuple[I
         "to keep rows of the table for a while, write /*+ OPTIONS('lookup.cache'='PARTIAL', "
         f"'lookup.partial-cache.expire-after-write'='{entry.ttl}') */ after its name",
     )
+    return True
+
+
+def _of_call(ledger: Ledger, report: Report, entry: HintEntry, inputs: tuple[Input, ...]) -> bool:
+    """Whether the key names what a function returns, of which nothing is kept in state."""
+    if match_name(entry.key, tuple(found for found in inputs if found.called)) is None:
+        return False
+    reason = f"'{entry.key}' is what a function returns, of which no state is kept"
+    ledger.losers[entry.offset] = ("refused", reason)
+    report.warn_of_hint(f"{STATE_TTL} key '{entry.key}' has no effect: {reason}", entry.offset, "remove it")
     return True
 
 

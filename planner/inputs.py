@@ -20,12 +20,12 @@ from plans.names import did_you_mean
 __all__ = ["alias_of", "find_table", "inputs_of", "names_elsewhere", "sources_of"]
 
 _CATALOG = ("default_catalog", "default_database")
+_LATERAL = "write FROM t, LATERAL TABLE(f(x)) AS T(a): a function is called for the rows of what stands before it"
 _REFUSED: dict[type, tuple[str, str]] = {
-    exp.Lateral: ("LATERAL is not supported", "join tables, views or sub-queries that do not depend on each other"),
     exp.Unnest: ("UNNEST is not supported", "flatten the column when reading it"),
     exp.Values: ("VALUES is not supported in FROM", "read the rows from a table"),
-    exp.TableFromRows: ("table functions are not supported", "use a table, a view or a sub-query"),
-    exp.Anonymous: ("table functions are not supported", "use a table, a view or a sub-query"),
+    exp.TableFromRows: ("a function without LATERAL is not supported here", _LATERAL),
+    exp.Anonymous: ("a function without LATERAL is not supported here", _LATERAL),
 }
 
 
@@ -94,6 +94,8 @@ def inputs_of(context: Context, environment: Environment, node: exp.Expr) -> Ite
         yield from inputs_of(context, environment, node.this)
         for join in node.args.get("joins") or []:
             yield from inputs_of(context, environment, join.this)
+    elif isinstance(node, exp.Lateral):
+        yield Input(name=alias, kind="function", fields=(), offset=offset, called=True)
     else:
         message, advice = _REFUSED.get(
             type(node), ("this is not supported in FROM", "use a table, a view or a sub-query")

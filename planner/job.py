@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from planner.cached_results import by_config
-from planner.context import Catalog, Context, TableEntry
+from planner.context import Catalog, Context, FunctionEntry, TableEntry
 from planner.hints import STATE_TTL
 from planner.insert import build_insert, result_table
 from planner.ledger import Ledger, Outcome
@@ -22,7 +22,7 @@ from plans.cached import with_config_layer
 from plans.changelog import with_changelogs
 from plans.compiled import with_record
 from plans.findings import Finding
-from plans.model import LookupJoin, Operator, Plan, Scan, Sink
+from plans.model import Correlate, LookupJoin, Operator, Plan, Scan, Sink
 
 __all__ = ["Compilation", "Job"]
 
@@ -52,11 +52,16 @@ class Job:
         context.ledger = Ledger(context.ledger.hints, at_tables=context.ledger.at_tables)
         self._lowering = Lowering(context.ledger, settings.config, batch=settings.mode == "batch")
         self._tables: dict[str, TableEntry] = {}
+        self._functions: dict[str, FunctionEntry] = {}
         self._sinks: list[str] = []
 
     @property
     def operators(self) -> tuple[Operator, ...]:
         return tuple(self._lowering.operators)
+
+    def kind_of(self, function: str) -> str:
+        """The kind of a function that the job calls."""
+        return self._functions[function].function.kind
 
     def insert(self, statement: Insert) -> None:
         """Compile an INSERT into the job; SqlError for everything wrong or unsupported."""
@@ -86,13 +91,22 @@ class Job:
         context.scans = 0
         self._lowering.sink(statement.table, build_insert(context, statement))
         self._sinks.append(statement.table)
-        for table in self._tables_of(self._lowering.operators[-1]):
-            entry = context.catalog.tables[table]
-            if self._tables.setdefault(table, entry) is not entry:
+        for operator in self._feeding(self._lowering.operators[-1]):
+            if isinstance(operator, Scan | LookupJoin | Sink):
+                entry = context.catalog.tables[operator.table]
+                same = self._tables.setdefault(operator.table, entry) is entry
+                what, name = "table", operator.table
+            elif isinstance(operator, Correlate):
+                function = context.catalog.functions[operator.function]
+                same = self._functions.setdefault(operator.function, function) is function
+                what, name = "function", operator.function
+            else:
+                continue
+            if not same:
                 raise context.source.error(
-                    f"table '{table}' was declared anew since another INSERT of this plan used it",
+                    f"{what} '{name}' was declared anew since another INSERT of this plan used it",
                     statement.offset,
-                    "give the two tables different names",
+                    f"give the two {what}s different names",
                 )
 
     def select(self, statement: Select) -> None:
@@ -114,15 +128,15 @@ class Job:
         finally:
             del context.catalog.tables[name]
 
-    def _tables_of(self, sink: Operator) -> set[str]:
-        """The tables that ``sink`` and what feeds it use."""
+    def _feeding(self, sink: Operator) -> tuple[Operator, ...]:
+        """``sink``, and the operators that feed it."""
         known = {operator.id: operator for operator in self._lowering.operators}
         reached, waiting = {sink.id}, [sink]
         while waiting:
             fresh = set(waiting.pop().inputs) - reached
             reached |= fresh
             waiting += [known[name] for name in fresh]
-        return {o.table for o in map(known.__getitem__, reached) if isinstance(o, Scan | LookupJoin | Sink)}
+        return tuple(operator for operator in self._lowering.operators if operator.id in reached)
 
     def finish(self, name: str | None, *, within: tuple[int, int], file: str | None = None) -> Compilation:
         """The plan of all INSERTs, called ``name`` if the configuration does not name it; else after its sinks.
@@ -140,6 +154,7 @@ class Job:
             mode=self._settings.mode,
             config=self._settings.config,
             tables={t: self._tables[t].table for t in used},
+            functions={name: self._functions[name].function for name in sorted(self._functions)},
             operators=self.operators,
         )
         plan = with_config_layer(with_changelogs(plan))

@@ -17,7 +17,20 @@ from planner.context import Context
 from planner.dialect import offset_of
 from planner.expressions import BOOLEAN, Call, Expr, Field, Literal, Ref, call, conjuncts, fields_of, substitute
 from planner.lookup_hints import LookupHint
-from planner.relations import Aggregate, Cached, Calc, Item, Join, LookupJoin, Relation, Scan, Sort, Union, identity
+from planner.relations import (
+    Aggregate,
+    Cached,
+    Calc,
+    Correlate,
+    Item,
+    Join,
+    LookupJoin,
+    Relation,
+    Scan,
+    Sort,
+    Union,
+    identity,
+)
 from planner.scope import Scope, resolve
 from planner.source import Source
 from planner.unique_keys import is_insert_only
@@ -145,7 +158,13 @@ def _dimension(context: Context, relation: Relation, name: str, offset: int) -> 
         filters = (substitute(c, below.values) for c in conjuncts(relation.filter))
         values = {i.field.id: substitute(i.expr, below.values) for i in relation.items}
         return _Dimension(scan=below.scan, values=values, filters=(*below.filters, *filters))
-    kinds = {Aggregate: "an aggregation", Union: "a UNION", Sort: "a sorted query", Cached: "a cached result"}
+    kinds = {
+        Aggregate: "an aggregation",
+        Union: "a UNION",
+        Sort: "a sorted query",
+        Cached: "a cached result",
+        Correlate: "what a function returns",
+    }
     kind = kinds.get(type(relation), "a join")
     raise context.source.error(
         f"'{name}' cannot be looked up: it is {kind}, not one table",

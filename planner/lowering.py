@@ -13,10 +13,25 @@ from planner.expressions import Expr, Field, Literal, Ref
 from planner.ids import IdSupply
 from planner.ledger import Ledger
 from planner.passes.merge_calcs import is_projection
-from planner.relations import Aggregate, Cached, Calc, Item, Join, LookupJoin, Relation, Scan, Sort, StateInput, Union
+from planner.relations import (
+    Aggregate,
+    Cached,
+    Calc,
+    Correlate,
+    Item,
+    Join,
+    LookupJoin,
+    Relation,
+    Scan,
+    Sort,
+    StateInput,
+    Union,
+)
 from planner.spark_text import identifier, spark_text
 from plans import model
 from plans.cached import layered
+from plans.call_document import typed_call
+from plans.call_settings import resolved_call
 from plans.configuration import DEFAULT_STATE_TTL, STATE_TTL
 from plans.lookup_document import typed
 from plans.model import AggregateCall, JoinColumn, JoinKey, Operator, SelectItem, SortKey, StateEntry
@@ -42,7 +57,13 @@ class Lowering:
     A ``batch`` job keeps no state.
     """
 
-    def __init__(self, ledger: Ledger, config: Mapping[str, str], *, batch: bool = False) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        config: Mapping[str, str],
+        *,
+        batch: bool = False,
+    ) -> None:
         self.ledger = ledger
         self.config = config
         self.batch = batch
@@ -74,6 +95,8 @@ class Lowering:
             return self._join(relation)
         if isinstance(relation, LookupJoin):
             return self._lookup(relation)
+        if isinstance(relation, Correlate):
+            return self._correlate(relation)
         if isinstance(relation, Aggregate):
             return self._aggregate(relation, exact)
         if isinstance(relation, Sort):
@@ -158,6 +181,30 @@ class Lowering:
         for offset, setting in lookup.hinted:
             self.ledger.applied(offset, f"{found}.{setting}".rstrip("."))
         return _Lowered(id=found, columns=columns, names=_names(lookup.fields, columns))
+
+    def _correlate(self, call: Correlate) -> _Lowered:
+        source = self._lower(call.input)
+        columns = _unique(call.fields)
+        names = {f.id: f.name for f in call.returned}
+        returned = _Lowered(id="", columns=tuple(names.values()), names=names)
+        waits, retry = typed_call(resolved_call(call.kind, self.config))
+        operator = model.Correlate(
+            id="",
+            inputs=(source.id,),
+            function=call.function,
+            join_type=call.join_type,
+            arguments=tuple(
+                model.Argument(column=source.names[a.field.id])
+                if isinstance(a, Ref)
+                else model.Argument(constant=spark_text(a, {}))
+                for a in call.arguments
+            ),
+            output=tuple(_join_column(n, i, source, returned) for n, i in zip(columns, call.items, strict=True)),
+            async_=waits,
+            retry=retry,
+        )
+        found = self._add(operator, (call.function,), call.block)
+        return _Lowered(id=found, columns=columns, names=_names(call.fields, columns))
 
     def _aggregate(self, aggregate: Aggregate, exact: bool) -> _Lowered:
         source = self._lower(aggregate.input)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from planner.context import Context
 from planner.expressions import Call, Expr, Literal, Ref, conjuncts
-from planner.relations import Aggregate, Cached, Calc, Join, LookupJoin, Relation, Scan, Sort
+from planner.relations import Aggregate, Cached, Calc, Correlate, Join, LookupJoin, Relation, Scan, Sort
 from plans.types import parse_type
 
 __all__ = ["may_be_null"]
@@ -55,6 +55,6 @@ def _column_may_be_null(context: Context, relation: Relation, field: int) -> boo
         for side, pads in sides:
             if any(f.id == expression.field.id for f in side.fields):
                 return pads or _column_may_be_null(context, side, expression.field.id)
-    if isinstance(relation, LookupJoin) and any(f.id == field for f in relation.input.fields):
+    if isinstance(relation, LookupJoin | Correlate) and any(f.id == field for f in relation.input.fields):
         return _column_may_be_null(context, relation.input, field)
     return True

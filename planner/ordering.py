@@ -150,7 +150,7 @@ def over_output(context: Context, node: exp.Expr, relation: Relation, block: str
         return relation
     keys = sort_keys(context, node)
     scope = Scope(inputs=(Input(name=None, kind="query", fields=relation.fields, offset=offset_of(node)),))
-    translator = Translator(source=context.source, scope=scope, clause="ORDER BY")
+    translator = Translator(source=context.source, scope=scope, clause="ORDER BY", functions=context.catalog.functions)
     hidden: list[Item] = []
     fields = []
     for ordered, position, key in zip(keys.nodes, keys.positions, keys.expressions, strict=True):

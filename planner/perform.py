@@ -14,6 +14,7 @@ from planner.session import Declaration, Session, too_deep
 from planner.statements import (
     CacheTable,
     CompilePlan,
+    CreateFunction,
     CreateTable,
     Describe,
     Drop,
@@ -120,7 +121,8 @@ def _declared(session: Session, statement: Declaration) -> Action:
         kept = isinstance(statement, CacheTable) or not done
         said = f"{statement.name} is {'cached' if kept else 'not cached'} from here on"
         return actions.Told(text=said if done else f"{statement.name} stays as it is")
-    what = "table" if isinstance(statement, CreateTable) else "view"
+    what = "function" if isinstance(statement, CreateFunction) else "view"
+    what = "table" if isinstance(statement, CreateTable) else what
     return actions.Told(text=f"{what} {statement.name} {'created' if done else 'is there already, and stays'}")
 
 

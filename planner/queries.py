@@ -145,13 +145,13 @@ def _select(context: Context, environment: Environment, select: exp.Select) -> R
     if groups or select.args.get("distinct"):
         name = None if subqueries.has_semi_joins(select) else found.name
         state = StateInput(name=name, hint=hints.of(name))
-    _warn_of_unused(context, hints)
+    _warn_of_unused(context, hints, select)
     keys = ordering.sort_keys(context, select)
     if groups:
         relation, items, sorted_by = grouping.build(context, environment, select, relation, scope, state, keys)
         state = UnnamedInput
     else:
-        translator = Translator(source=source, scope=scope, clause="SELECT")
+        translator = Translator(source=source, scope=scope, clause="SELECT", functions=context.catalog.functions)
         items = tuple(Item(field=context.field_for(e, n), expr=e) for n, e in projections(context, select, translator))
         in_order = replace(translator, clause="ORDER BY")
         sorted_by = tuple(None if node is None else in_order.expression(node) for node in keys.expressions)
@@ -194,7 +194,7 @@ def block_hints(
     inputs = [i for node in sources_of(select) for i in inputs_of(context, environment, node)]
     elsewhere = names_elsewhere(context, environment, select)
     lookups = resolve_lookups(context.ledger, context.report, offset, tuple(inputs), elsewhere)
-    joins = sum(not i.looked_up for i in inputs) > 1
+    joins = sum(not (i.looked_up or i.called) for i in inputs) > 1
     for name in subqueries.semi_join_inputs(context, environment, select):
         joins = True
         if name is not None and all(name.name != i.name for i in inputs):
@@ -222,16 +222,19 @@ def block_hints(
     return replace(resolved, lookups=lookups)
 
 
-def _warn_of_unused(context: Context, hints: BlockHints) -> None:
-    """Keys of inputs that no state keeps under their name: what a lookup join adds columns to has none."""
+def _warn_of_unused(context: Context, hints: BlockHints, select: exp.Select) -> None:
+    """Keys of inputs that no state keeps under their name: what a lookup or a call adds columns to has none."""
+    calls = any(isinstance(node, exp.Lateral) for node in sources_of(select))
+    added = "but with what a function returned for them" if calls else "but of its lookup join"
+    joined = "call" if calls else "lookup join"
     for name, hinted in hints.by_input.items():
         if name not in hints.asked_for:
-            reason = f"no state keeps rows of '{name}' itself, but of its lookup join"
+            reason = f"no state keeps rows of '{name}' itself, {added}"
             context.ledger.losers[hinted.offset] = ("refused", reason)
             context.report.warn_of_hint(
                 f"STATE_TTL key '{name}' has no effect: {reason}",
                 hinted.offset,
-                "put the lookup join into a sub-query with an alias and use the alias as key",
+                f"put the {joined} into a sub-query with an alias and use the alias as key",
             )
 
 

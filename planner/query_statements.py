@@ -21,6 +21,9 @@ from planner.statements import Insert, Select
 __all__ = ["check_form", "read_insert", "read_query"]
 
 
+_WINDOWS = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
+
+
 def check_form(cursor: Cursor) -> None:
     """Refuse what the query parser would forgive, or not recognise as what it is."""
     _check_one_statement(cursor)
@@ -55,8 +58,8 @@ def _check_commas(cursor: Cursor) -> None:
         if before.token_type == TokenType.COMMA and word_of(token) in (",", ")", "FROM", "WHERE"):
             message = f"nothing stands between ',' and '{token.text}'"
             raise cursor.source.error(message, before.start, "remove the ','")
-    for before, token, after in zip(cursor.tokens, cursor.tokens[1:], cursor.tokens[2:], strict=False):
-        if word_of(token) == "TABLE" and after.text == "(" and word_of(before) in ("FROM", "JOIN", ","):
+    for token, after, function in zip(cursor.tokens, cursor.tokens[1:], (*cursor.tokens[2:], None), strict=False):
+        if word_of(token) == "TABLE" and after.text == "(" and function and word_of(function) in _WINDOWS:
             message = "table functions such as TUMBLE are not supported"
             raise cursor.source.error(message, token.start, "use a table, a view or a sub-query")
         if word_of(token) == "MATCH_RECOGNIZE" and after.text == "(":

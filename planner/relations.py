@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from planner.expressions import Expr, Field, Literal, Ref
 from planner.lookup_hints import LookupHint
 from plans.lookup_settings import Group
-from plans.model import JoinType, Layers
+from plans.model import FunctionKind, JoinType, Layers
 from plans.setting_layers import Settings
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "AggregateItem",
     "Cached",
     "Calc",
+    "Correlate",
     "Hinted",
     "Item",
     "Join",
@@ -158,6 +159,34 @@ class LookupJoin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Correlate:
+    """Rows of ``input`` with what ``function`` returns for each; ``returned`` are fields of its declared columns.
+
+    ``arguments`` are fields or literals once :mod:`planner.passes.split_calls` has been here.
+    """
+
+    input: Relation
+    function: str
+    kind: FunctionKind
+    join_type: typing.Literal["inner", "left"]
+    arguments: tuple[Expr, ...]
+    returned: tuple[Field, ...]
+    items: tuple[Item, ...]
+    offset: int
+    base: str
+    block: str
+
+    @property
+    def scalar(self) -> bool:
+        """Whether a call returns exactly one row."""
+        return self.kind in ("scalar", "async-scalar")
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return tuple(i.field for i in self.items)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AggregateItem:
     """One aggregate call; ``argument`` and ``filter`` are fields of the input."""
 
@@ -242,7 +271,7 @@ class Cached:
         return self.input.fields
 
 
-Relation = Scan | Calc | Join | LookupJoin | Aggregate | Union | Sort | Cached
+Relation = Scan | Calc | Join | LookupJoin | Correlate | Aggregate | Union | Sort | Cached
 
 
 def identity(fields: tuple[Field, ...]) -> tuple[Item, ...]:

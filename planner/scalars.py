@@ -10,6 +10,8 @@ Those of numbers, text and times stand in :mod:`planner.functions`, those that c
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from planner.coercion import cast, common_type, convert
 from planner.expressions import BIGINT, BOOLEAN, Expr, Literal, call, literal
 from planner.functions import numbers, text, times
@@ -18,7 +20,7 @@ from planner.source import Source
 from plans.names import nearest
 from plans.types import DataType
 
-__all__ = ["case", "known_functions", "translate"]
+__all__ = ["case", "known_functions", "translate", "unknown"]
 
 
 def known_functions() -> tuple[str, ...]:
@@ -34,9 +36,14 @@ def translate(source: Source, name: str, args: tuple[Expr, ...], offset: int) ->
         return call(spark, args, result, offset)
     if name in _BUILDERS:
         return _BUILDERS[name](source, name, args, offset)
-    close = nearest(name, known_functions())
+    raise unknown(source, name, offset)
+
+
+def unknown(source: Source, name: str, offset: int, others: Sequence[str] = ()) -> Exception:
+    """The error to raise for a function that is none; ``others`` are those that the user declared."""
+    close = nearest(name, (*others, *known_functions()))
     advice = f"did you mean '{close}'?" if close else "docs/functions.md lists those that are"
-    raise source.error(f"function {name} is not supported", offset, advice)
+    return source.error(f"function {name.upper()} is not supported", offset, advice)
 
 
 def case(source: Source, parts: tuple[Expr, ...], offset: int) -> Expr:

@@ -25,7 +25,7 @@ class Input:
     """Something in FROM. ``name`` is what the block calls it, None for a sub-query without an alias.
 
     ``path`` is the full path if the name is that of a table or view, not an alias. ``kind`` is for messages.
-    ``looked_up`` says that it stands before FOR SYSTEM_TIME AS OF.
+    ``looked_up`` says that it stands before FOR SYSTEM_TIME AS OF, ``called`` that a function returns it.
     """
 
     name: str | None
@@ -34,6 +34,7 @@ class Input:
     offset: int
     path: tuple[str, ...] = ()
     looked_up: bool = False
+    called: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

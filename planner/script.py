@@ -16,7 +16,7 @@ import re
 from planner.cached_statements import read_cache, read_uncache
 from planner.catalog_statements import read_describe, read_drop, read_show
 from planner.cursor import Cursor, word_of
-from planner.ddl import create_table, create_view
+from planner.ddl import create_function, create_table, create_view
 from planner.dialect import Token, TokenType, tokenize
 from planner.plan_statements import read_compile, read_execute, read_explain, read_set
 from planner.query_statements import check_form, read_insert, read_query
@@ -102,9 +102,9 @@ def _statement(cursor: Cursor) -> Statement:
             return create_table(cursor, temporary=temporary)
         if cursor.take("VIEW"):
             return create_view(cursor, temporary=temporary)
-        if not cursor.at_end and word_of(cursor.tokens[cursor.index]) in ("FUNCTION", "SYSTEM"):
-            raise source.error("CREATE FUNCTION is not supported", offset, "use the built-in functions")
-        raise cursor.unexpected("TABLE or VIEW", "write CREATE TABLE or CREATE VIEW")
+        if cursor.take("FUNCTION") or cursor.take("SYSTEM", "FUNCTION"):
+            return create_function(cursor, temporary=temporary)
+        raise cursor.unexpected("TABLE, VIEW or FUNCTION", "write CREATE TABLE, CREATE VIEW or CREATE FUNCTION")
     if cursor.take("DROP"):
         return read_drop(cursor, offset)
     if cursor.take("SHOW"):

@@ -13,14 +13,15 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot.errors import TokenError
 
 from planner.caching import cache_table, uncache_table
 from planner.catalog import declare_table, declare_view, drop
-from planner.context import Context
+from planner.context import ClassAccess, Context
 from planner.dialect import Token, tokenize
 from planner.hints import Hints, read_hints
 from planner.job import Job
@@ -31,6 +32,7 @@ from planner.settings import Configuration
 from planner.source import Report, Source
 from planner.statements import (
     CacheTable,
+    CreateFunction,
     CreateTable,
     CreateView,
     Drop,
@@ -40,11 +42,12 @@ from planner.statements import (
     UncacheTable,
 )
 from planner.units import Unit, next_unit
+from planner.user_functions import declare_function, register_function
 from plans.errors import SqlError
 
 __all__ = ["Declaration", "Session"]
 
-Declaration = SetOption | ResetOption | CreateTable | CreateView | Drop | CacheTable | UncacheTable
+Declaration = SetOption | ResetOption | CreateTable | CreateView | CreateFunction | Drop | CacheTable | UncacheTable
 """The statements that change the session and do nothing else."""
 
 
@@ -58,9 +61,19 @@ class Session:
 
     @classmethod
     def open(
-        cls, config: Mapping[str, str] | None = None, *, file: str | None = None, strict_hints: bool = False
+        cls,
+        config: Mapping[str, str] | None = None,
+        *,
+        file: str | None = None,
+        strict_hints: bool = False,
+        allow_modules: Sequence[str] = (),
+        functions: Mapping[str, type | str] | None = None,
     ) -> Session:
-        """An empty session, in which ``config`` wins over SET; SqlError for a wrong ``config``."""
+        """An empty session, in which ``config`` wins over SET; SqlError for a wrong ``config``.
+
+        Functions may be declared by classes in ``allow_modules``, which are looked for beside ``file`` and in the
+        current directory too. ``functions`` are declared at once, by classes or their names, which are allowed.
+        """
         source = Source(text="", file=file)
         configuration = Configuration.of(config or {})
         context = Context(
@@ -70,7 +83,10 @@ class Session:
             ledger=Ledger(Hints(after_select={}, after_name={})),
             config=configuration.settings().config,
             batch=configuration.settings().mode == "batch",
+            classes=ClassAccess(modules=tuple(allow_modules), directories=_directories(file)),
         )
+        for name, declared in (functions or {}).items():
+            register_function(context, name, declared)
         return cls(context=context, configuration=configuration)
 
     @property
@@ -114,6 +130,8 @@ class Session:
             return declare_table(context, statement)
         if isinstance(statement, CreateView):
             return declare_view(context, statement)
+        if isinstance(statement, CreateFunction):
+            return declare_function(context, statement)
         if isinstance(statement, Drop):
             return drop(context, statement)
         if isinstance(statement, CacheTable):
@@ -146,6 +164,12 @@ class Session:
                     hint.offset,
                     "write JOIN <table> /*+ OPTIONS(...) */ FOR SYSTEM_TIME AS OF ...; elsewhere, use WITH (...)",
                 )
+
+
+def _directories(file: str | None) -> tuple[str, ...]:
+    """Where a user expects to put a module: beside the script, or where he stands."""
+    beside = (os.path.dirname(os.path.abspath(file)),) if file and not file.startswith("<") else ()
+    return tuple(dict.fromkeys((*beside, os.getcwd())))
 
 
 def too_deep(file: str | None) -> SqlError:

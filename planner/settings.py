@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from planner.source import Source
 from planner.statements import ResetOption, SetOption
-from plans.configuration import KEYS, known_keys, normalise
+from plans.configuration import KEYS, canonical_key, known_keys, normalise
 from plans.errors import SqlError
 from plans.model import Mode
 from plans.names import did_you_mean
@@ -37,24 +37,32 @@ class Settings:
 
 @dataclass(slots=True, kw_only=True)
 class Configuration:
-    """What was set so far, in canonical spelling; ``overrides`` come from outside and win."""
+    """What was set so far, under canonical names and spellings; ``overrides`` come from outside and win.
+
+    ``spelled`` holds the name by which each key was set: of two names for one key, one at a time can be used.
+    """
 
     overrides: Mapping[str, str]
     said: dict[str, str] = field(default_factory=dict)
+    spelled: dict[str, str] = field(default_factory=dict)
     offsets: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, overrides: Mapping[str, str]) -> Configuration:
         """A configuration in which nothing is set; SqlError for an override that is unknown or wrong."""
         found: dict[str, str] = {}
-        for key, value in overrides.items():
+        for name, value in overrides.items():
+            key = canonical_key(name)
             if key not in KEYS:
                 advice = did_you_mean(key, known_keys(), what="known keys")
                 raise SqlError(f"unknown configuration key '{key}'", hint=advice)
+            if key in found:
+                other = next(n for n in overrides if n != name and canonical_key(n) == key)
+                raise SqlError(_two_names(other, name), hint="keep one of them")
             try:
                 found[key] = normalise(key, value)
             except ValueError as error:
-                raise SqlError(f"'{key}': {error}", hint=getattr(error, "hint", None)) from None
+                raise SqlError(f"'{name}': {error}", hint=getattr(error, "hint", None)) from None
         return cls(overrides=found)
 
     @property
@@ -65,23 +73,30 @@ class Configuration:
 
     def set(self, source: Source, statement: SetOption) -> None:
         """Take a SET; SqlError, with its place, for an unknown key or a wrong value."""
-        _check_key(source, statement.key, statement.offset)
+        key = _known_key(source, statement.key, statement.offset)
+        other = self.spelled.get(key, statement.key)
+        if other != statement.key:
+            message = _two_names(other, statement.key)
+            raise source.error(message, statement.offset, f"keep one of them, or RESET '{other}' first")
         try:
-            self.said[statement.key] = normalise(statement.key, statement.value)
+            self.said[key] = normalise(key, statement.value)
         except ValueError as error:
             advice = getattr(error, "hint", None) or f"see what '{statement.key}' takes"
             raise source.error(f"'{statement.key}': {error}", statement.value_offset, advice) from None
-        self.offsets[statement.key] = statement.offset
+        self.spelled[key] = statement.key
+        self.offsets[key] = statement.offset
 
     def reset(self, source: Source, statement: ResetOption) -> None:
         """Take a RESET of one key, or of all; SqlError, with its place, for an unknown key."""
         if statement.key is None:
             self.said.clear()
+            self.spelled.clear()
             self.offsets.clear()
             return
-        _check_key(source, statement.key, statement.offset)
-        self.said.pop(statement.key, None)
-        self.offsets.pop(statement.key, None)
+        key = _known_key(source, statement.key, statement.offset)
+        self.said.pop(key, None)
+        self.spelled.pop(key, None)
+        self.offsets.pop(key, None)
 
     def is_on(self, key: str, *, default: bool) -> bool:
         """Whether a key that is true or false is true."""
@@ -98,7 +113,14 @@ class Configuration:
         return Settings(config=config, mode=mode, name=fields.get("name"), offsets=offsets)
 
 
-def _check_key(source: Source, key: str, offset: int) -> None:
+def _known_key(source: Source, name: str, offset: int) -> str:
+    """The key that ``name`` means; SqlError if there is none."""
+    key = canonical_key(name)
     if key not in KEYS:
         advice = did_you_mean(key, known_keys(), what="known keys")
         raise source.error(f"unknown configuration key '{key}'", offset, advice)
+    return key
+
+
+def _two_names(one: str, other: str) -> str:
+    return f"'{one}' and '{other}' are two names of one setting"

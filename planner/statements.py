@@ -17,6 +17,7 @@ __all__ = [
     "CacheTable",
     "ColumnDeclaration",
     "CompilePlan",
+    "CreateFunction",
     "CreateTable",
     "CreateView",
     "Describe",
@@ -114,6 +115,18 @@ class UncacheTable:
     offset: int
     statement_offset: int
     if_exists: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateFunction:
+    """``CREATE [TEMPORARY] [SYSTEM] FUNCTION [IF NOT EXISTS] name AS 'module.Class' LANGUAGE PYTHON``."""
+
+    name: str
+    offset: int
+    temporary: bool
+    class_name: str
+    class_offset: int
+    if_not_exists: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,6 +230,7 @@ Statement = (
     | ResetOption
     | CreateTable
     | CreateView
+    | CreateFunction
     | Drop
     | CacheTable
     | UncacheTable

@@ -107,7 +107,9 @@ def _filtered(
     context: Context, environment: Environment, found: From, select: exp.Select, hints: BlockHints
 ) -> tuple[Relation, tuple[Expr, ...]]:
     """The filtered relation, and the conditions that refer to an outer block."""
-    translator = Translator(source=context.source, scope=found.scope, clause="WHERE")
+    translator = Translator(
+        source=context.source, scope=found.scope, clause="WHERE", functions=context.catalog.functions
+    )
     plain: list[Expr] = []
     correlated: list[Expr] = []
     sub_queries: list[_SubQuery] = []
@@ -144,7 +146,9 @@ def _semi_join(
     if sub_query.value is not None:
         if len(outputs) != 1:
             raise source.error(f"IN compares one value with {len(outputs)} columns", offset, "select one column")
-        value = Translator(source=source, scope=scope, clause="WHERE").expression(sub_query.value)
+        value = Translator(source=source, scope=scope, clause="WHERE", functions=context.catalog.functions).expression(
+            sub_query.value
+        )
         pair = comparable(source, "IN", (value, outputs[0]), offset)
         same: Expr = call("=", pair, BOOLEAN, offset)
         if sub_query.negated:
@@ -201,6 +205,11 @@ def _right_side(
     relation, correlated = _filtered(context, environment, found, select, own)
     outputs: tuple[Expr, ...] = ()
     if sub_query.value is not None:
-        translator = Translator(source=context.source, scope=replace(found.scope, parent=None), clause="SELECT")
+        translator = Translator(
+            source=context.source,
+            scope=replace(found.scope, parent=None),
+            clause="SELECT",
+            functions=context.catalog.functions,
+        )
         outputs = tuple(e for _, e in queries.projections(context, select, translator))
     return relation, outputs, correlated

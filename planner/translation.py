@@ -6,13 +6,15 @@ One function per kind of node; a node or a part of a node that is not listed is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from sqlglot import exp
 
 from planner import aggregates, scalars
+from planner.calls import scalar_call
 from planner.coercion import cast, castable
+from planner.context import FunctionEntry
 from planner.dialect import offset_of
 from planner.expressions import BOOLEAN, NULL, STRING, Call, Expr, Literal, call, literal
 from planner.functions.times import UNIT_FUNCTIONS, UNITS, unit_literal
@@ -28,12 +30,16 @@ __all__ = ["Translator", "only"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Translator:
-    """What an expression is translated in: the names it may use, and where it stands (``clause``, for messages)."""
+    """What an expression is translated in: the names it may use, and where it stands (``clause``, for messages).
+
+    ``functions`` are the user-defined ones by name in lower case; None where none can be called.
+    """
 
     source: Source
     scope: Scope
     clause: str
     aggregates: bool = False
+    functions: Mapping[str, FunctionEntry] | None = None
 
     def expression(self, node: exp.Expr) -> Expr:
         """The typed expression for ``node``; SqlError where it is wrong or not supported."""
@@ -250,12 +256,16 @@ def _call(t: Translator, node: exp.Expr) -> Expr:
     name, offset = node.name.upper(), offset_of(node)
     if name in ("CAST", "TRY_CAST"):
         return _cast(t, node, name)
+    if t.functions is not None and name.lower() in t.functions:
+        return _user_call(t, node)
     if name in aggregates.NAMES:
         return aggregates.translate(t, node, None)
     if any(isinstance(a, exp.Distinct) for a in node.expressions):
         raise t.source.error(f"{name} does not take DISTINCT", offset, "remove DISTINCT")
     if name == "MOD" and len(node.expressions) == 2:
         return _arithmetic(t, exp.Mod(this=node.expressions[0], expression=node.expressions[1]))
+    if name not in scalars.known_functions():
+        return _user_call(t, node)
     return scalars.translate(t.source, name, tuple(_arguments(t, name, node)), offset)
 
 
@@ -270,6 +280,18 @@ def _arguments(t: Translator, name: str, node: exp.Expr) -> Iterator[Expr]:
             yield unit_literal(argument.name.upper(), offset_of(argument))
         else:
             yield t.expression(argument)
+
+
+def _user_call(t: Translator, node: exp.Expr) -> Expr:
+    name, offset = node.name, offset_of(node)
+    if t.functions is None:
+        message = f"{t.clause} can call built-in functions only, and '{name}' is none"
+        raise t.source.error(message, offset, "call it in the query, or in a view")
+    entry = t.functions.get(name.lower())
+    if entry is None:
+        scalar = [other for other, found in t.functions.items() if found.is_scalar]
+        raise scalars.unknown(t.source, name, offset, scalar)
+    return scalar_call(t.source, entry, name, tuple(t.expression(a) for a in node.expressions), offset)
 
 
 def _cast(t: Translator, node: exp.Expr, name: str) -> Expr:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from planner.expressions import Ref
-from planner.relations import Aggregate, Cached, Calc, Item, Join, LookupJoin, Relation, Scan, Sort
+from planner.relations import Aggregate, Cached, Calc, Correlate, Item, Join, LookupJoin, Relation, Scan, Sort
 from plans.model import Table
 
 __all__ = ["is_insert_only", "unique_keys"]
@@ -36,6 +36,9 @@ def unique_keys(relation: Relation, tables: Mapping[str, Table]) -> Keys:
         return frozenset({frozenset()})
     if isinstance(relation, Sort | Cached):
         return unique_keys(relation.input, tables)
+    if isinstance(relation, Correlate):
+        # A table function may return several rows for one.
+        return _shown(unique_keys(relation.input, tables), relation.items) if relation.scalar else _NONE
     return _NONE
 
 
@@ -82,7 +85,7 @@ def is_insert_only(relation: Relation) -> bool:
     """Whether the relation only ever gains rows."""
     if isinstance(relation, Scan):
         return True
-    if isinstance(relation, Calc | LookupJoin | Sort | Cached):
+    if isinstance(relation, Calc | LookupJoin | Sort | Cached | Correlate):
         return is_insert_only(relation.input)
     if isinstance(relation, Join):
         inner = relation.join_type in ("inner", "semi")

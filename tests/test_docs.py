@@ -19,6 +19,7 @@ import pytest
 import plans
 from planner import aggregates, compile_sql, scalars
 from plans.cached import STORAGE_LEVELS
+from plans.call_settings import CALL_SETTINGS, CONFIG_SYNONYMS
 from plans.cli import COMMANDS, root
 from plans.configuration import known_keys
 from plans.connectors import CONNECTORS
@@ -31,6 +32,7 @@ from plans.functions import ALLOWED_FUNCTIONS
 from plans.lookup_settings import SETTINGS
 from plans.schema import schema_text
 from plans.setting_values import shown as written
+from tests.planner import declared
 
 ROOT = Path(__file__).parent.parent
 PAGES = (ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md")))
@@ -300,6 +302,48 @@ def test_every_edit_of_a_lookup_that_is_documented_is_one() -> None:
     tables, queries = blocks("docs/lookup-join.md", "sql")
     plan = compile_sql(f"{tables} INSERT INTO result {queries.split(';')[3]};")
     (edits,) = blocks("docs/lookup-join.md", "text")
+    for line in edits.splitlines():
+        path, _, value = shlex.split(line)[3].partition("=")
+        assert set_value(plan, path, value)[1]
+
+
+DECLARED = {"locate": declared.DocumentedLocate, "words": declared.Words, "clean": declared.Clean}
+
+
+def call_script(query: str) -> str:
+    """The query among the tables of the page on functions, whose classes ``DECLARED`` stands for."""
+    tables = re.sub(r"CREATE FUNCTION .*;\n", "", blocks("docs/table-functions.md", "sql")[0])
+    return f"{tables}INSERT INTO result {query};"
+
+
+def call_queries() -> list[str]:
+    return [query.strip() for query in blocks("docs/table-functions.md", "sql")[1].split(";") if query.strip()]
+
+
+@pytest.mark.parametrize("query", call_queries())
+def test_a_documented_call_compiles(query: str) -> None:
+    plan = compile_sql(call_script(query), functions=DECLARED)
+    assert any(operator.id.startswith("correlate_") for operator in plan.operators)
+
+
+def test_every_setting_of_calls_and_its_default_and_other_name_is_documented() -> None:
+    row = r"^\| `(\w+)\.([\w-]+)` \| `([\w-]+)` \| `([^`]+)` \| (?:`([\w-]+)`)? ?\|"
+    rows = re.findall(row, text("docs/table-functions.md"), re.MULTILINE)
+    documented = {(group, name): (key, default, other) for group, name, key, default, other in rows}
+    synonyms = {known.rpartition(".")[2]: other.rpartition(".")[2] for other, known in CONFIG_SYNONYMS.items()}
+    for kind, groups in CALL_SETTINGS.items():
+        expected = {
+            (group, s.name): (str(s.config).rpartition(".")[2], written(s.default), synonyms.get(s.name, ""))
+            for group, specs in groups.items()
+            for s in specs.values()
+            if s.default is not None
+        }
+        assert documented == expected, kind
+
+
+def test_every_edit_of_a_call_that_is_documented_is_one() -> None:
+    plan = compile_sql(call_script(call_queries()[0]), functions=DECLARED)
+    (edits,) = [block for block in blocks("docs/table-functions.md", "text") if block.startswith("hintplan set")]
     for line in edits.splitlines():
         path, _, value = shlex.split(line)[3].partition("=")
         assert set_value(plan, path, value)[1]

@@ -15,6 +15,7 @@ from planner.passes.extract_lookup_keys import extract_lookup_keys
 from planner.passes.merge_calcs import merge_calcs
 from planner.passes.prune_columns import prune_columns
 from planner.passes.push_down_filters import push_down_filters
+from planner.passes.split_calls import split_calls
 from planner.relations import Relation
 
 __all__ = ["PASSES", "optimise"]
@@ -24,6 +25,7 @@ PASSES: tuple[Callable[[Context, Relation], Relation], ...] = (
     push_down_filters,
     extract_join_keys,
     extract_lookup_keys,
+    split_calls,
     prune_columns,
     merge_calcs,
 )

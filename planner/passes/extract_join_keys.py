@@ -26,10 +26,24 @@ from planner.expressions import (
     fields_of,
     is_deterministic,
     literal,
+    named,
     rewrite,
     walk,
 )
-from planner.relations import Aggregate, Cached, Calc, Item, Join, LookupJoin, Relation, Scan, Sort, Union, identity
+from planner.relations import (
+    Aggregate,
+    Cached,
+    Calc,
+    Correlate,
+    Item,
+    Join,
+    LookupJoin,
+    Relation,
+    Scan,
+    Sort,
+    Union,
+    identity,
+)
 
 __all__ = ["Side", "extract_join_keys", "is_simple", "is_simple_node"]
 
@@ -67,7 +81,7 @@ def extract_join_keys(context: Context, relation: Relation) -> Relation:
     """Give every join its keys; SqlError for a join without an equality, or with a condition it cannot evaluate."""
     if isinstance(relation, Scan):
         return relation
-    if isinstance(relation, Calc | Aggregate | LookupJoin | Sort | Cached):
+    if isinstance(relation, Calc | Aggregate | LookupJoin | Sort | Cached | Correlate):
         return replace(relation, input=extract_join_keys(context, relation.input))
     if isinstance(relation, Union):
         return replace(relation, inputs=tuple(extract_join_keys(context, i) for i in relation.inputs))
@@ -231,7 +245,7 @@ def _simplified(context: Context, part: Expr, left: Side, right: Side) -> Expr:
     simplified = rewrite(part, change)
     bad = next((e for e in walk(simplified) if not is_simple_node(e)), None)
     if bad is not None:
-        what = bad.function if isinstance(bad, Call) else "this"
+        what = named(bad) if isinstance(bad, Call) else "this"
         raise context.source.error(
             f"{what} over columns of both sides cannot be part of the condition of this join",
             bad.offset or part.offset,

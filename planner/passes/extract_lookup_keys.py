@@ -12,12 +12,25 @@ from dataclasses import replace
 
 from planner.coercion import cast, common_type
 from planner.context import Context
-from planner.expressions import Call, Expr, Field, Literal, Ref, conjunction, fields_of, is_deterministic, rewrite, walk
+from planner.expressions import (
+    Call,
+    Expr,
+    Field,
+    Literal,
+    Ref,
+    conjunction,
+    fields_of,
+    is_deterministic,
+    named,
+    rewrite,
+    walk,
+)
 from planner.passes.extract_join_keys import Side, is_simple, is_simple_node
 from planner.relations import (
     Aggregate,
     Cached,
     Calc,
+    Correlate,
     Join,
     LookupJoin,
     LookupKey,
@@ -36,7 +49,7 @@ def extract_lookup_keys(context: Context, relation: Relation) -> Relation:
     """Give every lookup join its keys; SqlError for one without an equality, or with a condition it cannot use."""
     if isinstance(relation, Scan):
         return relation
-    if isinstance(relation, Calc | Aggregate | Sort | Cached):
+    if isinstance(relation, Calc | Aggregate | Sort | Cached | Correlate):
         return replace(relation, input=extract_lookup_keys(context, relation.input))
     if isinstance(relation, Union):
         return replace(relation, inputs=tuple(extract_lookup_keys(context, i) for i in relation.inputs))
@@ -172,7 +185,7 @@ def _simplified(context: Context, part: Expr, left: Side) -> Expr:
     simplified = rewrite(part, change)
     bad = next((e for e in walk(simplified) if not is_simple_node(e)), None)
     if bad is not None:
-        what = bad.function if isinstance(bad, Call) else "this"
+        what = named(bad) if isinstance(bad, Call) else "this"
         raise context.source.error(
             f"{what} cannot be part of this condition of a LEFT lookup join",
             getattr(bad, "offset", 0) or getattr(part, "offset", 0),

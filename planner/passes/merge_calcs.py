@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from planner.context import Context
 from planner.expressions import Ref, conjunction, conjuncts, is_deterministic, size_of, substitute
-from planner.relations import Aggregate, Cached, Calc, Item, Join, LookupJoin, Relation, Scan, Sort, Union
+from planner.relations import Aggregate, Cached, Calc, Correlate, Item, Join, LookupJoin, Relation, Scan, Sort, Union
 
 __all__ = ["is_projection", "merge_calcs"]
 
@@ -26,7 +26,7 @@ def merge_calcs(context: Context, relation: Relation) -> Relation:
     if isinstance(relation, Union):
         return replace(relation, inputs=tuple(merge_calcs(context, i) for i in relation.inputs))
     below = merge_calcs(context, relation.input)
-    if isinstance(relation, Aggregate | LookupJoin | Sort | Cached):
+    if isinstance(relation, Aggregate | LookupJoin | Sort | Cached | Correlate):
         return replace(relation, input=below)
     return _merged(replace(relation, input=below))
 
@@ -45,7 +45,7 @@ def _merged(calc: Calc) -> Relation:
         return calc
     if calc.fields == below.fields and all(a.name == b.name for a, b in zip(calc.fields, below.fields, strict=True)):
         return replace(below, base=calc.base)
-    if isinstance(below, Join | LookupJoin):
+    if isinstance(below, Join | LookupJoin | Correlate):
         values = {i.field.id: i.expr for i in below.items}
         return replace(below, items=_substituted(calc.items, values), base=calc.base)
     if isinstance(below, Aggregate):

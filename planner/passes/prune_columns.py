@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from planner.context import Context
 from planner.expressions import Expr, Field, fields_of
-from planner.relations import Aggregate, Cached, Calc, Join, LookupJoin, Relation, Scan, Sort, Union
+from planner.relations import Aggregate, Cached, Calc, Correlate, Join, LookupJoin, Relation, Scan, Sort, Union
 
 __all__ = ["prune_columns"]
 
@@ -39,6 +39,8 @@ def _prune(relation: Relation, needed: set[int]) -> Relation:
         return replace(relation, left=_prune(relation.left, below), right=_prune(relation.right, below), items=items)
     if isinstance(relation, LookupJoin):
         return _prune_lookup(relation, needed)
+    if isinstance(relation, Correlate):
+        return _prune_call(relation, needed)
     if isinstance(relation, Aggregate):
         calls = tuple(c for c in relation.calls if c.field.id in needed)
         if not calls and not relation.keys:
@@ -54,6 +56,20 @@ def _prune(relation: Relation, needed: set[int]) -> Relation:
     kept_at = [i for i, f in enumerate(relation.fields) if f.id in needed] or [0]
     inputs = tuple(_prune(r, {r.fields[i].id for i in kept_at}) for r in relation.inputs)
     return replace(relation, inputs=inputs, fields=tuple(relation.fields[i] for i in kept_at))
+
+
+def _prune_call(call: Correlate, needed: set[int]) -> Relation:
+    """Without the columns that nobody reads; the call itself stays, as it may return any number of rows or none."""
+    returned = {f.id for f in call.returned}
+    items = tuple(i for i in call.items if i.field.id in needed)
+    if call.scalar and not _ids(i.expr for i in items) & returned:
+        # One row for each, and no column of it: as good as no call.
+        passed = tuple(i for i in call.items if i in items or (not items and not _ids((i.expr,)) & returned))
+        unused = Calc(input=call.input, filter=None, items=items or passed[:1], base=call.base, block=call.block)
+        return _prune(unused, needed)
+    items = items or call.items[:1]
+    below = _ids((*call.arguments, *(i.expr for i in items)))
+    return replace(call, input=_prune(call.input, below), items=items)
 
 
 def _prune_lookup(lookup: LookupJoin, needed: set[int]) -> LookupJoin:

@@ -9,8 +9,29 @@ from __future__ import annotations
 from dataclasses import replace
 
 from planner.context import Context
-from planner.expressions import Expr, Ref, conjunction, conjuncts, fields_of, is_deterministic, substitute
-from planner.relations import Aggregate, Cached, Calc, Join, LookupJoin, Relation, Scan, Sort, Union, identity
+from planner.expressions import (
+    Expr,
+    Ref,
+    calls_user_code,
+    conjunction,
+    conjuncts,
+    fields_of,
+    is_deterministic,
+    substitute,
+)
+from planner.relations import (
+    Aggregate,
+    Cached,
+    Calc,
+    Correlate,
+    Join,
+    LookupJoin,
+    Relation,
+    Scan,
+    Sort,
+    Union,
+    identity,
+)
 
 __all__ = ["push_down_filters"]
 
@@ -33,6 +54,11 @@ def _push(relation: Relation, parts: Parts) -> Relation:
         return _through_join(relation, parts)
     if isinstance(relation, LookupJoin):
         return _through_lookup(relation, parts)
+    if isinstance(relation, Correlate):
+        # What a call returned is known above it only; a row that is dropped below costs no call.
+        left = {f.id for f in relation.input.fields}
+        below, above = _split(parts, lambda ids: bool(ids) and ids <= left)
+        return _filtered(replace(relation, input=_push(relation.input, below)), above)
     if isinstance(relation, Aggregate):
         keys = {f.id for f in relation.keys}
         below, above = _split(parts, lambda ids: bool(ids) and ids <= keys)
@@ -60,10 +86,14 @@ def _push(relation: Relation, parts: Parts) -> Relation:
     return _filtered(relation, parts)
 
 
-def _split(parts: Parts, fits: object) -> tuple[Parts, Parts]:
-    """Those deterministic parts whose field ids ``fits``, and the rest."""
+def _split(parts: Parts, fits: object, *, everywhere: bool = False) -> tuple[Parts, Parts]:
+    """Those deterministic parts whose field ids ``fits``, and the rest.
+
+    A user-defined function is called where it is written, unless ``everywhere``.
+    """
     assert callable(fits)
-    chosen = tuple(p for p in parts if is_deterministic(p) and fits({f.id for f in fields_of(p)}))
+    movable = (p for p in parts if is_deterministic(p) and (everywhere or not calls_user_code(p)))
+    chosen = tuple(p for p in movable if fits({f.id for f in fields_of(p)}))
     return chosen, tuple(p for p in parts if p not in chosen)
 
 
@@ -106,7 +136,7 @@ def _through_join(join: Join, parts: Parts) -> Relation:
     from_above_right, rest = _split(rest, to_right) if "r" in above_to else (nothing, rest)
     on = join.on
     if join.join_type == "inner":
-        both, rest = _split(rest, lambda ids: bool(ids & left) and bool(ids & right))
+        both, rest = _split(rest, lambda ids: bool(ids & left) and bool(ids & right), everywhere=True)
         on = (*on, *both)
     from_on_left, on = _split(on, to_left) if "l" in on_to else (nothing, on)
     from_on_right, on = _split(on, to_right) if "r" in on_to else (nothing, on)
@@ -126,7 +156,7 @@ def _through_lookup(lookup: LookupJoin, parts: Parts) -> Relation:
     below, rest = _split(parts, lambda ids: bool(ids) and ids <= left)
     on = lookup.on
     if lookup.join_type == "inner":
-        joined, rest = _split(rest, bool)
+        joined, rest = _split(rest, bool, everywhere=True)
         from_on, on = _split((*on, *(substitute(p, values) for p in joined)), lambda ids: bool(ids) and ids <= left)
         below = (*below, *from_on)
     return _filtered(replace(lookup, input=_push(lookup.input, below), on=on), rest)

@@ -82,7 +82,7 @@ def sql_command(
     text = "" if typed else read_text(script or "-", file or _STDIN)
     open_session = load("planner.session:Session").open
     client = Client(
-        session=open_session(config, file=file, strict_hints=strict_hints),
+        session=open_session(config, file=file, strict_hints=strict_hints, allow_modules=options["allow_modules"]),
         open_engine=lambda: load("runtime.engine:Engine")(as_json=as_json, **options),
         as_json=as_json,
         allow_fact_edits=allow_fact_edits,

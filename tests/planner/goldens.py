@@ -26,6 +26,7 @@ from planner.compile import compile_script
 from plans.errors import SqlError
 from tests.planner.listing import listing
 
+ALLOWED = ("tests.planner.declared",)
 CASES = Path(__file__).parent / "cases"
 
 
@@ -79,7 +80,7 @@ def answers(cases: tuple[Case, ...]) -> Iterator[tuple[Case, str]]:
 def answer(tables: str, case: Case) -> str:
     try:
         strict = case.command == "compile strict"
-        return listing(compile_script(f"{tables}\n{case.sql}", file="job", strict_hints=strict))
+        return listing(compile_script(f"{tables}\n{case.sql}", file="job", strict_hints=strict, allow_modules=ALLOWED))
     except SqlError as error:
         return f"error {error}"
 

@@ -11,6 +11,7 @@ from plans.model import (
     Aggregate,
     AggregateCall,
     Calc,
+    Correlate,
     Join,
     LookupJoin,
     Operator,
@@ -58,6 +59,8 @@ def _operator(operator: Operator) -> list[str]:
         return [f"{head}: {operator.join_type} on {keys}{condition}: {output} [{kinds}]", *map(_state, operator.state)]
     if isinstance(operator, LookupJoin):
         return _lookup(head, operator)
+    if isinstance(operator, Correlate):
+        return _correlate(head, operator)
     if isinstance(operator, Aggregate):
         calls = ", ".join(map(_call, operator.aggregates))
         kinds = " ".join(operator.changelog)
@@ -85,7 +88,18 @@ def _lookup(head: str, lookup: LookupJoin) -> list[str]:
     output = ", ".join(_renamed(f"{c.side[0]}.{c.column}", c.column, c.name) for c in lookup.output)
     columns = ", ".join(lookup.columns)
     lines = [f"{head}: {lookup.join_type} {lookup.table}({columns}) on {keys}{rest}: {output}"]
-    for group, settings in settings_of(lookup).items():
+    return [*lines, *_groups(lookup)]
+
+
+def _correlate(head: str, call: Correlate) -> list[str]:
+    output = ", ".join(_renamed(f"{c.side[0]}.{c.column}", c.column, c.name) for c in call.output)
+    arguments = ", ".join(a.column if a.column is not None else f"={a.constant}" for a in call.arguments)
+    return [f"{head}: {call.join_type} {call.function}({arguments}): {output}", *_groups(call)]
+
+
+def _groups(operator: Operator) -> list[str]:
+    lines = []
+    for group, settings in settings_of(operator).items():
         # what is not said to come from a layer is the default
         said = [layer for layer in ("config", "table", "hint") if settings.origin.get(layer)]
         layers = [f"{layer} {_settings(settings.origin[layer])}" for layer in said]

@@ -9,7 +9,20 @@ import sqlite3
 
 import sqlglot
 
-from plans.model import Aggregate, AggregateCall, Calc, Join, LookupJoin, Operator, Plan, Scan, Sink, Sort, Union
+from plans.model import (
+    Aggregate,
+    AggregateCall,
+    Calc,
+    Correlate,
+    Join,
+    LookupJoin,
+    Operator,
+    Plan,
+    Scan,
+    Sink,
+    Sort,
+    Union,
+)
 
 __all__ = ["database", "run_plan"]
 
@@ -28,7 +41,8 @@ def run_plan(connection: sqlite3.Connection, plan: Plan) -> dict[str, list[tuple
     """The rows that each sink of the plan gets, by the sink's id."""
     for operator in plan.operators:
         if not isinstance(operator, Sink):
-            connection.execute(f"CREATE TEMP TABLE {operator.id} AS {_sql(operator)}")
+            sql = _correlate(operator, plan) if isinstance(operator, Correlate) else _sql(operator)
+            connection.execute(f"CREATE TEMP TABLE {operator.id} AS {sql}")
     sinks = (o for o in plan.operators if isinstance(o, Sink))
     return {o.id: connection.execute(f"SELECT * FROM {o.inputs[0]}").fetchall() for o in sinks}
 
@@ -86,6 +100,17 @@ def _lookup(lookup: LookupJoin) -> str:
     left = f"(SELECT *, {asks} AS asks FROM {lookup.inputs[0]}) l"
     right = f"(SELECT {', '.join(lookup.columns)} FROM {lookup.table}{kept}) r"
     return f"SELECT {items} FROM {left} {lookup.join_type} JOIN {right} ON l.asks AND {on}"
+
+
+def _correlate(call: Correlate, plan: Plan) -> str:
+    """A scalar function is one of the connection; a table function one that returns a JSON list of values."""
+    given = (f"l.{a.column}" if a.column is not None else _expression(a.constant or "") for a in call.arguments)
+    result = f"{call.function}({', '.join(given)})"
+    if plan.functions[call.function].kind in ("scalar", "async-scalar"):
+        items = (f"{f'l.{c.column}' if c.side == 'left' else result} AS {c.name}" for c in call.output)
+        return f"SELECT {', '.join(items)} FROM {call.inputs[0]} l"
+    items = (f"{c.side[0]}.{c.column} AS {c.name}" for c in call.output)
+    return f"SELECT {', '.join(items)} FROM {call.inputs[0]} l {call.join_type} JOIN json_each({result}) r"
 
 
 def _call(call: AggregateCall) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from random import Random
 
-__all__ = ["random_lookup", "random_query"]
+__all__ = ["random_calls", "random_lookup", "random_query"]
 
 Columns = tuple[str, ...]
 TABLES: dict[str, Columns] = {t: (f"{t}_id", f"{t}_k", f"{t}_v") for t in "abc"}
@@ -53,6 +53,34 @@ def random_lookup(dice: Random, right_sides: dict[str, tuple[Columns, Columns]],
     names = tuple(f"x{i}" for i in range(len(chosen)))
     listed = ", ".join(f"{c} AS {n}" for c, n in zip(chosen, names, strict=True))
     return f"SELECT {listed} FROM {source}{' WHERE ' + ' AND '.join(parts) if parts else ''}", names
+
+
+def random_calls(dice: Random) -> tuple[str, Columns]:
+    """One or two laterals ``split`` over table a or a join, and scalar calls of ``twice`` and ``maybe``."""
+    source, columns = "a t0", tuple(f"t0.{c}" for c in TABLES["a"])
+    if dice.random() < 0.4:
+        kind = dice.choice(("JOIN", "LEFT JOIN"))
+        source = f"{source} {kind} b t1 ON {dice.choice(columns)} = maybe(t1.b_k)"
+        columns += tuple(f"t1.{c}" for c in TABLES["b"])
+    for number in range(dice.choice((1, 1, 2))):
+        argument = _called(dice, dice.choice((*columns, f"{dice.choice(columns)} + 1", "3")))
+        call = f"LATERAL TABLE(split({argument})) AS p{number}"
+        how = dice.choice((", {}", " CROSS JOIN {}", " LEFT JOIN {} ON TRUE", " LEFT JOIN {} ON TRUE"))
+        source += how.format(call)
+        columns += (f"p{number}.value",)
+    where = [_condition(dice, tuple(_called(dice, c) for c in columns)) for _ in range(dice.choice((0, 1, 2)))]
+    filtered = f" WHERE {' AND '.join(where)}" if where else ""
+    if dice.random() < 0.3:
+        return _grouped(dice, source, columns, filtered)
+    chosen = [_called(dice, c) for c in dice.sample(columns, dice.randint(2, 4))]
+    names = tuple(f"x{i}" for i in range(len(chosen)))
+    listed = ", ".join(f"{c} AS {n}" for c, n in zip(chosen, names, strict=True))
+    return f"SELECT {listed} FROM {source}{filtered}", names
+
+
+def _called(dice: Random, expression: str) -> str:
+    """``expression``, or sometimes a call with it."""
+    return dice.choice(("{}", "{}", "{}", "twice({})", "maybe({})", "maybe(twice({}))")).format(expression)
 
 
 def _union(dice: Random, depth: int) -> tuple[str, Columns]:

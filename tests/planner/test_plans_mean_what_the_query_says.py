@@ -126,14 +126,17 @@ def sink(width: dict[int, str]) -> str:
     return f"CREATE TABLE s ({columns}) WITH ('connector' = 'print');"
 
 
-def compiled(query: str, names: list[str], settings: str = ""):  # type: ignore[no-untyped-def]
+def compiled(  # type: ignore[no-untyped-def]
+    query: str, names: list[str], settings: str = "", functions: dict[str, type | str] | None = None
+):
     """The plan of the query into a sink of fitting types, found by trying STRING where BIGINT does not fit."""
     from plans.errors import SqlError
 
     types = dict.fromkeys(range(len(names)), "BIGINT")
     for _ in range(len(names) + 1):
         try:
-            return compile_script(f"{settings}{DECLARATIONS}\n{sink(types)}\nINSERT INTO s {query};").plan
+            script = f"{settings}{DECLARATIONS}\n{sink(types)}\nINSERT INTO s {query};"
+            return compile_script(script, functions=functions).plan
         except SqlError as error:
             text = error.diagnostics[0].message
             if not text.startswith("column 'o"):

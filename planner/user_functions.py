@@ -1,0 +1,158 @@
+"""User-defined functions: CREATE FUNCTION, and what a class says of itself.
+
+A class declares ``function_kind`` (which its base class sets), ``arguments`` (types in Flink's spelling) and ``result``
+(``ROW<...>``, or one type, which becomes one column). Nothing else of it is looked at, and it is not called. Does not
+know what base classes there are.
+
+>>> class Locate:
+...     function_kind, arguments, result = "async-table", ("STRING",), "ROW<lat DOUBLE, lon DOUBLE>"
+>>> [str(column.name) for column in read_declaration(Locate, "geo.Locate").output]
+['lat', 'lon']
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, get_args
+
+from planner import aggregates, scalars
+from planner.context import Context, FunctionEntry
+from planner.statements import CreateFunction
+from plans.classes import FUNCTIONS, ClassRefusal, importable_from, load_named_class
+from plans.errors import SqlError
+from plans.model import Column, Function, FunctionKind
+from plans.types import DataType, parse_type
+
+__all__ = ["ONE_COLUMN", "declare_function", "read_declaration", "register_function"]
+
+ONE_COLUMN = "f0"
+"""The column of a function whose result is one type, as Flink calls it."""
+
+_WITH_SYNTAX = (
+    *("CASE", "CAST", "TRY_CAST", "EXTRACT", "POSITION", "SUBSTRING", "TRIM"),
+    *("CURRENT_DATE", "CURRENT_TIMESTAMP", "LOCALTIMESTAMP", "TABLE", "TUMBLE", "HOP", "CUMULATE", "SESSION"),
+)
+_KINDS = get_args(FunctionKind)
+_BASES = "TableFunction, AsyncTableFunction, ScalarFunction or AsyncScalarFunction of runtime.functions"
+
+
+def declare_function(context: Context, statement: CreateFunction) -> bool:
+    """Add a function to the catalog, False if IF NOT EXISTS kept it out; SqlError if its class is not to be had."""
+    source, name = context.source, statement.name.lower()
+    if name in context.catalog.functions:
+        if statement.if_not_exists:
+            return False
+        message = f"function '{statement.name}' is declared twice"
+        raise source.error(message, statement.offset, "rename one of them, or DROP the first")
+    try:
+        _check_name(name)
+    except ClassRefusal as error:
+        raise source.error(str(error), statement.offset, error.hint) from None
+    try:
+        function = _loaded(context, statement.class_name, context.classes.modules)
+    except ClassRefusal as error:
+        raise source.error(str(error), statement.class_offset, error.hint) from error
+    _add(context, name, function, statement.offset, temporary=statement.temporary)
+    if name.upper() in scalars.known_functions():
+        message = f"'{statement.name}' hides the built-in function {name.upper()} from here on"
+        context.report.note(message, statement.offset, "give the function another name if both are needed")
+    return True
+
+
+def register_function(context: Context, name: str, declared: type | str) -> None:
+    """Add a function by its class, or by the name of its class, which needs no leave; SqlError if it is none."""
+    key = name.lower()
+    try:
+        _check_name(key)
+        if isinstance(declared, str):
+            function = _loaded(context, declared, (declared.rpartition(".")[0],))
+        else:
+            function = read_declaration(declared, _name_of(declared))
+    except ClassRefusal as error:
+        raise SqlError(f"function '{name}': {error}", hint=error.hint) from error
+    _add(context, key, function, 0, temporary=True)
+
+
+def read_declaration(found: type[Any], name: str) -> Function:
+    """What the class ``found``, called ``name``, declares; ClassRefusal if that is no function."""
+    kind: Any = getattr(found, "function_kind", None)
+    if kind not in _KINDS:
+        raise ClassRefusal(f"{name} is no function", hint=f"let it extend {_BASES}")
+    arguments = getattr(found, "arguments", None)
+    if isinstance(arguments, str) or not isinstance(arguments, tuple | list):
+        hint = "write arguments = ('STRING', 'INT'), or () if it takes none"
+        raise ClassRefusal(f"{name} does not declare its arguments as a tuple of types", hint=hint)
+    types = [_type(text, f"argument {i} of {name}") for i, text in enumerate(arguments, 1)]
+    for i, declared in enumerate(types, 1):
+        if not declared.nullable:
+            message = f"argument {i} of {name} is declared {declared}, but NULL is passed to functions, as None"
+            raise ClassRefusal(message, hint=f"write {declared.as_nullable()}")
+    result = getattr(found, "result", None)
+    if not isinstance(result, str):
+        hint = "write result = 'STRING', or result = 'ROW<lat DOUBLE, lon DOUBLE>' for several columns"
+        raise ClassRefusal(f"{name} does not declare its result", hint=hint)
+    returned = _type(result, f"the result of {name}")
+    columns: tuple[Column, ...] = (Column(name=ONE_COLUMN, type=str(returned)),)
+    # The value of a scalar function may be a ROW; the rows of a table function are its columns.
+    if returned.root == "ROW" and kind in ("table", "async-table"):
+        named = zip(returned.names, returned.children, strict=True)
+        columns = tuple(Column(name=field, type=str(child)) for field, child in named)
+        _check_columns(name, returned.names)
+    return Function(class_name=name, kind=kind, arguments=tuple(map(str, types)), output=columns)
+
+
+def _check_columns(name: str, columns: tuple[str, ...]) -> None:
+    folded = [column.lower() for column in columns]
+    twice = next((c for c in columns if folded.count(c.lower()) > 1), None)
+    if twice is not None:
+        raise ClassRefusal(f"the result of {name} has two columns called '{twice}'", hint="rename one of them")
+    reserved = next((c for c in columns if c.startswith("__")), None)
+    if reserved is not None:
+        raise ClassRefusal(f"column names that start with '__' are reserved: '{reserved}' of {name}", hint="rename it")
+
+
+def _type(text: Any, what: str) -> DataType:
+    try:
+        if not isinstance(text, str):
+            raise ValueError(f"expected a type as text, found {text!r}")
+        return parse_type(text)
+    except ValueError as error:
+        raise ClassRefusal(f"{what}: {error}", hint="use a type such as STRING, BIGINT or DECIMAL(10, 2)") from None
+
+
+def _check_name(name: str) -> None:
+    if name.upper() in (*_WITH_SYNTAX, *aggregates.NAMES):
+        message = f"{name.upper()} is a built-in function with a grammar of its own, and cannot be declared"
+        raise ClassRefusal(message, hint="give the function another name")
+
+
+def _loaded(context: Context, class_name: str, modules: tuple[str, ...]) -> Function:
+    if not re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", class_name):
+        message = f"expected the dotted name of a Python class, found '{class_name}'"
+        raise ClassRefusal(message, hint="write it like 'package.module.Class'")
+    directories = context.classes.directories
+    needed = f"install the module, or put it into {' or '.join(directories)}"
+    with importable_from(directories):
+        found = load_named_class(class_name, modules, group=FUNCTIONS, needed=needed)
+    return read_declaration(found, class_name)
+
+
+def _name_of(found: type[Any]) -> str:
+    """The name under which a run can load the class."""
+    module, name = found.__module__, found.__qualname__
+    if module == "__main__" or "." in name:
+        raise ClassRefusal(
+            f"class {name} of {module} cannot be loaded by a run",
+            hint="define it at the top level of a module that can be imported",
+        )
+    return f"{module}.{name}"
+
+
+def _add(context: Context, name: str, function: Function, offset: int, *, temporary: bool) -> None:
+    context.catalog.functions[name] = FunctionEntry(
+        function=function,
+        offset=offset,
+        temporary=temporary,
+        arguments=tuple(map(parse_type, function.arguments)),
+        columns=tuple(parse_type(column.type) for column in function.output),
+    )
