@@ -22,7 +22,10 @@ def load_class(name: str, modules: Sequence[str], expected: type, *, path: str, 
 
     ``group`` is the group of entry points that allows classes besides ``modules``.
     """
-    needed = "put its directory on PYTHONPATH: it must be importable where the run starts and in the Python workers"
+    needed = (
+        "the module must be importable where the run starts and in the Python workers: "
+        "--conf spark.submit.pyFiles=FILE.py takes it along"
+    )
     try:
         found = load_named_class(name, modules, group=group, needed=needed)
     except ClassRefusal as error:

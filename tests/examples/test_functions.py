@@ -49,7 +49,7 @@ def test_each_trip_is_joined_with_what_the_service_knows_although_it_fails_now_a
     environment = {
         **os.environ,
         "NEARBY_URL": service,
-        "PYTHONPATH": os.pathsep.join([str(ROOT), str(directory)]),
+        "PYTHONPATH": str(ROOT),
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
@@ -69,7 +69,8 @@ def test_each_trip_is_joined_with_what_the_service_knows_although_it_fails_now_a
         return done
 
     hintplan("compile", "trips.sql", "-o", "trips.plan.json")
-    done = hintplan("run", "trips.plan.json", "--once", "--master", "local[1]")
+    taken = ("--conf", "spark.submit.pyFiles=nearby.py")
+    done = hintplan("run", "trips.plan.json", "--once", "--master", "local[1]", *taken)
     assert done.stdout == SIGHTS
     # Five of the six travellers go where the service can be asked about, and every fourth request fails.
     assert re.search(r"correlate_nearby 7 calls · 9 rows out · 1 failure · 1 retry", done.stderr), done.stderr

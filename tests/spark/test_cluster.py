@@ -13,12 +13,14 @@ import sysconfig
 import time
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pyspark
 import pytest
 
 import plans
+from tests.functions.test_functions_on_spark import FOUND, TEXTS, job, texts, tuples
 from tests.spark.programs import CUSTOMER_ROWS, add_rows, changes, expected, fold, revenue_plan, sample
 
 pytestmark = pytest.mark.cluster
@@ -129,16 +131,34 @@ def check_run_and_restart(directory: Path, *arguments: str, **environment: str) 
     assert fold(changes(directory)) == expected(orders)
 
 
-def test_a_cluster_whose_workers_lack_hintplan_runs_a_plan(cluster: tuple[str, Path], tmp_path: Path) -> None:
-    master, python = cluster
+def on_cluster(master: str, python: Path, **conf: str) -> list[str]:
+    """The options of a run on the cluster, with more settings of Spark."""
     conf = {
         "spark.pyspark.python": str(python),
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.executor.memory": "700m",
+        **conf,
     }
-    options = [word for key, value in conf.items() for word in ("--conf", f"{key}={value}")]
-    check_run_and_restart(tmp_path, "--master", master, *options)
+    return ["--master", master, *(word for key, value in conf.items() for word in ("--conf", f"{key}={value}"))]
+
+
+def test_a_cluster_whose_workers_lack_hintplan_runs_a_plan(cluster: tuple[str, Path], tmp_path: Path) -> None:
+    check_run_and_restart(tmp_path, *on_cluster(*cluster))
+
+
+def test_a_cluster_takes_the_module_of_a_function_along(cluster: tuple[str, Path], tmp_path: Path) -> None:
+    texts(tmp_path, *TEXTS)
+    module = tmp_path / "words_of_text.py"
+    module.write_text((ROOT / "tests" / "functions" / "samples.py").read_text(encoding="utf-8"), encoding="utf-8")
+    plan = job(tmp_path, "AsyncWords")
+    moved = replace(plan.functions["words"], class_name="words_of_text.AsyncWords")
+    plans.dump(replace(plan, functions={"words": moved}), tmp_path / "plan.json")
+    options = on_cluster(*cluster, **{"spark.submit.pyFiles": str(module)})
+    done = run(tmp_path, "--allow-module", "words_of_text", *options)
+    assert done.returncode == 0, done.stderr
+    assert tuples(tmp_path) == FOUND
+    assert "correlate_w: 10 calls · 5 rows out · 5 failures · 5 retries" in done.stderr
 
 
 def test_spark_connect_runs_a_plan(tmp_path: Path) -> None:
