@@ -17,14 +17,14 @@ from planner.expressions import Expr, Field, Ref
 from planner.relations import Calc, Item, Relation, Sort, SortItem, identity
 from planner.scope import Input, Scope
 from planner.translation import Translator, only
+from plans.columns import MOST_ROWS, UNSORTABLE
 
 __all__ = ["CLAUSES", "SortKeys", "is_ordered", "over_output", "over_select", "sort_keys", "without_idle_clauses"]
 
 CLAUSES = ("order", "limit", "offset")
 """The parts of a query's syntax tree that this module reads."""
 
-_MAX_ROWS = 2**31 - 1
-_UNSORTABLE = ("ARRAY", "MAP", "ROW", "NULL", "INTERVAL")
+_UNSORTABLE = (*UNSORTABLE, "NULL", "INTERVAL")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,6 +234,6 @@ def _rows(context: Context, node: exp.Expr) -> tuple[int, int | None]:
 def _number(context: Context, what: str, node: exp.Expr, place: int) -> int:
     if not isinstance(node, exp.Literal) or node.args["is_string"] or not node.name.isdigit():
         raise context.source.error(f"{what} takes a whole number", offset_of(node) or place, f"write {what} 10")
-    if int(node.name) > _MAX_ROWS:
-        raise context.source.error(f"{what} takes at most {_MAX_ROWS}", offset_of(node) or place, "write less")
+    if int(node.name) > MOST_ROWS:
+        raise context.source.error(f"{what} takes at most {MOST_ROWS}", offset_of(node) or place, "write less")
     return int(node.name)

@@ -37,12 +37,14 @@ from plans.model import (
 from plans.names import did_you_mean
 from plans.types import DataType, parse_type
 
-__all__ = ["UNSORTABLE", "check_columns", "output_columns", "physical_columns"]
+__all__ = ["MOST_ROWS", "UNSORTABLE", "check_columns", "output_columns", "physical_columns"]
 
 Columns = tuple[Column, ...]
 
 RESERVED_PREFIX = "__"
 UNSORTABLE = ("ARRAY", "MAP", "ROW")
+MOST_ROWS = 2**31 - 1
+"""What LIMIT and OFFSET can be at most: Spark counts the rows of a result in 32 bits."""
 ENOUGH = 101
 
 

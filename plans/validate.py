@@ -16,7 +16,7 @@ from plans.cached_edit import check_cached
 from plans.call_check import check_calls
 from plans.call_settings import CONFIG_SYNONYMS
 from plans.changelog import output_kinds, refused_kinds, with_changelogs
-from plans.columns import ENOUGH, check_columns
+from plans.columns import ENOUGH, MOST_ROWS, check_columns
 from plans.configuration import KEYS, known_keys, normalise
 from plans.connectors import can_read, can_write, check_table, is_bounded, sink_kinds
 from plans.document import op_name
@@ -29,10 +29,6 @@ from plans.reasons import check_reasons
 from plans.states import check_states
 
 __all__ = ["validate"]
-
-
-MOST_ROWS = 2**31 - 1
-"""What LIMIT and OFFSET can be at most: Spark counts rows of a result in 32 bits."""
 
 
 def validate(plan: Plan) -> tuple[Diagnostic, ...]:

@@ -28,6 +28,7 @@ ORDERED = [
     "SELECT a_id, b_id FROM a JOIN b ON a_k = b_k ORDER BY a_id, b_id DESC, a_v, b_v LIMIT 5",
     "SELECT t.k, b_id FROM (SELECT a_k AS k FROM a ORDER BY a_k LIMIT 3) t LEFT JOIN b ON t.k = b_k ORDER BY b_id, k",
     "SELECT a_id FROM a WHERE a_k IN (SELECT b_k FROM b ORDER BY b_k DESC LIMIT 2) ORDER BY a_id",
+    "SELECT a_id FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b_k = a_k ORDER BY b_v DESC LIMIT 1) ORDER BY a_id",
     "SELECT a_k FROM a INTERSECT SELECT b_k FROM b ORDER BY a_k DESC LIMIT 2",
     "WITH w AS (SELECT a_id, a_v FROM a ORDER BY a_id, a_v LIMIT 8) SELECT a_v FROM w ORDER BY a_v DESC LIMIT 3",
     "SELECT a_id FROM (SELECT a_id FROM a ORDER BY a_v, a_k, a_s, a_id) t LIMIT 3",
