@@ -113,14 +113,17 @@ def _idle_hints(script: str) -> Iterator[Found]:
 
 
 def _of_ignores(config: Config, used: set[tuple[Path, int]]) -> Iterator[Found]:
+    here = Path.cwd()
+    # Build servers know files by their path from where they run.
+    file = str(config.file.relative_to(here) if config.file.is_relative_to(here) else config.file)
     for ignore in config.ignores:
         where = f"lint.ignore[{ignore.number}]"
         if not ignore.reason:
             finding = Finding(path=where, message=f"the ignore of {ignore.rule} has no reason")
-            yield Found(rule=RULES["HP001"], finding=finding, file=str(config.file), line=ignore.line, column=1)
+            yield Found(rule=RULES["HP001"], finding=finding, file=file, line=ignore.line, column=1)
         if (config.file, ignore.number) not in used:
             finding = Finding(path=where, message=f"the ignore of {ignore.rule} at '{ignore.at}' matches nothing")
-            yield Found(rule=RULES["HP002"], finding=finding, file=str(config.file), line=ignore.line, column=1)
+            yield Found(rule=RULES["HP002"], finding=finding, file=file, line=ignore.line, column=1)
 
 
 def failing(report: Report, fail_on: str) -> bool:

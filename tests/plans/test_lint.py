@@ -186,6 +186,12 @@ def test_an_ignore_without_reason_is_a_finding_at_its_line(folder: Path) -> None
     ]
 
 
+def test_a_finding_in_the_file_of_ignores_names_it_from_here(folder: Path) -> None:
+    ignoring(folder, 'rule = "HP303"')
+    done = hintplan("lint", "plans/orders.json", "--format", "github", folder=folder)
+    assert done.stdout.startswith("::warning file=hintplan.toml,line=1,col=1,")
+
+
 def test_an_ignore_that_matches_nothing_is_a_finding(folder: Path) -> None:
     ignoring(folder, 'rule = "HP303"', 'at = "lookup_x.*"', 'reason = "x"')
     assert found_in(folder) == ["HP303", "HP002"]
