@@ -65,6 +65,7 @@ COMMANDS = {
     "flat": LazyCommand(target="plans.fmt_command:flat_command", help="Print one line for each fact and setting."),
     "fmt": LazyCommand(target="plans.fmt_command:fmt_command", help="Lay plans out in the canonical way."),
     "lint": LazyCommand(target="plans.lint.command:lint_command", help="Find settings that are likely mistakes."),
+    "ci": LazyCommand(target="plans.ci_command:ci_command", help="Check a change of plans: layout, meaning, effects."),
     "run": LazyCommand(target="runtime.cli:run_command", help="Run a plan on Spark."),
     "sql": LazyCommand(target="plans.client.command:sql_command", help="Run statements, from a script or typed in."),
     "init": LazyCommand(target="plans.editors:init_command", help="Let VS Code complete and check plans."),

@@ -12,11 +12,12 @@ from collections.abc import Sequence
 import click
 
 from plans.diff import Change, diff
+from plans.diff_report import of_level
 from plans.effects import LEVELS, Level
 from plans.plan_source import PlanSource, is_script, read_source
 from plans.terminal import show, wants_colour
 
-__all__ = ["FAIL_ON", "config_option", "diff_command", "failing"]
+__all__ = ["FAIL_ON", "config_option", "diff_command", "failing", "least_level"]
 
 FORMATS = ("text", "markdown", "json", "html", "github", "sarif", "junit")
 FAIL_ON = ("incompatible", "rebuild", "ttl", "restart", "any")
@@ -94,13 +95,13 @@ def diff_command(
 
 def failing(changes: Sequence[Change], fail_on: str | None) -> bool:
     """Whether one of ``changes`` has an effect that ``fail_on`` names, or a worse one."""
-    if fail_on is None:
-        return False
-    return any(_least(fail_on) <= LEVELS.index(change.effect.level) for change in changes)
+    least = least_level(fail_on)
+    return least is not None and bool(of_level(changes, least))
 
 
-def _least(fail_on: str) -> int:
-    return 0 if fail_on == "any" else [*LEVELS].index(fail_on)  # type: ignore[arg-type]
+def least_level(fail_on: str | None) -> Level | None:
+    """The mildest effect that ``fail_on`` is about."""
+    return next((level for level in LEVELS if level == fail_on), LEVELS[0]) if fail_on is not None else None
 
 
 def rendered(
@@ -132,14 +133,14 @@ def rendered(
 
         return json.dumps(report_json(changes), indent=2)
     if layout == "html":
-        from plans.diff_html import report_html
+        from plans.diff_html import drawing_of, report_html
 
-        return report_html(changes, title=f"{before.name} → {after.name}", detail=detail)
+        drawing = drawing_of(before.plan, after.plan, changes)
+        return report_html(changes, title=f"{before.name} → {after.name}", detail=detail, drawing=drawing)
     from plans.locations import locate
     from plans.remarks import DIFF_RULES, remarks_of_changes
 
-    least: Level | None = None if fail_on is None else LEVELS[_least(fail_on)]
-    remarks = remarks_of_changes(changes, locate(after, changes), fail_on=least)
+    remarks = remarks_of_changes(changes, locate(after, changes), fail_on=least_level(fail_on))
     if not full:
         remarks = [remark for remark in remarks if remark.rule != "diff-none" or remark.level == "error"]
     if layout == "github":

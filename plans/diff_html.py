@@ -11,9 +11,14 @@ from html import escape
 
 from plans.diff import Change
 from plans.diff_report import Detail, legend, shown_changes, summary, values
+from plans.model import Plan
+from plans.picture import around, changed_operators, picture
+from plans.svg import standalone
 from plans.terminal import clean
 
-__all__ = ["report_html"]
+__all__ = ["drawing_of", "report_html"]
+
+_MAX_BOXES = 300
 
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; --add: #1a7f37; --del: #c23b3b; --mod: #9a6700; --quiet: #6e7781; }
@@ -25,6 +30,7 @@ td.sign { font-family: ui-monospace, monospace; white-space: pre; }
 tr.added td.sign { color: var(--add); } tr.removed td.sign, tr.incompatible td.effect { color: var(--del); }
 tr.changed td.sign { color: var(--mod); } .quiet { color: var(--quiet); font-size: 13px; }
 .badge { border: 1px solid var(--line); border-radius: 1rem; padding: .1rem .6rem; margin-right: .4rem; }
+figure { margin: 1rem 0; overflow: auto; }
 @media print { details { display: block; } }
 """
 _CLASSES = {"+": "added", "-": "removed", "~": "changed", "-/+": "removed"}
@@ -40,7 +46,7 @@ def report_html(changes: Sequence[Change], *, title: str, detail: Detail = "norm
         f"<h1>{_text(title)}</h1>",
         f"<p><strong>{_text(summary(changes))}</strong></p>",
         f"<p>{''.join(badges)}</p>" if badges else "",
-        drawing,
+        f"<figure>{drawing}</figure>" if drawing else "",
         f"<table><thead>{head}</thead><tbody>\n{chr(10).join(rows)}\n</tbody></table>" if rows else "",
         f"<h2>Effects</h2><dl>{''.join(meanings)}</dl>" if meanings else "",
     ]
@@ -56,6 +62,13 @@ def report_html(changes: Sequence[Change], *, title: str, detail: Detail = "norm
             "</body></html>",
         ]
     )
+
+
+def drawing_of(before: Plan, after: Plan, changes: Sequence[Change]) -> str:
+    """SVG of the changed operators and their neighbours; empty if there are none, or more than a page can show."""
+    touched = changed_operators(changes, {o.id for o in (*before.operators, *after.operators)})
+    shown = around(picture(after, before=before, changes=changes), touched) if touched else None
+    return standalone(shown) if shown is not None and len(shown.boxes) <= _MAX_BOXES else ""
 
 
 def _row(change: Change, alike: list[Change]) -> str:

@@ -31,12 +31,9 @@ def report_markdown(
     if not changes:
         return "no differences"
     parts = [f"**{summary(changes)}**"]
-    rows = [
-        (change, alike)
-        for change, alike in shown_changes(changes, detail)
-        if detail == "full" or change.effect.level != "none"
-    ]
-    idle = [] if detail == "full" else [c for c in changes if c.effect.level == "none"]
+    shown = shown_changes(changes, detail)
+    rows = [row for row in shown if detail == "full" or row[0].effect.level != "none"]
+    idle = [row for row in shown if detail != "full" and row[0].effect.level == "none"]
     parts.append("Effects: " + " · ".join(f"{level} {number}" for level, number, _ in legend(changes)))
     if detail != "concise":
         picture_text = f"\n\n{_folded('Picture', fence(graph, 'mermaid'))}" if graph else ""
@@ -46,7 +43,7 @@ def report_markdown(
         table, left = _table(rows, room)
         parts.append(_folded(f"{len(changes)} changes", table) if len(rows) > _FOLD_ABOVE else table)
         if idle and not left:
-            text, _ = _table([(change, []) for change in idle], room - len(table))
+            text, _ = _table(idle, room - len(table))
             parts.append(_folded(f"{len(idle)} without effect on a running job", text))
         meanings = "\n".join(f"- {level}: {meaning}" for level, _, meaning in legend(changes))
         parts.append(_folded("What the effects mean", meanings))

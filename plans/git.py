@@ -19,7 +19,7 @@ from plans.jsontext import MAX_BYTES
 from plans.names import nearest
 from plans.terminal import clean
 
-__all__ = ["PREFIX", "GitPath", "exists", "git", "parse", "read"]
+__all__ = ["PREFIX", "GitPath", "check_repository", "check_revision", "exists", "git", "parse", "read"]
 
 PREFIX = "git:"
 _FORM = "write git:<revision>:<path>, such as git:main:plans/orders.json; git::<path> is the index"
@@ -44,17 +44,28 @@ def parse(text: str) -> GitPath:
     return GitPath(revision, path)
 
 
-def read(where: GitPath, *, shown: str) -> bytes:
-    """The bytes of the file; PlanError, which calls it ``shown``, if there is no repository, revision or file."""
+def check_repository(*, shown: str) -> None:
+    """PlanError, about ``shown``, if this is no place in a repository."""
     code, _, problem = git("rev-parse", "--git-dir")
     if code:
         hint = "run this inside a clone of the repository"
         if "dubious ownership" in problem:
             hint = "git refuses the repository, for its files belong to somebody else: see git's safe.directory"
         raise PlanError("this is no git repository", file=shown, hint=hint)
-    if where.revision and not _verified(f"{where.revision}^{{tree}}"):
+
+
+def check_revision(revision: str, *, shown: str) -> None:
+    """PlanError, about ``shown``, if there is no such revision."""
+    if not _verified(f"{revision}^{{tree}}"):
         hint = "git branch --all lists branches; a shallow clone has few commits: git fetch origin <branch>"
-        raise PlanError(f"there is no revision '{where.revision}'", file=shown, hint=hint)
+        raise PlanError(f"there is no revision '{revision}'", file=shown, hint=hint)
+
+
+def read(where: GitPath, *, shown: str) -> bytes:
+    """The bytes of the file; PlanError, which calls it ``shown``, if there is no repository, revision or file."""
+    check_repository(shown=shown)
+    if where.revision:
+        check_revision(where.revision, shown=shown)
     found = _verified(f"{where.revision}:{where.path}")
     if not found or git("cat-file", "-t", found)[1].strip() != "blob":
         place = f"revision '{where.revision}'" if where.revision else "the index"

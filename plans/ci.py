@@ -1,0 +1,142 @@
+"""The checks that a change of plans goes through before it is merged: layout, meaning, script, and what it does.
+
+Each file is checked by itself and compared with what the base has under its name; what there is to say becomes remarks.
+Where files and the base come from is the affair of :mod:`plans.ci_command`.
+
+>>> [remark.rule for remark in check_plan("p.json", b"[]", base=None).remarks]
+['validate']
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from plans.codec import dumps, loads
+from plans.diff import Change, diff
+from plans.document import to_document
+from plans.effects import Level
+from plans.errors import Diagnostic, PlanError
+from plans.locations import locate
+from plans.model import Plan
+from plans.plan_source import PlanSource
+from plans.printer import print_document
+from plans.remarks import DIFF_RULES, Remark, remark_of_diagnostic, remarks_of_changes
+from plans.setting_values import shown
+from plans.settings import settings_by_name
+
+__all__ = ["RULES", "Checked", "check_plan", "out_of_step", "removed_plan"]
+
+RULES = {
+    **DIFF_RULES,
+    "fmt": "the file is not in the canonical layout: hintplan fmt",
+    "validate": "the plan is wrong",
+    "script": "the plan is not what its script compiles to",
+    "base": "the plan of the base cannot be read",
+}
+"""What each rule of the checks is about."""
+
+
+_ASKING = ("hint", "statement")
+_AGAIN = "compile the script again, keeping the edits: hintplan compile SCRIPT --keep-edits PLAN -o PLAN"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """What became of one file. ``plan`` is None if it is no valid plan, ``before`` if the base has none."""
+
+    file: str
+    remarks: tuple[Remark, ...]
+    plan: Plan | None = None
+    before: Plan | None = None
+    changes: tuple[Change, ...] = ()
+    removed: bool = False
+    marks: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def failed(self) -> bool:
+        """Whether one of the remarks is an error."""
+        return any(remark.level == "error" for remark in self.remarks)
+
+
+def check_plan(
+    file: str,
+    data: bytes,
+    *,
+    base: bytes | None,
+    script: Any = None,
+    fail_on: Level | None = None,
+    allow_fact_edits: bool = False,
+) -> Checked:
+    """Check the plan in ``data``; ``base`` is the file as the base has it, ``script`` what its script compiles to."""
+    remarks: list[Remark] = []
+    marks = {"fmt": "ok", "validate": "ok", "script": "ok" if script is not None else ""}
+    try:
+        plan = loads(data, file=file, allow_fact_edits=allow_fact_edits)
+    except PlanError as error:
+        remarks += [remark_of_diagnostic(problem, "validate") for problem in error.diagnostics]
+        return Checked(file=file, remarks=tuple(remarks), marks={**marks, "validate": "failed", "fmt": ""})
+    if not _is_canonical(data, plan):
+        problem = Diagnostic(message="not in the canonical layout", hint=f"hintplan fmt {file}", file=file, line=1)
+        remarks.append(remark_of_diagnostic(problem, "fmt"))
+        marks["fmt"] = "failed"
+    if script is not None:
+        for path, text in out_of_step(script.plan, plan):
+            problem = Diagnostic(message=text, hint=_AGAIN, file=file, path=path)
+            remarks.append(remark_of_diagnostic(problem, "script"))
+            marks["script"] = "failed"
+    before: Plan | None = None
+    changes: tuple[Change, ...] = ()
+    if base is not None:
+        try:
+            before = loads(base, file=f"{file} of the base", allow_fact_edits=True, check_meaning=False)
+        except PlanError as error:
+            remarks.append(remark_of_diagnostic(error.diagnostics[0], "base", "warning"))
+        else:
+            changes = diff(before, plan)
+            source = PlanSource(name=file, file=file, data=data, plan=plan)
+            found = remarks_of_changes(changes, locate(source, changes), fail_on=fail_on)
+            remarks += [remark for remark in found if remark.rule != "diff-none" or remark.level == "error"]
+    return Checked(file=file, remarks=tuple(remarks), plan=plan, before=before, changes=tuple(changes), marks=marks)
+
+
+def _is_canonical(data: bytes, plan: Plan) -> bool:
+    """Whether the file is laid out as the compiler would, whatever digests it has."""
+    # A fact that was changed by hand, and allowed, still has the digest of what it was.
+    written = json.loads(data).get("digests")
+    digests = {} if written is None else {"digests": written}
+    return dumps(plan) == data or print_document({**to_document(plan), **digests}) == data
+
+
+def removed_plan(file: str, base: bytes) -> Checked:
+    """What to say of a plan that only the base has."""
+    remark = Remark(rule="diff-incompatible", level="warning", message="the plan is removed", subject=file, file=file)
+    try:
+        before = loads(base, file=file, allow_fact_edits=True, check_meaning=False)
+    except PlanError:
+        before = None
+    return Checked(file=file, remarks=(remark,), before=before, removed=True)
+
+
+def out_of_step(compiled: Plan, plan: Plan) -> Iterator[tuple[str, str]]:
+    """Path and words of what no edit of settings makes differ: facts, and what hints ask for.
+
+    Config is left out: it may have been set with ``-c``.
+    """
+    for change in diff(plan, compiled):
+        if change.subject in ("operator", "table", "function"):
+            what = {"+": "has it, the plan has not", "-": "does not have it"}.get(change.kind, "says otherwise")
+            yield change.path, f"{change.path}: the script {what}"
+    old = {operator.id: settings_by_name(operator) for operator in plan.operators}
+    for operator in compiled.operators:
+        for key, setting in settings_by_name(operator).items():
+            recorded = old.get(operator.id, {}).get(key)
+            if recorded is None:
+                continue
+            for layer in _ASKING:
+                was, now = recorded.layers.get(layer), setting.layers.get(layer)
+                if was != now:
+                    texts = ["nothing" if value is None else shown(value) for value in (was, now)]
+                    yield setting.path, f"{setting.path}: the {layer} says {texts[1]}, the plan recorded {texts[0]}"

@@ -1,0 +1,269 @@
+"""`hintplan ci`: the checks of a pull request, its comment, and the example workflow that runs them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from ruamel.yaml import YAML
+
+import plans
+from plans.edit import set_value
+from tests.plans.test_diff_command import SQL, git, modelled, run_in
+
+ROOT = Path(__file__).parent.parent.parent
+WORKFLOW = ROOT / "examples" / "review" / "plans.yml"
+TTL = "join_o_c.state.leftState.ttl"
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def repository(tmp_path: Path, plan_text: str) -> Path:
+    """A clone on a branch of its own, with a plan written by hand and one compiled from the script beside it."""
+    (tmp_path / "plans").mkdir()
+    (tmp_path / "plans" / "revenue.json").write_text(plan_text)
+    (tmp_path / "plans" / "job.sql").write_text(SQL)
+    (tmp_path / "package.json").write_text('{"name": "no plan", "config": {}}')
+    done = run_in(tmp_path / "plans", sys.executable, "-m", "plans.cli", "compile", "job.sql", "-o", "job.json")
+    assert done.returncode == 0, done.stderr
+    git(tmp_path, "init", "-q", "-b", "main")
+    commit(tmp_path)
+    git(tmp_path, "checkout", "-q", "-b", "change")
+    return tmp_path
+
+
+def commit(folder: Path) -> None:
+    git(folder, "add", ".")
+    git(folder, "commit", "-q", "-m", "change")
+
+
+@pytest.fixture
+def ci(repository: Path) -> Run:
+    def run(*arguments: str, folder: Path = repository) -> subprocess.CompletedProcess[str]:
+        return run_in(folder, sys.executable, "-m", "plans.cli", "ci", "--base", "git:main", *arguments)
+
+    return run
+
+
+def edit(file: Path, path: str, value: str, reason: str | None = None) -> None:
+    plans.dump(set_value(plans.load(file), path, value, reason=reason)[0], file)
+
+
+def test_plans_that_have_not_changed_pass(ci: Run) -> None:
+    done = ci()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == (
+        "plans/job.json: ok · no differences · compared with main\n\n"
+        "plans/revenue.json: ok · no differences · compared with main\n\n"
+        "2 plans checked · none failed\n"
+    )
+
+
+def test_an_edit_is_shown_with_its_effect_and_fails_only_if_asked_to(ci: Run, repository: Path) -> None:
+    edit(repository / "plans" / "job.json", TTL, "3 d", "late payments")
+    done = ci("plans/job.json")
+    assert done.returncode == 0
+    assert "  ~ join_o_c.leftState.ttl               1 d → 3 d     edit over hint 1 d" in done.stdout
+    assert "    reason: late payments" in done.stdout
+    assert ci("--fail-on", "incompatible").returncode == 0
+    assert ci("--fail-on", "ttl").returncode == 1
+
+
+def test_the_comment_has_a_table_of_all_plans_and_what_changed(ci: Run, repository: Path) -> None:
+    edit(repository / "plans" / "job.json", TTL, "3 d")
+    ci("--comment", "comment.md")
+    comment = (repository / "comment.md").read_text()
+    assert comment.startswith("<!-- hintplan ci -->\n\n### hintplan: 2 plans, 1 changed, none failed\n")
+    rows = [line for line in comment.splitlines() if line.startswith("| `plans/")]
+    assert rows == [
+        "| `plans/job.json` | ok | ok | ok | "
+        "1 setting changed · no operator changed · running state stays readable | ttl |",
+        "| `plans/revenue.json` | ok | ok |  | no differences |  |",
+    ]
+    assert "#### `plans/job.json`" in comment
+    assert "#### `plans/revenue.json`" not in comment
+    assert "```mermaid\nflowchart LR\n" in comment
+
+
+def test_a_comment_stays_below_what_a_review_page_takes(ci: Run, repository: Path) -> None:
+    document = json.loads((repository / "plans" / "revenue.json").read_text())
+    for number in range(40):
+        file = repository / "plans" / f"p{number:02}.json"
+        plans.dump(plans.loads(json.dumps(document)), file)
+    commit(repository)
+    git(repository, "branch", "-f", "main")
+    for number in range(40):
+        edit(repository / "plans" / f"p{number:02}.json", "name", "x" * 900)
+        edit(repository / "plans" / f"p{number:02}.json", TTL, f"{number + 5} d", "y" * 900)
+    ci("--comment", "comment.md")
+    comment = (repository / "comment.md").read_text()
+    assert 30_000 < len(comment) < 65_536
+    assert "More changes do not fit" in comment
+
+
+def test_another_layout_fails_with_the_command_that_mends_it(ci: Run, repository: Path) -> None:
+    file = repository / "plans" / "revenue.json"
+    file.write_text(json.dumps(json.loads(file.read_text())))
+    done = ci()
+    assert done.returncode == 1
+    assert "error: line 1: not in the canonical layout (hint: hintplan fmt plans/revenue.json)" in done.stdout
+
+
+def test_a_wrong_plan_fails_with_its_place(ci: Run, repository: Path) -> None:
+    file = repository / "plans" / "revenue.json"
+    file.write_text(file.read_text().replace('"ttl": "3 d"', '"ttl": "3"'))
+    line = next(n for n, text in enumerate(file.read_text().splitlines(), 1) if '"ttl": "3"' in text)
+    done = ci("--github")
+    assert done.returncode == 1
+    assert done.stdout.startswith(f"::error file=plans/revenue.json,line={line},col=")
+    assert "has no unit" in done.stdout
+    assert "no valid plan" in done.stderr
+
+
+def test_a_script_that_was_changed_without_its_plan_fails(ci: Run, repository: Path) -> None:
+    script = repository / "plans" / "job.sql"
+    script.write_text(SQL.replace("'o' = '1 d'", "'o' = '2 d'"))
+    done = ci()
+    assert done.returncode == 1
+    assert (
+        "join_o_c.state.leftState.ttl: the hint says 2 d, the plan recorded 1 d (hint: compile the script again"
+        in done.stdout
+    )
+    script.write_text(SQL.replace("JOIN", "LEFT JOIN"))
+    assert "join_o_c.join-type: the script says otherwise" in ci().stdout
+    script.write_text("SELECT")
+    assert "job.sql:1:1: " in ci().stderr
+
+
+def test_an_edited_plan_is_still_in_step_with_its_script(ci: Run, repository: Path) -> None:
+    edit(repository / "plans" / "job.json", TTL, "3 d")
+    edit(repository / "plans" / "job.json", "config.table.exec.state.ttl", "2 h")
+    edit(repository / "plans" / "job.json", "name", "other")
+    assert ci().returncode == 0
+
+
+def test_plans_that_come_and_go_are_named(ci: Run, repository: Path, plan_text: str) -> None:
+    (repository / "plans" / "new.json").write_text(plan_text)
+    git(repository, "rm", "-q", "plans/job.json")
+    commit(repository)
+    assert ci().stdout == (
+        "plans/new.json: ok · new, 6 operators · compared with main\n\n"
+        "plans/revenue.json: ok · no differences · compared with main\n\n"
+        "plans/job.json: removed\n\n"
+        "3 plans checked · none failed\n"
+    )
+
+
+def test_what_others_merged_since_is_no_change_of_this_branch(ci: Run, repository: Path) -> None:
+    git(repository, "checkout", "-q", "main")
+    edit(repository / "plans" / "revenue.json", TTL, "9 d")
+    commit(repository)
+    git(repository, "checkout", "-q", "change")
+    assert "plans/revenue.json: ok · no differences" in ci().stdout
+
+
+def test_it_runs_in_any_folder_of_the_repository(ci: Run, repository: Path) -> None:
+    edit(repository / "plans" / "job.json", TTL, "3 d")
+    assert "job.json: ok · 1 setting changed" in ci(folder=repository / "plans").stdout
+    assert "../plans/job.json: ok · 1 setting changed" in ci("../plans/job.json", folder=repository / "plans").stdout
+
+
+def test_sarif_and_junit_have_all_remarks(ci: Run, repository: Path) -> None:
+    edit(repository / "plans" / "job.json", TTL, "3 d")
+    file = repository / "plans" / "revenue.json"
+    file.write_text(json.dumps(json.loads(file.read_text())))
+    ci("--sarif", "plans.sarif", "--junit", "plans.xml")
+    run = modelled((repository / "plans.sarif").read_text()).runs[0]
+    assert [result.rule_id for result in run.results or []] == ["diff-ttl", "fmt"]
+    root = ElementTree.parse(repository / "plans.xml").getroot()
+    assert [case.get("classname") for case in root.iter("testcase")] == ["hintplan.diff-ttl", "hintplan.fmt"]
+    assert len(list(root.iter("failure"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--base", "git:nowhere"), "there is no revision 'nowhere'"),
+        (("--base", "git:main:plans/job.json"), "is no revision"),
+        (("--base", "--all"), "is no revision"),
+        (("plans/nothing.json",), "cannot be read"),
+    ],
+)
+def test_what_is_wrong_with_the_call_is_said(ci: Run, arguments: tuple[str, ...], said: str) -> None:
+    done = ci(*arguments)
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert "internal error" not in done.stderr
+
+
+def test_a_folder_without_plans_is_told(ci: Run, repository: Path) -> None:
+    (repository / "empty").mkdir()
+    done = ci(folder=repository / "empty")
+    assert done.returncode == 1
+    assert "git tracks no plan here" in done.stderr
+
+
+def workflow() -> dict[str, Any]:
+    loaded = YAML(typ="safe", pure=True).load(WORKFLOW.read_text())
+    assert isinstance(loaded, dict)
+    return loaded
+
+
+def test_the_example_workflow_is_one_to_the_schema_of_workflows() -> None:
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows", str(WORKFLOW)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_steps_of_the_example_workflow_do_what_they_say(repository: Path, tmp_path_factory: Any) -> None:
+    """Run as GitHub would: in a clone on the branch, with bash, each step with its own variables."""
+    edit(repository / "plans" / "job.json", TTL, "3 d")
+    commit(repository)
+    clone = tmp_path_factory.mktemp("runner") / "work"
+    git(repository, "clone", "-q", "-b", "change", str(repository), str(clone))
+    tools = clone.parent / "bin"
+    tools.mkdir()
+    for name, text in {
+        "hintplan": f'exec {sys.executable} -m plans.cli "$@"',
+        "gh": f'printf "%s\\n" "$@" > {clone.parent / "gh"}',
+        "pip": "exit 0",
+    }.items():
+        (tools / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tools / name).chmod(0o755)
+    values = {
+        "${{ github.base_ref }}": "main",
+        "${{ github.token }}": "t",
+        "${{ github.event.pull_request.number }}": "7",
+    }
+    summary = clone.parent / "summary.md"
+    environment = {
+        **os.environ,
+        "PATH": f"{tools}:{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+        "GITHUB_STEP_SUMMARY": str(summary),
+    }
+    printed = ""
+    (job,) = workflow()["jobs"].values()
+    steps = [step for step in job["steps"] if "run" in step]
+    assert [step["name"] for step in steps] == ["Install", "Check", "Summary", "Comment"]
+    for step in steps:
+        given = {name: values[value] for name, value in step.get("env", {}).items()}
+        command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
+        done = subprocess.run(
+            command, cwd=clone, env={**environment, **given}, capture_output=True, text=True, timeout=120, check=False
+        )
+        assert done.returncode == 0, (step["name"], done.stderr)
+        printed += done.stdout
+    assert printed.startswith("::notice file=plans/job.json,line=")
+    assert summary.read_text() == (clone / "comment.md").read_text()
+    said = (clone.parent / "gh").read_text().splitlines()
+    assert said == ["pr", "comment", "7", "--edit-last", "--create-if-none", "--body-file", "comment.md"]
+    modelled((clone / "plans.sarif").read_text())
+    assert ElementTree.parse(clone / "plans.xml").getroot().tag == "testsuites"
