@@ -14,6 +14,7 @@ import os
 import click
 
 from plans.codec import dumps, put_plan_bytes
+from plans.config_option import config_option
 from plans.errors import PlanError, SqlError
 from plans.findings import rendered
 from plans.rebase_command import rebase_options, write_rebased
@@ -25,20 +26,10 @@ __all__ = ["compile_command"]
 _STDIN = "<stdin>"
 
 
-def _settings(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for value in values:
-        key, equals, setting = value.partition("=")
-        if not equals or not key.strip():
-            raise click.BadParameter(f"expected key=value, found '{value}'")
-        found[key.strip()] = setting.strip()
-    return found
-
-
 @click.command("compile", help="Compile a SQL script to a plan; '-' reads the script from standard input.")
 @click.argument("script", type=click.Path(dir_okay=False, allow_dash=True))
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write the plan here, not to standard output.")
-@click.option("-c", "--config", multiple=True, callback=_settings, metavar="KEY=VALUE", help="Override a SET.")
+@config_option
 @click.option("--strict-hints", is_flag=True, help="Make hints that do not do what they say errors.")
 @click.option("--allow-module", "allow_modules", multiple=True, metavar="MODULE", help="Where functions may be.")
 @click.option("--name", help="The plan's name, unless the script sets 'pipeline.name'.")

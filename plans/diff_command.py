@@ -11,36 +11,17 @@ from collections.abc import Sequence
 
 import click
 
+from plans.config_option import config_option
 from plans.diff import Change, diff
 from plans.diff_report import of_level
 from plans.effects import LEVELS, Level
 from plans.plan_source import PlanSource, is_script, read_source
 from plans.terminal import show, wants_colour
 
-__all__ = ["FAIL_ON", "config_option", "diff_command", "failing", "least_level"]
+__all__ = ["FAIL_ON", "diff_command", "failing", "least_level"]
 
 FORMATS = ("text", "markdown", "json", "html", "github", "sarif", "junit")
 FAIL_ON = ("incompatible", "rebuild", "ttl", "restart", "any")
-
-
-def _settings(ctx: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for value in given:
-        key, equals, setting = value.partition("=")
-        if not equals or not key.strip():
-            raise click.BadParameter(f"expected key=value, found '{value}'")
-        found[key.strip()] = setting.strip()
-    return found
-
-
-config_option = click.option(
-    "-c",
-    "--config",
-    multiple=True,
-    callback=_settings,
-    metavar="KEY=VALUE",
-    help="Override a SET of a script that is compiled.",
-)
 
 
 @click.command("diff")

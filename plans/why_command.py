@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from plans import git
-from plans.diff_command import config_option
+from plans.config_option import config_option
 from plans.errors import HintplanError
 from plans.jsontext import JsonText
 from plans.model import Plan

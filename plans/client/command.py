@@ -17,6 +17,7 @@ from typing import Any
 import click
 
 from plans.client.client import Client
+from plans.config_option import config_option, key_values
 from plans.durations import parse_duration
 from plans.errors import SqlError
 from plans.lazy import load
@@ -29,13 +30,7 @@ _STDIN = "<stdin>"
 
 
 def _pairs(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for value in values:
-        key, equals, text = value.partition("=")
-        if not equals or not key.strip():
-            raise click.BadParameter(f"expected key=value, found '{value}'")
-        found[key.strip()] = text.strip()
-    return found
+    return key_values(values)
 
 
 def _duration(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
@@ -50,7 +45,7 @@ def _duration(ctx: click.Context, parameter: click.Parameter, value: str | None)
 @click.command("sql")
 @click.argument("script", required=False, type=click.Path(dir_okay=False, allow_dash=True))
 @click.option("--continue-on-error", is_flag=True, help="Go on with the next statement after one that fails.")
-@click.option("-c", "--config", multiple=True, callback=_pairs, metavar="KEY=VALUE", help="Override a SET.")
+@config_option
 @click.option("--strict-hints", is_flag=True, help="Make hints that do not do what they say errors.")
 @click.option("--checkpoint", metavar="DIR", help="Where INSERTs keep state between runs, a directory per plan.")
 @click.option("--trigger", callback=_duration, metavar="DURATION", help="Time between batches of background jobs.")
