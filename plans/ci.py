@@ -9,25 +9,25 @@ Where files and the base come from is the affair of :mod:`plans.ci_command`.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from plans.codec import dumps, loads
+from plans.codec import loads
 from plans.diff import Change, diff
-from plans.document import to_document
 from plans.effects import Level
 from plans.errors import Diagnostic, PlanError
+from plans.fmt import formatted
+from plans.lint.command import Report, remarks_of
+from plans.lint.registry import RULES as LINT_RULES
 from plans.locations import locate
 from plans.model import Plan
 from plans.plan_source import PlanSource
-from plans.printer import print_document
 from plans.remarks import DIFF_RULES, Remark, remark_of_diagnostic, remarks_of_changes
 from plans.setting_values import shown
 from plans.settings import settings_by_name
 
-__all__ = ["RULES", "Checked", "check_plan", "out_of_step", "removed_plan"]
+__all__ = ["RULES", "Checked", "check_plan", "out_of_step", "removed_plan", "with_lint"]
 
 RULES = {
     **DIFF_RULES,
@@ -35,10 +35,12 @@ RULES = {
     "validate": "the plan is wrong",
     "script": "the plan is not what its script compiles to",
     "base": "the plan of the base cannot be read",
+    **{rule.id: rule.about for rule in LINT_RULES.values()},
 }
 """What each rule of the checks is about."""
 
 
+_INVALID = "HP000"
 _ASKING = ("hint", "statement")
 _AGAIN = "compile the script again, keeping the edits: hintplan compile SCRIPT --keep-edits PLAN -o PLAN"
 
@@ -78,7 +80,7 @@ def check_plan(
     except PlanError as error:
         remarks += [remark_of_diagnostic(problem, "validate") for problem in error.diagnostics]
         return Checked(file=file, remarks=tuple(remarks), marks={**marks, "validate": "failed", "fmt": ""})
-    if not _is_canonical(data, plan):
+    if formatted(data, file=file) != data:
         problem = Diagnostic(message="not in the canonical layout", hint=f"hintplan fmt {file}", file=file, line=1)
         remarks.append(remark_of_diagnostic(problem, "fmt"))
         marks["fmt"] = "failed"
@@ -102,12 +104,25 @@ def check_plan(
     return Checked(file=file, remarks=tuple(remarks), plan=plan, before=before, changes=tuple(changes), marks=marks)
 
 
-def _is_canonical(data: bytes, plan: Plan) -> bool:
-    """Whether the file is laid out as the compiler would, whatever digests it has."""
-    # A fact that was changed by hand, and allowed, still has the digest of what it was.
-    written = json.loads(data).get("digests")
-    digests = {} if written is None else {"digests": written}
-    return dumps(plan) == data or print_document({**to_document(plan), **digests}) == data
+def with_lint(checked: Sequence[Checked], report: Report) -> list[Checked]:
+    """The files with what the rules found in each; what they say of other files, such as ignores, goes to the first.
+
+    That a plan is invalid is said by ``validate`` already.
+    """
+    found = [remark for remark in remarks_of(report.found) if remark.rule != _INVALID]
+    names = {one.file for one in checked}
+    done = []
+    for number, one in enumerate(checked):
+        mine = [r for r in found if r.file == one.file or (number == 0 and r.file not in names)]
+        levels = {remark.level for remark in mine}
+        mark = "failed" if "error" in levels else _count_of(mine) if mine else "ok"
+        marks = {**one.marks, "lint": mark if one.plan is not None else ""}
+        done.append(replace(one, remarks=(*one.remarks, *mine), marks=marks))
+    return done
+
+
+def _count_of(remarks: Sequence[Remark]) -> str:
+    return f"{len(remarks)} remark{'' if len(remarks) == 1 else 's'}"
 
 
 def removed_plan(file: str, base: bytes) -> Checked:

@@ -14,11 +14,12 @@ from typing import Any
 import click
 
 from plans import git
-from plans.ci import RULES, Checked, check_plan, removed_plan
+from plans.ci import RULES, Checked, check_plan, removed_plan, with_lint
 from plans.codec import read_plan_bytes, write_plan_bytes
 from plans.diff_command import FAIL_ON, least_level
 from plans.errors import HintplanError, PlanError
 from plans.jsontext import MAX_BYTES
+from plans.lint.command import lint
 from plans.plan_source import compile_text, is_script, script_text
 from plans.remarks import Remark
 from plans.terminal import say, show
@@ -73,6 +74,7 @@ def ci_command(
                 allow_fact_edits=allow_fact_edits,
             )
         )
+    checked = with_lint(checked, lint(files, allow_fact_edits=allow_fact_edits))
     if not paths:
         checked += _removed(revision, files)
     shown_base = base.removeprefix(git.PREFIX)

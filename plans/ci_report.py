@@ -50,8 +50,8 @@ def ci_markdown(checked: Sequence[Checked], *, base: str) -> str:
     ]
     room = LIMIT - sum(map(len, parts))
     for one in checked:
-        if not one.changes and not _wrong(one):
-            continue
+        if not one.changes and not one.failed and one.before is not None:
+            continue  # what rules warn of was there before
         share = max(room // 2, 4000) if one is not checked[-1] else room
         block = "\n\n".join([f"#### {code(one.file)}", *_details(one, share)])
         if len(block) > room:

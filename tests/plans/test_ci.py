@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,11 +17,14 @@ from ruamel.yaml import YAML
 
 import plans
 from plans.edit import set_value
-from tests.plans.test_diff_command import SQL, git, modelled, run_in
+from tests.plans.test_diff_command import SQL as SCRIPT
+from tests.plans.test_diff_command import git, modelled, run_in
 
 ROOT = Path(__file__).parent.parent.parent
 WORKFLOW = ROOT / "examples" / "review" / "plans.yml"
 TTL = "join_o_c.state.leftState.ttl"
+# As the rules of the linter like it: every state expires, and none before what is upstream.
+SQL = SCRIPT.replace("'o' = '1 d'", "'o' = '1 d', 'c' = '20 d'")
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -28,7 +32,8 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 def repository(tmp_path: Path, plan_text: str) -> Path:
     """A clone on a branch of its own, with a plan written by hand and one compiled from the script beside it."""
     (tmp_path / "plans").mkdir()
-    (tmp_path / "plans" / "revenue.json").write_text(plan_text)
+    plan, _ = set_value(plans.loads(plan_text), "aggregate_t.groupAggregateState.ttl", "30 d")
+    plans.dump(plan, tmp_path / "plans" / "revenue.json")
     (tmp_path / "plans" / "job.sql").write_text(SQL)
     (tmp_path / "package.json").write_text('{"name": "no plan", "config": {}}')
     done = run_in(tmp_path / "plans", sys.executable, "-m", "plans.cli", "compile", "job.sql", "-o", "job.json")
@@ -83,9 +88,9 @@ def test_the_comment_has_a_table_of_all_plans_and_what_changed(ci: Run, reposito
     assert comment.startswith("<!-- hintplan ci -->\n\n### hintplan: 2 plans, 1 changed, none failed\n")
     rows = [line for line in comment.splitlines() if line.startswith("| `plans/")]
     assert rows == [
-        "| `plans/job.json` | ok | ok | ok | "
+        "| `plans/job.json` | ok | ok | ok | ok | "
         "1 setting changed · no operator changed · running state stays readable | ttl |",
-        "| `plans/revenue.json` | ok | ok |  | no differences |  |",
+        "| `plans/revenue.json` | ok | ok |  | ok | no differences |  |",
     ]
     assert "#### `plans/job.json`" in comment
     assert "#### `plans/revenue.json`" not in comment
@@ -127,6 +132,19 @@ def test_a_wrong_plan_fails_with_its_place(ci: Run, repository: Path) -> None:
     assert "no valid plan" in done.stderr
 
 
+def test_what_the_rules_find_is_told_and_an_error_fails(ci: Run, repository: Path) -> None:
+    edit(repository / "plans" / "job.json", TTL, "0 ms")
+    done = ci("--comment", "comment.md")
+    assert done.returncode == 0
+    assert f": {TTL}: the state never expires" in done.stdout
+    assert re.search(r"\| [12] remarks? \|", (repository / "comment.md").read_text())
+    assert "- **warning** HP201: line " in (repository / "comment.md").read_text()
+    (repository / "hintplan.toml").write_text(
+        '[[lint.ignore]]\nrule = "HP201"\nplan = "plans/job.json"\nat = "join_o_c.*"\nreason = "few keys"\n'
+    )
+    assert "never expires" not in ci().stdout
+
+
 def test_a_script_that_was_changed_without_its_plan_fails(ci: Run, repository: Path) -> None:
     script = repository / "plans" / "job.sql"
     script.write_text(SQL.replace("'o' = '1 d'", "'o' = '2 d'"))
@@ -149,8 +167,8 @@ def test_an_edited_plan_is_still_in_step_with_its_script(ci: Run, repository: Pa
     assert ci().returncode == 0
 
 
-def test_plans_that_come_and_go_are_named(ci: Run, repository: Path, plan_text: str) -> None:
-    (repository / "plans" / "new.json").write_text(plan_text)
+def test_plans_that_come_and_go_are_named(ci: Run, repository: Path) -> None:
+    (repository / "plans" / "new.json").write_bytes((repository / "plans" / "revenue.json").read_bytes())
     git(repository, "rm", "-q", "plans/job.json")
     commit(repository)
     assert ci().stdout == (
