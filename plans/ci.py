@@ -18,8 +18,9 @@ from plans.diff import Change, diff
 from plans.effects import Level
 from plans.errors import Diagnostic, PlanError
 from plans.fmt import formatted
-from plans.lint.command import Report, remarks_of
 from plans.lint.registry import RULES as LINT_RULES
+from plans.lint.report import remarks_of
+from plans.lint.run import Report
 from plans.locations import locate
 from plans.model import Plan
 from plans.plan_source import PlanSource

@@ -19,7 +19,7 @@ from plans.codec import read_plan_bytes, write_plan_bytes
 from plans.diff_command import FAIL_ON, least_level
 from plans.errors import HintplanError, PlanError
 from plans.jsontext import MAX_BYTES
-from plans.lint.command import lint
+from plans.lint.run import lint
 from plans.plan_source import compile_text, is_script, script_text
 from plans.remarks import Remark
 from plans.terminal import say, show
