@@ -1,6 +1,6 @@
 """Runs sales.sql without and with its cached join, and prints how long each sink took.
 
-    python run.py [--sales 200000]
+    python run.py [--sales 300000]
 
 Both runs are sessions of the same Spark. What is left is sales.db, with the tables per_day, most_bands and widest.
 """
@@ -21,7 +21,7 @@ from runtime.session import start_session
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="One join used by three sinks, without and with cache.")
-    parser.add_argument("--sales", type=int, default=200_000, help="How many sales to join.")
+    parser.add_argument("--sales", type=int, default=300_000, help="How many sales to join.")
     sales = parser.parse_args().sales
 
     script = Path(__file__).with_name("sales.sql")

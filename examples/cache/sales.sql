@@ -5,7 +5,7 @@ SET 'execution.runtime-mode' = 'batch';
 SET 'parallelism.default' = '4';
 
 CREATE TABLE sales (id BIGINT, `day` INT, amount INT) WITH (
-  'connector' = 'datagen', 'number-of-rows' = '200000',
+  'connector' = 'datagen', 'number-of-rows' = '300000',
   'fields.id.kind' = 'sequence', 'fields.id.start' = '1', 'fields.id.end' = '100000000',
   'fields.day.min' = '0', 'fields.day.max' = '99', 'fields.amount.min' = '0', 'fields.amount.max' = '99999'
 );

@@ -55,6 +55,7 @@ class Session:
         self._spark = prepare_session(spark, time_zone="UTC", once=True)
         self._modules = tuple(allow_modules)
         self._hosts = tuple(allow_hosts)
+        self._partitions = self._spark.conf.get(_SHUFFLE_PARTITIONS)
         self._cache = ResultCache(self._spark)
         self._execution: BatchExecution | None = None
         self._closed = False
@@ -130,10 +131,7 @@ class Session:
             self._execution.wait(None)
         zone = plan.config.get(TIME_ZONE, "UTC")
         self._spark.conf.set("spark.sql.session.timeZone", zone)
-        if PARALLELISM in plan.config:
-            self._spark.conf.set(_SHUFFLE_PARTITIONS, plan.config[PARALLELISM])
-        else:
-            self._spark.conf.unset(_SHUFFLE_PARTITIONS)
+        self._spark.conf.set(_SHUFFLE_PARTITIONS, plan.config.get(PARALLELISM, self._partitions))
         lookups = LookupRun(
             token=uuid.uuid4().hex,
             allowed_modules=self._modules,

@@ -13,7 +13,8 @@ from pyspark.sql import SparkSession
 from plans.errors import PlanError, RunError
 from plans.model import Calc, Operator, Plan, Scan, SelectItem, Sink, Sort, SortKey, Table, TableColumn
 from runtime.execution import execute
-from tests.batch.programs import batch_plan, read_rows, write_rows
+from tests.batch.programs import batch_plan, cached, read_rows, write_rows
+from tests.functions import test_functions_on_spark as calls
 
 pytestmark = pytest.mark.spark
 
@@ -198,6 +199,24 @@ def test_a_lookup_join_looks_up_and_counts(
     assert lines == ["+I[1, one]", "+I[2, two]", "+I[2, two]", "+I[3, null]", "+I[null, null]"]
     (found,) = execution.progress["sink_r"].lookups.values()
     assert found["lookups"] == 4, "NULL is not looked up"
+
+
+def test_a_function_is_called_once_per_row_even_for_two_sinks_if_its_result_is_cached(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    plan = calls.job(tmp_path, "AsyncWords")
+    write_rows(tmp_path / "texts", [{"text": text} for text in calls.TEXTS])
+    tables = {**plan.tables, "dropped": replace(plan.tables["result"], options={"connector": "blackhole"})}
+    operators = (*plan.operators, Sink(id="sink_dropped", inputs=("correlate_w",), table="dropped"))
+    plan = cached(replace(plan, mode="batch", tables=tables, operators=operators), "correlate_w")
+    execution = execute(plan, spark, allow_modules=calls.MODULES)
+    assert execution.await_termination(DEADLINE_SECONDS)
+    found = sorted(tuple(row.values()) for row in read_rows(tmp_path / "result"))
+    assert found == sorted(calls.FOUND)
+    first, second = execution.progress["sink_result"], execution.progress["sink_dropped"]
+    assert first.functions["correlate_w"]["calls"] >= len(calls.TEXTS)
+    assert second.functions == {}
+    assert (second.rows_out, second.cached["correlate_w"].hit) == (len(calls.FOUND), True)
 
 
 def test_what_only_streams_have_is_refused(spark: SparkSession, tmp_path: Path) -> None:
