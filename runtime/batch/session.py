@@ -55,7 +55,7 @@ class Session:
         self._spark = prepare_session(spark, time_zone="UTC", once=True)
         self._modules = tuple(allow_modules)
         self._hosts = tuple(allow_hosts)
-        self._partitions = self._spark.conf.get(_SHUFFLE_PARTITIONS)
+        self._partitions = str(self._spark.conf.get(_SHUFFLE_PARTITIONS))
         self._cache = ResultCache(self._spark)
         self._execution: BatchExecution | None = None
         self._closed = False
