@@ -23,6 +23,7 @@ from planner.operands import comparable
 from planner.relations import Calc, Item, Join, Relation, Scan, StateInput, identity
 from planner.scope import Input, Scope, resolve
 from planner.translation import Translator, only
+from plans.connectors import source_kinds
 from plans.model import JoinType
 
 __all__ = ["From", "build_from"]
@@ -124,10 +125,17 @@ def _scan(context: Context, environment: Environment, node: exp.Table, entry: Ta
         table=node.name,
         fields=tuple(fields.values()),
         options=options,
+        changelog=source_kinds(entry.table) != ("+I",),
         offset=place,
         base=base,
         block=environment.block,
     )
+    if scan.changelog and context.batch:
+        raise context.source.error(
+            f"'{node.name}' is a changelog, which batch mode cannot read: rows have no order there",
+            place,
+            "run the job in streaming mode, with --once",
+        )
     if not entry.computed:
         return scan
     values: dict[int, Expr] = {old: Ref(field=new) for old, new in fields.items()}

@@ -283,7 +283,8 @@ def _first_updating(relation: Relation) -> tuple[str, int]:
         return _first_updating(relation.right if is_insert_only(relation.left) else relation.left)
     if isinstance(relation, Calc | LookupJoin | Sort | Cached | Correlate):
         return _first_updating(relation.input)
-    assert not isinstance(relation, Scan)
+    if isinstance(relation, Scan):
+        return f"the changelog of '{relation.table}'", relation.offset
     return _first_updating(next(i for i in relation.inputs if not is_insert_only(i)))
 
 

@@ -183,6 +183,10 @@ def _check_connector(context: Context, scan: Scan, offset: int) -> None:
             offset,
             f"declare it with a connector that looks up ({able}), or write a regular join",
         )
+    if scan.changelog:
+        raise context.source.error(
+            f"table '{scan.table}' cannot be looked up: it is a changelog", offset, "write a regular join"
+        )
 
 
 def _settings(

@@ -70,11 +70,15 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scan:
-    """``options`` is the OPTIONS hint after the table's name, which only a lookup can follow."""
+    """``options`` is the OPTIONS hint after the table's name, which only a lookup can follow.
+
+    ``changelog`` says that the source emits updates and deletes, too.
+    """
 
     table: str
     fields: tuple[Field, ...]
     options: LookupHint | None = None
+    changelog: bool = False
     offset: int
     base: str
     block: str

@@ -84,7 +84,7 @@ def _shown(keys: Iterable[frozenset[int]], items: tuple[Item, ...]) -> Keys:
 def is_insert_only(relation: Relation) -> bool:
     """Whether the relation only ever gains rows."""
     if isinstance(relation, Scan):
-        return True
+        return not relation.changelog
     if isinstance(relation, Calc | LookupJoin | Sort | Cached | Correlate):
         return is_insert_only(relation.input)
     if isinstance(relation, Join):

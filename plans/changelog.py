@@ -1,6 +1,7 @@
 """Which row kinds flow on the edges of a plan.
 
-A scan is insert-only; calcs, lookups and unions pass on what comes; joins and aggregates state theirs in the plan.
+A scan emits what its source does; calcs, lookups and unions pass on what comes; joins and aggregates state theirs in
+the plan.
 ``-U`` is left out where an aggregate's changes only ever reach sinks that replace rows by the group keys. State TTL
 never creates kinds: an expired row is forgotten, not deleted. In batch everything is insert-only.
 
@@ -13,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from plans.connectors import is_upsert_sink
+from plans.connectors import is_upsert_sink, source_kinds
 from plans.model import Aggregate, Calc, Join, Operator, Plan, RowKind, Scan, Sink
 
 __all__ = ["merged", "output_kinds", "refused_kinds", "with_changelogs"]
@@ -36,7 +37,7 @@ def output_kinds(plan: Plan) -> dict[str, tuple[RowKind, ...]]:
         if isinstance(operator, Join | Aggregate):
             found[operator.id] = operator.changelog
         elif isinstance(operator, Scan):
-            found[operator.id] = INSERT_ONLY
+            found[operator.id] = source_kinds(plan.tables[operator.table])
         else:
             found[operator.id] = merged(found[i] for i in operator.inputs)
     return found
@@ -67,7 +68,7 @@ def with_changelogs(plan: Plan) -> Plan:
     operators: list[Operator] = []
     for operator in plan.operators:
         if isinstance(operator, Scan):
-            kinds = INSERT_ONLY
+            kinds = source_kinds(plan.tables[operator.table])
         elif isinstance(operator, Join):
             kinds = _join_kinds(operator, merged(found[i] for i in operator.inputs))
             operator = replace(operator, changelog=kinds)

@@ -38,6 +38,7 @@ __all__ = [
     "option",
     "shown_options",
     "sink_kinds",
+    "source_kinds",
 ]
 
 ALL_KINDS: frozenset[RowKind] = frozenset(("+I", "-U", "+U", "-D"))
@@ -56,6 +57,7 @@ _FILESYSTEM = ConnectorSpec(
         OptionSpec(name="path", required=True),
         OptionSpec(name="format", required=True, choices=("csv", "json", "parquet")),
         OptionSpec(name="source.max-files-per-trigger", kind="int"),
+        OptionSpec(name="source.changelog", kind="bool", default="false"),
         OptionSpec(name="sink.changelog", kind="bool", default="false"),
         OptionSpec(name="json.ignore-parse-errors", kind="bool", default="false"),
         OptionSpec(name="csv.ignore-parse-errors", kind="bool", default="false"),
@@ -159,6 +161,12 @@ def sink_kinds(table: Table) -> frozenset[RowKind]:
     if connector == "filesystem":
         return ALL_KINDS if option(table, "sink.changelog") == "true" else INSERT_ONLY
     return UPSERT_KINDS if is_upsert_sink(table) else INSERT_ONLY
+
+
+def source_kinds(table: Table) -> tuple[RowKind, ...]:
+    """The row kinds that a scan of the table emits."""
+    changelog = table.options.get("source.changelog", "").lower() == "true"
+    return ("+I", "-U", "+U", "-D") if changelog else ("+I",)
 
 
 def option(table: Table, name: str) -> str | None:
@@ -267,12 +275,13 @@ def _check_filesystem(path: str, table: Table) -> Iterator[Diagnostic]:
         )
     if chosen == "csv":
         yield from _refuse_types(path, table, _NESTED + _BINARY, "a CSV file cannot hold", "use json or parquet")
-    if table.options.get("sink.changelog", "").lower() == "true" and any(c.name == "op" for c in _physical(table)):
-        yield Diagnostic(
-            message="'sink.changelog' adds a column 'op', but the table has a column of that name",
-            hint="rename the table's column",
-            path=f"{path}.sink.changelog",
-        )
+    for key in ("source.changelog", "sink.changelog"):
+        if table.options.get(key, "").lower() == "true" and any(c.name == "op" for c in _physical(table)):
+            yield Diagnostic(
+                message=f"{key!r} adds a column 'op', but the table has a column of that name",
+                hint="rename the table's column",
+                path=f"{path}.{key}",
+            )
 
 
 def _check_jdbc(path: str, table: Table) -> Iterator[Diagnostic]:

@@ -15,10 +15,10 @@ from itertools import islice
 from plans.cached_edit import check_cached
 from plans.call_check import check_calls
 from plans.call_settings import CONFIG_SYNONYMS
-from plans.changelog import output_kinds, refused_kinds, with_changelogs
+from plans.changelog import INSERT_ONLY, output_kinds, refused_kinds, with_changelogs
 from plans.columns import ENOUGH, MOST_ROWS, check_columns
 from plans.configuration import KEYS, known_keys, normalise
-from plans.connectors import can_read, can_write, check_table, is_bounded, sink_kinds
+from plans.connectors import can_read, can_write, check_table, is_bounded, sink_kinds, source_kinds
 from plans.document import op_name
 from plans.errors import Diagnostic
 from plans.graph import check_graph
@@ -105,6 +105,18 @@ def _check_mode(plan: Plan) -> Iterator[Diagnostic]:
                 message = f"table '{operator.table}' never ends, and a batch job would not either"
                 options = f"tables.{operator.table}.options"
                 yield Diagnostic(message=message, path=options, hint="set 'number-of-rows' to end it")
+            if _is_changelog(plan, operator.table):
+                message = f"table '{operator.table}' is a changelog, which has no order in batch mode"
+                options = f"tables.{operator.table}.options.source.changelog"
+                yield Diagnostic(message=message, path=options, hint="run the job in streaming mode, with --once")
+        elif isinstance(operator, LookupJoin) and _is_changelog(plan, operator.table):
+            message = f"table '{operator.table}' is a changelog, which cannot be looked up"
+            options = f"tables.{operator.table}.options.source.changelog"
+            yield Diagnostic(message=message, path=options, hint="look up a table of current rows")
+
+
+def _is_changelog(plan: Plan, table: str) -> bool:
+    return table in plan.tables and source_kinds(plan.tables[table]) != INSERT_ONLY
 
 
 def _check_kinds(plan: Plan) -> Iterator[Diagnostic]:

@@ -6,6 +6,8 @@ arrives with an old time stamp is not skipped. A row that does not fit the colum
 An empty CSV field is NULL, an empty quoted one is the empty string. Spark records the names of the files in the
 checkpoint, so a path may come from the environment, but must not hold a secret.
 
+With ``'source.changelog' = 'true'`` a row has a field ``op`` with its kind, as a changelog sink writes it.
+
 Writing: Spark's own file sink, exactly once per checkpoint. Text formats write timestamps as Flink does
 (``2020-01-01 00:00:00.000000``, with a ``Z`` for TIMESTAMP_LTZ) and NULL as ``null`` in JSON, as nothing in CSV unless
 ``csv.null-literal`` is set. A changelog needs ``'sink.changelog' = 'true'`` and gains a last column ``op`` with
@@ -19,7 +21,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import StringType
@@ -34,6 +36,8 @@ from runtime.secrets import resolve
 __all__ = ["batch_writer", "read", "read_batch", "writer"]
 
 OP = "op"
+_KINDS = ("+I", "-U", "+U", "-D")
+_OPS = "; it must be +I, -U, +U or -D"
 _CORRUPT = "__corrupt"
 _EVERY_AGE = "36500d"
 _STREAM_LOG = "_spark_metadata"
@@ -56,6 +60,9 @@ def read_batch(spark: SparkSession, name: str, table: Table, columns: tuple[str,
 def _load(reader: Any, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:
     """What ``reader``, of a stream or not, finds at the path of ``table``."""
     schema = physical_schema(table)
+    changelog = option(table, "source.changelog") == "true"
+    if changelog:
+        schema = schema.add(OP, StringType())
     chosen = table.options["format"]
     lenient = chosen != "parquet" and option(table, f"{chosen}.ignore-parse-errors") == "true"
     reader = reader.format(chosen)
@@ -85,8 +92,19 @@ def _load(reader: Any, name: str, table: Table, columns: tuple[str, ...]) -> Dat
         for one in readable[1:]:
             some = some | one
         rows = rows.where(F.col(_CORRUPT).isNull() | some)
-    selected: DataFrame = rows.select(*(_quoted(column) for column in columns))
+    kind = [_kind_of_op().alias(KIND)] if changelog else []
+    selected: DataFrame = rows.select(*(_quoted(column) for column in columns), *kind)
     return selected
+
+
+def _kind_of_op() -> Column:
+    """The row kind that a row's ``op`` names; any other text fails the run, for its row cannot be understood."""
+    op = F.col(OP)
+    said = F.concat(F.lit("a row of a changelog has the op "), F.coalesce(op, F.lit("NULL")), F.lit(_OPS))
+    kind = F.raise_error(said)
+    for number, name in enumerate(_KINDS):
+        kind = F.when(op == name, F.lit(number)).otherwise(kind)
+    return kind.cast("tinyint")
 
 
 def writer(
@@ -148,7 +166,7 @@ def _write_options(table: Table) -> dict[str, str]:
 def _with_op(df: DataFrame, changelog: bool) -> DataFrame:
     if not changelog:
         return df.withColumn(OP, F.lit("+I"))
-    names = F.array(*(F.lit(kind) for kind in ("+I", "-U", "+U", "-D")))
+    names = F.array(*(F.lit(kind) for kind in _KINDS))
     data = [_quoted(column) for column in df.columns if column != KIND]
     return df.select(*data, F.element_at(names, F.col(KIND).cast("int") + 1).alias(OP))
 

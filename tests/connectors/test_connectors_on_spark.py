@@ -60,6 +60,23 @@ def write_lines(path: Path, *lines: str) -> None:
     path.write_text("".join(line + "\n" for line in lines))
 
 
+def test_a_changelog_is_read_with_its_row_kinds(spark, tmp_path) -> None:
+    lines = [json.dumps({"id": n, "op": op}) for n, op in enumerate(("+I", "-U", "+U", "-D"))]
+    write_lines(tmp_path / "in" / "1.json", *lines)
+    source = table(files(tmp_path / "in", source__changelog="true"), "id BIGINT", "country STRING")
+    frame = read(spark, "t", source, ("id",))
+    assert frame.columns == ["id", KIND]
+    assert sorted(collected(spark, frame, tmp_path)) == [(0, 0), (1, 1), (2, 2), (3, 3)]
+
+
+@pytest.mark.parametrize(("op", "said"), [('"+X"', r"the op \+X;"), ("null", "the op NULL;")])
+def test_a_row_of_a_changelog_without_a_kind_fails_the_run(spark, tmp_path, op: str, said: str) -> None:
+    write_lines(tmp_path / "in" / "1.json", f'{{"id": 1, "op": {op}}}')
+    source = table(files(tmp_path / "in", source__changelog="true"), "id BIGINT")
+    with pytest.raises(StreamingQueryException, match=said):
+        collected(spark, read(spark, "t", source, ("id",)), tmp_path)
+
+
 def test_json_files_are_read_as_the_columns_that_are_asked_for(spark, tmp_path):
     write_lines(
         tmp_path / "in" / "1.json",

@@ -17,13 +17,14 @@ from sqlglot import exp, parse_one
 
 from plans.changelog import output_kinds
 from plans.columns import output_columns
+from plans.connectors import source_kinds
 from plans.model import Aggregate, Calc, Join, Plan, Scan, Sink, Union
 from runtime.operator import KIND, hash_column
 from runtime.operators import build_operator
 from runtime.operators.condition import _Compiler
 from runtime.state.memory import MemoryStore
 from runtime.types import to_arrow
-from tests.runtime.changelog import events_of, fold, stable_hash
+from tests.runtime.changelog import Event, events_of, fold, stable_hash
 
 
 class Pipeline:
@@ -36,9 +37,10 @@ class Pipeline:
         self.stores: dict[str, MemoryStore] = {}
         self.manifests: dict[str, bytes | None] = {}
         self.result: Counter = Counter()
+        self.events: list[Event] = []
 
     def batch(self, rows: Mapping[str, Sequence[tuple]], now: int = 0) -> None:
-        """One micro-batch of ``rows`` per table, in the order of the table's columns."""
+        """One micro-batch of ``rows`` per table, in the order of its columns; of a changelog, the kind first."""
         outputs: dict[str, pa.Table] = {}
         for operator in self.plan.operators:
             inputs = [outputs[name] for name in operator.inputs]
@@ -49,7 +51,9 @@ class Pipeline:
             elif isinstance(operator, Union):
                 outputs[operator.id] = self._union(operator, inputs)
             elif isinstance(operator, Sink):
-                self.result = fold(events_of(inputs[0]), self.result)
+                events = events_of(inputs[0])
+                self.events += events
+                self.result = fold(events, self.result)
                 assert all(count > 0 for count in self.result.values()), "deleted what was not inserted"
             else:
                 outputs[operator.id] = self._stateful(operator, inputs, now)
@@ -61,7 +65,12 @@ class Pipeline:
     def _scan(self, operator: Scan, rows: Sequence[tuple]) -> pa.Table:
         names = [column.name for column in self.plan.tables[operator.table].columns]
         places = [names.index(column) for column in operator.columns]
+        kinds = source_kinds(self.plan.tables[operator.table])
+        if kinds != ("+I",):
+            places = [place + 1 for place in places]
         arrays = [[row[place] for row in rows] for place in places]
+        if kinds != ("+I",):
+            arrays.append([kinds.index(row[0]) for row in rows])
         return pa.table(
             [pa.array(values, field.type) for values, field in zip(arrays, self._schema(operator.id), strict=True)],
             schema=self._schema(operator.id),

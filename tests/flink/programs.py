@@ -1,0 +1,346 @@
+"""SQL programs for which Flink's results are recorded, and the rows that their tables hold.
+
+Data only: it is read both by record_programs.py, in Flink's environment, and by our tests. A table is its columns and
+its rows, each with its kind first; tables whose rows are not all ``+I`` are changelogs. A program is the columns of its
+result and its query. Queries group by what they test; the tables have NULLs, duplicates, keys without a partner and
+keys that change.
+"""
+
+from __future__ import annotations
+
+Rows = list[tuple[object, ...]]
+
+
+def _inserts(*rows: tuple[object, ...]) -> Rows:
+    return [("+I", *row) for row in rows]
+
+
+TABLES: dict[str, tuple[dict[str, str], Rows]] = {
+    "o": (
+        {"id": "BIGINT", "k": "BIGINT", "v": "BIGINT", "s": "STRING", "d": "DOUBLE", "p": "DECIMAL(10, 2)"},
+        _inserts(
+            (1, 1, 10, "x", 1.5, "1.10"),
+            (2, 2, 20, "y", 2.25, "2.20"),
+            (3, 1, None, "x", -0.5, None),
+            (4, None, 40, None, 4.0, "4.44"),
+            (5, 3, 20, "z", None, "-5.55"),
+            (6, 1, 10, "x", 1.5, "1.10"),
+            (6, 1, 10, "x", 1.5, "1.10"),
+            (7, 2, -5, "y", 8.75, "0.01"),
+            (8, 9, 7, "", 0.25, "99999999.99"),
+            (9, 3, 20, "x", 3.5, "3.33"),
+            (10, None, None, "y", 2.5, "2.22"),
+            (11, 4, 1, "z", 6.5, "6.66"),
+        ),
+    ),
+    "c": (
+        {"k": "BIGINT", "name": "STRING", "w": "BIGINT"},
+        _inserts((1, "one", 5), (2, "two", 15), (2, "zwei", 25), (3, None, None), (5, "five", 50), (None, "none", 0),
+                 (4, "four", 1), (1, "one", 5)),
+    ),
+    "i": (
+        {"oid": "BIGINT", "part": "STRING", "qty": "INT"},
+        _inserts((1, "a", 1), (1, "b", 2), (2, "a", 3), (3, None, 4), (5, "c", None), (6, "a", 6), (12, "d", 7),
+                 (None, "a", 8), (9, "b", 9)),
+    ),
+    "g": (
+        {"k": "BIGINT", "v": "BIGINT", "s": "STRING"},
+        [
+            ("+I", 1, 10, "x"), ("+I", 2, 20, "y"), ("-U", 1, 10, "x"), ("+U", 1, 11, "x"), ("+I", 3, 30, "x"),
+            ("-D", 2, 20, "y"), ("+I", None, 5, "n"), ("+I", 4, 40, None), ("-U", 3, 30, "x"), ("+U", 5, 30, "x"),
+            ("+I", 1, 11, "x"), ("-D", None, 5, "n"), ("+I", 6, 60, "z"), ("-D", 6, 60, "z"), ("+I", 6, 61, "z"),
+            ("-U", 4, 40, None), ("+U", 4, None, "w"),
+        ],
+    ),
+    "a": (
+        {"k": "BIGINT", "name": "STRING", "w": "BIGINT"},
+        [
+            ("+I", 1, "one", 5), ("+I", 2, "two", 15), ("+I", 4, "four", 1), ("-U", 1, "one", 5), ("+U", 1, "uno", 6),
+            ("-D", 2, "two", 15), ("+I", 5, "five", 50), ("+I", 7, "seven", None), ("-U", 5, "five", 50),
+            ("+U", 6, "five", 50), ("+I", None, "none", 0),
+        ],
+    ),
+}
+
+Program = tuple[str, str]
+
+PROGRAMS: dict[str, Program] = {
+    # Projections and filters
+    "filter": ("id BIGINT, s STRING", "SELECT id, s FROM o WHERE v > 10 AND s <> 'z'"),
+    "filter on null": ("id BIGINT", "SELECT id FROM o WHERE v IS NULL OR s IS NULL"),
+    "filter with or": ("id BIGINT, v BIGINT", "SELECT id, v FROM o WHERE NOT (v = 10 OR k = 2)"),
+    "arithmetic": ("a BIGINT, b BIGINT, c BIGINT", "SELECT v + 1, v * 2 - id, -v FROM o"),
+    "integer division": ("a BIGINT, b BIGINT", "SELECT v / 3, id / 2 FROM o WHERE v IS NOT NULL"),
+    "case": ("id BIGINT, a STRING", "SELECT id, CASE WHEN v > 15 THEN 'big' WHEN v IS NULL THEN 'none' ELSE s END FROM o"),
+    "coalesce": ("a BIGINT, b STRING", "SELECT COALESCE(v, k, 0), COALESCE(s, 'n') FROM o"),
+    "between and in": ("id BIGINT", "SELECT id FROM o WHERE v BETWEEN 7 AND 20 AND s IN ('x', 'z')"),
+    "not in a list": ("id BIGINT", "SELECT id FROM o WHERE k NOT IN (1, 2)"),
+    "like": ("k BIGINT, name STRING", "SELECT k, name FROM c WHERE name LIKE '%o%'"),
+    "filter of a changelog": ("k BIGINT, v BIGINT", "SELECT k, v FROM g WHERE v > 10"),
+    "projection of a changelog": ("s STRING, v BIGINT", "SELECT s, v + 1 FROM g"),
+    # Joins of inserts
+    "inner join": ("id BIGINT, name STRING", "SELECT o.id, c.name FROM o JOIN c ON o.k = c.k"),
+    "left join": ("id BIGINT, name STRING", "SELECT o.id, c.name FROM o LEFT JOIN c ON o.k = c.k"),
+    "right join": ("id BIGINT, name STRING", "SELECT o.id, c.name FROM o RIGHT JOIN c ON o.k = c.k"),
+    "full join": ("id BIGINT, name STRING", "SELECT o.id, c.name FROM o FULL JOIN c ON o.k = c.k"),
+    "inner join with a condition": ("id BIGINT, w BIGINT", "SELECT o.id, c.w FROM o JOIN c ON o.k = c.k AND o.v > c.w"),
+    "left join with a condition": ("id BIGINT, w BIGINT", "SELECT o.id, c.w FROM o LEFT JOIN c ON o.k = c.k AND o.v > c.w"),
+    "left join with a condition on the left": (
+        "id BIGINT, name STRING", "SELECT o.id, c.name FROM o LEFT JOIN c ON o.k = c.k AND o.v > 10"),
+    "left join with a condition on the right": (
+        "id BIGINT, name STRING", "SELECT o.id, c.name FROM o LEFT JOIN c ON o.k = c.k AND c.w < 20"),
+    "right join with conditions": (
+        "id BIGINT, name STRING", "SELECT o.id, c.name FROM o RIGHT JOIN c ON o.k = c.k AND o.v > 10 AND c.w > 1"),
+    "full join with a condition": (
+        "id BIGINT, name STRING", "SELECT o.id, c.name FROM o FULL JOIN c ON o.k = c.k AND o.v < c.w"),
+    "join on two keys": ("a BIGINT, b BIGINT", "SELECT o.id, p.id FROM o JOIN o AS p ON o.k = p.k AND o.s = p.s"),
+    "join on an expression": ("id BIGINT, name STRING", "SELECT o.id, c.name FROM o JOIN c ON o.k + 1 = c.k"),
+    "join of different integers": ("id BIGINT, part STRING", "SELECT o.id, i.part FROM o JOIN i ON o.k = i.qty"),
+    "join on text": ("a BIGINT, b BIGINT", "SELECT o.id, g.v FROM o JOIN (SELECT * FROM i) AS x ON o.s = x.part JOIN g ON g.s = o.s"),
+    "null-safe join": ("id BIGINT, name STRING", "SELECT o.id, c.name FROM o JOIN c ON o.k IS NOT DISTINCT FROM c.k"),
+    "null-safe left join": ("id BIGINT, name STRING", "SELECT o.id, c.name FROM o LEFT JOIN c ON o.k IS NOT DISTINCT FROM c.k"),
+    "self join": ("a BIGINT, b BIGINT", "SELECT x.id, y.id FROM o AS x JOIN o AS y ON x.k = y.k AND x.id < y.id"),
+    "self left join": ("a BIGINT, b BIGINT", "SELECT x.id, y.id FROM o AS x LEFT JOIN o AS y ON x.k = y.k AND x.id < y.id"),
+    "join using": ("k BIGINT, id BIGINT, name STRING", "SELECT k, id, name FROM o JOIN c USING (k)"),
+    "comma join": ("id BIGINT, name STRING", "SELECT o.id, c.name FROM o, c WHERE o.k = c.k AND o.v >= 10"),
+    "cascade of inner joins": (
+        "id BIGINT, name STRING, part STRING",
+        "SELECT o.id, c.name, i.part FROM o JOIN c ON o.k = c.k JOIN i ON o.id = i.oid"),
+    "cascade of left joins": (
+        "id BIGINT, name STRING, part STRING",
+        "SELECT o.id, c.name, i.part FROM o LEFT JOIN c ON o.k = c.k LEFT JOIN i ON o.id = i.oid"),
+    "left join, then inner": (
+        "id BIGINT, name STRING, part STRING",
+        "SELECT o.id, c.name, i.part FROM o LEFT JOIN c ON o.k = c.k JOIN i ON o.id = i.oid AND i.qty > 1"),
+    "join of a join in parentheses": (
+        "id BIGINT, name STRING", "SELECT i.qty, c.name FROM i JOIN (o JOIN c ON o.k = c.k) ON i.oid = o.id"),
+    "outer join and filter on the padded side": (
+        "id BIGINT, name STRING", "SELECT o.id, c.name FROM o LEFT JOIN c ON o.k = c.k WHERE c.name IS NULL"),
+    "outer join and filter that removes pads": (
+        "id BIGINT, name STRING", "SELECT o.id, c.name FROM o LEFT JOIN c ON o.k = c.k WHERE c.w > 1"),
+    "full join of expressions": (
+        "a BIGINT, b BIGINT", "SELECT COALESCE(o.k, c.k), c.w FROM o FULL JOIN c ON o.k = c.k"),
+    # Semi and anti joins
+    "in": ("id BIGINT, s STRING", "SELECT id, s FROM o WHERE k IN (SELECT k FROM c)"),
+    "in with a filter": ("id BIGINT", "SELECT id FROM o WHERE k IN (SELECT k FROM c WHERE w > 10) AND v > 0"),
+    "exists": ("id BIGINT", "SELECT id FROM o WHERE EXISTS (SELECT 1 FROM i WHERE i.oid = o.id)"),
+    "exists with a condition": ("id BIGINT", "SELECT id FROM o WHERE EXISTS (SELECT 1 FROM c WHERE c.k = o.k AND c.w > o.v)"),
+    "not exists": ("id BIGINT", "SELECT id FROM o WHERE NOT EXISTS (SELECT 1 FROM i WHERE i.oid = o.id)"),
+    "not exists with a condition": (
+        "id BIGINT", "SELECT id FROM o WHERE NOT EXISTS (SELECT 1 FROM c WHERE c.k = o.k AND c.w > o.v)"),
+    "not in": ("id BIGINT", "SELECT id FROM o WHERE k NOT IN (SELECT k FROM c WHERE k IS NOT NULL)"),
+    "not in with a null": ("id BIGINT", "SELECT id FROM o WHERE k NOT IN (SELECT k FROM c)"),
+    "not in of an empty result": ("id BIGINT", "SELECT id FROM o WHERE k NOT IN (SELECT k FROM c WHERE w > 99)"),
+    "in of an aggregate": ("id BIGINT", "SELECT id FROM o WHERE k IN (SELECT k FROM c GROUP BY k HAVING COUNT(*) > 1)"),
+    "in and exists": (
+        "id BIGINT",
+        "SELECT id FROM o WHERE k IN (SELECT k FROM c) AND NOT EXISTS (SELECT 1 FROM i WHERE i.oid = o.id AND i.qty > 2)"),
+    "semi join under an aggregate": (
+        "s STRING, n BIGINT", "SELECT s, COUNT(*) FROM o WHERE k IN (SELECT k FROM c WHERE w > 1) GROUP BY s"),
+    "anti join under an aggregate": (
+        "s STRING, n BIGINT",
+        "SELECT s, COUNT(*) FROM o WHERE NOT EXISTS (SELECT 1 FROM c WHERE c.k = o.k AND c.w > 1) GROUP BY s"),
+    "in of a changelog": ("id BIGINT", "SELECT id FROM o WHERE k IN (SELECT k FROM g)"),
+    "not exists in a changelog": ("id BIGINT", "SELECT id FROM o WHERE NOT EXISTS (SELECT 1 FROM g WHERE g.k = o.k)"),
+    "in over a changelog": ("k BIGINT, v BIGINT", "SELECT k, v FROM g WHERE k IN (SELECT k FROM c)"),
+    "not exists over a changelog": (
+        "k BIGINT, v BIGINT", "SELECT k, v FROM g WHERE NOT EXISTS (SELECT 1 FROM c WHERE c.k = g.k AND c.w > 1)"),
+    "semi join of two changelogs": ("k BIGINT, v BIGINT", "SELECT k, v FROM g WHERE EXISTS (SELECT 1 FROM a WHERE a.k = g.k)"),
+    "anti join of two changelogs": (
+        "k BIGINT, v BIGINT", "SELECT k, v FROM g WHERE NOT EXISTS (SELECT 1 FROM a WHERE a.k = g.k)"),
+    # Joins of changelogs
+    "inner join of changelogs": ("k BIGINT, v BIGINT, w BIGINT", "SELECT g.k, g.v, a.w FROM g JOIN a ON g.k = a.k"),
+    "left join of changelogs": ("k BIGINT, v BIGINT, w BIGINT", "SELECT g.k, g.v, a.w FROM g LEFT JOIN a ON g.k = a.k"),
+    "right join of changelogs": ("k BIGINT, v BIGINT, w BIGINT", "SELECT a.k, g.v, a.w FROM g RIGHT JOIN a ON g.k = a.k"),
+    "full join of changelogs": ("k BIGINT, v BIGINT, w BIGINT", "SELECT g.k, g.v, a.w FROM g FULL JOIN a ON g.k = a.k"),
+    "left join of changelogs with a condition": (
+        "k BIGINT, v BIGINT, w BIGINT", "SELECT g.k, g.v, a.w FROM g LEFT JOIN a ON g.k = a.k AND g.v > a.w"),
+    "full join of changelogs with a condition": (
+        "k BIGINT, v BIGINT, w BIGINT", "SELECT g.k, g.v, a.w FROM g FULL JOIN a ON g.k = a.k AND g.v > a.w"),
+    "inserts joined with a changelog": ("id BIGINT, v BIGINT", "SELECT o.id, g.v FROM o JOIN g ON o.k = g.k"),
+    "inserts left joined with a changelog": ("id BIGINT, v BIGINT", "SELECT o.id, g.v FROM o LEFT JOIN g ON o.k = g.k"),
+    "changelog left joined with inserts": ("v BIGINT, name STRING", "SELECT g.v, c.name FROM g LEFT JOIN c ON g.k = c.k"),
+    "changelog full joined with inserts": ("v BIGINT, name STRING", "SELECT g.v, c.name FROM g FULL JOIN c ON g.k = c.k"),
+    "self join of a changelog": ("a BIGINT, b BIGINT", "SELECT x.v, y.v FROM g AS x JOIN g AS y ON x.s = y.s AND x.v < y.v"),
+    # Group aggregates
+    "count": ("k BIGINT, n BIGINT", "SELECT k, COUNT(*) FROM o GROUP BY k"),
+    "count of a column": ("k BIGINT, n BIGINT", "SELECT k, COUNT(v) FROM o GROUP BY k"),
+    "sum": ("k BIGINT, t BIGINT", "SELECT k, SUM(v) FROM o GROUP BY k"),
+    "average of integers": ("k BIGINT, m BIGINT", "SELECT k, AVG(v) FROM o GROUP BY k"),
+    "average of doubles": ("s STRING, m DOUBLE", "SELECT s, AVG(d) FROM o GROUP BY s"),
+    "sum of doubles": ("s STRING, m DOUBLE", "SELECT s, SUM(d) FROM o GROUP BY s"),
+    "sum of decimals": ("s STRING, t DECIMAL(38, 2)", "SELECT s, SUM(p) FROM o GROUP BY s"),
+    "average of decimals": ("s STRING, t DECIMAL(38, 6)", "SELECT s, AVG(p) FROM o GROUP BY s"),
+    "minimum and maximum": ("k BIGINT, a BIGINT, b BIGINT", "SELECT k, MIN(v), MAX(v) FROM o GROUP BY k"),
+    "minimum and maximum of text": ("k BIGINT, a STRING, b STRING", "SELECT k, MIN(s), MAX(s) FROM o GROUP BY k"),
+    "minimum and maximum of decimals": (
+        "s STRING, a DECIMAL(10, 2), b DECIMAL(10, 2)", "SELECT s, MIN(p), MAX(p) FROM o GROUP BY s"),
+    "two keys": ("k BIGINT, s STRING, n BIGINT", "SELECT k, s, COUNT(*) FROM o GROUP BY k, s"),
+    "group by an expression": ("a BIGINT, n BIGINT", "SELECT k + 1, COUNT(*) FROM o GROUP BY k + 1"),
+    "group by case": (
+        "a STRING, n BIGINT",
+        "SELECT CASE WHEN v > 15 THEN 'big' ELSE 'small' END, COUNT(*) FROM o "
+        "GROUP BY CASE WHEN v > 15 THEN 'big' ELSE 'small' END"),
+    "expressions over aggregates": (
+        "k BIGINT, a BIGINT", "SELECT k, SUM(v) * 2 + COUNT(*) FROM o WHERE v IS NOT NULL GROUP BY k"),
+    "having": ("k BIGINT, t BIGINT", "SELECT k, SUM(v) FROM o GROUP BY k HAVING COUNT(*) > 1"),
+    "having on another aggregate": ("k BIGINT", "SELECT k FROM o GROUP BY k HAVING MAX(v) > 10 AND MIN(v) > 0"),
+    "global count": ("n BIGINT", "SELECT COUNT(*) FROM o"),
+    "global aggregates": ("n BIGINT, t BIGINT, m BIGINT", "SELECT COUNT(v), SUM(v), MAX(v) FROM o"),
+    "global aggregate of nothing": ("n BIGINT, t BIGINT", "SELECT COUNT(*), SUM(v) FROM o WHERE id > 100"),
+    "count distinct": ("k BIGINT, n BIGINT", "SELECT k, COUNT(DISTINCT v) FROM o GROUP BY k"),
+    "sum distinct": ("k BIGINT, t BIGINT", "SELECT k, SUM(DISTINCT v) FROM o GROUP BY k"),
+    "average distinct": ("k BIGINT, t BIGINT", "SELECT k, AVG(DISTINCT v) FROM o GROUP BY k"),
+    "distinct beside plain": (
+        "k BIGINT, a BIGINT, b BIGINT, c BIGINT", "SELECT k, COUNT(DISTINCT v), COUNT(v), SUM(DISTINCT v) FROM o GROUP BY k"),
+    "two distincts": ("k BIGINT, a BIGINT, b BIGINT", "SELECT k, COUNT(DISTINCT v), COUNT(DISTINCT s) FROM o GROUP BY k"),
+    "filter clause": (
+        "k BIGINT, a BIGINT, b BIGINT",
+        "SELECT k, COUNT(*) FILTER (WHERE v > 10), SUM(v) FILTER (WHERE s = 'x') FROM o GROUP BY k"),
+    "distinct with filter": (
+        "k BIGINT, a BIGINT, b BIGINT",
+        "SELECT k, COUNT(DISTINCT v) FILTER (WHERE s = 'x'), COUNT(DISTINCT v) FROM o GROUP BY k"),
+    "minimum with filter": ("k BIGINT, a BIGINT", "SELECT k, MIN(v) FILTER (WHERE s <> 'x') FROM o GROUP BY k"),
+    "select distinct": ("k BIGINT, s STRING", "SELECT DISTINCT k, s FROM o"),
+    "select distinct of an aggregate": ("n BIGINT", "SELECT DISTINCT COUNT(*) FROM o GROUP BY k"),
+    "variance of doubles": ("s STRING, a DOUBLE, b DOUBLE", "SELECT s, VAR_POP(d), VAR_SAMP(d) FROM o GROUP BY s"),
+    "count of a changelog": ("s STRING, n BIGINT", "SELECT s, COUNT(*) FROM g GROUP BY s"),
+    "sum of a changelog": ("s STRING, t BIGINT", "SELECT s, SUM(v) FROM g GROUP BY s"),
+    "average of a changelog": ("s STRING, t BIGINT", "SELECT s, AVG(v) FROM g GROUP BY s"),
+    "extremes of a changelog": ("s STRING, a BIGINT, b BIGINT", "SELECT s, MIN(v), MAX(v) FROM g GROUP BY s"),
+    "distinct count of a changelog": ("s STRING, n BIGINT", "SELECT s, COUNT(DISTINCT v) FROM g GROUP BY s"),
+    "group key that changes": ("k BIGINT, n BIGINT, t BIGINT", "SELECT k, COUNT(*), SUM(v) FROM g GROUP BY k"),
+    "global aggregate of a changelog": ("n BIGINT, t BIGINT, m BIGINT", "SELECT COUNT(*), SUM(v), MIN(v) FROM g"),
+    "select distinct of a changelog": ("s STRING", "SELECT DISTINCT s FROM g"),
+    "having over a changelog": ("s STRING, n BIGINT", "SELECT s, COUNT(*) FROM g GROUP BY s HAVING COUNT(*) > 1"),
+    "filter clause over a changelog": (
+        "s STRING, n BIGINT", "SELECT s, COUNT(*) FILTER (WHERE v > 20) FROM g GROUP BY s"),
+    # Aggregates of aggregates, and with joins
+    "aggregate of an aggregate": (
+        "n BIGINT, m BIGINT", "SELECT n, COUNT(*) FROM (SELECT k, COUNT(*) AS n FROM o GROUP BY k) AS t GROUP BY n"),
+    "extremes of an aggregate": (
+        "a BIGINT, b BIGINT", "SELECT MIN(t), MAX(t) FROM (SELECT k, SUM(v) AS t FROM o GROUP BY k) AS x"),
+    "distinct of an aggregate": (
+        "a BIGINT", "SELECT COUNT(DISTINCT n) FROM (SELECT k, COUNT(*) AS n FROM o GROUP BY k) AS x"),
+    "aggregate over an inner join": (
+        "name STRING, n BIGINT, t BIGINT", "SELECT c.name, COUNT(*), SUM(o.v) FROM o JOIN c ON o.k = c.k GROUP BY c.name"),
+    "aggregate over a left join": (
+        "name STRING, n BIGINT, t BIGINT",
+        "SELECT c.name, COUNT(*), SUM(o.v) FROM o LEFT JOIN c ON o.k = c.k GROUP BY c.name"),
+    "extremes over a left join": (
+        "name STRING, a BIGINT, b BIGINT",
+        "SELECT c.name, MIN(o.v), MAX(o.v) FROM o LEFT JOIN c ON o.k = c.k GROUP BY c.name"),
+    "distinct over a full join": (
+        "name STRING, n BIGINT", "SELECT c.name, COUNT(DISTINCT o.v) FROM o FULL JOIN c ON o.k = c.k GROUP BY c.name"),
+    "join of an aggregate": (
+        "name STRING, t BIGINT", "SELECT c.name, x.t FROM c JOIN (SELECT k, SUM(v) AS t FROM o GROUP BY k) AS x ON c.k = x.k"),
+    "left join of an aggregate": (
+        "name STRING, t BIGINT",
+        "SELECT c.name, x.t FROM c LEFT JOIN (SELECT k, SUM(v) AS t FROM o GROUP BY k) AS x ON c.k = x.k"),
+    "join of two aggregates": (
+        "k BIGINT, t BIGINT, u BIGINT",
+        "SELECT x.k, x.t, y.u FROM (SELECT k, SUM(v) AS t FROM o GROUP BY k) AS x "
+        "JOIN (SELECT k, SUM(w) AS u FROM c GROUP BY k) AS y ON x.k = y.k"),
+    "full join of two aggregates": (
+        "k BIGINT, t BIGINT, u BIGINT",
+        "SELECT x.k, x.t, y.u FROM (SELECT k, SUM(v) AS t FROM o GROUP BY k) AS x "
+        "FULL JOIN (SELECT k, SUM(w) AS u FROM c GROUP BY k) AS y ON x.k = y.k"),
+    "join with an aggregate of itself": (
+        "id BIGINT, m BIGINT", "SELECT o.id, x.m FROM o JOIN (SELECT k, MAX(v) AS m FROM o GROUP BY k) AS x ON o.k = x.k AND o.v = x.m"),
+    "aggregate over two joins": (
+        "name STRING, q INT",
+        "SELECT c.name, SUM(i.qty) FROM o JOIN c ON o.k = c.k LEFT JOIN i ON i.oid = o.id GROUP BY c.name"),
+    "cross join with one row": (
+        "id BIGINT, m BIGINT", "SELECT o.id, x.m FROM o CROSS JOIN (SELECT MAX(w) AS m FROM c) AS x WHERE o.v < x.m"),
+    "join with one row on an inequality": (
+        "id BIGINT, m BIGINT", "SELECT o.id, x.m FROM o JOIN (SELECT SUM(w) AS m FROM c) AS x ON o.v * 10 > x.m"),
+    "aggregate over a join of changelogs": (
+        "name STRING, t BIGINT", "SELECT a.name, SUM(g.v) FROM g LEFT JOIN a ON g.k = a.k GROUP BY a.name"),
+    "extremes over a join of changelogs": (
+        "name STRING, x BIGINT, y BIGINT", "SELECT a.name, MIN(g.v), MAX(g.v) FROM g FULL JOIN a ON g.k = a.k GROUP BY a.name"),
+    "three levels": (
+        "n BIGINT, t BIGINT",
+        "SELECT n, SUM(t) FROM (SELECT name, COUNT(*) AS n, SUM(t) AS t FROM "
+        "(SELECT c.name, x.t FROM c JOIN (SELECT k, SUM(v) AS t FROM o GROUP BY k) AS x ON c.k = x.k) AS y "
+        "GROUP BY name) AS z GROUP BY n"),
+    # Unions, intersections, differences
+    "union all": ("k BIGINT, s STRING", "SELECT k, s FROM o UNION ALL SELECT k, name FROM c"),
+    "union": ("k BIGINT", "SELECT k FROM o UNION SELECT k FROM c"),
+    "union of a changelog": ("k BIGINT", "SELECT k FROM g UNION SELECT k FROM a"),
+    "union all of a changelog": ("k BIGINT, v BIGINT", "SELECT k, v FROM g UNION ALL SELECT k, w FROM c"),
+    "aggregate over a union": (
+        "k BIGINT, t BIGINT", "SELECT k, SUM(v) FROM (SELECT k, v FROM o UNION ALL SELECT k, w FROM c) AS u GROUP BY k"),
+    "aggregate over a union with a changelog": (
+        "k BIGINT, a BIGINT, b BIGINT",
+        "SELECT k, MIN(v), COUNT(DISTINCT v) FROM (SELECT k, v FROM g UNION ALL SELECT k, w FROM c) AS u GROUP BY k"),
+    "intersect": ("k BIGINT", "SELECT k FROM o INTERSECT SELECT k FROM c"),
+    "intersect of two columns": ("k BIGINT, s STRING", "SELECT k, s FROM o INTERSECT SELECT k, s FROM g"),
+    "except": ("k BIGINT", "SELECT k FROM o EXCEPT SELECT k FROM c"),
+    "except of changelogs": ("k BIGINT", "SELECT k FROM g EXCEPT SELECT k FROM a"),
+    "cte used twice": (
+        "k BIGINT, a BIGINT, b BIGINT",
+        "WITH t AS (SELECT k, v FROM o WHERE v > 0) SELECT x.k, x.v, y.n FROM t AS x "
+        "JOIN (SELECT k, COUNT(*) AS n FROM t GROUP BY k) AS y ON x.k = y.k"),
+}
+
+# Programs with hints or a configured TTL: the states that Flink's compiled plan gives them are recorded, too.
+HINTED: dict[str, Program] = {
+    "hint of both sides": (
+        "id BIGINT, name STRING", "SELECT /*+ STATE_TTL('o' = '1 d', 'c' = '20 d') */ o.id, c.name FROM o JOIN c ON o.k = c.k"),
+    "hint of the left side": (
+        "id BIGINT, name STRING", "SELECT /*+ STATE_TTL('o' = '36000s') */ o.id, c.name FROM o LEFT JOIN c ON o.k = c.k"),
+    "hint of the right side": (
+        "id BIGINT, name STRING", "SELECT /*+ STATE_TTL('c' = '90 min') */ o.id, c.name FROM o RIGHT JOIN c ON o.k = c.k"),
+    "hint by alias": (
+        "id BIGINT, name STRING",
+        "SELECT /*+ STATE_TTL('x' = '2d', 'y' = '0s') */ x.id, y.name FROM o AS x FULL JOIN c AS y ON x.k = y.k"),
+    "hint of a cascade": (
+        "id BIGINT, name STRING, part STRING",
+        "SELECT /*+ STATE_TTL('o' = '1 d', 'c' = '2 d', 'i' = '3 d') */ o.id, c.name, i.part FROM o JOIN c ON o.k = c.k "
+        "JOIN i ON o.id = i.oid"),
+    "hint of an aggregate": ("k BIGINT, n BIGINT", "SELECT /*+ STATE_TTL('o' = '7d') */ k, COUNT(*) FROM o GROUP BY k"),
+    "hint of an aggregate by alias": (
+        "k BIGINT, n BIGINT", "SELECT /*+ STATE_TTL('x' = '1500 ms') */ k, COUNT(*) FROM o AS x GROUP BY k"),
+    "hint of select distinct": ("k BIGINT", "SELECT /*+ STATE_TTL('o' = 'PT1H30M') */ DISTINCT k FROM o"),
+    "hint of a join below an aggregate": (
+        "name STRING, n BIGINT",
+        "SELECT /*+ STATE_TTL('o' = '1 d', 'c' = '2 d') */ c.name, COUNT(*) FROM o JOIN c ON o.k = c.k GROUP BY c.name"),
+    "hint of an aggregate over a join": (
+        "name STRING, n BIGINT",
+        "SELECT /*+ STATE_TTL('t' = '5 d') */ name, COUNT(*) FROM (SELECT c.name FROM o JOIN c ON o.k = c.k) AS t GROUP BY name"),
+    "hints in both blocks": (
+        "name STRING, n BIGINT",
+        "SELECT /*+ STATE_TTL('t' = '5 d') */ name, COUNT(*) FROM "
+        "(SELECT /*+ STATE_TTL('o' = '1 d') */ c.name FROM o JOIN c ON o.k = c.k) AS t GROUP BY name"),
+    "hint of a common table expression": (
+        "k BIGINT, n BIGINT",
+        "WITH t AS (SELECT k, v FROM o WHERE v > 0) SELECT /*+ STATE_TTL('t' = '3 d') */ k, COUNT(*) FROM t GROUP BY k"),
+    "hint of an aggregate of an aggregate": (
+        "n BIGINT, m BIGINT",
+        "SELECT /*+ STATE_TTL('t' = '2 d') */ n, COUNT(*) FROM "
+        "(SELECT /*+ STATE_TTL('o' = '1 d') */ k, COUNT(*) AS n FROM o GROUP BY k) AS t GROUP BY n"),
+    "hint of a join of an aggregate": (
+        "name STRING, t BIGINT",
+        "SELECT /*+ STATE_TTL('c' = '3 d', 'x' = '4 d') */ c.name, x.t FROM c "
+        "JOIN (SELECT k, SUM(v) AS t FROM o GROUP BY k) AS x ON c.k = x.k"),
+    "hint of a union in an aggregate": (
+        "k BIGINT, n BIGINT",
+        "SELECT /*+ STATE_TTL('u' = '6 d') */ k, COUNT(*) FROM (SELECT k FROM o UNION ALL SELECT k FROM c) AS u GROUP BY k"),
+    "hint twice in one": (
+        "k BIGINT, n BIGINT", "SELECT /*+ STATE_TTL('o' = '2d', 'o' = '1d') */ k, COUNT(*) FROM o GROUP BY k"),
+    "two hints of one key": (
+        "k BIGINT, n BIGINT", "SELECT /*+ STATE_TTL('o' = '2d'), STATE_TTL('o' = '8d') */ k, COUNT(*) FROM o GROUP BY k"),
+    "hint of a having": (
+        "k BIGINT, n BIGINT", "SELECT /*+ STATE_TTL('o' = '61 min') */ k, COUNT(*) FROM o GROUP BY k HAVING COUNT(*) > 1"),
+    "hint of distinct counts": (
+        "k BIGINT, n BIGINT", "SELECT /*+ STATE_TTL('o' = '26 h') */ k, COUNT(DISTINCT v) FROM o GROUP BY k"),
+    "hint of a global aggregate": ("n BIGINT", "SELECT /*+ STATE_TTL('o' = '172803 s') */ COUNT(*) FROM o"),
+    "hint of a self join": (
+        "a BIGINT, b BIGINT",
+        "SELECT /*+ STATE_TTL('x' = '1 h', 'y' = '2 h') */ x.id, y.id FROM o AS x JOIN o AS y ON x.k = y.k AND x.id < y.id"),
+    "hint of a comma join": (
+        "id BIGINT, name STRING", "SELECT /*+ STATE_TTL('c' = '1 h') */ o.id, c.name FROM o, c WHERE o.k = c.k"),
+    "no hint on a join": ("id BIGINT, name STRING", "SELECT o.id, c.name FROM o JOIN c ON o.k = c.k"),
+    "no hint on an aggregate": ("k BIGINT, n BIGINT", "SELECT k, COUNT(*) FROM o GROUP BY k"),
+}
+CONFIGURED_TTL = "36 h"

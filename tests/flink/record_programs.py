@@ -1,0 +1,90 @@
+"""Runs the programs of programs.py on Flink, and writes what is left of their changelogs to programs.json.
+
+For programs with hints also the states of Flink's compiled plan, with ``table.exec.state.ttl`` set. Runs in an
+environment of its own, which has apache-flink and nothing of ours: ``make flink-goldens``.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from programs import CONFIGURED_TTL, HINTED, PROGRAMS, TABLES
+from pyflink.common import Row, RowKind, Types
+from pyflink.datastream import StreamExecutionEnvironment
+from pyflink.table import Schema, StreamTableEnvironment
+from values import plain
+
+HERE = Path(__file__).parent
+KINDS = {"+I": RowKind.INSERT, "-U": RowKind.UPDATE_BEFORE, "+U": RowKind.UPDATE_AFTER, "-D": RowKind.DELETE}
+TYPES = {"BIGINT": Types.LONG(), "INT": Types.INT(), "STRING": Types.STRING(), "DOUBLE": Types.DOUBLE()}
+
+
+def environment() -> StreamTableEnvironment:
+    streams = StreamExecutionEnvironment.get_execution_environment()
+    streams.set_parallelism(1)
+    tables = StreamTableEnvironment.create(streams)
+    tables.get_config().set("table.local-time-zone", "UTC")
+    return tables
+
+
+def with_rows() -> StreamTableEnvironment:
+    streams = StreamExecutionEnvironment.get_execution_environment()
+    streams.set_parallelism(1)
+    tables = StreamTableEnvironment.create(streams)
+    for name, (columns, rows) in TABLES.items():
+        decimals = [t.startswith("DECIMAL") for t in columns.values()]
+        items = [
+            Row.of_kind(KINDS[kind], *(Decimal(v) if d and v is not None else v for v, d in zip(values, decimals)))  # noqa: B905
+            for kind, *values in rows
+        ]
+        types = [TYPES.get(t, Types.BIG_DEC()) for t in columns.values()]
+        stream = streams.from_collection(items, type_info=Types.ROW_NAMED(list(columns), types))
+        schema = Schema.new_builder()
+        for column, declared in columns.items():
+            schema = schema.column(column, declared)
+        tables.create_temporary_view(name, tables.from_changelog_stream(stream, schema.build()))
+    return tables
+
+
+def result(tables: StreamTableEnvironment, query: str) -> list[list[Any]]:
+    """The rows that are left of the query's changelog, sorted."""
+    left: Counter[str] = Counter()
+    with tables.execute_sql(query).collect() as changes:
+        for row in changes:
+            sign = 1 if row.get_row_kind() in (RowKind.INSERT, RowKind.UPDATE_AFTER) else -1
+            left[json.dumps([plain(v) for v in row])] += sign
+    return [json.loads(row) for row in sorted((+left).elements())]
+
+
+def states(columns: str, query: str) -> list[dict[str, str]]:
+    """The TTLs by state of each stateful node of Flink's compiled plan."""
+    tables = environment()
+    tables.get_config().set("table.exec.state.ttl", CONFIGURED_TTL)
+    for name, (declared, _) in TABLES.items():
+        fields = ", ".join(f"{column} {t}" for column, t in declared.items())
+        tables.execute_sql(f"CREATE TEMPORARY TABLE {name} ({fields}) WITH ('connector' = 'datagen')")
+    tables.execute_sql(f"CREATE TEMPORARY TABLE result ({columns}) WITH ('connector' = 'blackhole')")
+    plan = json.loads(tables.compile_plan_sql(f"INSERT INTO result {query}").as_json_string())
+    return [{s["name"]: s["ttl"] for s in node["state"]} for node in plan["nodes"] if node.get("state")]
+
+
+def main() -> None:
+    tables = with_rows()
+    answers: dict[str, Any] = {}
+    programs = PROGRAMS | HINTED
+    for name, (columns, query) in programs.items():
+        answers[name] = {"rows": result(tables, query)}
+        if name in HINTED:
+            answers[name]["states"] = states(columns, query)
+        print(f"{len(answers)} of {len(programs)} programs: {name}", file=sys.stderr)
+    text = ",\n".join(f"  {json.dumps(name)}: {json.dumps(answer)}" for name, answer in answers.items())
+    (HERE / "programs.json").write_text("{\n" + text + "\n}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+"""Programs leave the rows that Flink recorded for them, however their input is cut, by way of a legal changelog.
+
+Results are compared after folding the changelog, for Flink's order of events within a batch is not ours. The states of
+programs with hints have the TTLs of Flink's compiled plan.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from decimal import Decimal
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner.compile import compile_sql
+from plans.model import Aggregate, Join, Plan
+from tests.flink.programs import CONFIGURED_TTL, HINTED, PROGRAMS, TABLES
+from tests.flink.values import plain
+from tests.runtime.pipeline import Pipeline
+
+RECORDED: dict[str, dict[str, Any]] = json.loads((Path(__file__).parent / "programs.json").read_text(encoding="utf-8"))
+ALL = PROGRAMS | HINTED
+FILES = "'connector' = 'filesystem', 'format' = 'json', 'path' = 'x'"
+
+
+def plan_of(name: str, config: dict[str, str] | None = None, *, changelogs: bool = True) -> Plan:
+    columns, query = ALL[name]
+    tables = []
+    for table, (declared, rows) in TABLES.items():
+        fields = ", ".join(f"{column} {kind}" for column, kind in declared.items())
+        changelog = changelogs and any(kind != "+I" for kind, *_ in rows)
+        options = FILES + (", 'source.changelog' = 'true'" if changelog else "")
+        tables.append(f"CREATE TABLE {table} ({fields}) WITH ({options});")
+    sink = f"CREATE TABLE result ({columns}) WITH ('connector' = 'print');"
+    return compile_sql(f"{''.join(tables)}{sink}INSERT INTO result {query};", config)
+
+
+def pieces(count: int) -> list[dict[str, list[tuple]]]:
+    """The rows of all tables, cut into ``count`` batches, each table's in their order."""
+    batches: list[dict[str, list[tuple]]] = [{} for _ in range(count)]
+    for table, (declared, rows) in TABLES.items():
+        changelog = any(kind != "+I" for kind, *_ in rows)
+        for index, (kind, *values) in enumerate(rows):
+            row = tuple(
+                Decimal(v) if t.startswith("DECIMAL") and v is not None else v  # type: ignore[arg-type]
+                for v, t in zip(values, declared.values(), strict=True)
+            )
+            place = batches[index * count // len(rows)].setdefault(table, [])
+            place.append((kind, *row) if changelog else row)
+    return batches
+
+
+def rows_of(rows: list[list[Any]], name: str) -> Counter[tuple]:
+    """Rows to compare; doubles up to what the order of additions decides."""
+    doubles = ["DOUBLE" in column for column in ALL[name][0].split(", ") if " " in column]
+    return Counter(
+        tuple(f"{float(v):.10g}" if d and v is not None else v for v, d in zip(row, doubles, strict=True))
+        for row in rows
+    )
+
+
+def test_there_is_an_answer_for_each_program_and_none_else() -> None:
+    assert RECORDED.keys() == ALL.keys()
+    assert len(ALL) >= 120
+
+
+@pytest.mark.parametrize("count", [1, 3, 17])
+@pytest.mark.parametrize("name", ALL)
+def test_a_program_leaves_the_rows_that_flink_left(name: str, count: int) -> None:
+    pipeline = Pipeline(plan_of(name))
+    for batch in pieces(count):
+        pipeline.batch(batch)
+    found = [[plain(value) for value in row] for row in pipeline.result.elements()]
+    assert rows_of(found, name) == rows_of(RECORDED[name]["rows"], name)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_changelog_of_a_program_is_legal(name: str) -> None:
+    pipeline = Pipeline(plan_of(name))
+    for batch in pieces(17):
+        pipeline.batch(batch)
+    kept: Counter[tuple] = Counter()
+    for kind, row in pipeline.events:
+        kept[row] += 1 if kind in ("+I", "+U") else -1
+        assert kept[row] >= 0, f"{kind} of {row}, which is not there"
+    last = pipeline.plan.operators[-2]
+    if isinstance(last, Aggregate):
+        width = len(last.keys)
+        for (kind, row), (after, other) in pairwise([*pipeline.events, ("+I", ())]):
+            if kind == "-U":
+                assert (after, other[:width]) == ("+U", row[:width]), "an update's -U is followed by its +U"
+
+
+@pytest.mark.parametrize("name", HINTED)
+def test_states_have_the_ttls_of_flinks_compiled_plan(name: str) -> None:
+    plan = plan_of(name, {"table.exec.state.ttl": CONFIGURED_TTL}, changelogs=False)
+    found = [{s.name: s.ttl for s in o.state} for o in plan.operators if isinstance(o, Join | Aggregate)]
+    assert sorted(map(sorted_items, found)) == sorted(map(sorted_items, RECORDED[name]["states"]))
+
+
+def sorted_items(state: dict[str, str]) -> list[tuple[str, str]]:
+    return sorted(state.items())
