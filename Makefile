@@ -23,7 +23,7 @@ cache: $(INSTALLED) java
 	cd examples/cache && ../../$(BIN)/python run.py
 
 test: $(INSTALLED) java servers browser
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: ruff mypy
 

@@ -15,8 +15,21 @@ from sqlglot import exp
 
 from planner.coercion import cast
 from planner.dialect import offset_of
-from planner.expressions import BIGINT, BOOLEAN, DOUBLE, INT, AggregateCallExpr, Expr, Literal, call, literal, walk
+from planner.expressions import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    INT,
+    STRING,
+    AggregateCallExpr,
+    Expr,
+    Literal,
+    call,
+    literal,
+    walk,
+)
 from planner.operands import arithmetic
+from plans.changelog import ORDERED
 from plans.types import DataType, parse_type
 
 if TYPE_CHECKING:
@@ -33,7 +46,7 @@ _VARIANCES = {
     "STDDEV": (True, True),
 }
 """Whether they divide by one less than the number of values, and whether they take the root."""
-NAMES = frozenset(("COUNT", "SUM", "AVG", "MIN", "MAX", *_VARIANCES))
+NAMES = frozenset(("COUNT", "SUM", "AVG", "MIN", "MAX", *ORDERED, *_VARIANCES))
 _ORDERED = ("BOOLEAN", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ")
 
 
@@ -44,7 +57,9 @@ def result_type(function: str, argument: DataType | None) -> DataType | None:
     if argument is None:
         return None
     argument = argument.as_nullable()
-    if function in ("MIN", "MAX"):
+    if function == "LISTAGG":
+        return STRING if argument.is_text else None
+    if function in ("MIN", "MAX", "FIRST_VALUE", "LAST_VALUE"):
         return argument if argument.is_numeric or argument.is_text or argument.root in _ORDERED else None
     if not argument.is_numeric:
         return None
@@ -64,6 +79,9 @@ def translate(t: Translator, node: exp.Expr, condition: exp.Expr | None) -> Expr
     arguments, distinct = node.expressions, False
     if len(arguments) == 1 and isinstance(arguments[0], exp.Distinct):
         arguments, distinct = arguments[0].expressions, True
+    separator = None
+    if name == "LISTAGG":
+        arguments, separator = _separated(t, arguments, offset)
     if len(arguments) != 1:
         raise t.source.error(f"{name} takes one argument, found {len(arguments)}", offset, "aggregate one expression")
     argument: Expr | None = None
@@ -83,11 +101,30 @@ def translate(t: Translator, node: exp.Expr, condition: exp.Expr | None) -> Expr
         if distinct:
             raise t.source.error(f"{name} does not take DISTINCT", offset, "use a sub-query with SELECT DISTINCT")
         return _variance(t, name, argument, where, offset)
-    if name in ("MIN", "MAX"):
+    if name == "LISTAGG" and distinct:
+        raise t.source.error("LISTAGG does not take DISTINCT", offset, "use a sub-query with SELECT DISTINCT")
+    if name in ("MIN", "MAX", "FIRST_VALUE", "LAST_VALUE"):
         distinct = False
     return AggregateCallExpr(
-        function=name, argument=argument, distinct=distinct, filter=where, type=found, offset=offset
+        function=name,
+        argument=argument,
+        distinct=distinct,
+        filter=where,
+        separator=separator,
+        type=found,
+        offset=offset,
     )
+
+
+def _separated(t: Translator, arguments: list[exp.Expr], offset: int) -> tuple[list[exp.Expr], str]:
+    """The argument of LISTAGG that is aggregated, and the separator, a comma if there is none."""
+    if len(arguments) != 2:
+        return arguments, ","
+    separator = arguments[1]
+    if not isinstance(separator, exp.Literal) or not separator.args["is_string"]:
+        place = offset_of(separator) or offset
+        raise t.source.error("the separator of LISTAGG must be a text literal", place, "write it in quotes")
+    return arguments[:1], separator.name
 
 
 def _variance(t: Translator, name: str, value: Expr, where: Expr | None, offset: int) -> Expr:

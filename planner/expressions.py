@@ -112,6 +112,7 @@ class AggregateCallExpr:
     argument: Expr | None
     distinct: bool
     filter: Expr | None
+    separator: str | None = None
     type: DataType
     offset: int = attribute(default=0, compare=False)
 

@@ -18,6 +18,8 @@ from planner.ordering import SortKeys
 from planner.relations import Aggregate, AggregateItem, Calc, Item, Relation, StateInput, identity
 from planner.scope import Scope
 from planner.translation import Translator, only
+from planner.unique_keys import is_insert_only
+from plans.changelog import ORDERED
 
 __all__ = ["build", "is_grouped"]
 
@@ -70,6 +72,7 @@ def build(
             if isinstance(e, AggregateCallExpr)
         )
     )
+    _check_order(context, relation, calls)
     computed: list[Item] = []
     key_fields = tuple(_column(context, k, computed) for k in keys)
     items = tuple(
@@ -79,6 +82,7 @@ def build(
             distinct=c.distinct,
             argument=None if c.argument is None else _column(context, c.argument, computed),
             filter=None if c.filter is None else _column(context, c.filter, computed),
+            separator=c.separator,
         )
         for c in calls
     )
@@ -123,6 +127,17 @@ def build(
     outputs = ((n, over_results(e)) for n, e in selected)
     shown = tuple(Item(field=context.field_for(e, n), expr=e) for n, e in outputs)
     return grouped, shown, tuple(None if e is None else over_results(e) for e in sorted_by)
+
+
+def _check_order(context: Context, relation: Relation, calls: tuple[AggregateCallExpr, ...]) -> None:
+    """Refuse calls that would have to take rows back though only their order says what they came from."""
+    ordered = next((c for c in calls if c.function in ORDERED), None)
+    if ordered is not None and not context.batch and not is_insert_only(relation):
+        raise context.source.error(
+            f"{ordered.function} cannot take rows back, but the rows it aggregates can change",
+            ordered.offset,
+            "aggregate rows that are inserted only, or use MIN or MAX",
+        )
 
 
 def _column(context: Context, expression: Expr, computed: list[Item]) -> Field:

@@ -218,6 +218,7 @@ class Lowering:
                 type=str(c.field.type),
                 argument=None if c.argument is None else source.names[c.argument.id],
                 filter=None if c.filter is None else source.names[c.filter.id],
+                separator=c.separator,
             )
             for name, c in zip(columns[len(keys) :], aggregate.calls, strict=True)
         )

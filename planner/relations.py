@@ -199,6 +199,7 @@ class AggregateItem:
     argument: Field | None
     distinct: bool
     filter: Field | None
+    separator: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

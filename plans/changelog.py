@@ -17,11 +17,13 @@ from dataclasses import replace
 from plans.connectors import is_upsert_sink, source_kinds
 from plans.model import Aggregate, Calc, Join, Operator, Plan, RowKind, Scan, Sink
 
-__all__ = ["merged", "output_kinds", "refused_kinds", "with_changelogs"]
+__all__ = ["INSERT_ONLY", "ORDERED", "merged", "output_kinds", "refused_kinds", "with_changelogs"]
 
 _ORDER: tuple[RowKind, ...] = ("+I", "-U", "+U", "-D")
 
 INSERT_ONLY: tuple[RowKind, ...] = ("+I",)
+ORDERED = ("FIRST_VALUE", "LAST_VALUE", "LISTAGG")
+"""Aggregate functions that depend on the order of rows, so that they cannot take one back."""
 
 
 def merged(kinds: Iterable[tuple[RowKind, ...]]) -> tuple[RowKind, ...]:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 
+from plans.changelog import ORDERED
 from plans.errors import Diagnostic, PlanError
 from plans.model import (
     Aggregate,
@@ -274,7 +275,15 @@ def _check_call(call: AggregateCall, columns: Columns, path: str) -> Iterator[Di
     if call.function in ("SUM", "AVG") and argument is not None and not (argument.is_numeric and result.is_numeric):
         message = f"{call.function} needs numbers, but '{call.argument}' is {argument} and the result {result}"
         yield Diagnostic(message=message, path=path)
-    if call.function in ("MIN", "MAX") and argument is not None and argument.as_nullable() != result.as_nullable():
+    if (call.function == "LISTAGG") != (call.separator is not None):
+        message = "LISTAGG needs a separator" if call.function == "LISTAGG" else "only LISTAGG has a separator"
+        yield Diagnostic(message=message, path=f"{path}.separator")
+    if call.function in ORDERED and call.distinct:
+        yield Diagnostic(message=f"{call.function} does not take distinct", path=f"{path}.distinct")
+    if call.function == "LISTAGG" and not (argument is not None and argument.is_text and result.is_text):
+        yield Diagnostic(message=f"LISTAGG joins texts, found {argument} and {call.type}", path=f"{path}.type")
+    of_argument = ("MIN", "MAX", "FIRST_VALUE", "LAST_VALUE")
+    if call.function in of_argument and argument is not None and argument.as_nullable() != result.as_nullable():
         message = f"{call.function} has the type of its argument, {argument}, found {call.type}"
         yield Diagnostic(message=message, path=f"{path}.type")
 

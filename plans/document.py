@@ -193,6 +193,8 @@ def _aggregate_call(call: AggregateCall) -> Json:
         document["distinct"] = True
     if call.filter is not None:
         document["filter"] = call.filter
+    if call.separator is not None:
+        document["separator"] = call.separator
     document["type"] = call.type
     return document
 

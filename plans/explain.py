@@ -295,6 +295,8 @@ def _table(operator_id: str, name: str, table: Table | None) -> str:
 
 def _call(call: AggregateCall) -> str:
     argument = ("DISTINCT " if call.distinct else "") + (call.argument if call.argument is not None else "*")
+    if call.separator is not None:
+        argument += f", {call.separator!r}"
     return f"{call.function}({argument})" + (f" FILTER ({call.filter})" if call.filter is not None else "")
 
 

@@ -348,7 +348,8 @@ class Correlate:
 class AggregateCall:
     """``function(argument)`` over the rows whose ``filter`` column is true; no argument means ``COUNT(*)``.
 
-    ``function`` is COUNT, SUM, AVG, MIN or MAX; ``argument`` and ``filter`` name input columns.
+    ``function`` is COUNT, SUM, AVG, MIN, MAX, or one whose result depends on the order in which rows come: FIRST_VALUE,
+    LAST_VALUE and LISTAGG, which joins texts with ``separator``. ``argument`` and ``filter`` name input columns.
     """
 
     name: str
@@ -356,6 +357,7 @@ class AggregateCall:
     argument: str | None = None
     distinct: bool = False
     filter: str | None = None
+    separator: str | None = None
     type: str
 
 

@@ -2,7 +2,8 @@
 
 Types and NULL rules are Flink's: integer sums wrap around at the width of their type, AVG of an integer is truncated to
 that type, SUM and AVG of no values are NULL. A sum of BIGINT is added up in halves of 32 bits, since Spark's own either
-fails at an overflow or gives NULL. MIN and MAX pass over NaN as long as there is a number.
+fails at an overflow or gives NULL. MIN and MAX pass over NaN as long as there is a number. FIRST_VALUE, LAST_VALUE and
+LISTAGG go by the order in which Spark happens to bring the rows.
 
     native_aggregate(aggregate, frame, {"country": "STRING", "amount": "BIGINT"})
 """
@@ -42,6 +43,10 @@ def _call(call: AggregateCall, kind: DataType | None) -> Column:
         value = F.when(used, value)
     if kind is None or call.function == "COUNT":
         result = F.count_distinct(value) if call.distinct else F.count(value)
+    elif call.function == "LISTAGG":
+        result = F.listagg(value, call.separator)
+    elif call.function in ("FIRST_VALUE", "LAST_VALUE"):
+        result = (F.first if call.function == "FIRST_VALUE" else F.last)(value, ignorenulls=True)
     elif call.function in ("MIN", "MAX"):
         result = _extreme(call.function, value, kind)
     else:

@@ -2,7 +2,8 @@
 
 COUNT, SUM and AVG are linear: the change is a weighted sum over the batch, whatever its mix of row kinds. MIN and MAX
 keep the extreme; under retraction they and DISTINCT calls also need the values themselves
-(:mod:`runtime.kernels.values`). Result types and NULL rules are Flink's: AVG of an integer is truncated to that integer
+(:mod:`runtime.kernels.values`). FIRST_VALUE, LAST_VALUE and LISTAGG go by the order in which rows come, pass over NULL,
+and have inserts only for input. Result types and NULL rules are Flink's: AVG of an integer is truncated to that integer
 type, integer sums wrap around, AVG of a DECIMAL rounds half up, SUM of no values is NULL.
 """
 
@@ -23,10 +24,11 @@ __all__ = ["Accumulator", "accumulators_of", "combine", "contribution", "result"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accumulator:
-    """One stored number or value per group: ``function`` is count, sum, min or max of ``argument`` where ``filter``.
+    """One stored number or value per group: ``function`` of ``argument`` where ``filter``.
 
-    No ``argument`` counts rows. ``type`` is the Arrow type in state: int64, float64, decimal128(38, s), or the
-    argument's own for min and max.
+    ``function`` is count, sum, min, max, first, last or list, whose texts are joined with ``separator``. No
+    ``argument`` counts rows. ``type`` is the Arrow type in state: int64, float64, decimal128(38, s), or the argument's
+    own for min, max, first, last and list.
     """
 
     name: str
@@ -34,14 +36,28 @@ class Accumulator:
     argument: str | None
     filter: str | None
     distinct: bool
+    separator: str = ""
     type: pa.DataType
 
     @property
     def is_extreme(self) -> bool:
         return self.function in ("min", "max")
 
+    @property
+    def is_linear(self) -> bool:
+        return self.function in ("count", "sum")
 
-_NEEDS = {"COUNT": ("count",), "SUM": ("sum", "count"), "AVG": ("sum", "count"), "MIN": ("min",), "MAX": ("max",)}
+
+_NEEDS = {
+    "COUNT": ("count",),
+    "SUM": ("sum", "count"),
+    "AVG": ("sum", "count"),
+    "MIN": ("min",),
+    "MAX": ("max",),
+    "FIRST_VALUE": ("first",),
+    "LAST_VALUE": ("last",),
+    "LISTAGG": ("list",),
+}
 
 
 def accumulators_of(call: AggregateCall, columns: pa.Schema) -> tuple[Accumulator, ...]:
@@ -52,23 +68,30 @@ def accumulators_of(call: AggregateCall, columns: pa.Schema) -> tuple[Accumulato
 def _accumulator(function: str, call: AggregateCall, columns: pa.Schema) -> Accumulator:
     distinct = call.distinct and function not in ("min", "max")
     name = f"__{function}({'distinct ' if distinct else ''}{call.argument or '*'})"
+    name += f" with {call.separator!r}" if call.separator is not None else ""
     name += f" where {call.filter}" if call.filter else ""
     kind = pa.int64()
     if call.argument and function != "count":
         argument = columns.field(call.argument).type
-        if function in ("min", "max"):
+        if function != "sum":
             kind = argument
         elif pa.types.is_floating(argument):
             kind = pa.float64()
         elif pa.types.is_decimal(argument):
             kind = pa.decimal128(38, argument.scale)
     return Accumulator(
-        name=name, function=function, argument=call.argument, filter=call.filter, distinct=distinct, type=kind
+        name=name,
+        function=function,
+        argument=call.argument,
+        filter=call.filter,
+        distinct=distinct,
+        separator=call.separator or "",
+        type=kind,
     )
 
 
 def contribution(accumulator: Accumulator, rows: pa.Table, weights: Int64s | None) -> pa.Array:
-    """What each row adds to ``accumulator``: a weighted number, or for min and max the value (NULL: nothing).
+    """What each row adds to ``accumulator``: a weighted number, or else the value (NULL: nothing).
 
     ``weights`` are +1 and -1, None for all +1.
     """
@@ -83,7 +106,7 @@ def contribution(accumulator: Accumulator, rows: pa.Table, weights: Int64s | Non
     values = rows[accumulator.argument].combine_chunks()
     if used is not None:
         values = pc.if_else(pc.fill_null(used, False), values, pa.scalar(None, values.type)).combine_chunks()
-    if accumulator.is_extreme:
+    if not accumulator.is_linear:
         return values
     values = pc.cast(values, accumulator.type)
     if weights is not None and len(weights) and weights.min() < 0:
@@ -97,20 +120,35 @@ def contribution(accumulator: Accumulator, rows: pa.Table, weights: Int64s | Non
 def summed(groups: Int64s, accumulators: Sequence[Accumulator], parts: Sequence[pa.Array]) -> list[pa.Array]:
     """Fold the contributions ``parts`` per group; groups are numbered by first appearance, the result is in that order.
 
-    A linear accumulator without a contribution is 0, an extreme NULL.
+    A linear accumulator without a contribution is 0, any other NULL.
     """
     names = [str(index) for index in range(len(parts))]
     table = pa.table([pa.array(groups), *parts], ["group", *names])
     folds = [
-        (name, accumulator.function if accumulator.is_extreme else "sum")
+        (name, "sum" if accumulator.is_linear else accumulator.function)
         for name, accumulator in zip(names, accumulators, strict=True)
+        if accumulator.function != "list"
     ]
     folded = table.group_by("group", use_threads=False).aggregate(folds)
     columns = []
-    for (name, fold), accumulator in zip(folds, accumulators, strict=True):
-        column = folded[f"{name}_{fold}"].combine_chunks()
-        columns.append(column if accumulator.is_extreme else _zero_for_null(column, accumulator.type))
+    for name, accumulator, part in zip(names, accumulators, parts, strict=True):
+        if accumulator.function == "list":
+            columns.append(_joined(groups, part, folded.num_rows, accumulator))
+            continue
+        column = folded[f"{name}_{'sum' if accumulator.is_linear else accumulator.function}"].combine_chunks()
+        columns.append(_zero_for_null(column, accumulator.type) if accumulator.is_linear else column)
     return columns
+
+
+def _joined(groups: Int64s, texts: pa.Array, size: int, accumulator: Accumulator) -> pa.Array:
+    """The texts of each of ``size`` groups in one, in their order; NULL of none."""
+    there = np.flatnonzero(np.asarray(pc.is_valid(texts)))
+    table = pa.table([pa.array(groups[there]), texts.take(there)], ["group", "text"])
+    lists = table.group_by("group", use_threads=False).aggregate([("text", "list")])
+    place = np.full(size, -1, np.int64)
+    place[lists["group"].to_numpy()] = np.arange(lists.num_rows)
+    joined = pc.binary_join(lists["text_list"].combine_chunks(), accumulator.separator)
+    return pc.cast(joined.take(pa.array(place, mask=place < 0)), accumulator.type)
 
 
 def _zero_for_null(column: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -124,6 +162,8 @@ def combine(accumulator: Accumulator, old: pa.Array, change: pa.Array) -> pa.Arr
         if pa.types.is_boolean(accumulator.type):  # Arrow orders booleans per group, but not element by element
             return pc.cast(fold(pc.cast(old, pa.int8()), pc.cast(change, pa.int8())), accumulator.type)
         return fold(old, change)
+    if not accumulator.is_linear:
+        return _in_order(accumulator, old, change)
     old = _zero_for_null(old, accumulator.type)
     if pa.types.is_decimal(accumulator.type):
         # Arrow widens the precision of a decimal sum by one, beyond what 128 bits may declare.
@@ -132,12 +172,20 @@ def combine(accumulator: Accumulator, old: pa.Array, change: pa.Array) -> pa.Arr
     return pc.add(old, change)
 
 
+def _in_order(accumulator: Accumulator, old: pa.Array, change: pa.Array) -> pa.Array:
+    if accumulator.function == "first":
+        return pc.coalesce(old, change)
+    if accumulator.function == "last":
+        return pc.coalesce(change, old)
+    return pc.coalesce(pc.binary_join_element_wise(old, change, accumulator.separator), old, change)
+
+
 def result(call: AggregateCall, kind: pa.DataType, columns: pa.Schema, state: Mapping[str, pa.Array]) -> pa.Array:
     """The value of ``call`` as Arrow type ``kind``, from the accumulators in ``state`` by name."""
     needed = [state[accumulator.name] for accumulator in accumulators_of(call, columns)]
     if call.function == "COUNT":
         return pc.fill_null(needed[0], 0)
-    if call.function in ("MIN", "MAX"):
+    if call.function not in ("SUM", "AVG"):
         return pc.cast(needed[0], kind)
     total, count = needed
     empty = pc.or_kleene(pc.equal(pc.fill_null(count, 0), 0), pc.is_null(total))

@@ -63,7 +63,7 @@ def update_values(
     entries, first = encode_groups([pa.array(groups), values])
     group, value = groups[first], values.take(first)
     hashes = prefixed_hash(key_hashes[group], value_hashes[first])
-    identity = keys.take(group).append_column(VALUE, value)
+    identity = pa.table([*keys.take(group).columns, value], [*keys.column_names, VALUE])  # there may be no keys
     codes = state.find(identity, hashes)
     live = state.live(codes)
     old = np.zeros(len(first), np.int64)

@@ -160,12 +160,18 @@ class _Compiler:
             raise self._refused(node)
         return pc.match_like(self.compile(node.this), pattern=node.expression.this)
 
-    def _cast(self, node: exp.Cast) -> pc.Expression:
-        target = node.args["to"]
-        kind = _CASTS.get(target.this)
+    def _trycast(self, node: exp.TryCast) -> pc.Expression:
+        """CAST, which sqlglot reads in Spark's dialect as a cast that may fail; TRY_CAST is the one marked as safe."""
+        target, value = node.args["to"], node.this
+        if node.args.get("safe"):
+            raise self._refused(node)
         if target.this == exp.DType.DECIMAL and len(target.expressions) == 2:
             precision, scale = (int(size.name) for size in target.expressions)
-            kind = pa.decimal128(precision, scale)
+            rounded = pc.round(self.compile(value), ndigits=scale, round_mode="half_towards_infinity")
+            # Arrow asks for room for any integer first, and looks at the values only when it narrows a decimal.
+            return rounded.cast(pa.decimal128(38, scale)).cast(pa.decimal128(precision, scale))
+        kind = _CASTS.get(target.this)
         if kind is None:
             raise self._refused(node)
-        return self.compile(node.this).cast(kind)
+        options = pc.CastOptions(kind, allow_float_truncate=True, allow_decimal_truncate=True)
+        return self.compile(value).cast(options=options)

@@ -158,7 +158,7 @@ def _apply(
             keyed &= np.asarray(pc.is_valid(batch[key]))
     if not keyed.all():
         if _PRESERVED[operator.kind][side] and operator.kind != "semi":
-            _pad(output, side, batch.filter(pa.array(~keyed)), weights[~keyed])
+            _pad_netted(operator, output, side, batch.filter(pa.array(~keyed)), weights[~keyed])
         batch, weights = batch.filter(pa.array(keyed)), weights[keyed]
     if batch.num_rows:
         rows, net, partners = _net(operator, side, batch, weights, states, now, output)
@@ -166,6 +166,14 @@ def _apply(
             shown = partners > 0 if operator.kind == "semi" else partners == 0
             _pad(output, side, rows, np.where(shown, net, 0))
     return output.pieces()
+
+
+def _pad_netted(operator: JoinOperator, output: _Output, side: int, batch: pa.Table, weights: Int64s) -> None:
+    """Emit rows that can have no partner; what the batch itself takes back must not be deleted before it is there."""
+    rows = batch.select(operator.sides[side].names)
+    entries, first = distinct_rows(rows, batch[hash_name(1)].to_numpy())
+    net = np.bincount(entries, weights=weights, minlength=len(first)).astype(np.int64)
+    _pad(output, side, rows.take(first), net)
 
 
 def _net(

@@ -203,7 +203,13 @@ PROGRAMS: dict[str, Program] = {
     "minimum with filter": ("k BIGINT, a BIGINT", "SELECT k, MIN(v) FILTER (WHERE s <> 'x') FROM o GROUP BY k"),
     "select distinct": ("k BIGINT, s STRING", "SELECT DISTINCT k, s FROM o"),
     "select distinct of an aggregate": ("n BIGINT", "SELECT DISTINCT COUNT(*) FROM o GROUP BY k"),
-    "variance of doubles": ("s STRING, a DOUBLE, b DOUBLE", "SELECT s, VAR_POP(d), VAR_SAMP(d) FROM o GROUP BY s"),
+    "first and last value": (
+        "k BIGINT, a BIGINT, b BIGINT", "SELECT k, FIRST_VALUE(v), LAST_VALUE(v) FROM o GROUP BY k"),
+    "first and last value with a filter": (
+        "k BIGINT, a STRING, b STRING",
+        "SELECT k, FIRST_VALUE(s) FILTER (WHERE v > 10), LAST_VALUE(s) FILTER (WHERE s <> 'x') FROM o GROUP BY k"),
+    "listagg": ("k BIGINT, a STRING", "SELECT k, LISTAGG(s) FROM o GROUP BY k"),
+    "listagg with a separator": ("s STRING, a STRING", "SELECT s, LISTAGG(s, ' / ') FROM o GROUP BY s"),
     "count of a changelog": ("s STRING, n BIGINT", "SELECT s, COUNT(*) FROM g GROUP BY s"),
     "sum of a changelog": ("s STRING, t BIGINT", "SELECT s, SUM(v) FROM g GROUP BY s"),
     "average of a changelog": ("s STRING, t BIGINT", "SELECT s, AVG(v) FROM g GROUP BY s"),

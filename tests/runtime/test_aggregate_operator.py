@@ -392,3 +392,30 @@ def test_with_a_ttl_every_batch_nets_to_what_flinks_model_emits(history, cuts, t
             batch.append((kind, row))
             expected += [(k, (*r[:3], r[5])) for k, r in model.process((kind, row), now)]
         assert fold(run.batch(batch, now)) == fold(expected)
+
+
+def test_first_and_last_values_and_lists_go_by_the_order_of_rows_and_pass_over_null() -> None:
+    columns = pa.schema([("k", pa.string()), ("v", pa.string())])
+    calls = (
+        call("FIRST_VALUE", "v", "STRING"),
+        call("LAST_VALUE", "v", "STRING"),
+        call("LISTAGG", "v", "STRING", separator=", "),
+    )
+    operator = aggregate(
+        *calls, types=(pa.string(),) * 3, columns=columns, changelog=False, kinds=("+I", "-U", "+U")
+    )
+    run = Run(operator)
+    assert run.batch([("+I", ("a", None)), ("+I", ("b", "x"))]) == [
+        ("+I", ("a", None, None, None)),
+        ("+I", ("b", "x", "x", "x")),
+    ]
+    assert run.batch([("+I", ("a", "p")), ("+I", ("b", None)), ("+I", ("a", "q"))]) == [
+        ("-U", ("a", None, None, None)),
+        ("+U", ("a", "p", "q", "p, q")),
+    ]
+    assert run.batch([("+I", ("b", "")), ("+I", ("b", "y")), ("+I", ("a", "r"))]) == [
+        ("-U", ("b", "x", "x", "x")),
+        ("+U", ("b", "x", "y", "x, , y")),
+        ("-U", ("a", "p", "q", "p, q")),
+        ("+U", ("a", "p", "r", "p, q, r")),
+    ]

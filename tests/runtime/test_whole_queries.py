@@ -54,6 +54,11 @@ QUERIES = {
         "SELECT k, COUNT(DISTINCT v), SUM(DISTINCT v) FILTER (WHERE s = 'x'), COUNT(*) FILTER (WHERE v > 1) "
         "FROM o GROUP BY k",
     ),
+    "left join with casts in its condition": (
+        "a BIGINT, b STRING",
+        "SELECT o.v, c.name FROM o LEFT JOIN c ON o.k = c.k "
+        "AND CAST(o.v AS DOUBLE) > CAST(c.w AS DOUBLE) AND CAST(c.w AS DECIMAL(12, 2)) > 0.5",
+    ),
     "not in": ("a BIGINT, b STRING", "SELECT v, s FROM o WHERE k NOT IN (SELECT k FROM c WHERE w > 0)"),
     "correlated not in": ("a BIGINT, b STRING", "SELECT v, s FROM o WHERE v NOT IN (SELECT w FROM c WHERE c.k = o.k)"),
     "join on a null-safe equality": (
