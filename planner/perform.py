@@ -9,6 +9,7 @@ Told(text='table t created')
 from __future__ import annotations
 
 from planner.describe import described, listed, shown_table, shown_view
+from planner.dialect import Token, TokenType
 from planner.job import Compilation
 from planner.session import Declaration, Session, too_deep
 from planner.statements import (
@@ -30,6 +31,7 @@ from planner.statements import (
     UncacheTable,
 )
 from planner.units import Unit
+from plans.cached import ENABLED
 from plans.client import actions
 from plans.client.actions import Action, Performed
 from plans.configuration import DML_SYNC, FORCE_RECOMPILE
@@ -66,6 +68,8 @@ def _action(session: Session, unit: Unit, statement: Statement) -> Action:
     if isinstance(statement, SetOption) and not statement.key:
         values = session.configuration.values
         return actions.ShowRows(columns=("key", "value"), rows=tuple(values.items()))
+    if isinstance(statement, UncacheTable):
+        return _uncached(session, unit, statement)
     if isinstance(statement, Declaration):
         return _declared(session, statement)
     if isinstance(statement, Show):
@@ -116,14 +120,28 @@ def _declared(session: Session, statement: Declaration) -> Action:
         what = statement.kind.lower()
         said = f"{what} {statement.name} dropped" if done else f"there is no {what} {statement.name}"
         return actions.Told(text=said)
-    if isinstance(statement, CacheTable | UncacheTable):
-        kept = isinstance(statement, CacheTable)
-        kept = isinstance(statement, CacheTable) or not done
-        said = f"{statement.name} is {'cached' if kept else 'not cached'} from here on"
-        return actions.Told(text=said if done else f"{statement.name} stays as it is")
+    if isinstance(statement, CacheTable):
+        return actions.Told(text=f"{statement.name} is cached from here on")
     what = "function" if isinstance(statement, CreateFunction) else "view"
     what = "table" if isinstance(statement, CreateTable) else what
     return actions.Told(text=f"{what} {statement.name} {'created' if done else 'is there already, and stays'}")
+
+
+def _uncached(session: Session, unit: Unit, statement: UncacheTable) -> Action:
+    known = session.context.catalog.cached.get(statement.name)
+    read = None
+    if known is not None and known.settings[ENABLED]:
+        # What is cached is what reading all of it would read.
+        words = ((TokenType.SELECT, "SELECT"), (TokenType.STAR, "*"), (TokenType.FROM, "FROM"))
+        place = statement.offset
+        tokens = [Token(kind, text, 1, 1, place, place) for kind, text in words]
+        tokens.append(Token(TokenType.IDENTIFIER, statement.name, 1, 1, place, place))
+        read = _compiled(session, unit, Select(query=tuple(tokens), offset=place)).plan
+        session.begin_report()
+    text = f"{statement.name} is not cached from here on"
+    if not session.apply(statement):
+        text = f"there is no table or view {statement.name}"
+    return actions.Told(text=text) if read is None else actions.DropCached(plan=read, text=text)
 
 
 def _setting(session: Session, key: str) -> str:

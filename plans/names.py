@@ -47,6 +47,6 @@ def did_you_mean(name: str, candidates: Iterable[str], *, what: str = "valid nam
     if found is not None:
         return f"did you mean '{found}'?"
     if not known:
-        return f"there are no {what}"
+        return "nothing is declared" if what == "declared" else f"there are no {what}"
     shown = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")
     return f"{what}: {shown}"

@@ -129,6 +129,11 @@ class Engine:
             execution.raise_failure()
             execution.wait(0.2)
 
+    def drop_cached(self, plan: Plan) -> None:
+        """Drop the cached results that running ``plan`` would read."""
+        if self._batch is not None:
+            self._batch.drop_cached(plan)
+
     def wait(self) -> int:
         """Wait for all jobs; 0, or the exit code of the signal that stopped them. RunError when one fails."""
         stop = Stop()

@@ -14,6 +14,7 @@ from plans.model import Plan
 
 __all__ = [
     "Action",
+    "DropCached",
     "ListJobs",
     "Performed",
     "RunInsert",
@@ -102,6 +103,14 @@ class RunPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DropCached:
+    """Drop the cached results that running ``plan`` would read, and tell ``text``."""
+
+    plan: Plan
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ListJobs:
     """Show what runs in the background."""
 
@@ -114,7 +123,18 @@ class StopJob:
 
 
 Action = (
-    Told | ShowRows | ShowText | ShowPlan | ShowFile | RunInsert | RunSelect | WritePlan | RunPlan | ListJobs | StopJob
+    Told
+    | ShowRows
+    | ShowText
+    | ShowPlan
+    | ShowFile
+    | RunInsert
+    | RunSelect
+    | WritePlan
+    | RunPlan
+    | DropCached
+    | ListJobs
+    | StopJob
 )
 
 

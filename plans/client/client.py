@@ -120,6 +120,10 @@ class Client:
         elif isinstance(action, actions.RunPlan):
             plan = load(local_path(action.path), allow_fact_edits=self.allow_fact_edits)
             return self._insert(plan, background=action.background)
+        elif isinstance(action, actions.DropCached):
+            if self._engine is not None:
+                self._engine.drop_cached(action.plan)
+            say(action.text)
         elif isinstance(action, actions.ListJobs):
             found = self._engine.jobs.values() if self._engine is not None else ()
             self._show_rows(("job name", "status"), tuple((job.name, job.status) for job in found))

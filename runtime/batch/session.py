@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 from plans.cached import cached_of
 from plans.configuration import PARALLELISM, TIME_ZONE
 from plans.errors import PlanError, RunError
+from plans.meaning import meanings
 from plans.model import LookupJoin, Plan, Scan
 from plans.names import did_you_mean
 from plans.validate import validate
@@ -93,6 +94,13 @@ class Session:
                 f"there is no cached result of an operator '{operator}'",
                 hint=did_you_mean(operator, known, what="cached results") if known else "nothing is cached",
             )
+        for entry in found:
+            self._cache.drop(entry)
+        return len(found)
+
+    def drop_cached(self, plan: Plan) -> int:
+        """Drop the results that ``plan`` would read, of whatever plan, and say how many there were."""
+        found = [entry for meaning in meanings(plan).values() if (entry := self._cache.find(meaning)) is not None]
         for entry in found:
             self._cache.drop(entry)
         return len(found)

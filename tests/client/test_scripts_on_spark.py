@@ -13,6 +13,7 @@ import pytest
 from planner.session import Session
 from plans.client.client import Client
 from plans.errors import SqlError
+from runtime.batch.session import Session as BatchSession
 from runtime.engine import Engine
 
 if TYPE_CHECKING:
@@ -179,3 +180,18 @@ def test_what_fails_on_spark_is_told_at_the_statement(
     assert (problem.file, problem.line, problem.column) == ("job.sql", 10, 1)
     assert message in problem.message
     assert hint is None or hint in (problem.hint or "")
+
+
+def test_uncache_drops_what_was_cached(run: Callable[..., tuple[str, str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    dropped: list[int] = []
+    drop = BatchSession.drop_cached
+    monkeypatch.setattr(BatchSession, "drop_cached", lambda *given: dropped.append(drop(*given)))
+    out, err = run(
+        """SET 'execution.runtime-mode' = 'batch';
+        CACHE TABLE v AS SELECT country, COUNT(*) AS n FROM orders GROUP BY country;
+        SELECT country FROM v WHERE n > 1; UNCACHE TABLE v; SELECT n FROM v WHERE country = 'FR';""",
+        as_json=True,
+    )
+    assert [record["row"] for record in rows(out)] == [{"country": "DE"}, {"n": 1}]
+    assert "v is not cached from here on" in err
+    assert dropped == [1]

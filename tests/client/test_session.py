@@ -12,6 +12,7 @@ from planner.session import Session
 from planner.units import is_complete
 from plans.client import actions
 from plans.errors import SqlError
+from plans.meaning import meanings
 from plans.model import Aggregate, Join
 
 TABLES = """
@@ -308,3 +309,24 @@ def test_a_hint_in_a_view_is_accounted_for_where_the_view_is_used() -> None:
     (warning,) = found[-1]
     assert (warning.severity, warning.diagnostic.line) == ("warning", 5)
     assert "this query block has no join and no aggregation" in warning.diagnostic.message
+
+
+def test_a_view_is_cached_from_one_statement_to_another() -> None:
+    script = """SET 'execution.runtime-mode' = 'batch';
+        CACHE TABLE v AS SELECT customer, SUM(total) AS total FROM orders GROUP BY customer;
+        SELECT * FROM v; UNCACHE TABLE v; SELECT * FROM v; UNCACHE TABLE v;"""
+    *_, cached, first, dropped, second, again = actions_of(f"{TABLES}{script}")
+    assert cached == actions.Told(text="v is cached from here on")
+    assert isinstance(first, actions.RunSelect)
+    assert isinstance(second, actions.RunSelect)
+
+    def kept(action: actions.RunSelect | actions.DropCached) -> set[str]:
+        found = {o.id: o.cached for o in action.plan.operators if o.id.startswith(("aggregate", "calc"))}
+        return {name for name, settings in found.items() if settings is not None and settings.enabled}
+
+    assert kept(first)
+    assert kept(second) == set()
+    assert isinstance(dropped, actions.DropCached)
+    read = meanings(first.plan)
+    assert {read[name] for name in kept(first)} <= set(meanings(dropped.plan).values())
+    assert again == actions.Told(text="v is not cached from here on")

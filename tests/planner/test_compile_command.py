@@ -150,3 +150,12 @@ def test_compiling_needs_neither_spark_nor_arrow_nor_pandas(folder: Path) -> Non
         check=False,
     )
     assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def test_debug_shows_the_traceback_of_an_error_in_the_script(folder: Path) -> None:
+    (folder / "job.sql").write_text("SELECT")
+    assert "Traceback" not in hintplan("compile", "job.sql", cwd=folder).stderr
+    shown = hintplan("compile", "job.sql", "--debug", cwd=folder)
+    assert shown.returncode == 1
+    assert "Traceback" in shown.stderr
+    assert "SqlError" in shown.stderr

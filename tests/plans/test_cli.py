@@ -226,3 +226,15 @@ def test_commands_on_plans_start_without_heavy_libraries(arguments: list[str], p
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr if done.returncode else "") == (0, "")
+
+
+def test_set_removes_a_setting_and_shows_what_follows(run: Run, plan_file: Path) -> None:
+    done = run("set", plan_file, "--remove", "config.table.exec.state.ttl")
+    assert done.returncode == 0, done.stderr
+    assert "table.exec.state.ttl" in done.stderr
+    assert '"table.exec.state.ttl"' not in plan_file.read_text()
+    assert run("validate", plan_file).returncode == 0
+    again = run("set", plan_file, "--remove", "config.table.exec.state.ttl")
+    assert again.returncode == 1
+    assert "'table.exec.state.ttl' is not set in config" in again.stderr
+    assert run("set", plan_file).returncode == 64
