@@ -37,7 +37,8 @@ def listed(context: Context, statement: Show) -> ShowRows:
     }
     heading, found = names[statement.what]
     if statement.like is not None:
-        pattern = sql_like(statement.like)
+        # Names of functions are the same in any case.
+        pattern = sql_like(statement.like, re.IGNORECASE if "FUNCTIONS" in statement.what else 0)
         found = tuple(name for name in found if (pattern.fullmatch(name) is None) == statement.negated)
     return ShowRows(columns=(heading,), rows=tuple((name,) for name in sorted(set(found))))
 
@@ -55,11 +56,11 @@ def known_names(session: Session) -> tuple[dict[str, tuple[str, ...]], tuple[str
     return found, (*known_functions(), *NAMES)
 
 
-def sql_like(pattern: str) -> re.Pattern[str]:
+def sql_like(pattern: str, flags: int = 0) -> re.Pattern[str]:
     """A LIKE pattern as a regular expression: ``%`` is any text, ``_`` any character, a backslash escapes."""
     parts = re.findall(r"\\.|.", pattern, re.DOTALL)
     words = {"%": ".*", "_": "."}
-    return re.compile("".join(words.get(part) or re.escape(part[-1]) for part in parts), re.DOTALL)
+    return re.compile("".join(words.get(part) or re.escape(part[-1]) for part in parts), re.DOTALL | flags)
 
 
 def described(context: Context, statement: Describe) -> ShowRows:

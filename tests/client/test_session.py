@@ -197,7 +197,7 @@ def test_show_lists_names_that_match() -> None:
     )
     assert last(f"{views} SHOW VIEWS LIKE 'b_g';").rows == (("bag",), ("big",))  # type: ignore[union-attr]
     assert last(f"{views} SHOW TABLES NOT LIKE 'b%';").rows == (("orders",), ("sums",))  # type: ignore[union-attr]
-    assert ("COALESCE",) in last("SHOW FUNCTIONS LIKE 'CO%';").rows  # type: ignore[union-attr]
+    assert ("COALESCE",) in last("SHOW FUNCTIONS LIKE 'co%';").rows  # type: ignore[union-attr]
 
 
 def test_describe_shows_columns_of_tables_and_views() -> None:
