@@ -21,10 +21,9 @@ from plans.cached import cached_of
 from plans.configuration import PARALLELISM, TIME_ZONE
 from plans.errors import PlanError, RunError
 from plans.meaning import meanings
-from plans.model import LookupJoin, Plan, Scan
+from plans.model import LookupJoin, Plan
 from plans.names import did_you_mean
 from plans.validate import validate
-from runtime import connectors
 from runtime.batch.build import build_sinks
 from runtime.batch.cache import CachedResult, ResultCache
 from runtime.batch.execution import BatchExecution
@@ -132,9 +131,6 @@ class Session:
                 f"plan {plan.name} is a streaming plan; a Session runs batch plans",
                 hint="run it with runtime.execute, or SET 'execution.runtime-mode' = 'batch' in its script",
             )
-        for operator in plan.operators:
-            if isinstance(operator, Scan):
-                connectors.refuse_unbounded(operator.table, plan.tables[operator.table])
         if self._execution is not None:
             self._execution.wait(None)
         zone = plan.config.get(TIME_ZONE, "UTC")

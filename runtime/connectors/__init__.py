@@ -116,6 +116,6 @@ def refuse_unbounded(name: str, table: Table) -> None:
     if table.options["connector"] == "datagen" and datagen.is_unbounded(table):
         raise RunError(
             f"table {name} generates rows without end, so a run that takes what is there and stops cannot read it",
-            hint="set 'number-of-rows', or run it as a stream without --once",
+            hint="set 'number-of-rows', or run without --once",
             path=f"tables.{name}.options.number-of-rows",
         )
