@@ -68,6 +68,8 @@ class Engine:
 
     def insert(self, plan: Plan) -> int:
         """Run ``plan`` to the end of what is there; 0, or the exit code of the signal that stopped it."""
+        # Spark sets a handler of its own for Ctrl-C when it starts, which must not replace that of the run.
+        self._session()
         with _told_to_clients():
             return run_plan(plan, lambda: self._started(plan), as_json=self.as_json)
 

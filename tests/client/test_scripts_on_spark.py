@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import runtime.engine
 from planner.session import Session
 from plans.client.client import Client
 from plans.errors import SqlError
+from plans.model import Plan
 from runtime.batch.session import Session as BatchSession
 from runtime.engine import Engine
 
@@ -195,3 +197,16 @@ def test_uncache_drops_what_was_cached(run: Callable[..., tuple[str, str]], monk
     assert [record["row"] for record in rows(out)] == [{"country": "DE"}, {"n": 1}]
     assert "v is not cached from here on" in err
     assert dropped == [1]
+
+
+def test_spark_is_started_before_a_run_listens_to_signals(monkeypatch: pytest.MonkeyPatch) -> None:
+    # PySpark replaces the handler of SIGINT when it starts.
+    done: list[str] = []
+    monkeypatch.setattr(Engine, "_session", lambda engine: done.append("started"))
+    monkeypatch.setattr(runtime.engine, "run_plan", lambda *given, **more: done.append("runs") or 0)
+    engine = Engine(
+        master=None, remote=None, conf={}, checkpoint=None, trigger=None, allow_modules=(), allow_hosts=(),
+        as_json=False, debug=False,
+    )  # fmt: skip
+    assert engine.insert(Plan(name="p")) == 0
+    assert done == ["started", "runs"]
