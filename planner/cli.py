@@ -14,7 +14,7 @@ import os
 import click
 
 from plans.codec import dumps, put_plan_bytes
-from plans.config_option import config_option
+from plans.config_option import allow_module_option, config_option
 from plans.errors import PlanError, SqlError
 from plans.findings import rendered
 from plans.rebase_command import rebase_options, write_rebased
@@ -31,7 +31,7 @@ _STDIN = "<stdin>"
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write the plan here, not to standard output.")
 @config_option
 @click.option("--strict-hints", is_flag=True, help="Make hints that do not do what they say errors.")
-@click.option("--allow-module", "allow_modules", multiple=True, metavar="MODULE", help="Where functions may be.")
+@allow_module_option
 @click.option("--name", help="The plan's name, unless the script sets 'pipeline.name'.")
 @click.option("--keep-edits", metavar="OLD", help="Carry the edits of this plan over, as 'hintplan rebase' does.")
 @click.option("--json", "as_json", is_flag=True, help="With --keep-edits: print what became of the edits as JSON.")

@@ -16,6 +16,7 @@ import click
 from plans import git
 from plans.ci import RULES, Checked, check_plan, removed_plan, with_lint
 from plans.codec import read_plan_bytes, write_plan_bytes
+from plans.config_option import allow_module_option
 from plans.diff_command import FAIL_ON, least_level
 from plans.errors import HintplanError, PlanError
 from plans.jsontext import MAX_BYTES
@@ -38,6 +39,7 @@ __all__ = ["ci_command"]
 @click.option("--sarif", "sarif_file", type=click.Path(dir_okay=False), help="Write SARIF here.")
 @click.option("--junit", "junit_file", type=click.Path(dir_okay=False), help="Write JUnit XML here.")
 @click.option("--fail-on", type=click.Choice(FAIL_ON), help="Fail if a change has this effect, or a worse one.")
+@allow_module_option
 @click.option("--allow-fact-edits", is_flag=True, help="Accept operators and tables that were changed by hand.")
 def ci_command(
     paths: tuple[str, ...],
@@ -48,6 +50,7 @@ def ci_command(
     sarif_file: str | None,
     junit_file: str | None,
     fail_on: str | None,
+    allow_modules: tuple[str, ...],
     allow_fact_edits: bool,
 ) -> int:
     """Check plans as a review needs it: layout, meaning, whether they fit their scripts, and what changed.
@@ -69,7 +72,7 @@ def ci_command(
                 file,
                 data,
                 base=before,
-                script=_script(file, data, sql_dir),
+                script=_script(file, data, sql_dir, allow_modules),
                 fail_on=least_level(fail_on),
                 allow_fact_edits=allow_fact_edits,
             )
@@ -148,7 +151,7 @@ def _in_repository(file: str) -> str:
     return path if path.startswith("../") else f"./{path}"
 
 
-def _script(file: str, data: bytes, sql_dir: str | None) -> Any:
+def _script(file: str, data: bytes, sql_dir: str | None, allow_modules: Sequence[str]) -> Any:
     """What the script of a plan compiles to; None if it names none, or it is not there."""
     try:
         source = json.loads(data).get("source")
@@ -160,7 +163,7 @@ def _script(file: str, data: bytes, sql_dir: str | None) -> Any:
     if not os.path.isfile(path):
         return None
     try:
-        return compile_text(script_text(read_plan_bytes(path), path), path, {})
+        return compile_text(script_text(read_plan_bytes(path), path), path, {}, allow_modules)
     except HintplanError as error:
         say(f"warning: {error}")
         return None

@@ -1,4 +1,4 @@
-"""The option ``-c KEY=VALUE`` of every command that compiles: a configuration key that overrides the script's SET.
+"""Options of every command that compiles: ``-c KEY=VALUE`` overrides a SET, ``--allow-module`` lets functions load.
 
 >>> key_values(("a=1", "b = x=y"))
 {'a': '1', 'b': 'x=y'}
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import click
 
-__all__ = ["config_option", "key_values"]
+__all__ = ["allow_module_option", "config_option", "key_values"]
 
 
 def key_values(given: Iterable[str]) -> dict[str, str]:
@@ -31,4 +31,12 @@ config_option = click.option(
     callback=lambda ctx, parameter, given: key_values(given),
     metavar="KEY=VALUE",
     help="Override a SET of the script.",
+)
+
+allow_module_option = click.option(
+    "--allow-module",
+    "allow_modules",
+    multiple=True,
+    metavar="MODULE",
+    help="Where the script's functions may be; their code is loaded.",
 )

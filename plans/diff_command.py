@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import click
 
-from plans.config_option import config_option
+from plans.config_option import allow_module_option, config_option
 from plans.diff import Change, diff
 from plans.diff_report import of_level
 from plans.effects import LEVELS, Level
@@ -35,6 +35,7 @@ FAIL_ON = ("incompatible", "rebuild", "ttl", "restart", "any")
     "--fail-on", type=click.Choice(FAIL_ON), help="Exit with 1 if a change has this effect on a running job, or worse."
 )
 @config_option
+@allow_module_option
 @click.option("--allow-fact-edits", is_flag=True, help="Accept operators and tables that were changed by hand.")
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 def diff_command(
@@ -46,6 +47,7 @@ def diff_command(
     exit_code: bool,
     fail_on: str | None,
     config: dict[str, str],
+    allow_modules: tuple[str, ...],
     allow_fact_edits: bool,
     as_json: bool,
 ) -> int:
@@ -63,7 +65,10 @@ def diff_command(
         raise click.UsageError("only one of the plans can come from standard input")
     if config and not (is_script(before) or is_script(after)):
         raise click.UsageError("--config is for scripts, and neither side is one (they end in .sql)")
-    sources = [read_source(name, config=config, allow_fact_edits=allow_fact_edits) for name in (before, after)]
+    sources = [
+        read_source(name, config=config, allow_modules=allow_modules, allow_fact_edits=allow_fact_edits)
+        for name in (before, after)
+    ]
     changes = diff(sources[0].plan, sources[1].plan)
     layout = "json" if as_json else layout
     text = rendered(sources[0], sources[1], changes, layout, concise=concise, full=full, fail_on=fail_on)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -53,14 +53,15 @@ def read_source(
     name: str,
     *,
     config: Mapping[str, str] | None = None,
+    allow_modules: Sequence[str] = (),
     allow_fact_edits: bool = False,
     check_meaning: bool = False,
 ) -> PlanSource:
-    """The plan that ``name`` stands for; ``config`` overrides the SET of a script."""
+    """The plan that ``name`` stands for; of a script ``config`` overrides SET, and ``allow_modules`` have functions."""
     data, file, shown = read_bytes(name)
     if is_script(name):
         text = script_text(data, shown)
-        done = compile_text(text, file or shown, config or {})
+        done = compile_text(text, file or shown, config or {}, allow_modules)
         for finding in done.findings:
             say(f"{finding.severity}: {finding.diagnostic}")
         return PlanSource(name=name, file=file, data=text.encode(), plan=done.plan, places=done.places)
@@ -68,9 +69,9 @@ def read_source(
     return PlanSource(name=name, file=file, data=data, plan=plan)
 
 
-def compile_text(text: str, file: str, config: Mapping[str, str]) -> Any:
+def compile_text(text: str, file: str, config: Mapping[str, str], allow_modules: Sequence[str] = ()) -> Any:
     """What the planner makes of a script: its ``Compilation``; SqlError for what is wrong with it."""
-    return import_module("planner.compile").compile_script(text, config, file=file)
+    return import_module("planner.compile").compile_script(text, config, file=file, allow_modules=allow_modules)
 
 
 def script_text(data: bytes, shown: str) -> str:

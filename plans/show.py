@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import click
 
 from plans.codec import read_plan_bytes, write_plan_bytes
 from plans.commands import show_tree
+from plans.config_option import allow_module_option
 from plans.errors import PlanError, SqlError
 from plans.model import Plan
 from plans.names import did_you_mean
@@ -46,6 +47,7 @@ _ENDINGS = {
 @click.option("--sql", type=click.Path(dir_okay=False), help="The script, if it is not found beside the plan.")
 @click.option("--around", "centre", metavar="ID", multiple=True, help="Only this operator and what is near it.")
 @click.option("--hops", type=click.IntRange(min=0), default=1, show_default=True, help="How far --around reaches.")
+@allow_module_option
 @click.option("--allow-fact-edits", is_flag=True, help="Accept operators and tables that were changed by hand.")
 def show_command(
     path: str,
@@ -55,6 +57,7 @@ def show_command(
     sql: str | None,
     centre: tuple[str, ...],
     hops: int,
+    allow_modules: tuple[str, ...],
     allow_fact_edits: bool,
 ) -> None:
     """Draw a plan: a page to look at, a picture, a graph for other tools, or a tree.
@@ -73,11 +76,12 @@ def show_command(
         raise click.UsageError("only a page shows the script: write one with -o plan.html")
     if chosen == "html" and output is None and sys.stdout.isatty():
         raise click.UsageError("a page is for a browser; write it to a file with -o plan.html")
-    source = read_source(path, allow_fact_edits=allow_fact_edits)
-    plan = source.plan
-    before = read_source(older, allow_fact_edits=allow_fact_edits).plan if older else None
+    source = read_source(path, allow_modules=allow_modules, allow_fact_edits=allow_fact_edits)
+    plan, before = source.plan, None
+    if older:
+        before = read_source(older, allow_modules=allow_modules, allow_fact_edits=allow_fact_edits).plan
     _check_ids(centre, plan, before)
-    script = _script(source, sql) if chosen == "html" else None
+    script = _script(source, sql, allow_modules) if chosen == "html" else None
     if chosen == "tree" and output is None:
         show_tree(plan)
         return
@@ -141,7 +145,7 @@ def _check_ids(ids: Collection[str], plan: Plan, before: Plan | None) -> None:
             raise PlanError(f"there is no operator '{name}'", hint=hint)
 
 
-def _script(source: PlanSource, sql: str | None) -> Script | None:
+def _script(source: PlanSource, sql: str | None, allow_modules: Sequence[str]) -> Script | None:
     """The script of the plan: the given one, or the one it names if that lies beside it. None if there is none."""
     plan = source.plan
     if source.places is not None and sql is None:
@@ -155,7 +159,7 @@ def _script(source: PlanSource, sql: str | None) -> Script | None:
         return None
     text = script_text(read_plan_bytes(found), found)
     try:
-        done = compile_text(text, found, {})
+        done = compile_text(text, found, {}, allow_modules)
     except SqlError as error:
         say(f"warning: {found} does not compile, so its lines are not linked: {error.diagnostics[0].message}")
         return Script(file=os.path.basename(found), text=text)

@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
 from plans import git
-from plans.config_option import config_option
+from plans.config_option import allow_module_option, config_option
 from plans.errors import HintplanError
 from plans.jsontext import JsonText
 from plans.model import Plan
@@ -34,10 +34,17 @@ __all__ = ["why_command"]
 @click.argument("path", metavar="SETTING")
 @click.option("--sql", metavar="SCRIPT", help="The script, if it is not found beside the plan.")
 @config_option
+@allow_module_option
 @click.option("--allow-fact-edits", is_flag=True, help="Accept operators and tables that were changed by hand.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def why_command(
-    name: str, path: str, sql: str | None, config: dict[str, str], allow_fact_edits: bool, as_json: bool
+    name: str,
+    path: str,
+    sql: str | None,
+    config: dict[str, str],
+    allow_modules: tuple[str, ...],
+    allow_fact_edits: bool,
+    as_json: bool,
 ) -> None:
     """Show why a setting has its value: every layer, the line of SQL that set it, what wins, how to change it.
 
@@ -47,7 +54,7 @@ def why_command(
     hintplan why plan.json config.table.exec.state.ttl
     hintplan why plan.json join_o_c
     """
-    source = read_source(name, config=config, allow_fact_edits=allow_fact_edits)
+    source = read_source(name, config=config, allow_modules=allow_modules, allow_fact_edits=allow_fact_edits)
     below = settings_below(source.plan, path)
     if below:
         if as_json:
@@ -56,7 +63,7 @@ def why_command(
             show(_listed(below, source.plan))
         return
     why(source.plan, path)  # a wrong path is an error before a script is looked for
-    script = _script(source, sql, config)
+    script = _script(source, sql, config, allow_modules)
     found = why(source.plan, path, script)
     edit_place = _place_in_plan(source, found.path) if source.places is None else None
     if as_json:
@@ -67,7 +74,9 @@ def why_command(
         say("the script was not found, so no lines are shown; give it with --sql SCRIPT")
 
 
-def _script(source: PlanSource, sql: str | None, config: Mapping[str, str]) -> ScriptSays | None:
+def _script(
+    source: PlanSource, sql: str | None, config: Mapping[str, str], allow_modules: Sequence[str]
+) -> ScriptSays | None:
     """The given script, or the one that the plan names if it lies beside it; None if there is none."""
     if source.places is not None and sql is None:
         return ScriptSays(
@@ -79,7 +88,7 @@ def _script(source: PlanSource, sql: str | None, config: Mapping[str, str]) -> S
     data, file, shown_as = read_bytes(name)
     try:
         text = script_text(data, shown_as)
-        done = compile_text(text, file or shown_as, config)
+        done = compile_text(text, file or shown_as, config, allow_modules)
     except HintplanError as error:
         if sql is not None:
             raise

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import click
 
+from plans.config_option import allow_module_option
 from plans.lint.registry import RULES, rule_called
 from plans.lint.report import FORMATS, rendered, summary
 from plans.lint.run import LEVELS, failing, lint
@@ -31,6 +32,7 @@ __all__ = ["lint_command"]
 @click.option("--sql", "script", metavar="FILE", help="The plan's script, to find hints without effect.")
 @click.option("--settings", "config", metavar="FILE", help="Read ignores from this hintplan.toml.")
 @click.option("--explain", "rule", metavar="RULE", help="Say what a rule finds, why, and what to do.")
+@allow_module_option
 @click.option("--allow-fact-edits", is_flag=True, help="Accept, and with --fix make, changes of facts.")
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 def lint_command(
@@ -41,6 +43,7 @@ def lint_command(
     script: str | None,
     config: str | None,
     rule: str | None,
+    allow_modules: tuple[str, ...],
     allow_fact_edits: bool,
     as_json: bool,
 ) -> int:
@@ -57,7 +60,14 @@ def lint_command(
         raise click.UsageError("--sql is the script of one plan")
     if fix and "-" in paths:
         raise click.UsageError("--fix writes files, and '-' is none")
-    report = lint(paths, config=config, script=script, allow_fact_edits=allow_fact_edits, fix=fix)
+    report = lint(
+        paths,
+        config=config,
+        script=script,
+        allow_modules=allow_modules,
+        allow_fact_edits=allow_fact_edits,
+        fix=fix,
+    )
     text = rendered(report, "json" if as_json else layout)
     if text:
         show(text)

@@ -39,6 +39,7 @@ def lint(
     *,
     config: str | None = None,
     script: str | None = None,
+    allow_modules: Sequence[str] = (),
     allow_fact_edits: bool = False,
     fix: bool = False,
 ) -> Report:
@@ -56,7 +57,7 @@ def lint(
         if fix:
             checked, repaired = _mended(path, plan, checked, settings, allow_fact_edits)
             mended += repaired
-        here = [*checked.found, *(_idle_hints(script) if script is not None else ())]
+        here = [*checked.found, *(_idle_hints(script, allow_modules) if script is not None else ())]
         for one in here:
             ignore = next(matching(settings, plan, one.rule.id, one.finding.path), None) if settings else None
             if settings is None or ignore is None:
@@ -100,10 +101,10 @@ def _mended(
     return check(data, file=path, allow_fact_edits=facts), repaired
 
 
-def _idle_hints(script: str) -> Iterator[Found]:
+def _idle_hints(script: str, allow_modules: Sequence[str]) -> Iterator[Found]:
     """The keys of hints of which the planner says that they have no effect."""
     text = read_text(script, script)
-    for outcome in compile_text(text, script, {}).hints:
+    for outcome in compile_text(text, script, {}, allow_modules).hints:
         if outcome.status != "applied":
             line = text.count("\n", 0, outcome.offset) + 1
             column = outcome.offset - text.rfind("\n", 0, outcome.offset)
