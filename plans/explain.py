@@ -40,6 +40,7 @@ from plans.model import (
     Union,
 )
 from plans.operator_settings import group_names, settings_of
+from plans.queries import queries
 from plans.setting_layers import edits_of
 from plans.setting_words import settings_json
 from plans.states import source, state_of, top_layer
@@ -69,6 +70,9 @@ def explain(plan: Plan, *, paint: Paint = lambda text, part: text) -> str:
     blocks = [clean(head)]
     if plan.config:
         blocks[0] += "\n" + clean("config: " + " · ".join(f"{key} {plan.config[key]}" for key in sorted(plan.config)))
+    shared = _shared_queries(plan)
+    if shared:
+        blocks[0] += "\n" + clean(shared)
     trees = _trees(plan)
     lines = [line for tree in trees for line in tree]
     if not lines:
@@ -88,6 +92,15 @@ def explain(plan: Plan, *, paint: Paint = lambda text, part: text) -> str:
     return "\n\n".join(blocks)
 
 
+def _shared_queries(plan: Plan) -> str:
+    """Which sinks run as one query of Spark; nothing if none do."""
+    found = queries(plan) if plan.mode == "streaming" else ()
+    if not any(query.is_shared for query in found):
+        return ""
+    named = (f"{' + '.join(q.sinks)} from {q.id}" if q.is_shared else q.id for q in found)
+    return f"{_count(len(found), 'query')}: {' · '.join(named)}".replace("querys", "queries")
+
+
 def summary(plan: Plan) -> str:
     """How many operators there are, and how many of them keep something: state in a stream, results in a batch."""
     count = _count(len(plan.operators), "operator")
@@ -105,6 +118,7 @@ def explain_json(plan: Plan) -> dict[str, Any]:
         "mode": plan.mode,
         "config": dict(sorted(plan.config.items())),
         "reasons": dict(sorted(plan.reasons.items())),
+        "queries": [list(query.sinks) for query in queries(plan)] if plan.mode == "streaming" else [],
         "operators": [
             {
                 "id": operator.id,

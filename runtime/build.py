@@ -4,12 +4,13 @@ One builder an operator kind, found in ``BUILDERS``. Scans, calcs and unions are
 in the shell around the engine's operators, lookup joins and calls of functions in ``mapInArrow``. Expressions are
 checked before Spark sees them. Knows no SQL and no session settings, and starts nothing.
 
-    frames = build(plan, spark, partitions=2, lookups=LookupRun(token="1"))  # one DataFrame per operator but sinks
+    edges = edges_of(plan, spark, partitions=2, lookups=LookupRun(token="1"))
+    frames = build(edges)  # one DataFrame per operator but sinks
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -45,7 +46,7 @@ from runtime.operators import build_operator
 from runtime.shell.stateful import apply_operator
 from runtime.types import to_spark
 
-__all__ = ["BUILDERS", "Edges", "build"]
+__all__ = ["BUILDERS", "Edges", "apply_operators", "build", "edges_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,13 +66,12 @@ class Edges:
         return tuple(column.name for column in self.columns[operator_id])
 
 
-def build(plan: Plan, spark: SparkSession, *, partitions: int, lookups: LookupRun) -> dict[str, DataFrame]:
-    """The output of each operator but sinks; ``partitions`` as in :func:`runtime.shell.stateful.apply_operator`.
+def edges_of(plan: Plan, spark: SparkSession, *, partitions: int, lookups: LookupRun) -> Edges:
+    """What builders need for ``plan``; ``partitions`` as in :func:`runtime.shell.stateful.apply_operator`.
 
-    ``lookups`` is what lookups must know of the run. RunError, naming the operator, for an expression that may not run
-    or something that cannot be read.
+    ``lookups`` is what lookups must know of the run.
     """
-    edges = Edges(
+    return Edges(
         spark=spark,
         plan=plan,
         columns=output_columns(plan),
@@ -79,12 +79,26 @@ def build(plan: Plan, spark: SparkSession, *, partitions: int, lookups: LookupRu
         partitions=partitions,
         lookups=lookups,
     )
+
+
+def build(edges: Edges) -> dict[str, DataFrame]:
+    """The output of each operator but sinks.
+
+    RunError, naming the operator, for an expression that may not run or something that cannot be read.
+    """
     frames: dict[str, DataFrame] = {}
-    for operator in plan.operators:
+    for operator in edges.plan.operators:
         if not isinstance(operator, Sink):
             inputs = [frames[name] for name in operator.inputs]
             frames[operator.id] = BUILDERS[type(operator)](operator, inputs, edges)
     return frames
+
+
+def apply_operators(operators: Sequence[Operator], frame: DataFrame, *, edges: Edges) -> DataFrame:
+    """What ``operators``, each reading the one before it, make of the rows of ``frame``, streamed or not."""
+    for operator in operators:
+        frame = BUILDERS[type(operator)](operator, [frame], edges)
+    return frame
 
 
 def _scan(operator: Scan, inputs: list[DataFrame], edges: Edges) -> DataFrame:

@@ -1,7 +1,7 @@
 """What a checkpoint belongs to: facts of the plan that wrote it, kept beside Spark's own files.
 
     <checkpoint>/hintplan/         one line of JSON: layout version, plan, partitions, digests of operators and tables
-    <checkpoint>/<sink id>/        Spark's checkpoint of the query that feeds the sink
+    <checkpoint>/<query id>/       Spark's checkpoint of a query: named after its sink, or the operator above its sinks
 
 State is addressed by operator id and Spark trusts that operators keep their places, so a plan with other operators must
 not continue it. Settings may change freely. The file is read and written through Spark, hence on any file system that
@@ -11,7 +11,7 @@ Spark knows and on Spark Connect.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
 from pyspark.errors import AnalysisException
@@ -20,12 +20,15 @@ from pyspark.sql import SparkSession
 from plans.digest import plan_digests
 from plans.errors import RunError
 from plans.model import LookupJoin, Plan
+from plans.queries import Query
 
 __all__ = ["LAYOUT", "CheckpointFacts", "compare", "facts_of", "read_facts", "write_facts"]
 
 DEFERRED = "deferred"
-LAYOUT = 1
+LAYOUT = 2
 """Version of everything below a checkpoint that hintplan decides on: this file, and the state the shell keeps."""
+QUERY_PER_SINK = 1
+"""The layout before queries had several sinks, and still that of a checkpoint in which none has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,11 +39,13 @@ class CheckpointFacts:
     partitions: int
     operators: Mapping[str, str] = field(default_factory=dict)
     tables: Mapping[str, str] = field(default_factory=dict)
-    layout: int = LAYOUT
+    queries: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The sinks of each query that has several, by the id of the query."""
+    layout: int = QUERY_PER_SINK
 
 
-def facts_of(plan: Plan, partitions: int) -> CheckpointFacts:
-    """The facts that a new checkpoint of ``plan`` records.
+def facts_of(plan: Plan, partitions: int, queries: Sequence[Query] = ()) -> CheckpointFacts:
+    """The facts that a new checkpoint of ``plan``, run as ``queries``, records.
 
     How a lookup retries is a setting, but a deferred one keeps state and an inline one has none, which Spark refuses to
     change under a checkpoint.
@@ -50,7 +55,15 @@ def facts_of(plan: Plan, partitions: int) -> CheckpointFacts:
     operators = {
         name: f"{digest}-{DEFERRED}" if name in parking else digest for name, digest in digests["operators"].items()
     }
-    return CheckpointFacts(plan=plan.name, partitions=partitions, operators=operators, tables=digests["tables"])
+    shared = {query.id: query.sinks for query in queries if query.is_shared}
+    return CheckpointFacts(
+        plan=plan.name,
+        partitions=partitions,
+        operators=operators,
+        tables=digests["tables"],
+        queries=shared,
+        layout=LAYOUT if shared else QUERY_PER_SINK,
+    )
 
 
 def read_facts(spark: SparkSession, checkpoint: str) -> CheckpointFacts | None:
@@ -68,9 +81,9 @@ def read_facts(spark: SparkSession, checkpoint: str) -> CheckpointFacts | None:
     try:
         found = json.loads("\n".join(lines))
         layout = found["layout"]
-        if layout != LAYOUT:
+        if layout not in (QUERY_PER_SINK, LAYOUT):
             raise RunError(
-                f"checkpoint {checkpoint} has layout {layout}, this version of hintplan reads layout {LAYOUT}",
+                f"checkpoint {checkpoint} has layout {layout}, this version of hintplan reads layouts up to {LAYOUT}",
                 hint="run the plan with the version of hintplan that wrote it, or use a new checkpoint directory",
             )
         return CheckpointFacts(**found)
@@ -83,7 +96,10 @@ def read_facts(spark: SparkSession, checkpoint: str) -> CheckpointFacts | None:
 
 def write_facts(spark: SparkSession, checkpoint: str, facts: CheckpointFacts) -> None:
     """Record ``facts`` in a new checkpoint."""
-    line = json.dumps({**asdict(facts), "operators": dict(facts.operators), "tables": dict(facts.tables)})
+    found = {**asdict(facts), "operators": dict(facts.operators), "tables": dict(facts.tables)}
+    if facts.layout == QUERY_PER_SINK:
+        del found["queries"]  # so that a version that knows no other layout can continue it
+    line = json.dumps(found)
     spark.createDataFrame([(line,)], "value string").coalesce(1).write.mode("overwrite").text(_path(checkpoint))
 
 

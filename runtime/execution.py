@@ -1,4 +1,4 @@
-"""Runs a plan: one streaming query per sink, all on one session of their own, guarded by the checkpoint.
+"""Runs a plan: its streaming queries (:mod:`plans.queries`) on a session of their own, guarded by the checkpoint.
 
 A batch plan runs as a :class:`runtime.batch.session.Session` of one job per sink.
 
@@ -15,7 +15,8 @@ import tempfile
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -26,18 +27,20 @@ from plans.configuration import PARALLELISM, TIME_ZONE
 from plans.durations import parse_duration
 from plans.errors import PlanError, RunError
 from plans.model import Aggregate, Join, Plan, Scan, Sink
+from plans.queries import Query, path_to, queries, single_queries
 from plans.validate import validate
 from runtime import connectors
 from runtime.batch.execution import BatchExecution
 from runtime.batch.session import Session
-from runtime.build import build
-from runtime.checkpoint import compare, facts_of, read_facts, write_facts
+from runtime.build import Edges, apply_operators, build, edges_of
+from runtime.checkpoint import CheckpointFacts, compare, facts_of, read_facts, write_facts
 from runtime.failure import WORKER_HINT, root_cause
 from runtime.lookup.plan import LookupRun
 from runtime.operator import KIND
 from runtime.progress import BatchProgress, LookupProgress, OperatorProgress, batch_progress
 from runtime.results import files
-from runtime.session import default_partitions, prepare_session, shares_machine, start_session
+from runtime.session import default_partitions, is_remote, prepare_session, shares_machine, start_session
+from runtime.several_sinks import SeveralSinks, SinkWriter
 from runtime.sharing import shared_operators
 from runtime.shipping import ship_code
 
@@ -52,13 +55,18 @@ _POLL_SECONDS = 0.2
 
 @dataclass(slots=True, kw_only=True)
 class Execution:
-    """A running plan. ``queries`` has Spark's handle of each sink's query; ``checkpoint`` is where they keep state."""
+    """A running plan. ``queries`` has Spark's handle of each query by its id; ``checkpoint`` is where they keep state.
+
+    A query has the id of its sink; one with several ``sinks`` (:mod:`plans.queries`) that of the operator above them.
+    """
 
     queries: Mapping[str, Any]
     checkpoint: str
     temporary: bool
     partitions: int
     notes: tuple[str, ...] = ()
+    sinks: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    _counts: dict[tuple[str, int], int] = field(default_factory=dict)
     _seen: dict[str, int] = field(default_factory=dict)
     _operators: dict[str, Mapping[str, OperatorProgress]] = field(default_factory=dict)
     _lookups: dict[str, Mapping[str, LookupProgress]] = field(default_factory=dict)
@@ -78,22 +86,41 @@ class Execution:
         return dict(self._last)
 
     def new_batches(self) -> Iterator[BatchProgress]:
-        """The micro-batches that finished since the last call, in order for each sink."""
-        for sink, query in self.queries.items():
+        """The micro-batches that finished since the last call, in order for each sink.
+
+        Of a query with several sinks each has its own; what the query read and keeps is told of the first one.
+        """
+        for name, query in self.queries.items():
             last = query.lastProgress
-            if last is None or last.batchId <= self._seen.get(sink, -1):
+            if last is None or last.batchId <= self._seen.get(name, -1):
                 continue
             for found in query.recentProgress:
                 # A trigger that found nothing to do is reported too, under the number of the batch to come.
-                if found.batchId <= self._seen.get(sink, -1) or "addBatch" not in found.durationMs:
+                if found.batchId <= self._seen.get(name, -1) or "addBatch" not in found.durationMs:
                     continue
-                lookups = self._lookups.get(sink, {})
-                batch = batch_progress(sink, found, self._operators.get(sink, {}), self.partitions, lookups)
-                self._seen[sink] = batch.batch
-                self._operators[sink] = batch.operators
-                self._lookups[sink] = batch.lookups
-                self._last[sink] = batch
-                yield batch
+                first, *others = self.sinks.get(name, (name,))
+                lookups = self._lookups.get(name, {})
+                batch = batch_progress(first, found, self._operators.get(name, {}), self.partitions, lookups)
+                self._seen[name] = batch.batch
+                self._operators[name] = batch.operators
+                self._lookups[name] = batch.lookups
+                if others:
+                    batch = replace(batch, rows_out=self._counts.pop((first, batch.batch), 0))
+                for one in (batch, *(self._of_other_sink(sink, batch) for sink in others)):
+                    self._last[one.sink] = one
+                    yield one
+
+    def _of_other_sink(self, sink: str, batch: BatchProgress) -> BatchProgress:
+        """What a sink got in a batch that is told of another sink of the same query."""
+        return BatchProgress(
+            sink=sink,
+            batch=batch.batch,
+            timestamp=batch.timestamp,
+            rows_in=0,
+            rows_out=self._counts.pop((sink, batch.batch), 0),
+            duration_ms=batch.duration_ms,
+            operators={},
+        )
 
     def await_termination(self, timeout: float | None = None) -> bool:
         """Wait until all queries have ended, at most ``timeout`` seconds; whether they have.
@@ -131,7 +158,8 @@ class Execution:
                 self.stop()
                 cause = root_cause(error)
                 hint = WORKER_HINT if cause.startswith("ModuleNotFoundError") else None
-                raise RunError(f"the query of {sink} failed: {cause}", hint=hint) from error
+                named = " and ".join(self.sinks.get(sink, (sink,)))
+                raise RunError(f"the query of {named} failed: {cause}", hint=hint) from error
 
     def stop_between_batches(self) -> bool:
         """Stop every query that is not in the middle of a micro-batch, or has finished one since the first call.
@@ -220,24 +248,30 @@ def execute(
     )
     if results is not None:
         files.keeping(own)
-    frames = build(plan, own, partitions=partitions, lookups=lookups)
+    edges = edges_of(plan, own, partitions=partitions, lookups=lookups)
+    frames = build(edges)
     location = checkpoint or tempfile.mkdtemp(prefix="hintplan-checkpoint-")
+    running = _queries(plan, own, recorded, checkpoint or "")
+    counts: dict[tuple[str, int], int] = {}
     writers = {
-        operator.id: _writer(plan, operator, frames[operator.inputs[0]], location, results)
-        for operator in plan.operators
-        if isinstance(operator, Sink)
+        query.id: _shared_writer(query, edges, frames[query.id], location, counts)
+        if query.is_shared
+        else _writer(plan, query.id, frames, location, results)
+        for query in running
     }
     if recorded is None and checkpoint is not None:
-        write_facts(own, checkpoint, facts_of(plan, partitions))
+        write_facts(own, checkpoint, facts_of(plan, partitions, running))
     execution = Execution(
         queries={},
         checkpoint=location,
         temporary=checkpoint is None,
         partitions=partitions,
-        notes=(*_notes(asked, recorded.partitions if recorded else None), *_repeated(plan)),
+        notes=(*_notes(asked, recorded.partitions if recorded else None), *_repeated(plan, running)),
+        sinks={query.id: query.sinks for query in running if query.is_shared},
+        _counts=counts,
     )
     try:
-        execution.queries = {sink: writer.trigger(**settings).start() for sink, writer in writers.items()}
+        execution.queries = {name: writer.trigger(**settings).start() for name, writer in writers.items()}
     except BaseException:
         for query in own.streams.active:
             query.stop()
@@ -263,7 +297,47 @@ def _refuse_cached(plan: Plan) -> None:
             )
 
 
-def _writer(plan: Plan, sink: Sink, frame: Any, location: str, results: str | None) -> Any:
+def _queries(plan: Plan, spark: SparkSession, recorded: CheckpointFacts | None, checkpoint: str) -> tuple[Query, ...]:
+    """As what queries the plan runs: as its checkpoint was written, or if it is new, with as few as Spark can."""
+    remote = is_remote(spark)
+    if recorded is None:
+        return single_queries(plan) if remote else queries(plan)
+    shared = tuple(Query(id=name, sinks=tuple(sinks)) for name, sinks in recorded.queries.items())
+    if shared and remote:
+        raise RunError(
+            f"checkpoint {checkpoint} has a query with several sinks ({', '.join(shared[0].sinks)}), "
+            "which Spark Connect cannot write",
+            hint="continue it without --remote, or use a new checkpoint directory",
+        )
+    grouped = {sink for query in shared for sink in query.sinks}
+    return (*shared, *(query for query in single_queries(plan) if query.id not in grouped))
+
+
+def _shared_writer(
+    query: Query, edges: Edges, frame: Any, location: str, counts: dict[tuple[str, int], int]
+) -> Any:
+    """A writer of one query into each of its sinks; how many rows each got goes to ``counts``."""
+    where = f"{location.rstrip('/')}/{query.id}"
+    operators = {operator.id: operator for operator in edges.plan.operators}
+    writers = []
+    for name in query.sinks:
+        sink = operators[name]
+        assert isinstance(sink, Sink)
+        table = edges.plan.tables[sink.table]
+        write = connectors.micro_batch_writer(
+            sink.table, table, changelog=KIND in frame.columns, checkpoint=where, part=f"/{name}"
+        )
+        calcs = path_to(operators, sink)[1:]
+        writers.append(SinkWriter(sink=name, select=partial(apply_operators, calcs, edges=edges), write=write))
+    several = SeveralSinks(writers=tuple(writers), counts=counts)
+    out = frame.writeStream.outputMode("append").foreachBatch(several)
+    return out.queryName(query.id).option("checkpointLocation", where)
+
+
+def _writer(plan: Plan, sink_id: str, frames: Mapping[str, Any], location: str, results: str | None) -> Any:
+    sink = plan.operator(sink_id)
+    assert isinstance(sink, Sink)
+    frame = frames[sink.inputs[0]]
     where = f"{location.rstrip('/')}/{sink.id}"
     changelog = KIND in frame.columns
     counted = frame.observe(sink.id, F.count(F.lit(1)).alias("rows_out"))
@@ -286,13 +360,17 @@ def _trigger(once: bool, trigger: str | None) -> dict[str, Any]:
     return {"processingTime": f"{milliseconds} milliseconds"}
 
 
-def _repeated(plan: Plan) -> list[str]:
-    """What runs, and keeps its state, once in the query of each of several sinks."""
+def _repeated(plan: Plan, running: Sequence[Query]) -> list[str]:
+    """What runs, and keeps its state, once in each of several queries."""
     notes = []
+    query_of = {sink: " and ".join(query.sinks) for query in running for sink in query.sinks}
     for name, sinks in shared_operators(plan).items():
+        found = tuple(dict.fromkeys(query_of[sink] for sink in sinks))
+        if len(found) == 1:
+            continue
         stateful = any(isinstance(plan.operator(each), Join | Aggregate) for each in _above(plan, name))
         notes.append(
-            f"{name} runs once in the query of each of {len(sinks)} sinks ({', '.join(sinks)})"
+            f"{name} runs once in the query of each of {len(found)} sinks ({', '.join(found)})"
             + (", with state of its own in each" if stateful else "")
         )
     return notes

@@ -1,6 +1,7 @@
 """What the sinks of a plan have in common: operators that lead to several of them.
 
-Spark runs a query, or a job, per sink, so each of them computes what they share. Pure: a plan in, names out.
+A batch plan has a job per sink, and a stream a query for all sinks that :mod:`plans.queries` puts together; each of
+them computes what it shares with others. Pure: a plan in, names out.
 
 >>> from plans.model import Calc
 >>> scan = Scan(id="scan_t", table="t", columns=("a",))

@@ -23,9 +23,11 @@ from runtime.connectors import blackhole, datagen, filesystem, jdbc, print_sink
 __all__ = [
     "BATCH_READERS",
     "BATCH_WRITERS",
+    "MICRO_BATCH_WRITERS",
     "READERS",
     "WRITERS",
     "batch_writer",
+    "micro_batch_writer",
     "read",
     "read_batch",
     "refuse_unbounded",
@@ -51,6 +53,12 @@ WRITERS: Mapping[str, Writer] = {
     "filesystem": filesystem.writer,
     "jdbc": jdbc.writer,
     "print": print_sink.writer,
+}
+
+MICRO_BATCH_WRITERS: Mapping[str, Callable[..., Callable[[DataFrame, int], int]]] = {
+    "blackhole": blackhole.micro_batch_writer,
+    "jdbc": jdbc.micro_batch_writer,
+    "print": print_sink.micro_batch_writer,
 }
 
 BATCH_READERS: Mapping[str, Callable[[SparkSession, str, Table, tuple[str, ...]], DataFrame]] = {
@@ -90,6 +98,17 @@ def writer(
     """
     chosen = _chosen(WRITERS, "written to", name, table)
     return chosen(df, name, table, changelog=changelog, checkpoint=checkpoint)
+
+
+def micro_batch_writer(
+    name: str, table: Table, *, changelog: bool, checkpoint: str, part: str
+) -> Callable[[DataFrame, int], int]:
+    """What writes one micro-batch into table ``name`` and returns its number of rows, for a query with several sinks.
+
+    ``part`` is this sink among them; otherwise as :func:`writer`.
+    """
+    chosen = _chosen(MICRO_BATCH_WRITERS, "written to", name, table)
+    return chosen(name, table, changelog=changelog, checkpoint=checkpoint, part=part)
 
 
 def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from plans.model import Table
 
-__all__ = ["batch_writer", "writer"]
+__all__ = ["batch_writer", "micro_batch_writer", "writer"]
 
 
 def writer(
@@ -17,6 +18,19 @@ def writer(
 ) -> DataStreamWriter:
     """A writer into Spark's ``noop`` sink."""
     return df.writeStream.format("noop").outputMode("append")
+
+
+def micro_batch_writer(
+    name: str, table: Table, *, changelog: bool, checkpoint: str | None = None, part: str = ""
+) -> Callable[[DataFrame, int], int]:
+    """What computes a micro-batch, drops it, and says how many rows it had."""
+    return _drop
+
+
+def _drop(df: DataFrame, batch: int) -> int:
+    counted = Observation()
+    df.observe(counted, F.count(F.lit(1)).alias("rows")).write.format("noop").mode("overwrite").save()
+    return int(counted.get["rows"])
 
 
 def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:

@@ -37,7 +37,7 @@ from runtime.connectors.sqlite import (
 from runtime.operator import INSERT, KIND
 from runtime.secrets import resolve
 
-__all__ = ["SqliteBatch", "batch_writer", "writer"]
+__all__ = ["SqliteBatch", "batch_writer", "micro_batch_writer", "writer"]
 
 _QUERY_ID = "sql.streaming.queryId"
 
@@ -50,6 +50,8 @@ class SqliteBatch:
     target: SqliteTable
     credentials: tuple[str, ...]
     checkpoint: str | None
+    part: str = ""
+    """Tells this sink from others that the same query writes."""
 
     def path(self) -> str:
         for secret in self.credentials:
@@ -57,12 +59,18 @@ class SqliteBatch:
         return resolve(self.url.removeprefix(SQLITE_URL))
 
     def __call__(self, df: DataFrame, batch_id: int) -> None:
+        self.write(df, batch_id)
+
+    def write(self, df: DataFrame, batch_id: int) -> int:
+        """Write the rows, and say how many they were."""
         table = df.toArrow()
         rows = self.rows(table)
         if self.target.primary_key:
             apply_net(self.path(), self.target, self.net(rows, table))
         else:
-            append_rows(self.path(), self.target, rows, query_id=_query_id(df, self.checkpoint), batch_id=batch_id)
+            query = _query_id(df, self.checkpoint) + self.part
+            append_rows(self.path(), self.target, rows, query_id=query, batch_id=batch_id)
+        return int(table.num_rows)
 
     def write_all(self, df: DataFrame) -> None:
         """Write the result of a batch job, which is not replayed."""
@@ -87,16 +95,30 @@ def writer(
     df: DataFrame, name: str, table: Table, *, changelog: bool, checkpoint: str | None = None
 ) -> DataStreamWriter:
     """A writer into the table's database; RunError if the database already has another table of that name."""
+    batch = _micro_batch(name, table, changelog=changelog, checkpoint=checkpoint)
+    return df.writeStream.outputMode("append").foreachBatch(batch)
+
+
+def micro_batch_writer(
+    name: str, table: Table, *, changelog: bool, checkpoint: str | None = None, part: str = ""
+) -> Callable[[DataFrame, int], int]:
+    """What writes a micro-batch; ``part`` tells the sinks of one query apart. RunError as :func:`writer`."""
+    return _micro_batch(name, table, changelog=changelog, checkpoint=checkpoint, part=part).write
+
+
+def _micro_batch(
+    name: str, table: Table, *, changelog: bool, checkpoint: str | None, part: str = ""
+) -> SqliteBatch:
     if changelog and not table.primary_key:
         raise RunError(
             f"table {name} cannot take updates: it has no primary key to find rows by",
             hint="declare PRIMARY KEY (...) NOT ENFORCED",
             path=f"tables.{name}",
         )
-    batch = _sqlite_batch(table, checkpoint)
+    batch = _sqlite_batch(table, checkpoint, part)
     if not is_remote():
         check_target(batch.path(), batch.target)
-    return df.writeStream.outputMode("append").foreachBatch(batch)
+    return batch
 
 
 def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
@@ -106,7 +128,7 @@ def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
     return partial(batch.write_all, df)
 
 
-def _sqlite_batch(table: Table, checkpoint: str | None) -> SqliteBatch:
+def _sqlite_batch(table: Table, checkpoint: str | None, part: str = "") -> SqliteBatch:
     return SqliteBatch(
         url=table.options["url"],
         target=SqliteTable(
@@ -116,6 +138,7 @@ def _sqlite_batch(table: Table, checkpoint: str | None) -> SqliteBatch:
         ),
         credentials=tuple(table.options[key] for key in ("username", "password") if key in table.options),
         checkpoint=checkpoint,
+        part=part,
     )
 
 

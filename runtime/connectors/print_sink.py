@@ -22,7 +22,7 @@ from plans.model import Table
 from runtime.connectors.rowtext import lines
 from runtime.operator import KIND
 
-__all__ = ["PrintBatch", "batch_writer", "writer"]
+__all__ = ["PrintBatch", "batch_writer", "micro_batch_writer", "writer"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +32,10 @@ class PrintBatch:
     identifier: str
 
     def __call__(self, df: DataFrame, batch_id: int) -> None:
+        self.write(df, batch_id)
+
+    def write(self, df: DataFrame, batch_id: int) -> int:
+        """Print the rows, and say how many they were."""
         table = df.toArrow()
         kinds = None
         if KIND in table.column_names:
@@ -41,6 +45,7 @@ class PrintBatch:
         # One write for the batch: several sinks may print at the same time.
         sys.stdout.write("".join(f"{prefix}{line}\n" for line in lines(table, kinds)))
         sys.stdout.flush()
+        return int(table.num_rows)
 
 
 def writer(
@@ -48,6 +53,13 @@ def writer(
 ) -> DataStreamWriter:
     """A writer that prints each micro-batch."""
     return df.writeStream.outputMode("append").foreachBatch(_printer(table))
+
+
+def micro_batch_writer(
+    name: str, table: Table, *, changelog: bool, checkpoint: str | None = None, part: str = ""
+) -> Callable[[DataFrame, int], int]:
+    """What prints a micro-batch."""
+    return _printer(table).write
 
 
 def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:

@@ -37,6 +37,25 @@ def test_an_operator_with_two_consumers_is_printed_once(plan: Plan) -> None:
     assert both.count("leftState") == 1
 
 
+def test_sinks_that_run_as_one_query_are_named_together(plan: Plan) -> None:
+    calc = Calc(id="calc_more", inputs=("aggregate_t",), select=(SelectItem(name="SUM(net)"),), filter="net > 1")
+    sinks = (
+        Sink(id="sink_more", inputs=("calc_more",), table="more"),
+        Sink(id="sink_files", inputs=("aggregate_t",), table="files"),
+    )
+    tables = {
+        **plan.tables,
+        "more": Table(columns=(), options={"connector": "blackhole"}),
+        "files": Table(columns=(), options={"connector": "filesystem"}),
+    }
+    several = replace(plan, tables=tables, operators=(*plan.operators, calc, *sinks))
+    assert explain(several).split("\n")[2] == "2 queries: sink_result + sink_more from aggregate_t · sink_files"
+    assert explain_json(several)["queries"] == [["sink_result", "sink_more"], ["sink_files"]]
+    late = replace(calc, filter="net > 1 AND now() > ts")
+    apart = replace(several, operators=tuple(late if o is calc else o for o in several.operators))
+    assert "queries" not in explain(apart)
+
+
 def test_a_ttl_of_zero_says_that_it_never_expires(plan: Plan) -> None:
     join = plan.operator("join_o_c")
     assert isinstance(join, Join)

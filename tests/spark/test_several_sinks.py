@@ -1,0 +1,135 @@
+"""Sinks below one operator run as one query: it computes and keeps what they share once, and survives restarts."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import planner
+from plans.errors import RunError
+from plans.model import Plan
+from plans.queries import queries, single_queries
+from runtime import checkpoint as checkpoint_module
+from runtime import execution as execution_module
+from runtime.execution import Execution, execute
+from tests.spark.programs import add_rows
+
+pytestmark = pytest.mark.spark
+
+DEADLINE_SECONDS = 180
+
+
+def plan_of(directory: Path) -> Plan:
+    """Orders per customer: all into one table, the large ones into another, and each change into a list."""
+    (directory / "o").mkdir(exist_ok=True)
+
+    def jdbc(name: str, key: str = "") -> str:
+        return (
+            f"CREATE TABLE {name} (k BIGINT, n BIGINT{key}) WITH ('connector' = 'jdbc', "
+            f"'url' = 'jdbc:sqlite:{directory / 'result.db'}', 'table-name' = '{name}');"
+        )
+
+    return planner.compile_sql(
+        f"CREATE TABLE o (k BIGINT, v BIGINT) "
+        f"WITH ('connector' = 'filesystem', 'format' = 'json', 'path' = '{directory / 'o'}');"
+        + jdbc("totals", ", PRIMARY KEY (k) NOT ENFORCED")
+        + jdbc("large", ", PRIMARY KEY (k) NOT ENFORCED")
+        + "CREATE TABLE seen (k BIGINT, n BIGINT) WITH ('connector' = 'print', 'print-identifier' = 'seen');"
+        + "CREATE VIEW t AS SELECT k, SUM(v) AS n FROM o GROUP BY k;"
+        + "INSERT INTO totals SELECT k, n FROM t;"
+        + "INSERT INTO large SELECT k, n FROM t WHERE n > 10;"
+        + "INSERT INTO seen SELECT k, n FROM t;",
+        name="several",
+    )
+
+
+def stored(directory: Path, table: str) -> list[tuple]:
+    connection = sqlite3.connect(directory / "result.db")
+    try:
+        return connection.execute(f"SELECT k, n FROM {table} ORDER BY k").fetchall()
+    finally:
+        connection.close()
+
+
+def run(plan: Plan, spark: SparkSession, directory: Path) -> Execution:
+    execution = execute(plan, spark, checkpoint=str(directory / "checkpoint"), once=True)
+    assert execution.await_termination(DEADLINE_SECONDS)
+    return execution
+
+
+def test_sinks_below_one_operator_are_one_query_and_a_restart_continues_it(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = plan_of(tmp_path)
+    add_rows(tmp_path, "o", [{"k": 1, "v": 4}, {"k": 2, "v": 11}, {"k": 1, "v": 5}])
+    execution = run(plan, spark, tmp_path)
+    assert list(execution.queries) == ["aggregate_o"]
+    assert execution.notes == ()
+    batch = execution.progress["sink_totals"]
+    assert batch.operators["aggregate_o"].state_rows == 2
+    assert [execution.progress[f"sink_{name}"].rows_out for name in ("totals", "large", "seen")] == [2, 1, 2]
+    assert (stored(tmp_path, "totals"), stored(tmp_path, "large")) == ([(1, 9), (2, 11)], [(2, 11)])
+
+    add_rows(tmp_path, "o", [{"k": 1, "v": 2}, {"k": 2, "v": -5}])
+    run(plan, spark, tmp_path)
+    assert (stored(tmp_path, "totals"), stored(tmp_path, "large")) == ([(1, 11), (2, 6)], [(1, 11)])
+    assert sorted(capsys.readouterr().out.split("\n")) == sorted(
+        [
+            *("", "seen> +I[1, 9]", "seen> +I[2, 11]"),
+            *("seen> -U[1, 9]", "seen> +U[1, 11]", "seen> -U[2, 11]", "seen> +U[2, 6]"),
+        ]
+    )
+
+
+def test_a_checkpoint_of_a_query_per_sink_is_continued_as_it_was_written(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = plan_of(tmp_path)
+    add_rows(tmp_path, "o", [{"k": 1, "v": 4}])
+    with monkeypatch.context() as before:
+        before.setattr(execution_module, "queries", single_queries)
+        assert list(run(plan, spark, tmp_path).queries) == ["sink_totals", "sink_large", "sink_seen"]
+    recorded = next((tmp_path / "checkpoint" / "hintplan").glob("part-*")).read_text()
+    assert json.loads(recorded)["layout"] == 1
+    assert "queries" not in json.loads(recorded)
+    add_rows(tmp_path, "o", [{"k": 1, "v": 8}])
+    execution = run(plan, spark, tmp_path)
+    assert list(execution.queries) == ["sink_totals", "sink_large", "sink_seen"]
+    assert any("aggregate_o runs once in the query of each of 3 sinks" in note for note in execution.notes)
+    assert (stored(tmp_path, "totals"), stored(tmp_path, "large")) == ([(1, 12)], [(1, 12)])
+
+
+def test_a_batch_that_failed_at_the_second_sink_ends_right_in_all_of_them(spark: SparkSession, tmp_path: Path) -> None:
+    plan = plan_of(tmp_path)
+    add_rows(tmp_path, "o", [{"k": 1, "v": 4}])
+    run(plan, spark, tmp_path)
+    connection = sqlite3.connect(tmp_path / "result.db")
+    connection.execute("CREATE TRIGGER full BEFORE INSERT ON large BEGIN SELECT RAISE(ABORT, 'no room'); END")
+    connection.commit()
+    connection.close()
+    add_rows(tmp_path, "o", [{"k": 1, "v": 20}, {"k": 3, "v": 1}])
+    execution = execute(plan, spark, checkpoint=str(tmp_path / "checkpoint"), once=True)
+    with pytest.raises(RunError, match=r"the query of sink_totals and sink_large and sink_seen failed: .*no room"):
+        execution.await_termination(DEADLINE_SECONDS)
+    assert stored(tmp_path, "totals") == [(1, 24), (3, 1)], "written before the second sink failed"
+    connection = sqlite3.connect(tmp_path / "result.db")
+    connection.execute("DROP TRIGGER full")
+    connection.commit()
+    connection.close()
+    run(plan, spark, tmp_path)
+    assert (stored(tmp_path, "totals"), stored(tmp_path, "large")) == ([(1, 24), (3, 1)], [(1, 24)])
+
+
+def test_the_sinks_of_each_query_are_recorded(spark: SparkSession, tmp_path: Path) -> None:
+    plan = plan_of(tmp_path)
+    facts = checkpoint_module.facts_of(plan, 2, queries(plan))
+    assert facts.queries == {"aggregate_o": ("sink_totals", "sink_large", "sink_seen")}
+    assert facts.layout == 2
+    checkpoint_module.write_facts(spark, str(tmp_path / "checkpoint"), facts)
+    found = checkpoint_module.read_facts(spark, str(tmp_path / "checkpoint"))
+    assert found == replace(facts, queries={"aggregate_o": ["sink_totals", "sink_large", "sink_seen"]})
