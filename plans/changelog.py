@@ -39,10 +39,14 @@ def output_kinds(plan: Plan) -> dict[str, tuple[RowKind, ...]]:
         if isinstance(operator, Join | Aggregate):
             found[operator.id] = operator.changelog
         elif isinstance(operator, Scan):
-            found[operator.id] = source_kinds(plan.tables[operator.table])
+            found[operator.id] = _scanned(plan, operator)
         else:
             found[operator.id] = merged(found[i] for i in operator.inputs)
     return found
+
+
+def _scanned(plan: Plan, scan: Scan) -> tuple[RowKind, ...]:
+    return source_kinds(plan.tables[scan.table]) if scan.table in plan.tables else INSERT_ONLY
 
 
 def refused_kinds(kinds: Iterable[RowKind], accepted: Collection[RowKind]) -> tuple[RowKind, ...]:
@@ -70,7 +74,7 @@ def with_changelogs(plan: Plan) -> Plan:
     operators: list[Operator] = []
     for operator in plan.operators:
         if isinstance(operator, Scan):
-            kinds = source_kinds(plan.tables[operator.table])
+            kinds = _scanned(plan, operator)
         elif isinstance(operator, Join):
             kinds = _join_kinds(operator, merged(found[i] for i in operator.inputs))
             operator = replace(operator, changelog=kinds)

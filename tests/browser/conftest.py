@@ -1,4 +1,4 @@
-"""One headless Chromium for all tests of pages; pages that complain or ask a network for something fail the test."""
+"""One headless Chromium for the tests of a module; pages that complain or ask a network for something fail the test."""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ PATIENCE = 180_000
 expect.set_options(timeout=PATIENCE)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Chromium as the system has it: Playwright's own download is not needed."""
+    """Chromium as the system has it: Playwright's own download is not needed.
+
+    Not longer than a module: Playwright keeps an event loop running, beside which other tests could not run theirs.
+    """
     path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if path is None:
         pytest.skip("Chromium is not installed; on Debian: apt-get install -y chromium")

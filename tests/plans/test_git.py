@@ -34,7 +34,8 @@ class Repository:
         for name in ("bin", "home", "repo/plans"):
             (folder / name).mkdir(parents=True)
         script = folder / "bin" / "hintplan"
-        script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m plans.cli "$@"\n')
+        # -P: as with an installed command, the folder plans/ of the repository is not taken for the package.
+        script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -P -m plans.cli "$@"\n')
         script.chmod(0o755)
         self.git("init", "-q", "-b", "main")
         self.git("config", "user.email", "a@example.org")
