@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import planner
 from plans.model import Sink
+from plans.queries import queries, single_queries
 from runtime import sharing
 from runtime.execution import _repeated
 
@@ -28,11 +29,15 @@ def test_the_operator_nearest_to_the_sinks_is_named_and_not_what_is_below_it() -
     top = plan.operator("sink_a").inputs[0]
     twice = replace(plan, operators=(*plan.operators, Sink(id="sink_b", inputs=(top,), table="a")))
     assert sharing.shared_operators(twice) == {top: ("sink_a", "sink_b")}
-    assert _repeated(twice) == [
+    assert _repeated(twice, single_queries(twice)) == [
         f"{top} runs once in the query of each of 2 sinks (sink_a, sink_b), with state of its own in each"
     ]
+    assert _repeated(twice, queries(twice)) == [], "both are one query"
     both = replace(twice, operators=(*twice.operators, Sink(id="sink_j", inputs=("join_o_c",), table="a")))
     assert sharing.shared_operators(both) == {
         "join_o_c": ("sink_a", "sink_b", "sink_j"),
         top: ("sink_a", "sink_b"),
     }
+    assert _repeated(both, queries(both)) == [
+        "join_o_c runs once in the query of each of 2 sinks (sink_a and sink_b, sink_j), with state of its own in each"
+    ]
