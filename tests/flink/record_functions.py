@@ -33,7 +33,6 @@ def ask(environment: TableEnvironment, chosen: list[str]) -> dict[str, Any]:
     """The answers for ``chosen``; if one of several fails, each is asked alone."""
     try:
         columns = ", ".join(f"{text} AS c{i}" for i, text in enumerate(chosen))
-        # a union keeps the planner from computing constants while it compiles, and columns from being NOT NULL
         table = environment.sql_query(f"SELECT {columns} FROM r WHERE CHAR_LENGTH(s) > 0")
         types = [t.toString() for t in table._j_table.getResolvedSchema().getColumnDataTypes()]
         with table.execute().collect() as rows:
@@ -54,6 +53,7 @@ def main() -> None:
     environment.get_config().set("parallelism.default", "1")
     environment.get_config().set("table.local-time-zone", "UTC")
     environment.get_config().set("table.exec.sink.not-null-enforcer", "DROP")
+    # A union, since columns of constants would be NOT NULL, and be computed by the planner.
     environment.execute_sql(f"CREATE TEMPORARY VIEW r AS SELECT * FROM ({ROW}) UNION ALL SELECT * FROM ({ROW} LIMIT 0)")
     wanted = expressions()
     answers: dict[str, Any] = {}

@@ -25,18 +25,17 @@ KINDS = {"+I": RowKind.INSERT, "-U": RowKind.UPDATE_BEFORE, "+U": RowKind.UPDATE
 TYPES = {"BIGINT": Types.LONG(), "INT": Types.INT(), "STRING": Types.STRING(), "DOUBLE": Types.DOUBLE()}
 
 
-def environment() -> StreamTableEnvironment:
+def environment() -> tuple[StreamExecutionEnvironment, StreamTableEnvironment]:
     streams = StreamExecutionEnvironment.get_execution_environment()
     streams.set_parallelism(1)
     tables = StreamTableEnvironment.create(streams)
     tables.get_config().set("table.local-time-zone", "UTC")
-    return tables
+    return streams, tables
 
 
 def with_rows() -> StreamTableEnvironment:
-    streams = StreamExecutionEnvironment.get_execution_environment()
-    streams.set_parallelism(1)
-    tables = StreamTableEnvironment.create(streams)
+    """An environment in which the tables of the programs have their rows."""
+    streams, tables = environment()
     for name, (columns, rows) in TABLES.items():
         decimals = [t.startswith("DECIMAL") for t in columns.values()]
         items = [
@@ -64,7 +63,7 @@ def result(tables: StreamTableEnvironment, query: str) -> list[list[Any]]:
 
 def states(columns: str, query: str) -> list[dict[str, str]]:
     """The TTLs by state of each stateful node of Flink's compiled plan."""
-    tables = environment()
+    _, tables = environment()
     tables.get_config().set("table.exec.state.ttl", CONFIGURED_TTL)
     for name, (declared, _) in TABLES.items():
         fields = ", ".join(f"{column} {t}" for column, t in declared.items())
