@@ -151,7 +151,8 @@ def test_a_job_in_the_background_takes_rows_that_come_later(
 
     def stop_after_all(engine: Engine, name: str) -> None:
         wait_for_rows(4)
-        (tmp_path / "orders" / "2.json").write_text('{"id": 5}\n')
+        (tmp_path / "draft.json").write_text('{"id": 5}\n')
+        (tmp_path / "draft.json").rename(tmp_path / "orders" / "2.json")  # A file appears whole.
         wait_for_rows(5)
         assert [(job.name, job.status) for job in engine.jobs.values()] == [("written", "RUNNING")]
         stop(engine, name)

@@ -37,6 +37,7 @@ from plans.model import (
 from runtime.execution import Execution, execute
 from runtime.functions.apply import apply_function
 from runtime.lookup.plan import LookupRun
+from tests.spark.programs import add_rows, changes
 
 pytestmark = pytest.mark.spark
 
@@ -110,18 +111,11 @@ def table(columns: dict[str, str], options: dict[str, str]) -> Table:
 
 
 def texts(directory: Path, *found: str | None) -> None:
-    (directory / "texts").mkdir(exist_ok=True)
-    part = directory / "texts" / f"part{len(list((directory / 'texts').iterdir()))}.json"
-    part.write_text("".join(json.dumps({"text": text}) + "\n" for text in found))
-
-
-def results(directory: Path) -> list[dict[str, Any]]:
-    parts = (directory / "result").glob("*.json")
-    return [json.loads(line) for part in parts for line in part.read_text().splitlines()]
+    add_rows(directory, "texts", [{"text": text} for text in found])
 
 
 def tuples(directory: Path) -> list[tuple[Any, ...]]:
-    found = [(row.get("text"), row.get("word"), row.get("length")) for row in results(directory)]
+    found = [(row.get("text"), row.get("word"), row.get("length")) for row in changes(directory)]
     return sorted(found, key=lambda row: [(value is not None, value) for value in row])
 
 
@@ -212,11 +206,11 @@ def test_changes_pass_through_and_retractions_find_the_rows_of_their_inserts(
     plan = whole_plan(tmp_path, {"length": function}, operators, result, **{"sink.changelog": "true"})
     run(plan, spark, tmp_path)
     folded: Counter[tuple[Any, ...]] = Counter()
-    for row in results(tmp_path):
+    for row in changes(tmp_path):
         folded[row.get("text"), row["n"], row.get("length")] += 1 if row["op"] in ("+I", "+U") else -1
     assert +folded == {("a", 1, 1): 1, ("bb", 3, 2): 1, (None, 2, None): 1}
     assert min(folded.values()) == 0
-    assert "-U" in [row["op"] for row in results(tmp_path)]
+    assert "-U" in [row["op"] for row in changes(tmp_path)]
 
 
 def test_a_function_that_keeps_failing_fails_the_query_with_the_call_and_the_cause(

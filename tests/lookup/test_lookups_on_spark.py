@@ -13,6 +13,7 @@ import planner
 from plans.errors import RunError
 from plans.model import Plan
 from runtime.execution import Execution, execute
+from tests.spark.programs import add_rows, changes
 
 pytestmark = pytest.mark.spark
 
@@ -43,26 +44,17 @@ def job(directory: Path, *, join: str = "LEFT JOIN", hint: str = "", on: str = "
     )
 
 
-def add(path: Path, *rows: dict[str, Any]) -> None:
-    if path.is_dir():
-        path = path / f"part{len(list(path.iterdir()))}.json"
-    with path.open("a") as out:
-        out.writelines(json.dumps(row) + "\n" for row in rows)
-
-
 def orders(directory: Path, *pairs: tuple[int, str | None]) -> None:
-    (directory / "orders").mkdir(exist_ok=True)
-    add(directory / "orders", *({"id": number, "currency": currency} for number, currency in pairs))
+    add_rows(directory, "orders", [{"id": number, "currency": currency} for number, currency in pairs])
 
 
 def rate(directory: Path, code: str, value: float) -> None:
-    add(directory / "rates.json", {"code": code, "rate": value})
+    with (directory / "rates.json").open("a") as out:
+        out.write(json.dumps({"code": code, "rate": value}) + "\n")
 
 
 def results(directory: Path) -> list[tuple[int, float | None]]:
-    lines = (line for path in (directory / "result").glob("*.json") for line in path.read_text().splitlines())
-    rows = map(json.loads, lines)
-    return sorted(((row["id"], row.get("rate")) for row in rows), key=str)
+    return sorted(((row["id"], row.get("rate")) for row in changes(directory)), key=str)
 
 
 def calls(directory: Path) -> int:
