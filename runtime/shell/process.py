@@ -2,30 +2,29 @@
 
 It turns blobs into deltas, hands the operator its manifest and segments, stores what comes back, keeps one timer per
 partition, and reports metrics as a row of their own. State variables, their names and their schemas are the format of
-the checkpoint: they never change; what they hold carries ``STATE_VERSION``. Knows no joins and no aggregates.
+the checkpoint: they never change; what they hold (:mod:`runtime.shell.saved`) carries a version. Knows no joins and no
+aggregates.
 """
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import Row
 
-from plans.errors import RunError
 from runtime.operator import Result, StatefulOperator
 from runtime.shell.blobs import chunks, from_blob, to_blob
 from runtime.shell.pack import TICK
+from runtime.shell.saved import MANIFEST_DDL, Saved, decode, encode
 from runtime.shell.segments import Segments, Stored
 
-__all__ = ["METRICS", "OUTPUT_DDL", "STATE_VERSION", "PartitionProcessor"]
+__all__ = ["METRICS", "OUTPUT_DDL", "PartitionProcessor"]
 
-STATE_VERSION = 1
 METRICS = (
     "rows_in",
     "rows_out",
@@ -39,16 +38,6 @@ METRICS = (
 
 OUTPUT_DDL = "blob binary, own_metrics array<bigint>, " + ", ".join(f"{name} bigint" for name in METRICS)
 
-_MANIFEST_DDL = "version int, timer bigint, state_rows bigint, state_bytes bigint, segments string, manifest binary"
-
-
-class _Saved(NamedTuple):
-    timer: int | None = None
-    state_rows: int = 0
-    state_bytes: int = 0
-    segments: dict[str, Stored] = {}  # noqa: RUF012 -- never mutated
-    manifest: bytes | None = None
-
 
 class PartitionProcessor(StatefulProcessor):
     """Runs ``operator`` for the one bucket of each partition; ``name`` is the plan's operator id."""
@@ -59,7 +48,7 @@ class PartitionProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
-        self._manifest = handle.getValueState("manifest", _MANIFEST_DDL)
+        self._manifest = handle.getValueState("manifest", MANIFEST_DDL)
         self._segments = handle.getMapState("segments", "id string", "data binary")
 
     def handleInputRows(self, key: Any, rows: Iterable[Row], timerValues: Any) -> Iterator[Row]:
@@ -103,30 +92,18 @@ class PartitionProcessor(StatefulProcessor):
             own_metrics=list(result.metrics),
         )
 
-    def _load(self) -> _Saved:
+    def _load(self) -> Saved:
         found = self._manifest.get()
-        if found is None:
-            return _Saved()
-        version, timer, state_rows, state_bytes, segments, manifest = found
-        if version != STATE_VERSION:
-            raise RunError(
-                f"the state of operator {self._name} has format {version}, this version of hintplan reads "
-                f"{STATE_VERSION}",
-                hint="run the plan with the version of hintplan that wrote the checkpoint, or use a new checkpoint",
-            )
-        stored = {name: (token, count) for name, (token, count) in json.loads(segments).items()}
-        return _Saved(timer, state_rows, state_bytes, stored, None if manifest is None else bytes(manifest))
+        return Saved(operator=self._name) if found is None else decode(found, self._name)
 
-    def _save(self, before: _Saved, result: Result, timer: int | None, segments: dict[str, Stored]) -> None:
-        after = _Saved(timer, result.state_rows, result.state_bytes, segments, result.manifest)
+    def _save(self, before: Saved, result: Result, timer: int | None, segments: dict[str, Stored]) -> None:
+        after = Saved(timer, result.state_rows, result.state_bytes, segments, result.manifest, self._name)
         if after == before:
             return
-        if after == _Saved():
+        if after == Saved(operator=self._name):
             self._manifest.clear()
         else:
-            self._manifest.update(
-                (STATE_VERSION, timer, after.state_rows, after.state_bytes, json.dumps(segments), after.manifest)
-            )
+            self._manifest.update(encode(self._name, after))
 
 
 def _row(**values: Any) -> Row:

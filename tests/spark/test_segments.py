@@ -13,7 +13,8 @@ import pytest
 from plans.errors import RunError
 from runtime.shell import segments as segments_module
 from runtime.shell.blobs import CHUNK_BYTES, CHUNK_ROWS, chunks
-from runtime.shell.process import STATE_VERSION, PartitionProcessor
+from runtime.shell.process import PartitionProcessor
+from runtime.shell.saved import STATE_VERSION, Saved, decode
 from runtime.shell.segments import Segments
 from tests.spark.counting import counting
 
@@ -176,6 +177,17 @@ def test_state_of_a_newer_format_is_refused(monkeypatch: pytest.MonkeyPatch, tmp
     manifest = OneValue((STATE_VERSION + 1, None, 0, 0, json.dumps({}), None))
     with pytest.raises(RunError, match=f"state of operator count has format {STATE_VERSION + 1}"):
         list(processor_with(manifest).handleInputRows((0,), iter(()), Now()))
+
+
+def test_state_of_the_format_without_names_is_read_and_gets_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path))
+    kept = b'{"generation": 0, "touched": 0}'
+    manifest = OneValue((1, None, 0, 0, json.dumps({"s": ["token", 1]}), kept))
+    assert decode(manifest.value, "count") == Saved(None, 0, 0, {"s": ("token", 1)}, kept, None)
+    list(processor_with(manifest).handleInputRows((0,), iter(()), Now()))
+    assert decode(manifest.value, "count") == Saved(None, 0, 0, {"s": ("token", 1)}, kept, "count")
 
 
 def test_an_operator_without_state_keeps_no_manifest(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
