@@ -9,6 +9,7 @@ customers ──────────────────┘
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -127,11 +128,14 @@ CUSTOMER_ROWS = [
 
 
 def add_rows(directory: Path, table: str, rows: list[dict[str, Any]]) -> None:
-    """One more file for a table; it appears whole."""
+    """One more file for a table; it appears whole, and newer than those before it."""
     target = directory / table
     target.mkdir(parents=True, exist_ok=True)
     draft = directory / "draft.json"
     draft.write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
+    latest = max((path.stat().st_mtime_ns for path in target.glob("*.json")), default=0)
+    modified = max(draft.stat().st_mtime_ns, latest + 1_000_000)  # Spark orders files by milliseconds.
+    os.utime(draft, ns=(modified, modified))
     draft.rename(target / f"{len(list(target.glob('*.json'))):05}.json")
 
 
