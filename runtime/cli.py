@@ -70,6 +70,7 @@ def _duration(ctx: click.Context, parameter: click.Parameter, value: str | None)
 @click.option("--once", is_flag=True, help="Take what is there, then stop.")
 @click.option("--trigger", callback=_duration, metavar="DURATION", help="Time between two batches (default 1 s).")
 @click.option("--checkpoint", metavar="DIR", help="Where state is kept between runs; without it, it is forgotten.")
+@click.option("--take-over", is_flag=True, help="Use a checkpoint though a run on another machine may still use it.")
 @click.option("--master", metavar="URL", help="Spark master (default local[*]).")
 @click.option("--remote", metavar="URL", help="Spark Connect server, such as sc://host:15002.")
 @click.option("--conf", multiple=True, callback=_settings, metavar="KEY=VALUE", help="A Spark setting; repeatable.")
@@ -83,6 +84,7 @@ def run_command(
     once: bool,
     trigger: str | None,
     checkpoint: str | None,
+    take_over: bool,
     master: str | None,
     remote: str | None,
     conf: dict[str, str],
@@ -100,6 +102,10 @@ def run_command(
     plan = read_plan(path, allow_fact_edits=allow_fact_edits)
     if plan.mode == "batch":
         _refuse_streaming_options(plan, once=once, trigger=trigger, checkpoint=checkpoint)
+    if checkpoint is not None and remote is None:
+        from runtime.run_lock import refuse_held
+
+        refuse_held(checkpoint, take_over=take_over)
     if sys.stderr.isatty():
         say(f"{plan.name}: " + (f"connecting to {remote}" if remote else "starting Spark"))
     with opened_session(master, remote, conf, debug=debug) as spark:
@@ -112,6 +118,7 @@ def run_command(
                 checkpoint=absolute(checkpoint),
                 once=once and plan.mode != "batch",
                 trigger=trigger,
+                take_over=take_over,
                 allow_modules=allow_modules,
                 allow_hosts=allow_hosts,
             )

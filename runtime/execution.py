@@ -19,6 +19,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -39,6 +41,7 @@ from runtime.lookup.plan import LookupRun
 from runtime.operator import KIND
 from runtime.progress import BatchProgress, LookupProgress, OperatorProgress, batch_progress
 from runtime.results import files
+from runtime.run_lock import RunLock, acquire
 from runtime.session import default_partitions, is_remote, prepare_session, shares_machine, start_session
 from runtime.several_sinks import SeveralSinks, SinkWriter
 from runtime.sharing import shared_operators
@@ -60,12 +63,13 @@ class Execution:
     A query has the id of its sink; one with several ``sinks`` (:mod:`plans.queries`) that of the operator above them.
     """
 
-    queries: Mapping[str, Any]
+    queries: dict[str, Any]
     checkpoint: str
     temporary: bool
     partitions: int
     notes: tuple[str, ...] = ()
     sinks: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    _lock: RunLock | None = None
     _counts: dict[tuple[str, int], int] = field(default_factory=dict)
     _seen: dict[str, int] = field(default_factory=dict)
     _operators: dict[str, Mapping[str, OperatorProgress]] = field(default_factory=dict)
@@ -184,6 +188,8 @@ class Execution:
         self._discard()
 
     def _discard(self) -> None:
+        if self._lock is not None:
+            self._lock.release()
         if self.temporary:
             shutil.rmtree(self.checkpoint, ignore_errors=True)
 
@@ -198,6 +204,7 @@ def execute(
     allow_modules: Sequence[str] = (),
     allow_hosts: Sequence[str] = (),
     results: str | None = None,
+    take_over: bool = False,
 ) -> Execution | BatchExecution:
     """Start ``plan`` on ``spark``, or on the active session, or on a new local one.
 
@@ -206,6 +213,8 @@ def execute(
     between two batches, such as ``'5 s'``. Classes that the plan names are loaded from ``allow_modules``,
     and lookups over HTTP may ask ``allow_hosts``, each ``HOST`` or ``HOST:PORT``. With ``results``, a directory as for
     ``checkpoint``, rows are kept there for :class:`runtime.results.files.KeptRows` instead of written to the sink.
+    A checkpoint has one run at a time (:mod:`runtime.run_lock`); ``take_over`` follows one on another machine, of which
+    nothing is known.
     A batch plan takes what is there and ends; it has neither a checkpoint nor a trigger, and its cached results go with
     its last job.
     PlanError if the plan is wrong; RunError if it cannot run here.
@@ -225,7 +234,7 @@ def execute(
             if isinstance(operator, Scan):
                 connectors.refuse_unbounded(operator.table, plan.tables[operator.table])
     spark = spark or SparkSession.getActiveSession() or start_session(None, {})
-    own = prepare_session(spark, time_zone=plan.config.get(TIME_ZONE, "UTC"), once=once)
+    own = prepare_session(spark, time_zone=plan.config.get(TIME_ZONE, "UTC"), once=once, take_over=take_over)
     if checkpoint is None and not shares_machine(own):
         raise RunError(
             "a run on a cluster keeps its state in a checkpoint that all workers can reach",
@@ -259,8 +268,6 @@ def execute(
         else _writer(plan, query.id, frames, location, results)
         for query in running
     }
-    if recorded is None and checkpoint is not None:
-        write_facts(own, checkpoint, facts_of(plan, partitions, running))
     execution = Execution(
         queries={},
         checkpoint=location,
@@ -270,13 +277,46 @@ def execute(
         sinks={query.id: query.sinks for query in running if query.is_shared},
         _counts=counts,
     )
+    if checkpoint is not None and not is_remote(own):
+        execution._lock = acquire(own, checkpoint, take_over=take_over)
+        execution._lock.in_use = partial(_is_active, execution)
     try:
-        execution.queries = {name: writer.trigger(**settings).start() for name, writer in writers.items()}
+        if checkpoint is not None:
+            if read_facts(own, checkpoint) != recorded:
+                raise RunError(
+                    f"another run has used checkpoint {checkpoint} while this one was starting", hint="start it again"
+                )
+            if recorded is None:
+                write_facts(own, checkpoint, facts_of(plan, partitions, running))
+        for name, writer in writers.items():
+            execution.queries[name] = _started(name, writer.trigger(**settings), location)
     except BaseException:
-        for query in own.streams.active:
-            query.stop()
+        execution.stop()
         raise
     return execution
+
+
+def _started(name: str, writer: Any, checkpoint: str) -> Any:
+    """Spark's handle of a query that begins now; RunError if Spark refuses it."""
+    try:
+        return writer.start()
+    except (Py4JError, PySparkException) as error:
+        said = str(error)
+        if "CONCURRENT_QUERY" in said or "another query with same id is already active" in said:
+            raise RunError(
+                f"the query of {name} with checkpoint {checkpoint} is already running on this Spark",
+                hint="a checkpoint has one run at a time: stop the other one. If whoever started it is gone, "
+                "hintplan run --take-over stops it and goes on",
+            ) from error
+        raise RunError(f"the query of {name} cannot be started: {root_cause(error)}") from error
+
+
+def _is_active(execution: Execution) -> bool:
+    """Whether a run goes on that nobody may have waited for; not if its session was stopped, with its queries."""
+    try:
+        return execution.active
+    except (Py4JError, OSError):
+        return False
 
 
 def _refuse_streaming_settings(checkpoint: str | None, trigger: str | None) -> None:

@@ -47,6 +47,8 @@ _SETTINGS = {
     # Each is a dozen calls into the JVM to look at, and a run looks at all of them after every batch.
     "spark.sql.streaming.numRecentProgressUpdates": "16",
     "spark.sql.runSQLOnFiles": "false",
+    # A second run of a query in the same application is refused; by default Spark would stop the first one.
+    "spark.sql.streaming.stopActiveRunOnRestart": "false",
     # What an expression means must not depend on where it runs. Flink tells upper from lower case in names.
     "spark.sql.ansi.enabled": "true",
     "spark.sql.caseSensitive": "true",
@@ -104,11 +106,12 @@ def start_session(master: str | None, conf: Mapping[str, str], *, remote: str | 
         raise RunError(f"Spark cannot be started: {str(error).splitlines()[0]}") from error
 
 
-def prepare_session(spark: SparkSession, *, time_zone: str, once: bool) -> SparkSession:
+def prepare_session(spark: SparkSession, *, time_zone: str, once: bool, take_over: bool = False) -> SparkSession:
     """A session beside ``spark`` with the settings of a run; RunError for those that ``spark`` was started without.
 
     ``once`` says that the run ends when the input is read: without it, batches go on without data, so that idle state
-    expires; with it, they would never end.
+    expires; with it, they would never end. With ``take_over``, queries that Spark still runs from the same checkpoint
+    are stopped.
     """
     own = spark.newSession()
     for key, wanted in _FIXED.items():
@@ -120,6 +123,8 @@ def prepare_session(spark: SparkSession, *, time_zone: str, once: bool) -> Spark
     for key, value in _SETTINGS.items():
         own.conf.set(key, value)
     own.conf.set("spark.sql.session.timeZone", time_zone)
+    if take_over:
+        own.conf.set("spark.sql.streaming.stopActiveRunOnRestart", "true")
     own.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false" if once else "true")
     return own
 

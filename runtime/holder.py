@@ -1,0 +1,90 @@
+"""Who runs on a checkpoint: a process by host, number and birth, and whether it still lives.
+
+The number of a process that has ended is given to another one sooner or later, hence its birth. Knows no locks.
+
+    holder_of(path.read_text())    # Holder(host="etl-1", pid=4711, since="2026-11-20 10:32:02 UTC", ...)
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+__all__ = ["Holder", "birth_of", "holder_of", "is_here", "is_us", "lives", "ourselves"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """A process that runs on a checkpoint, and the JVM that it has started."""
+
+    host: str
+    pid: int
+    since: str
+    birth: str | None = None
+    jvm: int | None = None
+    jvm_birth: str | None = None
+
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.host}, since {self.since}"
+
+
+def ourselves(jvm: int | None) -> str:
+    """This process, as :func:`holder_of` reads it."""
+    pid = os.getpid()
+    return json.dumps(
+        asdict(
+            Holder(
+                host=socket.gethostname(),
+                pid=pid,
+                since=datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
+                birth=birth_of(pid),
+                jvm=jvm,
+                jvm_birth=None if jvm is None else birth_of(jvm),
+            )
+        )
+    )
+
+
+def holder_of(text: str) -> Holder | None:
+    """Who ``text`` names; None if nobody, or if it was cut off by a full disk or a crash."""
+    try:
+        return Holder(**json.loads(text))
+    except (ValueError, TypeError):
+        return None
+
+
+def is_here(holder: Holder) -> bool:
+    """Whether the process runs, or ran, on this machine."""
+    return holder.host == socket.gethostname()
+
+
+def is_us(holder: Holder) -> bool:
+    """Whether it is this process."""
+    return is_here(holder) and holder.pid == os.getpid() and holder.birth == birth_of(os.getpid())
+
+
+def lives(pid: int, birth: str | None) -> bool:
+    """Whether there is a process of this machine with that number, and with that birth if it is known."""
+    found = birth_of(pid)
+    return found is not None and birth in (None, found)
+
+
+def birth_of(pid: int) -> str | None:
+    """When the process with the number ``pid`` was started, in words that no other process has; None if there is none.
+
+    A process that has ended and that nobody has asked for its exit code has ended.
+    """
+    if not Path("/proc/self/stat").exists():
+        command = ["ps", "-o", "lstart=", "-p", str(pid)]
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip() or None
+    try:
+        state, *fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
+    except OSError:
+        return None
+    return None if state in "ZX" else f"{fields[18]} after boot {boot}"
