@@ -112,6 +112,17 @@ class Flink(Dialect):
                 result.meta.setdefault(_START, self._prev.start)
             return result
 
+        def _parse_cube_or_rollup(self, *args: Any, **kwargs: Any) -> Any:
+            return self._placed_at(self._curr, super()._parse_cube_or_rollup(*args, **kwargs))
+
+        def _parse_grouping_sets(self) -> Any:
+            return self._placed_at(self._curr, super()._parse_grouping_sets())
+
+        def _placed_at(self, first: Token | None, found: Any) -> Any:
+            if found is not None and first is not None:
+                found.meta[_START] = first.start
+            return found
+
         def _parse_flink_cast(self, name: str) -> exp.Expr:
             value = self._parse_disjunction()
             if not self._match(TokenType.ALIAS):

@@ -13,9 +13,10 @@ from sqlglot import exp
 from planner import aggregates, queries
 from planner.context import Context, Environment
 from planner.dialect import offset_of, select_offset
-from planner.expressions import AggregateCallExpr, Expr, Field, Literal, Ref, conjuncts, rewrite, walk
+from planner.expressions import BIGINT, AggregateCallExpr, Call, Expr, Field, Literal, Ref, conjuncts, rewrite, walk
+from planner.grouping_sets import GROUP_ID, GroupingSets, grouping_number, grouping_sets, is_grouping_call
 from planner.ordering import SortKeys
-from planner.relations import Aggregate, AggregateItem, Calc, Item, Relation, StateInput, identity
+from planner.relations import Aggregate, AggregateItem, Calc, Expand, Item, Relation, StateInput, identity
 from planner.scope import Scope
 from planner.translation import Translator, only
 from planner.unique_keys import is_insert_only
@@ -52,7 +53,8 @@ def build(
     order: SortKeys,
 ) -> tuple[Relation, tuple[Item, ...], tuple[Expr | None, ...]]:
     """The aggregation of ``relation``, filtered by HAVING, the items of the SELECT list over it, and the sort keys."""
-    keys = _keys(context, select, scope)
+    groups = _groups(context, select, scope)
+    keys = groups.keys
     translator = Translator(
         source=context.source, scope=scope, clause="SELECT", functions=context.catalog.functions, aggregates=True
     )
@@ -75,28 +77,39 @@ def build(
     _check_order(context, relation, calls)
     computed: list[Item] = []
     key_fields = tuple(_column(context, k, computed) for k in keys)
+    by_keys, several = computed, len(groups.sets) > 1
+    if several:  # what is aggregated does not become NULL in a set, so that it is a column of its own
+        computed = []
+
+    def column(expression: Expr) -> Field:
+        return _column(context, expression, computed, apart=key_fields if several else ())
+
     items = tuple(
         AggregateItem(
             field=context.field(names.get(c, ""), c.type),
             function=c.function,
             distinct=c.distinct,
-            argument=None if c.argument is None else _column(context, c.argument, computed),
-            filter=None if c.filter is None else _column(context, c.filter, computed),
+            argument=None if c.argument is None else column(c.argument),
+            filter=None if c.filter is None else column(c.filter),
             separator=c.separator,
         )
         for c in calls
     )
-    if computed:
+    if computed or by_keys:
+        below = (*by_keys, *computed) if several else computed
         relation = Calc(
             input=relation,
             filter=None,
-            items=(*identity(relation.fields), *computed),
+            items=(*identity(relation.fields), *below),
             base=relation.base,
             block=environment.block,
         )
+    group_id: Field | None = None
+    if several:
+        relation, key_fields, group_id = _expanded(context, groups, key_fields, relation, environment.block)
     grouped: Relation = Aggregate(
         input=relation,
-        keys=tuple(dict.fromkeys(key_fields)),
+        keys=(*key_fields, *([] if group_id is None else [group_id])),
         calls=items,
         state=state,
         offset=select_offset(select),
@@ -107,10 +120,12 @@ def build(
         **dict(zip(keys, key_fields, strict=True)),
         **{c: i.field for c, i in zip(calls, items, strict=True)},
     }
-    known = {f.id for f in results.values()}
+    known = {f.id for f in results.values()} | ({group_id.id} if group_id is not None else set())
 
     def over_results(expression: Expr) -> Expr:
         def change(e: Expr) -> Expr | None:
+            if isinstance(e, Call) and is_grouping_call(e):
+                return grouping_number(context.source, e, groups, group_id)
             return Ref(field=results[e], offset=e.offset) if e in results else None
 
         found = rewrite(expression, change)
@@ -140,30 +155,42 @@ def _check_order(context: Context, relation: Relation, calls: tuple[AggregateCal
         )
 
 
-def _column(context: Context, expression: Expr, computed: list[Item]) -> Field:
-    """The field that holds ``expression``, computed if it is not a column."""
-    if isinstance(expression, Ref):
+def _column(context: Context, expression: Expr, computed: list[Item], *, apart: tuple[Field, ...] = ()) -> Field:
+    """The field that holds ``expression``, computed if it is not a column, or if it is one of ``apart``."""
+    if isinstance(expression, Ref) and expression.field not in apart:
         return expression.field
     for item in computed:
         if item.expr == expression:
             return item.field
-    computed.append(Item(field=context.field("", expression.type), expr=expression))
+    name = expression.field.name if isinstance(expression, Ref) else ""
+    computed.append(Item(field=context.field(name, expression.type), expr=expression))
     return computed[-1].field
 
 
-def _keys(context: Context, select: exp.Select, scope: Scope) -> tuple[Expr, ...]:
-    group = select.args.get("group")
-    if group is None:
-        return ()
-    source = context.source
-    several = next(group.find_all(exp.GroupingSets, exp.Rollup, exp.Cube), None)
-    if several is not None:
-        name = {exp.Rollup: "ROLLUP", exp.Cube: "CUBE"}.get(type(several), "GROUPING SETS")
-        raise source.error(f"{name} is not supported", offset_of(several), "UNION ALL one query per grouping")
-    only(source, group, "expressions")
+def _expanded(
+    context: Context, groups: GroupingSets, keys: tuple[Field, ...], relation: Relation, block: str
+) -> tuple[Relation, tuple[Field, ...], Field]:
+    """``relation`` with a copy of its rows for each set, the fields that the ``keys`` are there, and the set's id."""
+    items = tuple(Item(field=context.field(f.name, f.type.as_nullable()), expr=Ref(field=f)) for f in keys)
+    expand = Expand(
+        input=relation,
+        keys=items,
+        sets=groups.sets,
+        passed=tuple(f for f in relation.fields if f not in keys),
+        group_id=context.field(GROUP_ID, BIGINT),
+        base=relation.base,
+        block=block,
+    )
+    return expand, tuple(i.field for i in items), expand.group_id
+
+
+def _groups(context: Context, select: exp.Select, scope: Scope) -> GroupingSets:
+    source, group = context.source, select.args.get("group")
+    if group is not None:
+        only(source, group, "expressions", "all")
     translator = Translator(source=source, scope=scope, clause="GROUP BY", functions=context.catalog.functions)
-    found: list[Expr] = []
-    for node in group.expressions:
+
+    def column(node: exp.Expr) -> Expr:
         expression = translator.expression(node)
         if isinstance(expression, Literal):
             raise source.error(
@@ -173,5 +200,6 @@ def _keys(context: Context, select: exp.Select, scope: Scope) -> tuple[Expr, ...
             )
         if expression.type.root in ("ARRAY", "MAP", "ROW", "NULL", "INTERVAL"):
             raise source.error(f"GROUP BY does not take {expression.type}", offset_of(node), "group by scalar columns")
-        found.append(expression)
-    return tuple(dict.fromkeys(found))
+        return expression
+
+    return grouping_sets(source, group, column)

@@ -16,7 +16,20 @@ from planner.dialect import offset_of, parse_query
 from planner.expressions import NULL, Expr, Field, Literal, Ref, is_deterministic
 from planner.passes import optimise
 from planner.queries import build_query
-from planner.relations import Aggregate, Cached, Calc, Correlate, Item, Join, LookupJoin, Relation, Scan, Sort, Union
+from planner.relations import (
+    Aggregate,
+    Cached,
+    Calc,
+    Correlate,
+    Expand,
+    Item,
+    Join,
+    LookupJoin,
+    Relation,
+    Scan,
+    Sort,
+    Union,
+)
 from planner.statements import Insert, Select
 from planner.unique_keys import is_insert_only, unique_keys
 from plans.changelog import refused_kinds
@@ -218,7 +231,7 @@ def _check_repeatable(context: Context, relation: Relation, statement: Insert) -
                 getattr(bad, "offset", 0) or statement.offset,
                 "compute it before the join or aggregation, such as in a computed column of the table",
             )
-    if isinstance(relation, Calc | Aggregate | LookupJoin | Sort | Cached | Correlate):
+    if isinstance(relation, Calc | Aggregate | LookupJoin | Sort | Cached | Correlate | Expand):
         _check_repeatable(context, relation.input, statement)
     elif isinstance(relation, Join):
         _check_repeatable(context, relation.left, statement)
@@ -281,7 +294,7 @@ def _first_updating(relation: Relation) -> tuple[str, int]:
         if relation.join_type not in ("inner", "semi"):
             return f"the {relation.join_type} join", relation.offset
         return _first_updating(relation.right if is_insert_only(relation.left) else relation.left)
-    if isinstance(relation, Calc | LookupJoin | Sort | Cached | Correlate):
+    if isinstance(relation, Calc | LookupJoin | Sort | Cached | Correlate | Expand):
         return _first_updating(relation.input)
     if isinstance(relation, Scan):
         return f"the changelog of '{relation.table}'", relation.offset

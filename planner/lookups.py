@@ -22,6 +22,7 @@ from planner.relations import (
     Cached,
     Calc,
     Correlate,
+    Expand,
     Item,
     Join,
     LookupJoin,
@@ -86,7 +87,7 @@ def _is_processing_time(relation: Relation, field: int) -> bool:
         return position is not None and all(_is_processing_time(r, r.fields[position].id) for r in relation.inputs)
     if isinstance(relation, Sort | Cached):
         return _is_processing_time(relation.input, field)
-    if isinstance(relation, Scan | Aggregate):
+    if isinstance(relation, Scan | Aggregate | Expand):
         return False
     found = next((i.expr for i in relation.items if i.field.id == field), None)
     if isinstance(found, Ref):

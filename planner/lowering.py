@@ -18,6 +18,7 @@ from planner.relations import (
     Cached,
     Calc,
     Correlate,
+    Expand,
     Item,
     Join,
     LookupJoin,
@@ -97,6 +98,8 @@ class Lowering:
             return self._lookup(relation)
         if isinstance(relation, Correlate):
             return self._correlate(relation)
+        if isinstance(relation, Expand):
+            return self._expand(relation)
         if isinstance(relation, Aggregate):
             return self._aggregate(relation, exact)
         if isinstance(relation, Sort):
@@ -205,6 +208,22 @@ class Lowering:
         )
         found = self._add(operator, (call.function,), call.block)
         return _Lowered(id=found, columns=columns, names=_names(call.fields, columns))
+
+    def _expand(self, expand: Expand) -> _Lowered:
+        source = self._lower(expand.input)
+        keys = tuple(source.names[i.expr.field.id] for i in expand.keys if isinstance(i.expr, Ref))
+        passed = tuple(source.names[f.id] for f in expand.passed)
+        *_, group_id = _unique((expand.group_id,), source.columns)
+        operator = model.Expand(
+            id="",
+            inputs=(source.id,),
+            keys=keys,
+            sets=tuple(tuple(keys[place] for place in sorted(each)) for each in expand.sets),
+            group_id=group_id,
+        )
+        found = self._add(operator, (expand.input.base,), expand.block)
+        columns = (*source.columns, group_id)
+        return _Lowered(id=found, columns=columns, names=_names(expand.fields, (*keys, *passed, group_id)))
 
     def _aggregate(self, aggregate: Aggregate, exact: bool) -> _Lowered:
         source = self._lower(aggregate.input)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from planner.context import Context
 from planner.expressions import Call, Expr, Literal, Ref, conjuncts
-from planner.relations import Aggregate, Cached, Calc, Correlate, Join, LookupJoin, Relation, Scan, Sort
+from planner.relations import Aggregate, Cached, Calc, Correlate, Expand, Join, LookupJoin, Relation, Scan, Sort
 from plans.types import parse_type
 
 __all__ = ["may_be_null"]
@@ -46,6 +46,13 @@ def _column_may_be_null(context: Context, relation: Relation, field: int) -> boo
         if any(f.id == field for f in relation.keys):
             return _column_may_be_null(context, relation.input, field)
         return next(c.function for c in relation.calls if c.field.id == field) != "COUNT"
+    if isinstance(relation, Expand):
+        if field == relation.group_id.id:
+            return False
+        if any(f.id == field for f in relation.passed):
+            return _column_may_be_null(context, relation.input, field)
+        kept = next((i.expr for i in relation.common if i.field.id == field), None)
+        return kept is None or may_be_null(context, relation.input, kept)
     if isinstance(relation, Join):
         expression = next(i.expr for i in relation.items if i.field.id == field)
         if not isinstance(expression, Ref):

@@ -25,6 +25,7 @@ __all__ = [
     "Cached",
     "Calc",
     "Correlate",
+    "Expand",
     "Hinted",
     "Item",
     "Join",
@@ -191,6 +192,32 @@ class Correlate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Expand:
+    """Rows of ``input`` once for each of ``sets``; a set is the places of its ``keys``.
+
+    A key is a field of its own, which takes its value from one of the input's that is not among ``passed``.
+    ``group_id`` holds the id of the set, see :mod:`planner.grouping_sets`.
+    """
+
+    input: Relation
+    keys: tuple[Item, ...]
+    sets: tuple[frozenset[int], ...]
+    passed: tuple[Field, ...]
+    group_id: Field
+    base: str
+    block: str
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return (*(i.field for i in self.keys), *self.passed, self.group_id)
+
+    @property
+    def common(self) -> tuple[Item, ...]:
+        """The keys that are in all sets, so that nothing becomes NULL."""
+        return tuple(item for place, item in enumerate(self.keys) if all(place in each for each in self.sets))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AggregateItem:
     """One aggregate call; ``argument`` and ``filter`` are fields of the input."""
 
@@ -276,7 +303,7 @@ class Cached:
         return self.input.fields
 
 
-Relation = Scan | Calc | Join | LookupJoin | Correlate | Aggregate | Union | Sort | Cached
+Relation = Scan | Calc | Join | LookupJoin | Correlate | Expand | Aggregate | Union | Sort | Cached
 
 
 def identity(fields: tuple[Field, ...]) -> tuple[Item, ...]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from planner import aggregates, scalars
+from planner import aggregates, grouping_sets, scalars
 from planner.calls import scalar_call
 from planner.coercion import cast, castable
 from planner.context import FunctionEntry
@@ -260,6 +260,8 @@ def _call(t: Translator, node: exp.Expr) -> Expr:
         return _user_call(t, node)
     if name in aggregates.NAMES:
         return aggregates.translate(t, node, None)
+    if name in grouping_sets.FUNCTIONS:
+        return grouping_sets.translate(t, node)
     if any(isinstance(a, exp.Distinct) for a in node.expressions):
         raise t.source.error(f"{name} does not take DISTINCT", offset, "remove DISTINCT")
     if name == "MOD" and len(node.expressions) == 2:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from planner.expressions import Ref
-from planner.relations import Aggregate, Cached, Calc, Correlate, Item, Join, LookupJoin, Relation, Scan, Sort
+from planner.relations import Aggregate, Cached, Calc, Correlate, Expand, Item, Join, LookupJoin, Relation, Scan, Sort
 from plans.model import Table
 
 __all__ = ["is_insert_only", "unique_keys"]
@@ -85,7 +85,7 @@ def is_insert_only(relation: Relation) -> bool:
     """Whether the relation only ever gains rows."""
     if isinstance(relation, Scan):
         return not relation.changelog
-    if isinstance(relation, Calc | LookupJoin | Sort | Cached | Correlate):
+    if isinstance(relation, Calc | LookupJoin | Sort | Cached | Correlate | Expand):
         return is_insert_only(relation.input)
     if isinstance(relation, Join):
         inner = relation.join_type in ("inner", "semi")

@@ -22,6 +22,7 @@ from plans.model import (
     Calc,
     Column,
     Correlate,
+    Expand,
     Function,
     Join,
     JoinColumn,
@@ -93,6 +94,8 @@ def _columns(operator: Operator, inputs: Sequence[Columns], tables: Mapping[str,
             return tuple(Column(name=item.name, type=item.type or types[item.name]) for item in operator.select)
         case Join() | LookupJoin() | Correlate():
             return tuple(Column(name=column.name, type=column.type) for column in operator.output)
+        case Expand():
+            return (*_expanded(operator, inputs[0]), Column(name=operator.group_id, type="BIGINT NOT NULL"))
         case Aggregate():
             types = _types(inputs[0])
             keys = tuple(Column(name=key, type=types[key]) for key in operator.keys)
@@ -104,6 +107,13 @@ def _columns(operator: Operator, inputs: Sequence[Columns], tables: Mapping[str,
             )
         case Sort() | Sink():
             return inputs[0]
+
+
+def _expanded(expand: Expand, columns: Columns) -> Iterator[Column]:
+    """The columns of the input; a key that is not in all sets can be NULL."""
+    for column in columns:
+        sometimes = column.name in expand.keys and not all(column.name in each for each in expand.sets)
+        yield Column(name=column.name, type=str(parse(column.type).as_nullable())) if sometimes else column
 
 
 def _check_table(name: str, table: Table) -> Iterator[Diagnostic]:
@@ -137,6 +147,8 @@ def _check_operator(operator: Operator, inputs: Sequence[Columns], plan: Plan) -
             yield from _check_lookup(operator, inputs[0], tables, path)
         case Correlate():
             yield from _check_correlate(operator, inputs[0], plan.functions, path)
+        case Expand():
+            yield from _check_expand(operator, inputs[0], path)
         case Aggregate():
             yield from _check_known(operator.keys, inputs[0], f"{path}.keys", "key column")
             for call in operator.aggregates:
@@ -254,6 +266,21 @@ def _check_correlate(
             message = f"'{call.function}' takes {must}, but '{argument.column}' may be NULL"
             yield Diagnostic(message=message, path=here)
     yield from _check_output(call.output, left, function.output, f"function '{call.function}'", path)
+
+
+def _check_expand(expand: Expand, columns: Columns, path: str) -> Iterator[Diagnostic]:
+    yield from _check_known(expand.keys, columns, f"{path}.keys", "key column")
+    seen: list[frozenset[str]] = []
+    for index, each in enumerate(expand.sets):
+        here = f"{path}.sets[{index}]"
+        for name in each:
+            if name not in expand.keys:
+                hint = did_you_mean(name, expand.keys, what="keys")
+                yield Diagnostic(message=f"'{name}' is not one of the keys", path=here, hint=hint)
+        if frozenset(each) in seen:
+            yield Diagnostic(message="this grouping set is given twice", path=here, hint="remove it")
+        seen.append(frozenset(each))
+    yield from _check_names([*(column.name for column in columns), expand.group_id], path, "group-id")
 
 
 def _check_call(call: AggregateCall, columns: Columns, path: str) -> Iterator[Diagnostic]:

@@ -24,6 +24,7 @@ from plans.model import (
     AggregateCall,
     Calc,
     Correlate,
+    Expand,
     Join,
     JoinKey,
     LookupJoin,
@@ -54,6 +55,7 @@ OPS: Mapping[str, type[Operator]] = {
     "join": Join,
     "lookup-join": LookupJoin,
     "correlate": Correlate,
+    "expand": Expand,
     "aggregate": Aggregate,
     "union": Union,
     "sort": Sort,
@@ -123,6 +125,12 @@ def operator_document(operator: Operator) -> Json:
             document |= lookup_document(operator)
         case Correlate():
             document |= correlate_document(operator)
+        case Expand():
+            document |= {
+                "keys": list(operator.keys),
+                "sets": [list(each) for each in operator.sets],
+                "group-id": operator.group_id,
+            }
         case Aggregate():
             document |= {
                 "keys": list(operator.keys),
@@ -246,6 +254,16 @@ def _read_join(document: Json) -> Join:
     )
 
 
+def _read_expand(document: Json) -> Expand:
+    return Expand(
+        id=document["id"],
+        inputs=tuple(document["inputs"]),
+        keys=tuple(document["keys"]),
+        sets=tuple(tuple(each) for each in document["sets"]),
+        group_id=document["group-id"],
+    )
+
+
 def _read_aggregate(document: Json) -> Aggregate:
     return Aggregate(
         id=document["id"],
@@ -299,6 +317,7 @@ _READERS: Mapping[str, Callable[[Json], Operator]] = {
     "join": _read_join,
     "lookup-join": read_lookup_join,
     "correlate": read_correlate,
+    "expand": _read_expand,
     "aggregate": _read_aggregate,
     "union": _read_union,
     "sort": _read_sort,

@@ -27,6 +27,7 @@ from plans.model import (
     CachedSettings,
     Calc,
     Correlate,
+    Expand,
     Join,
     LookupJoin,
     Operator,
@@ -170,6 +171,9 @@ def describe(operator: Operator, plan: Plan) -> str:
         case Correlate():
             function = plan.functions.get(operator.function)
             return describe_call(operator, function.kind if function else "table")
+        case Expand():
+            sets = (f"({', '.join(each)})" for each in operator.sets)
+            return f"GROUPING SETS {', '.join(sets)}"
         case Aggregate():
             calls = ", ".join(_call(call) for call in operator.aggregates)
             keys = ", ".join(operator.keys)

@@ -28,6 +28,7 @@ __all__ = [
     "CallSettings",
     "Column",
     "Correlate",
+    "Expand",
     "Function",
     "FunctionKind",
     "Join",
@@ -375,6 +376,22 @@ class Aggregate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Expand:
+    """Every input row once for each of ``sets``, with NULL in the ``keys`` that are not in the set; row kinds pass.
+
+    ``group_id`` is a further column, BIGINT NOT NULL, that tells the sets apart: in binary, a digit for each of
+    ``keys``, which is 1 where the key is not in the set, as Flink's Expand has it. Stateless.
+    """
+
+    id: str
+    inputs: tuple[str, ...]
+    keys: tuple[str, ...]
+    sets: tuple[tuple[str, ...], ...]
+    group_id: str
+    cached: CachedSettings | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Union:
     """UNION ALL of inputs that agree in column names and types."""
 
@@ -416,7 +433,7 @@ class Sink:
     table: str
 
 
-Operator = Scan | Calc | Join | LookupJoin | Correlate | Aggregate | Union | Sort | Sink
+Operator = Scan | Calc | Join | LookupJoin | Correlate | Expand | Aggregate | Union | Sort | Sink
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,6 +50,7 @@ KINDS: Mapping[str, str] = {
     "join": "join",
     "lookup-join": "lookup join",
     "correlate": "call",
+    "expand": "expand",
     "aggregate": "aggregate",
     "union": "union",
     "sort": "sort",

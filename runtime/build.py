@@ -26,6 +26,7 @@ from plans.model import (
     Calc,
     Column,
     Correlate,
+    Expand,
     Join,
     JoinColumn,
     LookupJoin,
@@ -126,6 +127,26 @@ def _calc(operator: Calc, inputs: list[DataFrame], edges: Edges) -> DataFrame:
     return frame.select(*selected, *([KIND] if edges.changelog[operator.id] else []))
 
 
+def _expand(operator: Expand, inputs: list[DataFrame], edges: Edges) -> DataFrame:
+    (frame,) = inputs
+    types = {column.name: column.type for column in edges.columns[operator.id]}
+    digits = {key: 1 << place for place, key in enumerate(reversed(operator.keys))}
+
+    def copy(kept: tuple[str, ...]) -> SparkColumn:
+        """The keys and the id of one set."""
+        keys = [
+            (F.col(quoted(key)) if key in kept else F.lit(None).cast(to_spark(types[key]))).alias(key)
+            for key in operator.keys
+        ]
+        group_id = sum(digit for key, digit in digits.items() if key not in kept)
+        return F.struct(*keys, F.lit(group_id).cast("bigint").alias(operator.group_id))
+
+    others = [quoted(name) for name in edges.names(operator.inputs[0]) if name not in operator.keys]
+    kind = [KIND] if edges.changelog[operator.id] else []
+    copies = frame.select(*others, *kind, F.inline(F.array(*map(copy, operator.sets))))
+    return copies.select(*map(quoted, edges.names(operator.id)), *kind)
+
+
 def _union(operator: Union, inputs: list[DataFrame], edges: Edges) -> DataFrame:
     data = [quoted(name) for name in edges.names(operator.id)]
     parts: list[DataFrame] = []
@@ -200,6 +221,7 @@ BUILDERS: Mapping[type[Operator], Callable[[Any, list[DataFrame], Edges], DataFr
     Aggregate: _aggregate,
     Calc: _calc,
     Correlate: _correlate,
+    Expand: _expand,
     Join: _join,
     LookupJoin: _lookup,
     Scan: _scan,

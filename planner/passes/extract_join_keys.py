@@ -35,6 +35,7 @@ from planner.relations import (
     Cached,
     Calc,
     Correlate,
+    Expand,
     Item,
     Join,
     LookupJoin,
@@ -81,7 +82,7 @@ def extract_join_keys(context: Context, relation: Relation) -> Relation:
     """Give every join its keys; SqlError for a join without an equality, or with a condition it cannot evaluate."""
     if isinstance(relation, Scan):
         return relation
-    if isinstance(relation, Calc | Aggregate | LookupJoin | Sort | Cached | Correlate):
+    if isinstance(relation, Calc | Aggregate | LookupJoin | Sort | Cached | Correlate | Expand):
         return replace(relation, input=extract_join_keys(context, relation.input))
     if isinstance(relation, Union):
         return replace(relation, inputs=tuple(extract_join_keys(context, i) for i in relation.inputs))

@@ -31,6 +31,7 @@ from planner.relations import (
     Cached,
     Calc,
     Correlate,
+    Expand,
     Join,
     LookupJoin,
     LookupKey,
@@ -49,7 +50,7 @@ def extract_lookup_keys(context: Context, relation: Relation) -> Relation:
     """Give every lookup join its keys; SqlError for one without an equality, or with a condition it cannot use."""
     if isinstance(relation, Scan):
         return relation
-    if isinstance(relation, Calc | Aggregate | Sort | Cached | Correlate):
+    if isinstance(relation, Calc | Aggregate | Sort | Cached | Correlate | Expand):
         return replace(relation, input=extract_lookup_keys(context, relation.input))
     if isinstance(relation, Union):
         return replace(relation, inputs=tuple(extract_lookup_keys(context, i) for i in relation.inputs))

@@ -10,7 +10,20 @@ from dataclasses import replace
 
 from planner.context import Context
 from planner.expressions import Ref, conjunction, conjuncts, is_deterministic, size_of, substitute
-from planner.relations import Aggregate, Cached, Calc, Correlate, Item, Join, LookupJoin, Relation, Scan, Sort, Union
+from planner.relations import (
+    Aggregate,
+    Cached,
+    Calc,
+    Correlate,
+    Expand,
+    Item,
+    Join,
+    LookupJoin,
+    Relation,
+    Scan,
+    Sort,
+    Union,
+)
 
 __all__ = ["is_projection", "merge_calcs"]
 
@@ -26,7 +39,7 @@ def merge_calcs(context: Context, relation: Relation) -> Relation:
     if isinstance(relation, Union):
         return replace(relation, inputs=tuple(merge_calcs(context, i) for i in relation.inputs))
     below = merge_calcs(context, relation.input)
-    if isinstance(relation, Aggregate | LookupJoin | Sort | Cached | Correlate):
+    if isinstance(relation, Aggregate | LookupJoin | Sort | Cached | Correlate | Expand):
         return replace(relation, input=below)
     return _merged(replace(relation, input=below))
 

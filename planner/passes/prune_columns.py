@@ -10,7 +10,19 @@ from dataclasses import replace
 
 from planner.context import Context
 from planner.expressions import Expr, Field, fields_of
-from planner.relations import Aggregate, Cached, Calc, Correlate, Join, LookupJoin, Relation, Scan, Sort, Union
+from planner.relations import (
+    Aggregate,
+    Cached,
+    Calc,
+    Correlate,
+    Expand,
+    Join,
+    LookupJoin,
+    Relation,
+    Scan,
+    Sort,
+    Union,
+)
 
 __all__ = ["prune_columns"]
 
@@ -41,6 +53,10 @@ def _prune(relation: Relation, needed: set[int]) -> Relation:
         return _prune_lookup(relation, needed)
     if isinstance(relation, Correlate):
         return _prune_call(relation, needed)
+    if isinstance(relation, Expand):
+        passed = tuple(f for f in relation.passed if f.id in needed)
+        below = {f.id for f in passed} | _ids(i.expr for i in relation.keys)
+        return replace(relation, input=_prune(relation.input, below), passed=passed)
     if isinstance(relation, Aggregate):
         calls = tuple(c for c in relation.calls if c.field.id in needed)
         if not calls and not relation.keys:

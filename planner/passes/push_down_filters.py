@@ -24,6 +24,7 @@ from planner.relations import (
     Cached,
     Calc,
     Correlate,
+    Expand,
     Join,
     LookupJoin,
     Relation,
@@ -63,6 +64,12 @@ def _push(relation: Relation, parts: Parts) -> Relation:
         keys = {f.id for f in relation.keys}
         below, above = _split(parts, lambda ids: bool(ids) and ids <= keys)
         return _filtered(replace(relation, input=_push(relation.input, below)), above)
+    if isinstance(relation, Expand):
+        values = {i.field.id: i.expr for i in relation.common}
+        through = {*values, *(f.id for f in relation.passed)}
+        below, above = _split(parts, lambda ids: bool(ids) and ids <= through)
+        moved = tuple(substitute(p, values) for p in below)
+        return _filtered(replace(relation, input=_push(relation.input, moved)), above)
     if isinstance(relation, Union):
         below, above = _split(parts, bool)
         inputs = tuple(

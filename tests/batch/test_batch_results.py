@@ -54,6 +54,24 @@ def stored(directory: Path, number: int) -> Counter[tuple[Any, ...]]:
         connection.close()
 
 
+ROLLED_UP = (
+    "SELECT k, v + 1, s, GROUPING(s), GROUPING_ID(k, s), COUNT(*), COUNT(DISTINCT k), SUM(id) FILTER (WHERE v > 1) "
+    "FROM o GROUP BY k, GROUPING SETS (ROLLUP (v + 1, s), s)",
+    "SELECT k, v + 1, s, GROUPING(s), GROUPING_ID(k, v + 1, s) % 2, COUNT(*), COUNT(DISTINCT k), "
+    "SUM(id) FILTER (WHERE v > 1) FROM o GROUP BY k, GROUPING SETS ((v + 1, s), (v + 1), (), (s))",
+)
+
+
+def test_grouping_sets_give_what_sparks_own_give(spark: SparkSession, tmp_path: Path) -> None:
+    rows = sample(seed=3)["o"]
+    write_rows(tmp_path / "o", (dict(zip(NAMES["o"], row, strict=True)) for row in rows))
+    columns = "k BIGINT, v BIGINT, s STRING, g BIGINT, i BIGINT, n BIGINT, d BIGINT, t BIGINT"
+    plan = batch_plan(script(tmp_path, {"rolled up": (columns, ROLLED_UP[0])}))
+    assert execute(plan, spark, once=True).await_termination(DEADLINE_SECONDS)
+    spark.createDataFrame(rows, SPARK_TYPES["o"]).createOrReplaceTempView("o")
+    assert stored(tmp_path, 0) == Counter(tuple(row) for row in spark.sql(ROLLED_UP[1]).collect())
+
+
 def test_every_query_gives_the_folded_stream_and_what_spark_and_sqlite_give(
     spark: SparkSession, tmp_path: Path
 ) -> None:

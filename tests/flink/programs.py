@@ -287,6 +287,59 @@ PROGRAMS: dict[str, Program] = {
         "k BIGINT, a BIGINT, b BIGINT",
         "WITH t AS (SELECT k, v FROM o WHERE v > 0) SELECT x.k, x.v, y.n FROM t AS x "
         "JOIN (SELECT k, COUNT(*) AS n FROM t GROUP BY k) AS y ON x.k = y.k"),
+    # Grouping sets
+    "rollup": ("k BIGINT, s STRING, n BIGINT, t BIGINT", "SELECT k, s, COUNT(*), SUM(v) FROM o GROUP BY ROLLUP (k, s)"),
+    "cube": ("k BIGINT, s STRING, n BIGINT, a BIGINT", "SELECT k, s, COUNT(v), AVG(v) FROM o GROUP BY CUBE (k, s)"),
+    "grouping sets": (
+        "k BIGINT, s STRING, v BIGINT, n BIGINT",
+        "SELECT k, s, v, COUNT(*) FROM o GROUP BY GROUPING SETS ((k, s), v, (), (s, v))"),
+    "rollup beside a column": (
+        "s STRING, k BIGINT, v BIGINT, n BIGINT", "SELECT s, k, v, COUNT(*) FROM o GROUP BY s, ROLLUP (k, v)"),
+    "rollup in grouping sets": (
+        "s STRING, k BIGINT, v BIGINT, n BIGINT",
+        "SELECT s, k, v, COUNT(*) FROM o GROUP BY GROUPING SETS (ROLLUP ((s, k)), v)"),
+    "cube by rollup": (
+        "s STRING, k BIGINT, m DOUBLE", "SELECT s, k, MAX(d) FROM o GROUP BY DISTINCT CUBE (s), ROLLUP (s, k)"),
+    "rollup of expressions": (
+        "a BIGINT, b STRING, t BIGINT", "SELECT v / 10, COALESCE(s, 'n'), SUM(v / 10) FROM o GROUP BY ROLLUP (v / 10, COALESCE(s, 'n'))"),
+    "aggregates of rolled up columns": (
+        "k BIGINT, s STRING, a BIGINT, b BIGINT, c STRING, d BIGINT",
+        "SELECT k, s, SUM(k), COUNT(DISTINCT s), MIN(s), COUNT(k) FILTER (WHERE s = 'x') FROM o GROUP BY ROLLUP (k, s)"),
+    "grouping": (
+        "k BIGINT, s STRING, a BIGINT, b BIGINT, c BIGINT, d BIGINT, e BIGINT, n BIGINT",
+        "SELECT k, s, GROUPING(k), GROUPING(s), GROUPING_ID(k, s), GROUPING_ID(s, k), GROUP_ID(), COUNT(*) FROM o "
+        "GROUP BY CUBE (k, s)"),
+    "grouping of several": (
+        "s STRING, k BIGINT, a BIGINT, b BIGINT",
+        "SELECT s, k, GROUPING(k, v, s), GROUPING_ID(v) FROM o GROUP BY s, GROUPING SETS ((k, v), (k), v)"),
+    "grouping without sets": ("k BIGINT, a BIGINT, b BIGINT", "SELECT k, GROUPING(k), GROUP_ID() FROM o GROUP BY k"),
+    "having on grouping": (
+        "k BIGINT, s STRING, n BIGINT",
+        "SELECT k, s, COUNT(*) FROM o GROUP BY CUBE (k, s) HAVING GROUPING(k) = 1 OR GROUPING(s) = 0 AND COUNT(*) > 1"),
+    "labels by grouping": (
+        "label STRING, n BIGINT",
+        "SELECT CASE WHEN GROUPING(s) = 1 THEN 'all' WHEN s IS NULL THEN 'none' ELSE s END, COUNT(*) FROM o GROUP BY CUBE (s)"),
+    "rollup of a changelog": (
+        "k BIGINT, s STRING, n BIGINT, t BIGINT", "SELECT k, s, COUNT(*), SUM(v) FROM g GROUP BY ROLLUP (k, s)"),
+    "cube over a left join": (
+        "name STRING, s STRING, n BIGINT, m BIGINT",
+        "SELECT c.name, o.s, COUNT(*), MAX(o.v) FROM o LEFT JOIN c ON o.k = c.k GROUP BY CUBE (c.name, o.s)"),
+    "rollup of an aggregate over a left join": (
+        "name STRING, m BIGINT, t BIGINT",
+        "SELECT name, n, SUM(n) FROM (SELECT a.name, COUNT(*) AS n FROM g LEFT JOIN a ON g.k = a.k GROUP BY a.name) AS t "
+        "GROUP BY ROLLUP (name, n)"),
+    "distinct counts of a cube of a changelog": (
+        "s STRING, k BIGINT, n BIGINT, m BIGINT",
+        "SELECT s, k, COUNT(DISTINCT v), COUNT(DISTINCT k) FILTER (WHERE v > 10) FROM g GROUP BY CUBE (s, k)"),
+    "aggregate of a rollup": (
+        "s STRING, n BIGINT, t BIGINT",
+        "SELECT s, COUNT(*), SUM(n) FROM (SELECT k, s, COUNT(*) AS n FROM g GROUP BY ROLLUP (k, s)) AS t GROUP BY s"),
+    "join with a rollup": (
+        "id BIGINT, n BIGINT",
+        "SELECT o.id, t.n FROM o JOIN (SELECT k, COUNT(*) AS n FROM g GROUP BY ROLLUP (k)) AS t ON o.k = t.k"),
+    "distinct of a rollup": ("k BIGINT, n BIGINT", "SELECT DISTINCT k, COUNT(*) FROM o GROUP BY ROLLUP (k, s)"),
+    "rollup of no rows": ("k BIGINT, n BIGINT", "SELECT k, COUNT(*) FROM o WHERE id > 99 GROUP BY ROLLUP (k)"),
+    "the empty set": ("n BIGINT, t BIGINT", "SELECT COUNT(*), SUM(v) FROM o GROUP BY GROUPING SETS (())"),
 }
 
 # Programs with hints or a configured TTL: the states that Flink's compiled plan gives them are recorded, too.
@@ -348,5 +401,11 @@ HINTED: dict[str, Program] = {
         "id BIGINT, name STRING", "SELECT /*+ STATE_TTL('c' = '1 h') */ o.id, c.name FROM o, c WHERE o.k = c.k"),
     "no hint on a join": ("id BIGINT, name STRING", "SELECT o.id, c.name FROM o JOIN c ON o.k = c.k"),
     "no hint on an aggregate": ("k BIGINT, n BIGINT", "SELECT k, COUNT(*) FROM o GROUP BY k"),
+    "hint of a rollup": (
+        "k BIGINT, s STRING, n BIGINT", "SELECT /*+ STATE_TTL('o' = '9 d') */ k, s, COUNT(*) FROM o GROUP BY ROLLUP (k, s)"),
+    "hint of a cube over a join": (
+        "name STRING, n BIGINT",
+        "SELECT /*+ STATE_TTL('t' = '3 d') */ name, COUNT(*) FROM "
+        "(SELECT /*+ STATE_TTL('c' = '1 h') */ c.name, o.s FROM o LEFT JOIN c ON o.k = c.k) AS t GROUP BY CUBE (name, s)"),
 }
 CONFIGURED_TTL = "36 h"

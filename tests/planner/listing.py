@@ -12,6 +12,7 @@ from plans.model import (
     AggregateCall,
     Calc,
     Correlate,
+    Expand,
     Join,
     LookupJoin,
     Operator,
@@ -61,6 +62,9 @@ def _operator(operator: Operator) -> list[str]:
         return _lookup(head, operator)
     if isinstance(operator, Correlate):
         return _correlate(head, operator)
+    if isinstance(operator, Expand):
+        sets = ", ".join(f"({', '.join(each)})" for each in operator.sets)
+        return [f"{head}: {', '.join(operator.keys)} by {sets} with {operator.group_id}"]
     if isinstance(operator, Aggregate):
         calls = ", ".join(map(_call, operator.aggregates))
         kinds = " ".join(operator.changelog)

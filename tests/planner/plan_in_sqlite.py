@@ -9,11 +9,14 @@ import sqlite3
 
 import sqlglot
 
+from plans.columns import output_columns
 from plans.model import (
     Aggregate,
     AggregateCall,
     Calc,
+    Column,
     Correlate,
+    Expand,
     Join,
     LookupJoin,
     Operator,
@@ -41,10 +44,18 @@ def run_plan(connection: sqlite3.Connection, plan: Plan) -> dict[str, list[tuple
     """The rows that each sink of the plan gets, by the sink's id."""
     for operator in plan.operators:
         if not isinstance(operator, Sink):
-            sql = _correlate(operator, plan) if isinstance(operator, Correlate) else _sql(operator)
-            connection.execute(f"CREATE TEMP TABLE {operator.id} AS {sql}")
+            connection.execute(f"CREATE TEMP TABLE {operator.id} AS {_query(operator, plan)}")
     sinks = (o for o in plan.operators if isinstance(o, Sink))
     return {o.id: connection.execute(f"SELECT * FROM {o.inputs[0]}").fetchall() for o in sinks}
+
+
+def _query(operator: Operator, plan: Plan) -> str:
+    if isinstance(operator, Correlate):
+        return _correlate(operator, plan)
+    if isinstance(operator, Expand):
+        columns = output_columns(plan)[operator.inputs[0]]
+        return " UNION ALL ".join(_copy(operator, kept, columns) for kept in operator.sets)
+    return _sql(operator)
 
 
 def _expression(text: str) -> str:
@@ -55,7 +66,7 @@ def _sql(operator: Operator) -> str:
     if isinstance(operator, Scan):
         return f"SELECT {', '.join(operator.columns)} FROM {operator.table}"
     if isinstance(operator, Calc):
-        items = (f"{_expression(i.expression or i.name)} AS {i.name}" for i in operator.select)
+        items = (f"{_expression(i.expression or f'`{i.name}`')} AS \"{i.name}\"" for i in operator.select)
         where = f" WHERE {_expression(operator.filter)}" if operator.filter is not None else ""
         return f"SELECT {', '.join(items)} FROM {operator.inputs[0]}{where}"
     if isinstance(operator, Join):
@@ -63,8 +74,9 @@ def _sql(operator: Operator) -> str:
     if isinstance(operator, LookupJoin):
         return _lookup(operator)
     if isinstance(operator, Aggregate):
-        columns = ", ".join((*operator.keys, *map(_call, operator.aggregates)))
-        by = f" GROUP BY {', '.join(operator.keys)}" if operator.keys else ""
+        keys = tuple(f'"{key}"' for key in operator.keys)
+        columns = ", ".join((*keys, *map(_call, operator.aggregates)))
+        by = f" GROUP BY {', '.join(keys)}" if keys else ""
         return f"SELECT {columns} FROM {operator.inputs[0]}{by}"
     if isinstance(operator, Sort):
         keys = ", ".join(f"{k.column} {k.direction} NULLS {k.nulls}" for k in operator.order)
@@ -73,6 +85,14 @@ def _sql(operator: Operator) -> str:
         return f"SELECT * FROM {operator.inputs[0]}{by} LIMIT {limit} OFFSET {operator.offset}"
     assert isinstance(operator, Union)
     return " UNION ALL ".join(f"SELECT * FROM {i}" for i in operator.inputs)
+
+
+def _copy(expand: Expand, kept: tuple[str, ...], columns: tuple[Column, ...]) -> str:
+    """The rows of one set."""
+    missing = [key for key in expand.keys if key not in kept]
+    group_id = int("".join("1" if key in missing else "0" for key in expand.keys), 2)
+    items = (f"{'NULL AS ' if column.name in missing else ''}\"{column.name}\"" for column in columns)
+    return f'SELECT {", ".join(items)}, {group_id} AS "{expand.group_id}" FROM {expand.inputs[0]}'
 
 
 def _join(join: Join) -> str:

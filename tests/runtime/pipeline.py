@@ -18,7 +18,7 @@ from sqlglot import exp, parse_one
 from plans.changelog import output_kinds
 from plans.columns import output_columns
 from plans.connectors import source_kinds
-from plans.model import Aggregate, Calc, Join, Plan, Scan, Sink, Union
+from plans.model import Aggregate, Calc, Expand, Join, Plan, Scan, Sink, Union
 from runtime.operator import KIND, hash_column
 from runtime.operators import build_operator
 from runtime.operators.condition import _Compiler
@@ -48,6 +48,8 @@ class Pipeline:
                 outputs[operator.id] = self._scan(operator, rows.get(operator.table, ()))
             elif isinstance(operator, Calc):
                 outputs[operator.id] = self._calc(operator, inputs[0])
+            elif isinstance(operator, Expand):
+                outputs[operator.id] = self._expand(operator, *inputs)
             elif isinstance(operator, Union):
                 outputs[operator.id] = self._union(operator, inputs)
             elif isinstance(operator, Sink):
@@ -92,6 +94,18 @@ class Pipeline:
         columns |= {name: compiled(f"`{name}`") for name in carried}
         condition = None if operator.filter is None else compiled(operator.filter)
         return ds.dataset(renamed).to_table(columns=columns, filter=condition).cast(schema)
+
+    def _expand(self, operator: Expand, table: pa.Table) -> pa.Table:
+        rows = [
+            {**row, **dict.fromkeys(set(operator.keys) - set(kept)), operator.group_id: self._group_id(operator, kept)}
+            for row in table.to_pylist()
+            for kept in operator.sets
+        ]
+        return pa.Table.from_pylist(rows, self._schema(operator.id))
+
+    @staticmethod
+    def _group_id(operator: Expand, kept: Sequence[str]) -> int:
+        return int("".join("0" if key in kept else "1" for key in operator.keys), 2)
 
     def _union(self, operator: Union, inputs: list[pa.Table]) -> pa.Table:
         schema = self._schema(operator.id)

@@ -21,7 +21,7 @@ QUERIES = {
     "by_country": (
         "country STRING, orders BIGINT, total BIGINT, biggest BIGINT",
         "SELECT t.country, COUNT(*), SUM(t.amount), MAX(t.amount) FROM (SELECT c.country, o.amount FROM orders AS o "
-        "LEFT JOIN customers AS c ON o.customer = c.customer) AS t GROUP BY t.country",
+        "LEFT JOIN customers AS c ON o.customer = c.customer) AS t GROUP BY ROLLUP (t.country)",
     ),
     "balance": (
         "customer BIGINT, n BIGINT, country STRING",
