@@ -67,6 +67,9 @@ COMMANDS = {
     "lint": LazyCommand(target="plans.lint.command:lint_command", help="Find settings that are likely mistakes."),
     "ci": LazyCommand(target="plans.ci_command:ci_command", help="Check a change of plans: layout, meaning, effects."),
     "run": LazyCommand(target="runtime.cli:run_command", help="Run a plan on Spark."),
+    "state": LazyCommand(
+        target="runtime.stored.command:state_command", help="Show what a checkpoint holds, and what a TTL leaves of it."
+    ),
     "sql": LazyCommand(target="plans.client.command:sql_command", help="Run statements, from a script or typed in."),
     "init": LazyCommand(target="plans.editors:init_command", help="Let VS Code complete and check plans."),
     "completion": LazyCommand(

@@ -1,7 +1,7 @@
 """Plan -> Spark -> results.
 
 Python workers import parts of this package on every executor, so importing the package itself costs nothing:
-``execute``, ``Session`` and what they return load Spark's session code on first use.
+``execute``, ``read_state``, ``Session`` and what they return load Spark's session code on first use.
 
 >>> from runtime import execute  # doctest: +SKIP
 """
@@ -15,15 +15,19 @@ if TYPE_CHECKING:
     from runtime.batch.execution import BatchExecution
     from runtime.batch.session import Session
     from runtime.execution import Execution, execute
+    from runtime.stored.contents import CheckpointState
+    from runtime.stored.read import read_state
 
-__all__ = ["BatchExecution", "CachedResult", "Execution", "Session", "execute"]
+__all__ = ["BatchExecution", "CachedResult", "CheckpointState", "Execution", "Session", "execute", "read_state"]
 
 _MODULES = {
     "BatchExecution": "runtime.batch.execution",
     "CachedResult": "runtime.batch.cache",
+    "CheckpointState": "runtime.stored.contents",
     "Execution": "runtime.execution",
     "Session": "runtime.batch.session",
     "execute": "runtime.execution",
+    "read_state": "runtime.stored.read",
 }
 
 

@@ -24,7 +24,17 @@ from plans.errors import RunError
 from plans.model import Plan
 from plans.terminal import say
 
-__all__ = ["STOPS_AFTER_BATCH", "STOPS_NOW", "Stop", "absolute", "follow", "opened_session", "run_command", "run_plan"]
+__all__ = [
+    "STOPS_AFTER_BATCH",
+    "STOPS_NOW",
+    "Stop",
+    "absolute",
+    "follow",
+    "opened_session",
+    "run_command",
+    "run_plan",
+    "settings_option",
+]
 
 
 STOPS_AFTER_BATCH = "stopping after this batch; once more to stop now"
@@ -65,6 +75,11 @@ def _duration(ctx: click.Context, parameter: click.Parameter, value: str | None)
     return value
 
 
+settings_option = click.option(
+    "--conf", multiple=True, callback=_settings, metavar="KEY=VALUE", help="A Spark setting; repeatable."
+)
+
+
 @click.command("run")
 @click.argument("path", metavar="PLAN")
 @click.option("--once", is_flag=True, help="Take what is there, then stop.")
@@ -73,7 +88,7 @@ def _duration(ctx: click.Context, parameter: click.Parameter, value: str | None)
 @click.option("--take-over", is_flag=True, help="Use a checkpoint though a run on another machine may still use it.")
 @click.option("--master", metavar="URL", help="Spark master (default local[*]).")
 @click.option("--remote", metavar="URL", help="Spark Connect server, such as sc://host:15002.")
-@click.option("--conf", multiple=True, callback=_settings, metavar="KEY=VALUE", help="A Spark setting; repeatable.")
+@settings_option
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON record per batch or job; print sinks go to stderr.")
 @click.option("--allow-module", "allow_modules", multiple=True, metavar="MODULE", help="Where a plan's classes may be.")
 @click.option("--allow-host", "allow_hosts", multiple=True, metavar="HOST[:PORT]", help="Whom HTTP lookups may ask.")

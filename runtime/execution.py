@@ -44,7 +44,7 @@ from runtime.results import files
 from runtime.run_lock import RunLock, acquire
 from runtime.session import default_partitions, is_remote, prepare_session, shares_machine, start_session
 from runtime.several_sinks import SeveralSinks, SinkWriter
-from runtime.sharing import shared_operators
+from runtime.sharing import above, shared_operators
 from runtime.shipping import ship_code
 
 __all__ = ["Execution", "execute"]
@@ -408,24 +408,12 @@ def _repeated(plan: Plan, running: Sequence[Query]) -> list[str]:
         found = tuple(dict.fromkeys(query_of[sink] for sink in sinks))
         if len(found) == 1:
             continue
-        stateful = any(isinstance(plan.operator(each), Join | Aggregate) for each in _above(plan, name))
+        stateful = any(isinstance(plan.operator(each), Join | Aggregate) for each in above(plan, name))
         notes.append(
             f"{name} runs once in the query of each of {len(found)} sinks ({', '.join(found)})"
             + (", with state of its own in each" if stateful else "")
         )
     return notes
-
-
-def _above(plan: Plan, name: str) -> set[str]:
-    """The operator and all that it is computed from."""
-    found: set[str] = set()
-    open_ids = [name]
-    while open_ids:
-        one = open_ids.pop()
-        if one not in found:
-            found.add(one)
-            open_ids += plan.operator(one).inputs
-    return found
 
 
 def _notes(asked: int | None, recorded: int | None) -> tuple[str, ...]:

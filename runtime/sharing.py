@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from plans.model import Plan, Scan, Sink
 
-__all__ = ["shared_operators"]
+__all__ = ["above", "shared_operators"]
 
 
 def shared_operators(plan: Plan) -> dict[str, tuple[str, ...]]:
@@ -37,3 +37,15 @@ def shared_operators(plan: Plan) -> dict[str, tuple[str, ...]]:
         and len(sinks[operator.id]) > 1
         and all(sinks[reader] != sinks[operator.id] for reader in readers[operator.id])
     }
+
+
+def above(plan: Plan, name: str) -> set[str]:
+    """The operator and all that it is computed from."""
+    found: set[str] = set()
+    open_ids = [name]
+    while open_ids:
+        one = open_ids.pop()
+        if one not in found:
+            found.add(one)
+            open_ids += plan.operator(one).inputs
+    return found

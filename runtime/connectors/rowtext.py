@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-__all__ = ["floating", "lines"]
+__all__ = ["floating", "formatter", "lines"]
 
 KINDS = ("+I", "-U", "+U", "-D")
 _Format = Callable[[Any], str]
@@ -28,13 +28,14 @@ def lines(table: pa.Table, kinds: Sequence[int] | None) -> Iterator[str]:
     """The rows of ``table`` as text, in order; ``kinds`` are their row kinds by number, all ``+I`` if None."""
     columns = [
         [format_value(value) for value in column.to_pylist()]
-        for column, format_value in zip(table.columns, map(_formatter, table.schema.types), strict=True)
+        for column, format_value in zip(table.columns, map(formatter, table.schema.types), strict=True)
     ]
     for index, fields in enumerate(zip(*columns, strict=True)):
         yield f"{KINDS[kinds[index] if kinds else 0]}[{', '.join(fields)}]"
 
 
-def _formatter(data_type: pa.DataType) -> _Format:
+def formatter(data_type: pa.DataType) -> _Format:
+    """What writes a value of the type, as ``to_pylist`` gives it, as text."""
     plain = _plain_formatter(data_type)
 
     def format_value(value: Any) -> str:
@@ -56,13 +57,13 @@ def _plain_formatter(data_type: pa.DataType) -> _Format:
     if types.is_binary(data_type):
         return lambda value: f"[{', '.join(str(byte - 256 if byte > 127 else byte) for byte in value)}]"
     if types.is_list(data_type):
-        element = _formatter(data_type.value_type)
+        element = formatter(data_type.value_type)
         return lambda value: f"[{', '.join(map(element, value))}]"
     if types.is_map(data_type):
-        key, item = _formatter(data_type.key_type), _formatter(data_type.item_type)
+        key, item = formatter(data_type.key_type), formatter(data_type.item_type)
         return lambda value: "{" + ", ".join(f"{key(k)}={item(v)}" for k, v in value) + "}"
     if types.is_struct(data_type):
-        fields = [(field.name, _formatter(field.type)) for field in data_type]
+        fields = [(field.name, formatter(field.type)) for field in data_type]
         return lambda value: f"+I[{', '.join(one(value[name]) for name, one in fields)}]"
     return str  # integers, DECIMAL, DATE and text: Python and Java agree
 

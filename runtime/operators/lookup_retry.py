@@ -30,13 +30,15 @@ from runtime.operator import InputSpec, Result, SegmentStore
 from runtime.state.layout import Int64s
 from runtime.worker.clock import Clock
 
-__all__ = ["ATTEMPTS", "FORMAT", "LookupRetry"]
+__all__ = ["ATTEMPTS", "FORMAT", "LookupRetry", "ParkedRows", "is_parked", "read_parked"]
 
 FORMAT = 1
 ATTEMPTS = "__attempts"
 """How often a parked row was looked up again."""
 
 _BATCH_ROWS = 1 << 16
+_OTHER_LAYOUT = "the stored rows of a deferred lookup have another layout than the plan's operator needs"
+_OTHER_PLAN = "run the plan that wrote the checkpoint, or start with a new checkpoint"
 
 
 class Acquire(Protocol):
@@ -46,7 +48,7 @@ class Acquire(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Parked:
+class ParkedRows:
     """A segment of rows that were last looked up ``at`` (ms)."""
 
     id: str
@@ -106,7 +108,7 @@ class LookupRetry:
                     number += 1
                     table = pa.concat_tables(missed).combine_chunks()
                     name = f"parked/{number}"
-                    waiting.append(_Parked(name, table.num_rows, store.write(name, table), time))
+                    waiting.append(ParkedRows(name, table.num_rows, store.write(name, table), time))
                     missed = []
                 if not self.once or not waiting:
                     break
@@ -159,7 +161,7 @@ class LookupRetry:
             lookup.cache.store([answered.asked.keys[code] for code in codes.tolist()], rows, now)
 
     def _result(
-        self, output: list[pa.Table], number: int, waiting: list[_Parked], counters: LookupCounters, rows_in: int
+        self, output: list[pa.Table], number: int, waiting: list[ParkedRows], counters: LookupCounters, rows_in: int
     ) -> Result:
         return Result(
             output=pa.concat_tables([self.output.empty_table(), *output]),
@@ -192,7 +194,7 @@ def _raised(tables: list[pa.Table]) -> Iterator[pa.Table]:
         yield from (raised.slice(start, _BATCH_ROWS) for start in range(0, raised.num_rows, _BATCH_ROWS))
 
 
-def _written(number: int, waiting: list[_Parked], schema: pa.Schema) -> bytes | None:
+def _written(number: int, waiting: list[ParkedRows], schema: pa.Schema) -> bytes | None:
     if not waiting:
         return None
     segments = [asdict(each) for each in waiting]
@@ -200,13 +202,23 @@ def _written(number: int, waiting: list[_Parked], schema: pa.Schema) -> bytes | 
     return json.dumps(document, separators=(",", ":")).encode()
 
 
-def _read(manifest: bytes | None, schema: pa.Schema) -> tuple[int, list[_Parked]]:
+def _read(manifest: bytes | None, schema: pa.Schema) -> tuple[int, list[ParkedRows]]:
     if manifest is None:
         return 0, []
+    columns, number, waiting = read_parked(manifest)
+    if columns != str(schema):
+        raise RunError(_OTHER_LAYOUT, hint=_OTHER_PLAN)
+    return number, waiting
+
+
+def is_parked(manifest: bytes) -> bool:
+    """Whether a manifest is of parked rows, and not of state tables."""
+    return "columns" in json.loads(manifest)
+
+
+def read_parked(manifest: bytes) -> tuple[str, int, list[ParkedRows]]:
+    """The columns of parked rows, the number of the last segment, and the segments; RunError for another format."""
     document = json.loads(manifest)
-    if document.get("format") != FORMAT or document["columns"] != str(schema):
-        raise RunError(
-            "the stored rows of a deferred lookup have another layout than the plan's operator needs",
-            hint="run the plan that wrote the checkpoint, or start with a new checkpoint",
-        )
-    return document["number"], [_Parked(**each) for each in document["segments"]]
+    if document.get("format") != FORMAT:
+        raise RunError(_OTHER_LAYOUT, hint=_OTHER_PLAN)
+    return document["columns"], document["number"], [ParkedRows(**each) for each in document["segments"]]

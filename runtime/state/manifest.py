@@ -12,7 +12,7 @@ from dataclasses import astuple, dataclass
 
 from plans.errors import RunError
 
-__all__ = ["FORMAT", "SegmentEntry", "StateTable", "read_manifest", "write_manifest"]
+__all__ = ["FORMAT", "SegmentEntry", "StateTable", "read_manifest", "read_tables", "write_manifest"]
 
 FORMAT = 1
 
@@ -63,24 +63,29 @@ def read_manifest(data: bytes | None, fingerprints: Mapping[str, str]) -> dict[s
     """Decode a manifest for the layouts in ``fingerprints`` (by table name); RunError if it does not fit them."""
     if data is None:
         return {name: StateTable(fingerprint=fingerprint) for name, fingerprint in fingerprints.items()}
-    document = json.loads(data)
-    if document.get("format") != FORMAT:
-        raise RunError(
-            f"the stored state has format {document.get('format')!r}; this version reads format {FORMAT}",
-            hint="run the version of hintplan that wrote the checkpoint, or start with a new checkpoint",
-        )
-    stored = document["tables"]
+    stored = read_tables(data)
     for name in sorted(stored.keys() | fingerprints.keys()):
-        if name not in stored or name not in fingerprints or stored[name]["fingerprint"] != fingerprints[name]:
+        if name not in stored or name not in fingerprints or stored[name].fingerprint != fingerprints[name]:
             raise RunError(
                 f"the stored state table {name!r} has another layout than the plan's operator needs",
                 hint="run the plan that wrote the checkpoint, or start with a new checkpoint",
             )
+    return stored
+
+
+def read_tables(data: bytes) -> dict[str, StateTable]:
+    """Decode a manifest, whatever layouts it is of; RunError for another format."""
+    document = json.loads(data)
+    if document.get("format") != FORMAT or "tables" not in document:
+        raise RunError(
+            f"the stored state has format {document.get('format')!r}; this version reads format {FORMAT}",
+            hint="run the version of hintplan that wrote the checkpoint, or start with a new checkpoint",
+        )
     return {
         name: StateTable(
-            fingerprint=fingerprints[name],
+            fingerprint=table["fingerprint"],
             rows=table["rows"],
             segments=tuple(SegmentEntry(*segment) for segment in table["segments"]),
         )
-        for name, table in stored.items()
+        for name, table in document["tables"].items()
     }

@@ -1,0 +1,159 @@
+"""How much a state table holds, and what a TTL leaves of it: pure, over the table's segments.
+
+A row counts once, in its newest version; one that was deleted not at all. Segments are sorted by hash, so they are
+merged range by range: memory is bounded by the range, not by the table.
+
+>>> rows = pa.table({"__hash": [1, 2], "k": [7, 8], "__count": [1, 1], "__write": [1_000, 5_000]})
+>>> layout = StateLayout(name="t", identity=pa.schema([("k", pa.int64())]), payload=pa.schema([]))
+>>> counted = count_rows(layout, [rows], ttls=(3_000, 0), now=6_000)
+>>> counted.under[0], counted.under[1].rows
+(Under(rows=1, expired=1, soon=1), 2)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from runtime.state.identity import Mask, distinct_rows, encode_groups, keep_newest, without_chunks
+from runtime.state.layout import COUNT, HASH, SUFFIX_MASK, WRITE, Int64s, StateLayout
+
+__all__ = ["HOUR", "Counted", "Under", "count_parked", "count_rows", "newest_first"]
+
+HOUR = 3_600_000
+_RANGE_ROWS = 1 << 20
+_RANGE_BYTES = 128 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Under:
+    """What a TTL makes of the rows: visible ``rows``, those ``expired`` but still stored, and of the visible ones how
+    many expire ``soon``, within an hour."""
+
+    rows: int = 0
+    expired: int = 0
+    soon: int = 0
+
+    def __add__(self, other: Under) -> Under:
+        return Under(rows=self.rows + other.rows, expired=self.expired + other.expired, soon=self.soon + other.soon)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """One table in one partition, or several added up. ``under`` has an item per TTL that was asked about.
+
+    ``keys``, ``oldest`` and ``newest`` (last writes in ms, None without rows) are of the rows that the first of those
+    TTLs leaves visible. ``shown`` are the rows written last, expired ones too, newest first.
+    """
+
+    under: tuple[Under, ...]
+    keys: int = 0
+    oldest: int | None = None
+    newest: int | None = None
+    shown: pa.Table | None = field(default=None, compare=False)
+
+
+def count_rows(
+    layout: StateLayout, tables: Sequence[pa.Table], *, ttls: Sequence[int], now: int, show: int = 0
+) -> Counted:
+    """Count the table whose segments, from oldest to newest, are ``tables``, judged by each of ``ttls`` at ``now``.
+
+    All in ms; TTL 0 never expires. At most ``show`` rows are returned.
+    """
+    under = [Under() for _ in ttls]
+    keys = 0
+    oldest: int | None = None
+    newest: int | None = None
+    shown: list[pa.Table] = []
+    for slices in _ranges(tables):
+        rows, order = _newest_versions(layout, slices)
+        writes = _integers(rows, WRITE)[order]
+        for index, ttl in enumerate(ttls):
+            under[index] += _judged(writes, ttl, now)
+        visible = _visible(writes, ttls[0], now)
+        if visible.any():
+            seen = writes[visible]
+            oldest = int(seen.min()) if oldest is None else min(oldest, int(seen.min()))
+            newest = int(seen.max()) if newest is None else max(newest, int(seen.max()))
+            keys += _keys(layout, rows, order[visible])
+        if show and len(order):
+            latest = np.argsort(-writes, kind="stable")[:show]
+            shown = [newest_first([*shown, rows.take(order[latest])], show)]
+    return Counted(under=tuple(under), keys=keys, oldest=oldest, newest=newest, shown=shown[0] if shown else None)
+
+
+def count_parked(key: Sequence[str], tables: Sequence[pa.Table], *, show: int = 0) -> Counted:
+    """Count rows that wait for a deferred lookup, with the time of their last look as ``__write``."""
+    rows = pa.concat_tables(tables).combine_chunks()
+    writes = _integers(rows, WRITE)
+    keys = len(encode_groups([without_chunks(rows[name]) for name in key])[1]) if key else 1
+    shown = newest_first([rows], show) if show else None
+    under = (Under(rows=rows.num_rows),)
+    return Counted(under=under, keys=keys, oldest=int(writes.min()), newest=int(writes.max()), shown=shown)
+
+
+def newest_first(tables: Sequence[pa.Table], limit: int) -> pa.Table:
+    """The ``limit`` rows that were written last, newest first; equal ones as they stand."""
+    rows = pa.concat_tables(tables)
+    return rows.take(np.argsort(-_integers(rows, WRITE), kind="stable")[:limit])
+
+
+def _ranges(tables: Sequence[pa.Table]) -> Iterator[list[pa.Table]]:
+    """The same range of hashes of each table, range after range; a key's rows are never in two of them."""
+    total = sum(table.num_rows for table in tables)
+    if not total:
+        return
+    width = max(1, sum(table.nbytes for table in tables) // total)
+    pieces = -(-total // min(_RANGE_ROWS, max(1, _RANGE_BYTES // width)))
+    hashes = [_integers(table, HASH) for table in tables]
+    longest = max(hashes, key=len)
+    cuts = np.unique(longest[np.arange(1, pieces) * len(longest) // pieces] & ~SUFFIX_MASK)
+    bounds = [np.concatenate(([0], np.searchsorted(each, cuts), [len(each)])) for each in hashes]
+    for index in range(len(cuts) + 1):
+        found = [
+            table.slice(each[index], each[index + 1] - each[index])
+            for table, each in zip(tables, bounds, strict=True)
+            if each[index + 1] > each[index]
+        ]
+        if found:
+            yield found
+
+
+def _newest_versions(layout: StateLayout, slices: Sequence[pa.Table]) -> tuple[pa.Table, Int64s]:
+    """The rows of ``slices``, and the places of those that are there, by hash."""
+    rows = pa.concat_tables(slices)
+    hashes = _integers(rows, HASH)
+    order = np.arange(len(hashes))
+    if len(slices) > 1:
+        order = np.argsort(hashes, kind="stable")
+        hashes = hashes[order]
+        identity = rows.select(layout.identity.names)
+        order = order[keep_newest(hashes[1:] == hashes[:-1], lambda places: identity.take(order[places]))]
+    return rows, order[_integers(rows, COUNT)[order] > 0]
+
+
+def _judged(writes: Int64s, ttl: int, now: int) -> Under:
+    visible = _visible(writes, ttl, now)
+    later = _visible(writes, ttl, now + HOUR)
+    rows = int(visible.sum())
+    return Under(rows=rows, expired=len(writes) - rows, soon=rows - int((visible & later).sum()))
+
+
+def _visible(writes: Int64s, ttl: int, now: int) -> Mask:
+    result: Mask = writes + ttl > now if ttl else np.ones(len(writes), np.bool_)
+    return result
+
+
+def _keys(layout: StateLayout, rows: pa.Table, places: Int64s) -> int:
+    if not layout.key:
+        return len(places)  # a row's identity is its key
+    hashes = _integers(rows, HASH)[places] & ~SUFFIX_MASK
+    return len(distinct_rows(rows.select(list(layout.key)).take(places), hashes)[1])
+
+
+def _integers(table: pa.Table, name: str) -> Int64s:
+    values: Int64s = table[name].to_numpy()
+    return values
