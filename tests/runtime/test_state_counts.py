@@ -1,4 +1,4 @@
-"""Counting a stored state table: newest versions only, expiry by the last write, keys, whatever the segments look like."""
+"""Counting a stored state table: newest versions only, expiry by the last write, keys, whatever segments there are."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def test_hidden_deleted_and_superseded_rows_do_not_count() -> None:
     now = 10 * HOUR
     old = segment([(1, "a", 1, 0), (1, "b", 1, 2 * HOUR), (2, "c", 3, 9 * HOUR), (3, "d", 1, 9 * HOUR)])
     new = segment([(1, "a", 2, 9 * HOUR + 30 * MINUTE), (3, "d", 0, 9 * HOUR + 40 * MINUTE), (4, "e", 1, 10 * HOUR)])
-    # By hand: (1,a) was written again at 9:30 and (3,d) was deleted, so there are (1,a) 9:30, (1,b) 2:00, (2,c) 9:00 and
-    # (4,e) 10:00. Under 90 minutes (1,b) has expired, (2,c) expires at 10:30 and (1,a) at 11:00, which is within an hour.
-    # Under an hour (2,c), written at 9:00, has just expired too, and both others go by 11:00. Under 8 hours (1,b) expires
-    # at 10:00, which is now; 0 never expires.
+    # By hand: (1,a) was written again at 9:30 and (3,d) was deleted, so there are (1,a) 9:30, (1,b) 2:00, (2,c) 9:00
+    # and (4,e) 10:00. Under 90 minutes (1,b) has expired, (2,c) expires at 10:30 and (1,a) at 11:00, which is within
+    # an hour. Under an hour (2,c), written at 9:00, has just expired too, and both others go by 11:00. Under 8 hours
+    # (1,b) expires at 10:00, which is now; 0 never expires.
     counted = count_rows(LAYOUT, [old, new], ttls=(90 * MINUTE, HOUR, 8 * HOUR, 0), now=now)
     assert counted.under == (
         Under(rows=3, expired=1, soon=2),
