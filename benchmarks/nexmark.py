@@ -1,0 +1,287 @@
+"""Queries of the Nexmark suite, on this engine and on real Flink: rows per second and memory, side by side.
+
+    python benchmarks/nexmark.py                              # full size, about ten minutes
+    python benchmarks/nexmark.py --events 500000 --queries 3,17
+    python benchmarks/nexmark.py --verify                     # only whether both give the same results
+
+The queries are benchmarks/nexmark/q*.sql, the events those of nexmark_events.py, as Parquet files that both engines
+read. This engine runs as a user runs it: SQL is compiled to a plan, the plan is executed with ``--once``, two files of
+each table a micro-batch; Flink (2.3, from PyPI) as flink.py sets it up. Before anything is measured, the results of
+both engines on some thousand events, what is left when their changelogs are folded, have to be equal. Each query first
+runs on a tenth of the events, which is not counted. The rate is rows of the tables that a query reads over the time of
+all micro-batches, and over the net run time of Flink's job. Memory is resident memory at its peak: of the JVM, and of
+the largest Python worker. Figures of different machines or moments do not compare; ratios do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from flink import HEAP, ONE_BY_ONE, ROCKSDB, THROUGHPUT, Flink, FlinkError, flink_python
+from memory import watched
+from nexmark_events import write_events
+from pyspark.sql import SparkSession
+from rich.console import Console
+from rich.table import Table
+
+from planner import compile_sql
+from plans.model import Plan
+from runtime import execute
+from runtime.execution import Execution
+from runtime.quiet import SparkLog
+from runtime.session import start_session
+
+SQL = Path(__file__).parent / "nexmark"
+ROOT = Path(__file__).resolve().parents[1]
+PARTITIONS = 2
+FILES = 2
+QUERIES = (3, 4, 9, 13, 15, 17, 18, 20, 23)
+NOTES = {
+    9: "the bids of the highest price by MAX and a join, instead of ROW_NUMBER; ties are all put out",
+    13: "the side input as a regular join: Flink's distribution has no connector that looks up",
+    18: "LAST_VALUE of each column, instead of ROW_NUMBER",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Events:
+    """Files of events in ``directory``, and how many rows each table has."""
+
+    directory: Path
+    rows: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """One query: seconds and peaks of memory in bytes; ``detail`` is what this engine's operators kept."""
+
+    rows: int
+    seconds: float
+    jvm: int
+    worker: int = 0
+    detail: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def rate(self) -> float:
+        return self.rows / self.seconds
+
+
+def main() -> None:
+    arguments = _arguments()
+    console = Console(stderr=True)
+    queries = [int(number) for number in arguments.queries.split(",")]
+    flink_settings = (THROUGHPUT if arguments.mini_batch == "on" else ONE_BY_ONE) | (
+        HEAP if arguments.state == "heap" else ROCKSDB
+    )
+    with tempfile.TemporaryDirectory(prefix="hintplan-nexmark-") as scratch:
+        directory = Path(scratch)
+        python = flink_python(arguments.flink)
+        with _spark(directory) as spark:
+            with Flink.start(python) as flink:
+                _verify(spark, flink, flink_settings, queries, directory, arguments, console)
+            if arguments.verify:
+                return
+            small = _events(directory / "small", max(arguments.events // 10, 1), arguments, batches=2)
+            full = _events(directory / "full", arguments.events, arguments, batches=arguments.batches)
+            console.log(f"{sum(full.rows.values()):,} rows in {full.directory}")
+            ours, theirs = {}, {}
+            for query in queries:
+                _ours(spark, query, small)
+                ours[query] = _ours(spark, query, full)
+                console.log(f"q{query}: this engine: {_line(ours[query])}")
+                # A JVM of its own: what earlier queries left behind is nobody's business.
+                with Flink.start(python) as flink:
+                    _theirs(flink, query, small, flink_settings)
+                    theirs[query] = _theirs(flink, query, full, flink_settings)
+                console.log(f"q{query}: Flink: {_line(theirs[query])}")
+    title = f"Nexmark, {arguments.events:,} events, Flink 2.3 with {arguments.state} state"
+    if arguments.mini_batch == "on":
+        title += " and mini-batch"
+    _print(title, ours, theirs, markdown=arguments.markdown)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--events", type=int, default=5_000_000, help="how many events")
+    parser.add_argument("--batches", type=int, default=5, help="micro-batches that the events come in")
+    parser.add_argument("--queries", default=",".join(map(str, QUERIES)), help="such as 3,17")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--flink", help="Flink's interpreter; otherwise FLINK_PYTHON, or .flink/bin/python")
+    parser.add_argument("--state", choices=("heap", "rocksdb"), default="heap", help="Flink's state backend")
+    parser.add_argument("--mini-batch", choices=("on", "off"), default="on", help="Flink's mini-batch")
+    parser.add_argument("--verify", action="store_true", help="compare results, and measure nothing")
+    parser.add_argument("--verify-events", type=int, default=20_000, help="how many events results are compared on")
+    parser.add_argument("--markdown", action="store_true", help="print the table as Markdown")
+    return parser.parse_args()
+
+
+def _events(directory: Path, count: int, arguments: argparse.Namespace, *, batches: int, files: int = FILES) -> Events:
+    rows = write_events(directory, count, batches=batches, files=files, seed=arguments.seed)
+    return Events(directory=directory, rows=rows)
+
+
+def script(query: int, data: Path, options: str) -> str:
+    """The tables and the query, as an engine with ``options`` at each table reads them."""
+    text = (SQL / "tables.sql").read_text() + (SQL / f"q{query}.sql").read_text()
+    return Template(text).substitute(data=data, options=options)
+
+
+def _their_script(query: int, data: Path) -> str:
+    return script(query, data, ", 'parquet.utc-timezone' = 'true'")
+
+
+def _compiled(query: int, data: Path, files: int, sink: str = "'connector' = 'blackhole'") -> Plan:
+    options = f", 'source.max-files-per-trigger' = '{files}'"
+    text = script(query, data, options).replace("'connector' = 'blackhole'", sink)
+    return compile_sql(text, {"parallelism.default": str(PARTITIONS)})
+
+
+# --- equal results ----------------------------------------------------------------------------------------------------
+
+
+def _verify(
+    spark: SparkSession,
+    flink: Flink,
+    settings: Mapping[str, str],
+    queries: list[int],
+    scratch: Path,
+    arguments: argparse.Namespace,
+    console: Console,
+) -> None:
+    """Compare what both engines leave; exits with 1 at the first difference.
+
+    Flink reads one file of each table, for it keeps no order between files, which LAST_VALUE goes by.
+    """
+    count = arguments.verify_events
+    one = _events(scratch / "one", count, arguments, batches=1, files=1)
+    several = _split(one, scratch / "several")
+    for query in queries:
+        output = scratch / f"q{query}"
+        sink = f"'connector' = 'filesystem', 'format' = 'parquet', 'path' = '{output}', 'sink.changelog' = 'true'"
+        execution = execute(_compiled(query, several.directory, 1, sink), spark, once=True)
+        execution.await_termination()
+        left: Counter[tuple[Any, ...]] = Counter()
+        for row in spark.read.parquet(str(output)).toArrow().to_pylist():
+            sign = 1 if row.pop("op") in ("+I", "+U") else -1
+            left[tuple(str(v) if hasattr(v, "isoformat") else v for v in row.values())] += sign
+        ours = Counter({row: n for row, n in left.items() if n})
+        theirs = flink.fold(re.sub(r"INSERT INTO \w+", "", _their_script(query, one.directory)), settings)
+        if ours != theirs:
+            console.print(f"q{query}: results differ: {len(ours):,} rows here, {len(theirs):,} of Flink")
+            console.print("only here:", [row for row in ours if ours[row] != theirs[row]][:3])
+            console.print("only Flink:", [row for row in theirs if ours[row] != theirs[row]][:3])
+            raise SystemExit(1)
+        console.log(f"q{query}: {sum(ours.values()):,} rows of {count:,} events are the same as Flink's")
+
+
+def _split(events: Events, directory: Path) -> Events:
+    """The same rows in three files a table, to be read one a micro-batch."""
+    import pyarrow.parquet as pq
+
+    for source in sorted(events.directory.glob("*/*.parquet")):
+        table = pq.read_table(source)
+        target = directory / source.parent.name
+        target.mkdir(parents=True)
+        for part in range(3):
+            begin, end = (table.num_rows * bound // 3 for bound in (part, part + 1))
+            path = target / f"{part}.parquet"
+            pq.write_table(table.slice(begin, end - begin), path)
+            os.utime(path, (1_000_000_000 + part,) * 2)
+    return Events(directory=directory, rows=events.rows)
+
+
+# --- measuring --------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _spark(scratch: Path) -> Iterator[SparkSession]:
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    log = SparkLog()
+    with log.captured():
+        spark = start_session(
+            f"local[{PARTITIONS}]", {"spark.driver.memory": "6g", "spark.local.dir": str(scratch / "spark")}
+        )
+    yield spark
+    spark.stop()
+    log.discard()
+
+
+def _read(query: int, events: Events) -> int:
+    """How many rows the tables have that a query names, once each."""
+    words = set(re.findall(r"\w+", (SQL / f"q{query}.sql").read_text().partition("CREATE")[2]))
+    sources = set(re.findall(r"(?:FROM|JOIN)\s+(\w+)", (SQL / f"q{query}.sql").read_text()))
+    return sum(count for table, count in events.rows.items() if table in sources and table in words)
+
+
+def _ours(spark: SparkSession, query: int, events: Events) -> Measured:
+    execution = execute(_compiled(query, events.directory, FILES), spark, once=True)
+    assert isinstance(execution, Execution)
+    millis, kept, ended = 0, {}, False
+    with watched(os.getpid()) as peaks:
+        while not ended:
+            ended = execution.await_termination(1.0)
+            for batch in execution.new_batches():
+                millis += batch.duration_ms
+                kept = {name: f"{state.state_rows:,} rows" for name, state in batch.operators.items()}
+    return Measured(rows=_read(query, events), seconds=millis / 1000, jvm=peaks.jvm, worker=peaks.worker, detail=kept)
+
+
+def _theirs(flink: Flink, query: int, events: Events, settings: Mapping[str, str]) -> Measured:
+    with watched(flink.process.pid) as peaks:
+        seconds = flink.run(_their_script(query, events.directory), settings)
+    return Measured(rows=_read(query, events), seconds=seconds, jvm=peaks.jvm)
+
+
+# --- the table --------------------------------------------------------------------------------------------------------
+
+
+def _line(one: Measured) -> str:
+    kept = "".join(f" · {name} {text}" for name, text in one.detail.items())
+    return f"{one.rate:,.0f} rows/s, {one.seconds:.1f} s{kept}"
+
+
+def _print(title: str, ours: Mapping[int, Measured], theirs: Mapping[int, Measured], *, markdown: bool) -> None:
+    header = ("query", "rows", "this engine, rows/s", "Flink, rows/s", "ratio", "JVM", "worker", "Flink's JVM")
+    lines = [
+        (
+            f"q{query}" + ("*" if query in NOTES else ""),
+            f"{ours[query].rows:,}",
+            f"{ours[query].rate:,.0f}",
+            f"{theirs[query].rate:,.0f}",
+            f"{ours[query].rate / theirs[query].rate:.1f} x",
+            *(f"{size / 2**30:.1f} GiB" for size in (ours[query].jvm, ours[query].worker, theirs[query].jvm)),
+        )
+        for query in ours
+    ]
+    notes = [f"* q{query}: {NOTES[query]}" for query in ours if query in NOTES]
+    if markdown:
+        print("| " + " | ".join(header) + " |\n|---|" + "---:|" * (len(header) - 1))
+        print("\n".join("| " + " | ".join(line) + " |" for line in lines))
+        print("\n" + "\n".join(notes).replace("* ", "\\* "))
+        return
+    table = Table(title=title)
+    for number, column in enumerate(header):
+        table.add_column(column, justify="left" if number == 0 else "right")
+    for line in lines:
+        table.add_row(*line)
+    console = Console()
+    console.print(table)
+    console.print("\n".join(notes))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except FlinkError as error:
+        sys.exit(f"benchmarks/nexmark.py: {error}")
