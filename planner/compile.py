@@ -23,8 +23,9 @@ from plans.call_settings import CONFIG_KEYS as CALL_KEYS
 from plans.configuration import canonical_key
 from plans.errors import Diagnostic
 from plans.lookup_settings import CONFIG_KEYS as LOOKUP_KEYS
-from plans.model import Correlate, LookupJoin, Mode, Operator, Plan
+from plans.model import Aggregate, Correlate, LookupJoin, Mode, Operator, Plan
 from plans.operator_settings import settings_of
+from plans.phases import CONFIG_KEY as PHASE_STRATEGY
 
 __all__ = ["Compilation", "compile_script", "compile_sql"]
 
@@ -151,12 +152,20 @@ def _warn_of_idle_settings(session: Session, said: list[SetOption], job: Job) ->
         elif key in CALL_KEYS:
             kind, group, spec = CALL_KEYS[key]
             what, name = f"{_CALLS[kind]} function", spec.name
+        if key == PHASE_STRATEGY and (reason := _idle_phases(session, job)):
+            session.context.report.warn(f"'{statement.key}' has no effect: {reason}", statement.offset, "remove it")
         if what and not any((group, name) in asked for asked in origins.get(what, [])):
             session.context.report.warn(
                 f"'{statement.key}' has no effect: no {what} of this job takes it",
                 statement.offset,
                 "remove it, or set what it goes with",
             )
+
+
+def _idle_phases(session: Session, job: Job) -> str | None:
+    if session.context.batch:
+        return "Spark decides itself in how many phases an aggregate of a batch job runs"
+    return None if any(isinstance(o, Aggregate) for o in job.operators) else "no aggregate of this job takes it"
 
 
 _CALLS = {"async-table": "asynchronous table", "async-scalar": "asynchronous scalar"}

@@ -23,6 +23,7 @@ from plans.changelog import with_changelogs
 from plans.compiled import with_record
 from plans.findings import Finding
 from plans.model import Correlate, LookupJoin, Operator, Plan, Scan, Sink
+from plans.phases_edit import with_phases_layer
 
 __all__ = ["Compilation", "Job"]
 
@@ -157,7 +158,7 @@ class Job:
             functions={name: self._functions[name].function for name in sorted(self._functions)},
             operators=self.operators,
         )
-        plan = with_config_layer(with_changelogs(plan))
+        plan = with_phases_layer(with_config_layer(with_changelogs(plan)))
         context = self._context
         return Compilation(
             plan=with_record(plan),

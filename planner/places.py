@@ -23,6 +23,8 @@ from plans.call_settings import CALL_SETTINGS
 from plans.configuration import KEYS, STATE_TTL
 from plans.lookup_settings import SETTINGS
 from plans.model import Correlate, LookupJoin, Operator, Plan
+from plans.phases import CONFIG_KEY as PHASE_STRATEGY
+from plans.phases import PHASES
 from plans.setting_layers import Specs
 from plans.settings import Setting, operator_settings
 from plans.states import state_of
@@ -83,6 +85,8 @@ def _config_key(setting: Setting, operator: Operator, plan: Plan) -> str:
         return STATE_TTL
     if setting.group == "cached":
         return CACHED[setting.name].config or ""
+    if setting.group == PHASES:
+        return PHASE_STRATEGY
     groups: Mapping[str, Specs] = {}
     if isinstance(operator, LookupJoin):
         groups = SETTINGS

@@ -27,7 +27,9 @@ from plans.schema import ENOUGH, Finding, describe
 from plans.schema import check as check_schema
 from plans.validate import validate
 
-FREE = "config, the ttl of states, async, retry and cache of operators, cached, and table options but 'connector'"
+FREE = (
+    "config, the ttl of states, async, retry, cache and phases of operators, cached, and table options but 'connector'"
+)
 
 __all__ = ["dump", "dumps", "load", "loads", "put_plan_bytes", "read_document", "read_plan_bytes", "write_plan_bytes"]
 

@@ -19,6 +19,9 @@ from plans.call_settings import CONFIG_SYNONYMS
 from plans.durations import format_duration, parse_duration
 from plans.lookup_settings import CONFIG_KEYS as LOOKUP_KEYS
 from plans.names import did_you_mean
+from plans.phases import CONFIG_KEY as PHASE_STRATEGY
+from plans.phases import SPECS as PHASES
+from plans.phases import STRATEGY
 from plans.setting_values import SettingSpec, parse_value, shown
 
 __all__ = [
@@ -127,6 +130,10 @@ KEYS: dict[str, ConfigKey] = {
     CONFIG_STORAGE_LEVEL: ConfigKey(
         description="Where cached results are kept if nothing else says; MEMORY_AND_DISK if absent.",
         parse=_setting(CACHED[STORAGE_LEVEL]),
+    ),
+    PHASE_STRATEGY: ConfigKey(
+        description="Whether aggregates sum up a micro-batch before they shuffle it; AUTO if absent. Streaming only.",
+        parse=_setting(PHASES[STRATEGY]),
     ),
     TIME_ZONE: ConfigKey(description="The session time zone; UTC if absent.", parse=_time_zone),
     DML_SYNC: ConfigKey(

@@ -1,8 +1,8 @@
 """Digests over the facts of a plan: what a hand edit must not change without saying so.
 
 Facts are what the query means: operators, edges, keys, expressions, schemas. Settings are free: ``config``, ``name``,
-``source``, ``reasons``, the ``ttl`` and ``origin`` of state entries, the ``async``, ``retry`` and ``cache`` of
-operators, ``cached``, and table options other than ``connector``. A digest guards against mistakes and unnoticed
+``source``, ``reasons``, the ``ttl`` and ``origin`` of state entries, the ``async``, ``retry``, ``cache`` and ``phases``
+of operators, ``cached``, and table options other than ``connector``. A digest guards against mistakes and unnoticed
 changes, not against an attacker, who can recompute it.
 
 >>> table_facts(Table(columns=(), options={"connector": "print", "print-identifier": "x"}))

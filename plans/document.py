@@ -41,6 +41,8 @@ from plans.model import (
     Union,
     Watermark,
 )
+from plans.phases import PHASES, phase_groups, read_phases
+from plans.setting_layers import group_document
 
 __all__ = ["LAYERS", "OPS", "from_document", "op_name", "operator_document", "table_document", "to_document"]
 
@@ -138,6 +140,7 @@ def operator_document(operator: Operator) -> Json:
                 "changelog": list(operator.changelog),
                 "state": [_state_entry(entry) for entry in operator.state],
             }
+            document |= {group: group_document(settings) for group, settings in phase_groups(operator).items()}
         case Sort():
             order = [{"column": key.column, "direction": key.direction, "nulls": key.nulls} for key in operator.order]
             document |= {"order": order, "offset": operator.offset, "limit": operator.limit}
@@ -272,6 +275,7 @@ def _read_aggregate(document: Json) -> Aggregate:
         aggregates=tuple(AggregateCall(**call) for call in document["aggregates"]),
         state=_read_state(document),
         changelog=tuple(document["changelog"]),
+        phases=read_phases(document.get(PHASES)),
     )
 
 

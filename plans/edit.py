@@ -1,7 +1,7 @@
 """Edits of a plan's settings: one value at a path, with everything that follows from it, and nothing else.
 
     join_o_c.state.leftState.ttl     config.<key>     tables.<table>.options.<option>     lookup_rates.async.capacity
-    join_o_c.cached.enabled
+    join_o_c.cached.enabled     aggregate_t.agg-phase-strategy
 
 A TTL edit leaves its origin alone: the origin goes on to say what default, config and hint asked for. A new
 ``config.table.exec.state.ttl`` is written into every origin, and moves the TTL of the entries that follow config.
@@ -24,6 +24,8 @@ from plans.durations import DurationError, format_duration, parse_duration
 from plans.errors import PlanError
 from plans.model import Aggregate, Correlate, Join, LookupJoin, Operator, Plan, StateEntry
 from plans.names import did_you_mean
+from plans.phases import PHASES, STRATEGY
+from plans.phases_edit import set_phases, settable_phases, with_phases_layer
 from plans.reasons import with_reason, without_idle_reasons
 from plans.settings_edit import resettled, set_setting, settable
 from plans.states import same_duration, state_of
@@ -47,6 +49,8 @@ def set_value(plan: Plan, path: str, value: str, *, reason: str | None = None) -
         edited = replace(plan, name=_checked(path, KEYS["pipeline.name"].parse, value))
     elif head in by_id and rest.partition(".")[0] == "cached":
         edited = set_cached(plan, path, by_id[head], rest.partition(".")[2], value)
+    elif isinstance(operator := by_id.get(head), Aggregate) and rest.startswith((STRATEGY, f"{PHASES}.")):
+        edited = set_phases(plan, path, operator, rest.removeprefix(f"{PHASES}."), value)
     elif isinstance(operator := by_id.get(head), LookupJoin | Correlate):
         edited = set_setting(plan, path, operator, rest, value)
     elif head in by_id:
@@ -110,7 +114,7 @@ def settled(plan: Plan) -> Plan:
     """The plan with every origin in step with its config and tables, and what follows from that; edits stay edits."""
     config = plan.config.get(STATE_TTL)
     operators = tuple(_with_config_layer(operator, config) for operator in plan.operators)
-    return with_cached_layer(resettled(replace(plan, operators=operators)))
+    return with_phases_layer(with_cached_layer(resettled(replace(plan, operators=operators))))
 
 
 def _with_config_layer(operator: Operator, config: str | None) -> Operator:
@@ -157,7 +161,7 @@ def _table_option(plan: Plan, path: str, rest: str) -> tuple[str, str]:
 
 def _set_state(plan: Plan, path: str, operator: Operator, rest: str, value: str) -> Plan:
     names = [entry.name for entry in state_of(operator)]
-    paths = [f"{operator.id}.state.{name}.ttl" for name in names]
+    paths = [*(f"{operator.id}.state.{name}.ttl" for name in names), *settable_phases(operator)]
     if plan.mode == "batch":
         paths = settable_cached(operator)
     can = f"can be set: {', '.join(paths)}" if paths else f"'{operator.id}' keeps no state and has nothing to set"

@@ -23,6 +23,7 @@ from plans.lookup_settings import CONFIG_KEYS as LOOKUP_KEYS
 from plans.lookup_settings import SETTINGS as LOOKUP_SPECS
 from plans.option_words import CONNECTOR_WORDS, FIELD_WORDS, OPTION_WORDS
 from plans.options import ConnectorSpec, OptionSpec
+from plans.phases import SPECS as PHASE_SPECS
 from plans.schema import schema_text
 from plans.setting_layers import Specs
 from plans.setting_values import SettingSpec, shown
@@ -69,13 +70,14 @@ def _groups() -> Mapping[str, Specs]:
         "lookup-cache": LOOKUP_SPECS["cache"],
         "call-async": calls["async"],
         "call-retry": calls["retry"],
+        "phases": PHASE_SPECS,
         "cached": CACHED_SPECS,
     }
 
 
 def _complete_config(config: Schema) -> None:
     """Every key that may stand in config, with its default and its values; hintplan refuses any other."""
-    known: dict[str | None, SettingSpec] = {spec.config: spec for spec in CACHED_SPECS.values()}
+    known: dict[str | None, SettingSpec] = {spec.config: spec for spec in {**CACHED_SPECS, **PHASE_SPECS}.values()}
     known |= {key: spec for key, (_, spec) in LOOKUP_KEYS.items()}
     known |= {key: spec for key, (_, _, spec) in CALL_KEYS.items()}
     for key, config_key in KEYS.items():

@@ -9,17 +9,19 @@ nothing · streaming · 0 operators, 0 with state
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from plans.cached import ENABLED, STORAGE_LEVEL, cached_of, cached_values, set_by, who_set_cached
 from plans.cached import SETTINGS as CACHED
 from plans.call_words import call_parts, describe_call
+from plans.changelog import INSERT_ONLY, output_kinds
 from plans.columns import check_columns
 from plans.connectors import is_upsert_sink
 from plans.document import LAYERS, op_name
 from plans.durations import parse_duration
+from plans.graph import check_graph
 from plans.lookup_words import describe_lookup, lookup_parts
 from plans.model import (
     Aggregate,
@@ -32,6 +34,7 @@ from plans.model import (
     LookupJoin,
     Operator,
     Plan,
+    RowKind,
     Scan,
     Sink,
     Sort,
@@ -41,6 +44,7 @@ from plans.model import (
     Union,
 )
 from plans.operator_settings import group_names, settings_of
+from plans.phases import phase_words
 from plans.queries import queries
 from plans.setting_layers import edits_of
 from plans.setting_words import settings_json
@@ -215,15 +219,23 @@ def _trees(plan: Plan) -> list[list[_Line]]:
     # Operators on a cycle hang under no root; a plan that cannot run is shown all the same.
     roots += [operator.id for operator in plan.operators if operator.id in read]
     printed: set[str] = set()
+    kinds = _kinds(plan)
     trees = []
     while roots:
         root = roots.pop(0)
         if root not in printed:
-            trees.append(_tree(root, plan, by_id, printed, roots))
+            trees.append(_tree(root, plan, kinds, by_id, printed, roots))
     return trees
 
 
-def _tree(root: str, plan: Plan, by_id: dict[str, Operator], printed: set[str], roots: list[str]) -> list[_Line]:
+def _tree(
+    root: str,
+    plan: Plan,
+    kinds: Mapping[str, tuple[RowKind, ...]],
+    by_id: dict[str, Operator],
+    printed: set[str],
+    roots: list[str],
+) -> list[_Line]:
     """The lines from ``root`` down; what lies too deep is put in front of ``roots``."""
     lines: list[_Line] = []
     below: list[str] = []
@@ -248,7 +260,7 @@ def _tree(root: str, plan: Plan, by_id: dict[str, Operator], printed: set[str], 
             left = clean(f"{past}{'│  ' if operator.inputs else '   '}{entry.name:<{width}}  {entry.input}")
             part: Part = "edit" if source(entry) == "edit" else "state"
             lines.append(_Line(part=part, left=left, right=who_set(entry), ttl=entry.ttl))
-        for group, text, edited in _groups(operator):
+        for group, text, edited in _groups(operator, kinds):
             lines.append(_Line(part="edit" if edited else "state", left=clean(f"{past}│  {group}"), right=clean(text)))
         if (cached := cached_of(operator)) is not None:
             edited = any(set_by(cached, setting) == "edit" for setting in CACHED)
@@ -287,7 +299,7 @@ def _sort_key(key: SortKey) -> str:
     return f"{key.column} {key.direction.upper()} NULLS {key.nulls.upper()}"
 
 
-def _groups(operator: Operator) -> Iterator[tuple[str, str, bool]]:
+def _groups(operator: Operator, kinds: Mapping[str, tuple[RowKind, ...]]) -> Iterator[tuple[str, str, bool]]:
     """Each group of settings, its line, and whether an edit is in it."""
     groups = settings_of(operator)
     for group in group_names(operator) if groups else ():
@@ -298,6 +310,20 @@ def _groups(operator: Operator) -> Iterator[tuple[str, str, bool]]:
             yield group, " · ".join(lookup_parts(operator, group, settings)), bool(edits_of(settings))
         elif isinstance(operator, Correlate):
             yield group, " · ".join(call_parts(operator, group, settings)), bool(edits_of(settings))
+        elif isinstance(operator, Aggregate):
+            given = kinds.get(operator.inputs[0])
+            words = phase_words(operator, settings, insert_only=None if given is None else given == INSERT_ONLY)
+            yield group, words, bool(edits_of(settings))
+
+
+def _kinds(plan: Plan) -> Mapping[str, tuple[RowKind, ...]]:
+    """The row kinds on each edge, as far as phases of aggregates depend on them; none if edges or tables are wrong."""
+    if not any(isinstance(operator, Aggregate) and operator.phases for operator in plan.operators):
+        return {}
+    tables = (Scan, LookupJoin, Sink)
+    if any(check_graph(plan)) or any(isinstance(o, tables) and o.table not in plan.tables for o in plan.operators):
+        return {}
+    return output_kinds(plan)
 
 
 def _shortened(text: str) -> str:

@@ -1,10 +1,10 @@
 """The plan document as frozen dataclasses: what a plan says, without how it is written or run.
 
 Facts (operators, edges, keys, expressions, schemas, functions) are what the query means; settings (state TTLs, how
-lookups and calls wait, retry and cache, cached results, config, connector options) are free to edit. Facts and settings
-are told apart in :mod:`plans.digest`. Columns are addressed by name, never by position. Expressions are Spark SQL text
-over the columns of the operator's input; they are checked against an allow list before every run. This module knows
-nothing of JSON, SQL or Spark.
+lookups and calls wait, retry and cache, phases of aggregates, cached results, config, connector options) are free to
+edit. Facts and settings are told apart in :mod:`plans.digest`. Columns are addressed by name, never by position.
+Expressions are Spark SQL text over the columns of the operator's input; they are checked against an allow list before
+every run. This module knows nothing of JSON, SQL or Spark.
 
 >>> Column(name="o_id", type="BIGINT")
 Column(name='o_id', type='BIGINT')
@@ -40,6 +40,8 @@ __all__ = [
     "LookupKey",
     "Mode",
     "Operator",
+    "PhaseSettings",
+    "PhaseStrategy",
     "Plan",
     "RetrySettings",
     "RowKind",
@@ -64,6 +66,7 @@ Mode = Literal["streaming", "batch"]
 Side = Literal["left", "right"]
 OutputMode = Literal["ordered", "allow_unordered"]
 RetryMode = Literal["inline", "deferred"]
+PhaseStrategy = Literal["AUTO", "ONE_PHASE", "TWO_PHASE"]
 FunctionKind = Literal["table", "async-table", "scalar", "async-scalar"]
 Value = str | int | bool
 Layers = Mapping[str, Mapping[str, Value]]
@@ -363,8 +366,22 @@ class AggregateCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseSettings:
+    """Whether an aggregate sums the rows of a micro-batch up per key before they are shuffled.
+
+    ``TWO_PHASE`` does where it can, ``ONE_PHASE`` does not, ``AUTO`` does where it makes rows fewer. Streaming only.
+    """
+
+    strategy: PhaseStrategy
+    origin: Layers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Aggregate:
-    """A group aggregate. Output columns: ``keys`` in order, then the calls. No keys: one global group."""
+    """A group aggregate. Output columns: ``keys`` in order, then the calls. No keys: one global group.
+
+    ``phases`` is None if nobody asked for a strategy; then it is ``AUTO``.
+    """
 
     id: str
     inputs: tuple[str, ...]
@@ -372,6 +389,7 @@ class Aggregate:
     aggregates: tuple[AggregateCall, ...]
     state: tuple[StateEntry, ...]
     changelog: tuple[RowKind, ...]
+    phases: PhaseSettings | None = None
     cached: CachedSettings | None = None
 
 

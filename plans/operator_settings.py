@@ -1,7 +1,7 @@
 """The groups of settings of every operator that has some, whatever its kind, but for state TTLs.
 
 A lookup join has ``async``, ``retry`` and ``cache``; an operator that calls an asynchronous function has ``async`` and
-``retry``. Diff, explain, edit and digest go through this module, so a new group is added here alone.
+``retry``; an aggregate has ``phases``. Diff, explain, edit and digest go through this module.
 
 >>> call = Correlate(id="correlate_f", inputs=("scan_t",), function="f", join_type="inner", arguments=(), output=(),
 ...     async_=None, retry=None)
@@ -17,7 +17,8 @@ from plans.call_document import call_groups, with_call_groups
 from plans.call_settings import CALL_GROUPS
 from plans.lookup_document import lookup_groups, with_lookup_groups
 from plans.lookup_settings import GROUPS
-from plans.model import Correlate, LookupJoin, Operator
+from plans.model import Aggregate, Correlate, LookupJoin, Operator
+from plans.phases import PHASES, phase_groups, with_phase_groups
 from plans.setting_layers import Settings
 
 __all__ = ["group_names", "settings_of", "with_settings"]
@@ -30,6 +31,8 @@ def group_names(operator: Operator) -> tuple[str, ...]:
             return GROUPS
         case Correlate():
             return CALL_GROUPS
+        case Aggregate():
+            return (PHASES,)
         case _:
             return ()
 
@@ -41,6 +44,8 @@ def settings_of(operator: Operator) -> Mapping[str, Settings]:
             return lookup_groups(operator)
         case Correlate():
             return call_groups(operator)
+        case Aggregate():
+            return phase_groups(operator)
         case _:
             return {}
 
@@ -52,5 +57,7 @@ def with_settings(operator: Operator, groups: Mapping[str, Settings]) -> Operato
             return with_lookup_groups(operator, groups)
         case Correlate():
             return with_call_groups(operator, groups)
+        case Aggregate():
+            return with_phase_groups(operator, groups)
         case _:
             return operator

@@ -31,6 +31,7 @@ _EXPANDED: tuple[tuple[str, ...], ...] = (
     ("operators", "*", "async"),
     ("operators", "*", "retry"),
     ("operators", "*", "cache"),
+    ("operators", "*", "phases"),
     ("operators", "*", "cached"),
     ("reasons",),
     ("digests",),

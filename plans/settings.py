@@ -18,9 +18,11 @@ from dataclasses import dataclass
 
 from plans.cached import SETTINGS as CACHED
 from plans.document import operator_document
-from plans.model import Operator, Plan, Sink, Value
+from plans.model import Aggregate, Operator, Plan, Sink, Value
 from plans.operator_settings import settings_of
-from plans.setting_layers import EDIT, set_by
+from plans.phases import PHASES, STRATEGY
+from plans.phases import SPECS as PHASE_SPECS
+from plans.setting_layers import EDIT, Specs, set_by
 from plans.states import source, state_of
 
 __all__ = ["Setting", "canonical_path", "operator_settings", "plan_settings", "setting_at", "settings_by_name"]
@@ -92,21 +94,30 @@ def operator_settings(operator: Operator) -> Iterator[Setting]:
 
 
 def settings_by_name(operator: Operator) -> dict[tuple[str, str], Setting]:
-    """The settings of one operator by group and name; where nobody spoke of a cached result, the defaults hold."""
+    """The settings of one operator by group and name; the defaults of phases and cached results where nobody spoke."""
     found = {(setting.group, setting.name): setting for setting in operator_settings(operator)}
+    # An aggregate of a batch plan has no state, and Spark decides on its phases.
+    if isinstance(operator, Aggregate) and operator.state and (PHASES, STRATEGY) not in found:
+        found |= _defaults(operator, PHASES, PHASE_SPECS)
     if ("cached", "enabled") not in found and not isinstance(operator, Sink):
-        for name, spec in CACHED.items():
-            assert spec.default is not None
-            found["cached", name] = Setting(
-                path=f"{operator.id}.cached.{name}",
-                operator=operator.id,
-                group="cached",
-                name=name,
-                value=spec.default,
-                layers={"default": spec.default},
-                set_by="default",
-            )
+        found |= _defaults(operator, "cached", CACHED)
     return found
+
+
+def _defaults(operator: Operator, group: str, specs: Specs) -> dict[tuple[str, str], Setting]:
+    return {
+        (group, name): Setting(
+            path=f"{operator.id}.{group}.{name}",
+            operator=operator.id,
+            group=group,
+            name=name,
+            value=spec.default,
+            layers={"default": spec.default},
+            set_by="default",
+        )
+        for name, spec in specs.items()
+        if spec.default is not None
+    }
 
 
 def setting_at(plan: Plan, path: str) -> Setting | None:
@@ -119,10 +130,14 @@ def setting_at(plan: Plan, path: str) -> Setting | None:
 
 
 def canonical_path(plan: Plan, path: str) -> str:
-    """The one spelling of ``path``: without ``operators.`` in front, and with ``state.`` before the name of a state."""
+    """The one spelling of ``path``: without ``operators.`` in front, with ``state.`` before the name of a state, and
+    with the group of phases before its setting.
+    """
     path = path.removeprefix("operators.")
     head, _, rest = path.partition(".")
     operator = next((operator for operator in plan.operators if operator.id == head), None)
+    if isinstance(operator, Aggregate) and rest == STRATEGY:
+        return f"{head}.{PHASES}.{rest}"
     states = [entry.name for entry in state_of(operator)] if operator is not None else []
     return f"{head}.state.{rest}" if rest.partition(".")[0] in states else path
 

@@ -24,7 +24,7 @@ from plans.errors import PlanError
 from plans.graph import check_graph
 from plans.lookup_edit import resettled_lookup, with_lookup_retry, with_lookup_setting
 from plans.lookup_settings import SETTINGS
-from plans.model import Correlate, LookupJoin, Operator, Plan, Value
+from plans.model import Aggregate, Correlate, LookupJoin, Operator, Plan, Value
 from plans.names import did_you_mean, nearest
 from plans.operator_settings import group_names, settings_of
 from plans.setting_layers import Specs
@@ -37,7 +37,8 @@ _RETRY_FORM = "write '<attempts> x <delay>', such as '3 x 10 s', or off"
 
 def settable(operator: Operator) -> list[str]:
     """The forms of the paths that can be set, for messages."""
-    if isinstance(operator, Correlate) and not settings_of(operator):
+    # What an aggregate has is edited in plans.phases_edit.
+    if isinstance(operator, Aggregate) or (isinstance(operator, Correlate) and not settings_of(operator)):
         return []
     groups = group_names(operator)
     forms = [f"{operator.id}.{group}.<setting>" for group in groups]

@@ -23,6 +23,7 @@ __all__ = [
     "UPDATE_AFTER",
     "UPDATE_BEFORE",
     "InputSpec",
+    "Presum",
     "Result",
     "SegmentStore",
     "StatefulOperator",
@@ -41,18 +42,38 @@ def hash_column(index: int) -> str:
     return f"__hash{index}"
 
 
+class Presum(Protocol):
+    """How the rows of an input are summed up before they are shuffled; picklable.
+
+    A delta may then have the columns of ``schema`` instead of those of the :class:`InputSpec`, ``__hash0`` among them.
+    """
+
+    @property
+    def schema(self) -> pa.Schema: ...
+
+    def sum_up(self, rows: pa.Table) -> pa.Table | None:
+        """``rows`` of a delta summed up, or None if these are better left as they are, and those to come too."""
+        ...
+
+    def lift(self, rows: pa.Table) -> pa.Table:
+        """``rows`` of a delta in the columns of ``schema``, to stand among others that were summed up."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputSpec:
     """What an operator wants of one input.
 
     ``columns`` are the data columns. ``hashes`` names the column sets to hash with Spark's ``xxhash64`` (seed 42; no
     columns hash to 42): the first routes the row to its partition. ``changelog`` says whether ``__kind`` is present.
-    A delta has the data columns, then ``__kind`` if ``changelog``, then ``__hash0``, ``__hash1`` and so on.
+    A delta has the data columns, then ``__kind`` if ``changelog``, then ``__hash0``, ``__hash1`` and so on; or, with
+    ``presum``, what that makes of them.
     """
 
     columns: pa.Schema
     hashes: tuple[tuple[str, ...], ...]
     changelog: bool
+    presum: Presum | None = None
 
 
 class SegmentStore(Protocol):

@@ -16,8 +16,10 @@ from plans.configuration import STATE_TTL
 from plans.lint.rule import Finding, Fix
 from plans.lookup_settings import CONFIG_KEYS as LOOKUP_KEYS
 from plans.lookup_settings import SETTINGS
-from plans.model import Correlate, LookupJoin, Plan, Scan, Sink
+from plans.model import Aggregate, Correlate, LookupJoin, Plan, Scan, Sink
 from plans.operator_settings import settings_of
+from plans.phases import CONFIG_KEY as PHASE_STRATEGY
+from plans.phases import PHASES, STRATEGY
 from plans.states import state_of
 
 __all__ = ["unused_options", "unused_tables"]
@@ -91,6 +93,8 @@ def _unused_config(plan: Plan) -> Iterator[Finding]:
         why = None
         if key == STATE_TTL and not any(state_of(operator) for operator in plan.operators):
             why = "no operator keeps state"
+        elif key == PHASE_STRATEGY and (Aggregate, PHASES, STRATEGY) not in heeded:
+            why = "no aggregate of a stream takes it"
         elif key in LOOKUP_KEYS:
             group, spec = LOOKUP_KEYS[key]
             why = None if (LookupJoin, group, spec.name) in heeded else "no lookup join takes it"

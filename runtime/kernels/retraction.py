@@ -11,17 +11,28 @@ follows it counts from zero again, as Flink's group aggregate does record by rec
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 
+from runtime.operator import INSERT, KIND, UPDATE_AFTER
 from runtime.state.identity import Mask
 from runtime.state.layout import Int64s
 
-__all__ = ["overdrawn"]
+__all__ = ["overdrawn", "weights_of"]
+
+
+def weights_of(rows: pa.Table) -> Int64s | None:
+    """+1 for each row that is inserted, -1 for each that is retracted; None if the rows have no kinds."""
+    if KIND not in rows.column_names:
+        return None
+    kinds = rows[KIND].to_numpy()
+    return np.where((kinds == INSERT) | (kinds == UPDATE_AFTER), np.int64(1), np.int64(-1))
 
 
 def overdrawn(groups: Int64s, weights: Int64s, start: Int64s) -> Mask:
     """Mark the rows that would take their group's count below zero.
 
-    ``groups`` and ``weights`` (+1 or -1) are per row in arrival order; ``start`` is each group's count before them.
+    ``groups`` and ``weights`` (+1 or -1, or what rows summed up weigh together, which is not negative) are per row in
+    arrival order; ``start`` is each group's count before them.
     """
     order = np.argsort(groups, kind="stable")
     group, weight = groups[order], weights[order]

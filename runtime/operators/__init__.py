@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from plans.durations import parse_duration
 from plans.model import Aggregate, Column, Join
+from plans.phases import strategy_of
 from runtime.operator import StatefulOperator
 
 __all__ = ["build_operator"]
@@ -36,6 +37,7 @@ def build_operator(
             types=tuple(to_arrow(call.type) for call in op.aggregates),
             ttl=ttls[0],
             kinds=op.changelog,
+            phases=strategy_of(op),
         )
     return JoinOperator(
         kind=op.join_type,

@@ -3,7 +3,8 @@
 Emits Flink's changelog: +I for a new group, -U/+U for a changed one, -D when the last row went; with a TTL also for an
 unchanged result, so that state downstream stays alive (FLIP-373's engine behaviour). An expired group starts afresh
 with +I, and retractions of it are dropped. State layout, format 1: table ``groups`` (hash of the keys; keys;
-accumulators; count of rows; last write) and one ``values(...)`` table per remembered argument.
+accumulators; count of rows; last write) and one ``values(...)`` table per remembered argument. An aggregate that
+remembers none can take its rows summed up (:mod:`runtime.kernels.partial`), and stores the same.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from plans.model import AggregateCall, RowKind
+from plans.model import AggregateCall, PhaseStrategy, RowKind
 from runtime.kernels.accumulators import Accumulator, accumulators_of, combine, contribution, result, summed
-from runtime.kernels.retraction import overdrawn
+from runtime.kernels.partial import ROWS, WEIGHT, PartialSums
+from runtime.kernels.retraction import overdrawn, weights_of
 from runtime.kernels.values import VALUE, ValueChange, update_values, values_layout
 from runtime.operator import DELETE, INSERT, KIND, UPDATE_AFTER, UPDATE_BEFORE, InputSpec, Result, SegmentStore
 from runtime.operator import hash_column as hash_name
@@ -42,6 +44,7 @@ class AggregateOperator:
     types: tuple[pa.DataType, ...]
     ttl: int
     kinds: tuple[RowKind, ...]
+    phases: PhaseStrategy = "AUTO"
 
     @property
     def key_columns(self) -> pa.Schema:
@@ -76,7 +79,20 @@ class AggregateOperator:
     @property
     def inputs(self) -> tuple[InputSpec, ...]:
         hashes = (self.keys, *((argument,) for argument, _ in self.arguments))
-        return (InputSpec(columns=self.columns, hashes=hashes, changelog=self.changelog),)
+        return (InputSpec(columns=self.columns, hashes=hashes, changelog=self.changelog, presum=self.presum),)
+
+    @property
+    def presum(self) -> PartialSums | None:
+        """How rows are summed up before they are shuffled; None if the aggregate runs in one phase."""
+        if self.phases == "ONE_PHASE" or self.arguments:
+            return None
+        return PartialSums(
+            columns=self.columns,
+            changelog=self.changelog,
+            keys=self.keys,
+            accumulators=self.accumulators,
+            required=self.phases == "TWO_PHASE",
+        )
 
     @property
     def output(self) -> pa.Schema:
@@ -96,10 +112,7 @@ class AggregateOperator:
         output = self.output.empty_table()
         if rows is not None and rows.num_rows:
             batch = rows.combine_chunks()
-            weights = None
-            if self.changelog:
-                kinds = batch[KIND].to_numpy()
-                weights = np.where((kinds == INSERT) | (kinds == UPDATE_AFTER), np.int64(1), np.int64(-1))
+            weights = batch[WEIGHT].to_numpy() if WEIGHT in batch.column_names else weights_of(batch)
             output = _update(self, states, batch, weights, now)
         committed = {name: state.commit() for name, state in states.items()}
         purges = [due for state in states.values() if (due := state.next_purge()) is not None]
@@ -107,10 +120,17 @@ class AggregateOperator:
             output=output,
             manifest=write_manifest(committed),
             timer=min(purges, default=None),
-            rows_in=rows.num_rows if rows is not None else 0,
+            rows_in=_rows_behind(rows),
             state_rows=sum(table.rows for table in committed.values()),
             state_bytes=sum(segment.size for table in committed.values() for segment in table.segments),
         )
+
+
+def _rows_behind(rows: pa.Table | None) -> int:
+    """How many rows the delta stands for."""
+    if rows is None:
+        return 0
+    return int(pc.sum(rows[ROWS]).as_py() or 0) if ROWS in rows.column_names else rows.num_rows
 
 
 def _update(
@@ -165,7 +185,11 @@ def _changed(
     now: int,
 ) -> dict[str, pa.Array]:
     plain = [a for a in operator.accumulators if not operator.remembered(a)]
-    parts = summed(groups, plain, [contribution(a, batch, weights) for a in plain])
+    if WEIGHT in batch.column_names:
+        given = [batch[a.name].combine_chunks() for a in plain]
+    else:
+        given = [contribution(a, batch, weights) for a in plain]
+    parts = summed(groups, plain, given)
     new = {a.name: combine(a, old[a.name], part) for a, part in zip(plain, parts, strict=True)}
     for index, (argument, filter_) in enumerate(operator.arguments):
         state = states[operator.layouts[index + 1].name]

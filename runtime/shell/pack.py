@@ -1,7 +1,8 @@
 """Packing: the rows of one input become Arrow blobs, one per target partition, ready to be shuffled by bucket.
 
-Runs in ``mapInArrow`` on the data columns, ``__kind`` and the hash columns that Spark computed. ``task`` and ``seq``
-say where a blob came from, so that the receiver can restore the order of rows. Knows no state and no operator.
+Runs in ``mapInArrow`` on the data columns, ``__kind`` and the hash columns that Spark computed. Where the operator says
+how, rows are summed up first; a task that finds that not worth it leaves its other rows as they are. ``task`` and
+``seq`` say where a blob came from, so that the receiver can restore the order of rows. Knows no state and no operator.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 
-from runtime.operator import hash_column
+from runtime.operator import Presum, hash_column
 from runtime.shell.blobs import blob_column
 
 __all__ = ["PACKED_DDL", "TICK", "pack"]
@@ -29,12 +30,17 @@ _MAX_BYTES = 32 << 20
 
 
 def pack(
-    batches: Iterable[pa.RecordBatch], *, side: int, schema: pa.Schema, buckets: Sequence[int]
+    batches: Iterable[pa.RecordBatch],
+    *,
+    side: int,
+    schema: pa.Schema,
+    buckets: Sequence[int],
+    presum: Presum | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield packed rows for the batches of one task; task 0 also yields a tick for every bucket.
 
     A stage of Spark that runs at all has a task 0, so with any data anywhere each partition is called, and an idle one
-    can expire its state. ``schema`` is what blobs have, ``buckets`` the bucket id per target partition.
+    can expire its state. ``schema`` is what rows have, ``buckets`` the bucket id per target partition.
     """
     task = TaskContext.get()
     number = 0 if task is None else task.partitionId()
@@ -42,7 +48,11 @@ def pack(
         yield _rows(buckets, [TICK] * len(buckets), number, range(len(buckets)), pa.nulls(len(buckets), pa.binary()))
     sequence = 0
     for table in _gather(batches):
-        parts = _split(_conform(table, schema), len(buckets))
+        rows = _conform(table, schema)
+        sums = None if presum is None else presum.sum_up(rows)
+        if sums is None:
+            presum = None
+        parts = _split(rows if sums is None else sums, len(buckets))
         yield _rows(
             [buckets[p] for p, _ in parts],
             [side] * len(parts),

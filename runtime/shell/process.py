@@ -17,13 +17,13 @@ import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import Row
 
-from runtime.operator import Result, StatefulOperator
+from runtime.operator import Presum, Result, StatefulOperator
 from runtime.shell.blobs import chunks, from_blob, to_blob
 from runtime.shell.pack import TICK
 from runtime.shell.saved import MANIFEST_DDL, Saved, decode, encode
 from runtime.shell.segments import Segments, Stored
 
-__all__ = ["METRICS", "OUTPUT_DDL", "PartitionProcessor"]
+__all__ = ["METRICS", "OUTPUT_DDL", "PartitionProcessor", "joined"]
 
 METRICS = (
     "rows_in",
@@ -54,9 +54,9 @@ class PartitionProcessor(StatefulProcessor):
     def handleInputRows(self, key: Any, rows: Iterable[Row], timerValues: Any) -> Iterator[Row]:
         blobs = sorted((row.side, row.task, row.seq, row.blob) for row in rows if row.side != TICK)
         deltas: list[pa.Table | None] = []
-        for side in range(len(self._operator.inputs)):
+        for side, spec in enumerate(self._operator.inputs):
             tables = [from_blob(blob) for found, _, _, blob in blobs if found == side]
-            deltas.append(pa.concat_tables(tables) if tables else None)
+            deltas.append(joined(tables, spec.presum) if tables else None)
         yield from self._call(deltas, timerValues.getCurrentProcessingTimeInMs(), expired=None)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:
@@ -104,6 +104,14 @@ class PartitionProcessor(StatefulProcessor):
             self._manifest.clear()
         else:
             self._manifest.update(encode(self._name, after))
+
+
+def joined(tables: Sequence[pa.Table], presum: Presum | None) -> pa.Table:
+    """One delta in the order of its pieces, some of which may have been summed up."""
+    if presum is not None and any(table.schema != tables[0].schema for table in tables):
+        summed = presum.schema
+        tables = [table if table.schema == summed else presum.lift(table) for table in tables]
+    return pa.concat_tables(tables)
 
 
 def _row(**values: Any) -> Row:

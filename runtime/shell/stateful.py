@@ -72,7 +72,7 @@ def _pack_input(frame: DataFrame, spec: InputSpec, side: int, buckets: Sequence[
     fields = [*spec.columns, *([pa.field(KIND, pa.int8())] if spec.changelog else [])]
     fields += [pa.field(hash_column(index), pa.int64()) for index in range(len(hashes))]
     return frame.select(*data, *hashes).mapInArrow(
-        partial(pack, side=side, schema=pa.schema(fields), buckets=buckets), PACKED_DDL
+        partial(pack, side=side, schema=pa.schema(fields), buckets=buckets, presum=spec.presum), PACKED_DDL
     )
 
 

@@ -1,0 +1,92 @@
+"""Partial sums: rows of a micro-batch folded per key before they are shuffled, as the aggregate goes on with them.
+
+A partial row has the keys, what the rows behind it add to each accumulator, their weight (inserts minus retractions)
+and their number. What is left to the state is right only if it does not matter how many rows a group had before. It
+does matter to a retraction that goes below all before it in its piece of the batch: whether there is a row to retract,
+only the state knows. Such rows stay single, in front of the sum of the others of their group, whose weight is never
+negative; so a group that is updated any number of times becomes one retraction and one sum. Knows no state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from runtime.kernels.accumulators import Accumulator, contribution, summed
+from runtime.kernels.retraction import overdrawn, weights_of
+from runtime.operator import hash_column
+from runtime.state.identity import encode_groups
+from runtime.state.layout import Int64s
+
+__all__ = ["ROWS", "WEIGHT", "PartialSums"]
+
+WEIGHT, ROWS = "__weight", "__rows"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartialSums:
+    """How an aggregate of ``accumulators`` by ``keys`` over ``columns`` is summed up beforehand.
+
+    ``required`` does so always; else only rows that become at most half as many are worth it.
+    """
+
+    columns: pa.Schema
+    changelog: bool
+    keys: tuple[str, ...]
+    accumulators: tuple[Accumulator, ...]
+    required: bool
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of partial rows."""
+        keys = [self.columns.field(key) for key in self.keys]
+        sums = [pa.field(accumulator.name, accumulator.type) for accumulator in self.accumulators]
+        numbers = [pa.field(name, pa.int64()) for name in (WEIGHT, ROWS, hash_column(0))]
+        return pa.schema([*keys, *sums, *numbers])
+
+    def lift(self, rows: pa.Table) -> pa.Table:
+        """Each row of a delta as a partial row of its own."""
+        return self._partial(rows, weights_of(rows))
+
+    def sum_up(self, rows: pa.Table) -> pa.Table | None:
+        """The rows of a delta as few partial rows, groups in order of appearance; None if that is not worth it."""
+        batch = rows.combine_chunks()
+        groups, first = encode_groups([batch[name].combine_chunks() for name in self.keys or (hash_column(0),)])
+        if not self.required and 2 * len(first) > batch.num_rows:
+            return None
+        weights = weights_of(batch)
+        if weights is None or weights.min(initial=1) > 0:
+            return self._summed(batch, weights, groups)
+        single = overdrawn(groups, weights, np.zeros(len(first), np.int64))
+        rest = np.flatnonzero(~single)
+        among, begin = encode_groups([pa.array(groups[rest])])
+        sums = self._summed(batch.take(rest), weights[rest], among)
+        alone = np.flatnonzero(single)
+        parts = pa.concat_tables([self._partial(batch.take(alone), weights[alone]), sums])
+        order = np.argsort(np.concatenate((groups[alone], groups[rest][begin])), kind="stable")
+        return parts.take(pa.array(order))
+
+    def _partial(self, rows: pa.Table, weights: Int64s | None) -> pa.Table:
+        ones = np.ones(rows.num_rows, np.int64)
+        return self._table(
+            rows,
+            [contribution(accumulator, rows.combine_chunks(), weights) for accumulator in self.accumulators],
+            ones if weights is None else weights,
+            ones,
+        )
+
+    def _summed(self, rows: pa.Table, weights: Int64s | None, groups: Int64s) -> pa.Table:
+        size = int(groups.max(initial=-1)) + 1
+        first = np.empty(size, np.int64)
+        first[groups[::-1]] = np.arange(len(groups) - 1, -1, -1)
+        batch = rows.combine_chunks()
+        sums = summed(groups, self.accumulators, [contribution(a, batch, weights) for a in self.accumulators])
+        number = np.bincount(groups, minlength=size).astype(np.int64)
+        weight = number if weights is None else np.bincount(groups, weights, minlength=size).astype(np.int64)
+        return self._table(batch.take(pa.array(first)), sums, weight, number)
+
+    def _table(self, rows: pa.Table, sums: list[pa.Array], weight: Int64s, number: Int64s) -> pa.Table:
+        keys = [rows[key] for key in self.keys]
+        return pa.table([*keys, *sums, weight, number, rows[hash_column(0)]], names=self.schema.names).cast(self.schema)
