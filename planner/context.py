@@ -137,7 +137,8 @@ class Environment:
 class Context:
     """One compilation. ``text`` is the source with comments and hints blanked out; ``used_ctes`` are places of CTEs.
 
-    ``config`` is the configuration of the job, as it stands in the plan; ``batch`` its mode.
+    ``config`` is the configuration of the job, as it stands in the plan; ``compiler`` what else is set, that decides
+    which operators there are; ``batch`` its mode.
     ``shared_views`` are read in several places and compiled once for all of them.
     """
 
@@ -146,6 +147,7 @@ class Context:
     report: Report
     ledger: Ledger
     config: Mapping[str, str]
+    compiler: Mapping[str, str] = field(default_factory=dict)
     batch: bool = False
     classes: ClassAccess = field(default_factory=ClassAccess)
     catalog: Catalog = field(default_factory=Catalog)

@@ -23,8 +23,9 @@ from planner.operands import comparable
 from planner.relations import Calc, Item, Join, Relation, Scan, StateInput, identity
 from planner.scope import Input, Scope, resolve
 from planner.translation import Translator, only
-from plans.connectors import source_kinds
-from plans.model import JoinType
+from plans.configuration import EVENTS_DUPLICATE
+from plans.connectors import is_upsert_source, source_kinds
+from plans.model import JoinType, Table
 
 __all__ = ["From", "build_from"]
 
@@ -126,6 +127,7 @@ def _scan(context: Context, environment: Environment, node: exp.Table, entry: Ta
         fields=tuple(fields.values()),
         options=options,
         changelog=source_kinds(entry.table) != ("+I",),
+        normalized=_normalized(context, node.name, entry.table, place),
         offset=place,
         base=base,
         block=environment.block,
@@ -145,6 +147,21 @@ def _scan(context: Context, environment: Environment, node: exp.Table, entry: Ta
     }
     items = tuple({**physical, **computed}[c.name] for c in entry.table.columns)
     return Calc(input=scan, filter=None, items=items, base=base, block=environment.block)
+
+
+def _normalized(context: Context, name: str, table: Table, place: int) -> tuple[str, ...]:
+    """The columns by which rows of a source replace each other, if it emits upserts or may repeat changes."""
+    if is_upsert_source(table):
+        return table.primary_key
+    if context.compiler.get(EVENTS_DUPLICATE) != "true" or source_kinds(table) == ("+I",):
+        return ()
+    if not table.primary_key:
+        raise context.source.error(
+            f"'{EVENTS_DUPLICATE}' is true, but the changelog '{name}' has no primary key to tell repeated changes by",
+            place,
+            "declare PRIMARY KEY (...) NOT ENFORCED",
+        )
+    return table.primary_key
 
 
 def _join(context: Context, environment: Environment, left: From, join: exp.Join, hints: BlockHints) -> From:

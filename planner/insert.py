@@ -1,7 +1,7 @@
 """INSERT INTO: the query's columns are fitted to the sink's, and its changes to what the sink can take.
 
-Columns go by position. What would lose values needs a CAST in the query; what would leave wrong rows in the sink is
-refused.
+Columns go by position. What would lose values needs a CAST in the query. Rows that share a key of the sink are all kept
+for it, unless that is switched off; in batch mode, what would leave wrong rows in the sink is refused.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ from planner.relations import (
     Sort,
     Union,
 )
+from planner.sink_keys import check_key_in_batch, materialized_by
 from planner.statements import Insert, Select
-from planner.unique_keys import is_insert_only, unique_keys
+from planner.unique_keys import is_insert_only
 from plans.changelog import refused_kinds
-from plans.connectors import can_lookup, can_read, can_write, is_bounded, is_upsert_sink, sink_kinds
+from plans.connectors import can_lookup, can_read, can_write, is_bounded, sink_kinds
 from plans.model import Table, TableColumn
 from plans.names import did_you_mean
 from plans.types import parse_type
@@ -41,8 +42,11 @@ from plans.types import parse_type
 __all__ = ["build_insert", "result_table"]
 
 
-def build_insert(context: Context, statement: Insert) -> Relation:
-    """The optimised relation that feeds the sink: its fields are the sink's physical columns, in order."""
+def build_insert(context: Context, statement: Insert) -> tuple[Relation, tuple[str, ...]]:
+    """The optimised relation that feeds the sink: its fields are the sink's physical columns, in order.
+
+    Also the columns of the sink's primary key, if all rows must be kept by it.
+    """
     entry = _sink(context, statement)
     query = parse_query(context.source, context.text, list(statement.query))
     relation = build_query(context, Environment(block=statement.table), query)
@@ -71,11 +75,11 @@ def build_insert(context: Context, statement: Insert) -> Relation:
     )
     _check_scans(context, relation)
     if context.batch:
-        _check_key_in_batch(context, statement, entry, relation)
-    else:
-        _check_repeatable(context, relation, statement)
-        _check_changes(context, statement, entry, relation)
-    return relation
+        check_key_in_batch(context, statement, entry, relation)
+        return relation, ()
+    _check_repeatable(context, relation, statement)
+    _check_changes(context, statement, entry, relation)
+    return relation, materialized_by(context, statement, entry, relation)
 
 
 def result_table(context: Context, statement: Select) -> tuple[str, TableEntry]:
@@ -254,27 +258,6 @@ def _check_changes(context: Context, statement: Insert, entry: TableEntry, relat
             statement.table_offset,
             _advice(table),
         )
-    if is_upsert_sink(table):
-        _check_key(context, statement, entry, relation)
-
-
-def _check_key_in_batch(context: Context, statement: Insert, entry: TableEntry, relation: Relation) -> None:
-    """As in a stream, but rows come in no order: of those that share a key, it is not known which one stays."""
-    if not is_upsert_sink(entry.table):
-        return
-    if not is_insert_only(relation):
-        _check_key(context, statement, entry, relation)
-        return
-    names = {f.id: f.name for f in relation.fields}
-    keys = unique_keys(relation, {n: e.table for n, e in context.catalog.tables.items()})
-    if not any({names[i] for i in key} <= set(entry.table.primary_key) for key in keys):
-        key = ", ".join(entry.table.primary_key)
-        context.report.warn(
-            f"nothing says that ({key}), the primary key of sink '{statement.table}', identifies a row of this query: "
-            "of rows that share it one stays, and it is not known which",
-            statement.table_offset,
-            "declare the PRIMARY KEY of the table that is read, or aggregate by the sink's key",
-        )
 
 
 def _advice(table: Table) -> str:
@@ -299,37 +282,3 @@ def _first_updating(relation: Relation) -> tuple[str, int]:
     if isinstance(relation, Scan):
         return f"the changelog of '{relation.table}'", relation.offset
     return _first_updating(next(i for i in relation.inputs if not is_insert_only(i)))
-
-
-def _check_key(context: Context, statement: Insert, entry: TableEntry, relation: Relation) -> None:
-    tables = {n: e.table for n, e in context.catalog.tables.items()}
-    names = {f.id: f.name for f in relation.fields}
-    primary = set(entry.table.primary_key)
-    found = unique_keys(relation, tables)
-    shown = sorted(", ".join(sorted(names[i] for i in key)) or "nothing: it has one row" for key in found)
-    if any({names[i] for i in key} <= primary for key in found):
-        return
-    key = ", ".join(entry.table.primary_key)
-    if not found and _ends_in_join(relation):
-        context.report.warn(
-            f"nothing says that ({key}), the primary key of sink '{statement.table}', identifies a row of this join: "
-            "rows that share it overwrite each other, and deleting one deletes it for all",
-            statement.table_offset,
-            "declare the PRIMARY KEYs of the joined tables, or aggregate by the sink's key",
-        )
-        return
-    detail = (
-        f"its rows are identified by ({'), or by ('.join(shown)})" if shown else "it does not select a key of its rows"
-    )
-    raise context.source.error(
-        f"this query does not fit the primary key ({key}) of sink '{statement.table}': {detail}; several rows would "
-        "share one row of the sink, and deleting one would delete it for all",
-        statement.table_offset,
-        "group by the sink's primary key, or declare the sink with the query's key",
-    )
-
-
-def _ends_in_join(relation: Relation) -> bool:
-    while isinstance(relation, Calc | Sort | Cached):
-        relation = relation.input
-    return isinstance(relation, Join | LookupJoin | Correlate)

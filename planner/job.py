@@ -90,7 +90,7 @@ class Job:
     def _compile(self, statement: Insert) -> None:
         context = self._context
         context.scans = 0
-        self._lowering.sink(statement.table, build_insert(context, statement))
+        self._lowering.sink(statement.table, *build_insert(context, statement))
         self._sinks.append(statement.table)
         for operator in self._feeding(self._lowering.operators[-1]):
             if isinstance(operator, Scan | LookupJoin | Sink):

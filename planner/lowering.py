@@ -27,6 +27,7 @@ from planner.relations import (
     Sort,
     StateInput,
     Union,
+    UnnamedInput,
 )
 from planner.spark_text import identifier, spark_text
 from plans import model
@@ -72,10 +73,18 @@ class Lowering:
         self._ids = IdSupply()
         self._known: dict[str, str] = {}
 
-    def sink(self, table: str, relation: Relation) -> None:
-        """Add a sink for ``relation``, whose fields have the names of the table's columns."""
+    def sink(self, table: str, relation: Relation, materialized: tuple[str, ...]) -> None:
+        """Add a sink for ``relation``, whose fields have the names of the table's columns.
+
+        ``materialized`` are the columns of the sink's key if all rows must be kept by it.
+        """
         source = self._lower(relation, exact=True)
-        self._add(model.Sink(id="", inputs=(source.id,), table=table), (table,), table)
+        feed = source.id
+        if materialized:
+            states = self._states((("sinkMaterializeState", UnnamedInput, source),))
+            keeper = model.SinkMaterialize(id="", inputs=(feed,), key=materialized, state=states, changelog=())
+            feed = self._add(keeper, (table,), table)
+        self._add(model.Sink(id="", inputs=(feed,), table=table), (table,), table)
 
     def _add(self, operator: Operator, names: tuple[str, ...], block: str) -> str:
         key = repr(operator)
@@ -112,7 +121,12 @@ class Lowering:
         columns = tuple(f.name for f in scan.fields)
         operator = model.Scan(id="", table=scan.table, columns=columns)
         found = self._add(operator, (scan.table,), scan.block)
-        return _Lowered(id=found, columns=columns, names={f.id: f.name for f in scan.fields})
+        lowered = _Lowered(id=found, columns=columns, names={f.id: f.name for f in scan.fields})
+        if not scan.normalized:
+            return lowered
+        states = self._states((("changelogNormalizeState", StateInput(name=scan.table), lowered),))
+        whole = model.ChangelogNormalize(id="", inputs=(found,), key=scan.normalized, state=states, changelog=())
+        return replace(lowered, id=self._add(whole, (scan.table,), scan.block))
 
     def _calc(self, calc: Calc, exact: bool) -> _Lowered:
         source = self._lower(calc.input)
@@ -332,7 +346,10 @@ class Lowering:
 
 
 def _kind(operator: Operator) -> str:
-    return "lookup" if isinstance(operator, model.LookupJoin) else type(operator).__name__.lower()
+    return _KINDS.get(type(operator), type(operator).__name__.lower())
+
+
+_KINDS = {model.ChangelogNormalize: "normalize", model.LookupJoin: "lookup", model.SinkMaterialize: "materialize"}
 
 
 def _printed(expression: Expr | None, names: Mapping[int, str]) -> str | None:

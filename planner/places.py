@@ -55,7 +55,7 @@ def places_of(
     """The places of all settings of ``plan``; ``config`` are the offsets of the SETs in force, by key."""
     options = {(t, o): at for t in plan.tables for o, at in tables[t].option_offsets.items()}
     hints = _hints(ledger, plan)
-    found = {("", _config_path(key), "config"): offset for key, offset in config.items() if not KEYS[key].session}
+    found = {("", _config_path(key), "config"): offset for key, offset in config.items() if KEYS[key].in_plan}
     found |= {("", f"tables.{t}.options.{o}", "table"): at for (t, o), at in options.items()}
     for operator in plan.operators:
         table = operator.table if isinstance(operator, LookupJoin) else ""

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from planner.cursor import Cursor, word_of
 from planner.ddl import table_name
-from planner.dialect import TokenType
+from planner.dialect import Token, TokenType
 from planner.statements import Insert, Select
 
 __all__ = ["check_form", "read_insert", "read_query"]
@@ -99,11 +99,30 @@ def read_insert(cursor: Cursor) -> Insert:
         raise cursor.source.error(
             "INSERT INTO ... VALUES is not supported", cursor.offset, "read the rows from a table"
         )
+    query, conflict = _without_conflict(cursor, cursor.rest())
     return Insert(
         table=table,
         offset=offset,
         table_offset=table_offset,
         columns=columns,
         columns_offset=columns_offset,
-        query=cursor.rest(),
+        query=query,
+        conflict_offset=conflict,
     )
+
+
+def _without_conflict(cursor: Cursor, tokens: tuple[Token, ...]) -> tuple[tuple[Token, ...], int | None]:
+    """The query without ``ON CONFLICT DO ...`` at its end, and where that stands; of the ways Flink has, one is known.
+
+    What the others do depends on watermarks.
+    """
+    *clause, way = [word_of(token) for token in tokens[-4:]] or [""]
+    if clause != ["ON", "CONFLICT", "DO"]:
+        return tokens, None
+    if way != "DEDUPLICATE":
+        raise cursor.source.error(
+            f"ON CONFLICT DO {way} is not supported: it goes by watermarks",
+            tokens[-4].start,
+            "write ON CONFLICT DO DEDUPLICATE, which keeps the latest row of each key",
+        )
+    return tokens[:-4], tokens[-4].start

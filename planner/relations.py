@@ -73,13 +73,15 @@ class Item:
 class Scan:
     """``options`` is the OPTIONS hint after the table's name, which only a lookup can follow.
 
-    ``changelog`` says that the source emits updates and deletes, too.
+    ``changelog`` says that the source emits updates and deletes, too. ``normalized`` are the columns by which its
+    rows replace each other, if that is not yet a whole changelog.
     """
 
     table: str
     fields: tuple[Field, ...]
     options: LookupHint | None = None
     changelog: bool = False
+    normalized: tuple[str, ...] = ()
     offset: int
     base: str
     block: str

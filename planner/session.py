@@ -82,6 +82,7 @@ class Session:
             report=Report(source=source, strict_hints=strict_hints),
             ledger=Ledger(Hints(after_select={}, after_name={})),
             config=configuration.settings().config,
+            compiler=configuration.settings().compiler,
             batch=configuration.settings().mode == "batch",
             classes=ClassAccess(modules=tuple(allow_modules), directories=_directories(file)),
         )
@@ -143,7 +144,8 @@ class Session:
         elif statement.key:
             self.configuration.set(self.source, statement)
         settings = self.configuration.settings()
-        context.config, context.batch = settings.config, settings.mode == "batch"
+        context.config, context.compiler = settings.config, settings.compiler
+        context.batch = settings.mode == "batch"
         return True
 
     def job(self) -> Job:

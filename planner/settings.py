@@ -24,12 +24,13 @@ __all__ = ["Configuration", "Settings"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """``config`` as it stands in the plan; ``mode`` and ``name`` have places of their own there.
+    """``config`` as it stands in the plan; ``mode`` and ``name`` have places of their own there, ``compiler`` none.
 
     ``offsets`` says where each key that is in force was set, if that was in the script.
     """
 
     config: Mapping[str, str]
+    compiler: Mapping[str, str]
     mode: Mode
     name: str | None
     offsets: Mapping[str, int]
@@ -108,9 +109,10 @@ class Configuration:
         values = self.values
         fields = {KEYS[k].plan_field: v for k, v in values.items() if KEYS[k].plan_field}
         config = {k: v for k, v in values.items() if KEYS[k].in_config}
+        compiler = {k: v for k, v in values.items() if KEYS[k].compiler}
         offsets = {key: offset for key, offset in self.offsets.items() if key not in self.overrides}
         mode: Mode = "batch" if fields.get("mode") == "batch" else "streaming"
-        return Settings(config=config, mode=mode, name=fields.get("name"), offsets=offsets)
+        return Settings(config=config, compiler=compiler, mode=mode, name=fields.get("name"), offsets=offsets)
 
 
 def _known_key(source: Source, name: str, offset: int) -> str:

@@ -131,7 +131,7 @@ class CreateFunction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Insert:
-    """``INSERT INTO table [(columns)] query``."""
+    """``INSERT INTO table [(columns)] query [ON CONFLICT DO DEDUPLICATE]``; ``conflict_offset`` is that of ``ON``."""
 
     table: str
     offset: int
@@ -139,6 +139,7 @@ class Insert:
     columns: tuple[str, ...]
     columns_offset: int
     query: tuple[Token, ...]
+    conflict_offset: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

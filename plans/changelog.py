@@ -1,8 +1,8 @@
 """Which row kinds flow on the edges of a plan.
 
-A scan emits what its source does; calcs, lookups and unions pass on what comes; joins and aggregates state theirs in
-the plan.
-``-U`` is left out where an aggregate's changes only ever reach sinks that replace rows by the group keys. State TTL
+A scan emits what its source does; calcs, lookups and unions pass on what comes; operators with state say theirs in the
+plan. ``-U`` is left out where the changes of an aggregate, or of upserts that are made a changelog, only ever reach
+sinks that replace rows by the same keys. State TTL
 never creates kinds: an expired row is forgotten, not deleted. In batch everything is insert-only.
 
 >>> merged([("+I",), ("+I", "-D")])
@@ -15,7 +15,19 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from plans.connectors import is_upsert_sink, source_kinds
-from plans.model import Aggregate, Calc, Join, Operator, Plan, RowKind, Scan, Sink
+from plans.model import (
+    Aggregate,
+    Calc,
+    ChangelogNormalize,
+    Join,
+    Operator,
+    Plan,
+    RowKind,
+    Scan,
+    Sink,
+    SinkMaterialize,
+    Stateful,
+)
 
 __all__ = ["INSERT_ONLY", "ORDERED", "merged", "output_kinds", "refused_kinds", "with_changelogs"]
 
@@ -36,7 +48,7 @@ def output_kinds(plan: Plan) -> dict[str, tuple[RowKind, ...]]:
     """The row kinds that each operator emits (a sink: receives), by operator id, as the plan states them."""
     found: dict[str, tuple[RowKind, ...]] = {}
     for operator in plan.operators:
-        if isinstance(operator, Join | Aggregate):
+        if isinstance(operator, Stateful):
             found[operator.id] = operator.changelog
         elif isinstance(operator, Scan):
             found[operator.id] = _scanned(plan, operator)
@@ -64,7 +76,7 @@ def refused_kinds(kinds: Iterable[RowKind], accepted: Collection[RowKind]) -> tu
 def with_changelogs(plan: Plan) -> Plan:
     """The plan with the ``changelog`` of every join and aggregate derived from what feeds it and what reads it."""
     if plan.mode == "batch":
-        complete = (replace(o, changelog=INSERT_ONLY) if isinstance(o, Join | Aggregate) else o for o in plan.operators)
+        complete = (replace(o, changelog=INSERT_ONLY) if isinstance(o, Stateful) else o for o in plan.operators)
         return replace(plan, operators=tuple(complete))
     consumers: dict[str, list[Operator]] = {o.id: [] for o in plan.operators}
     for operator in plan.operators:
@@ -80,6 +92,13 @@ def with_changelogs(plan: Plan) -> Plan:
             operator = replace(operator, changelog=kinds)
         elif isinstance(operator, Aggregate):
             kinds = _aggregate_kinds(plan, operator, found[operator.inputs[0]], consumers)
+            operator = replace(operator, changelog=kinds)
+        elif isinstance(operator, ChangelogNormalize):
+            whole = not _upserted_by(plan, operator.id, operator.key, consumers)
+            kinds = ("+I", "-U", "+U", "-D") if whole else ("+I", "+U", "-D")
+            operator = replace(operator, changelog=kinds)
+        elif isinstance(operator, SinkMaterialize):
+            kinds = ("+I", "+U") if found[operator.inputs[0]] == INSERT_ONLY else ("+I", "+U", "-D")
             operator = replace(operator, changelog=kinds)
         else:
             kinds = merged(found[i] for i in operator.inputs)
@@ -100,15 +119,15 @@ def _aggregate_kinds(
     kinds: set[RowKind] = {"+I", "+U"} if aggregate.aggregates else {"+I"}
     if inputs != INSERT_ONLY:
         kinds.add("-D")
-    if "+U" in kinds and not _upserted_by_keys(plan, aggregate, consumers):
+    if "+U" in kinds and not _upserted_by(plan, aggregate.id, aggregate.keys, consumers):
         kinds.add("-U")
     return tuple(kind for kind in _ORDER if kind in kinds)
 
 
-def _upserted_by_keys(plan: Plan, aggregate: Aggregate, consumers: dict[str, list[Operator]]) -> bool:
-    """Whether every way to a sink passes the group keys on, unfiltered, to a sink that upserts by exactly them."""
-    # Operators still to follow, with the group keys under the names they have there.
-    open_ways = [(aggregate.id, aggregate.keys)] if aggregate.keys else []
+def _upserted_by(plan: Plan, producer: str, keys: tuple[str, ...], consumers: dict[str, list[Operator]]) -> bool:
+    """Whether every way to a sink passes ``keys`` on, unfiltered, to a sink that upserts by exactly them."""
+    # Operators still to follow, with the keys under the names they have there.
+    open_ways = [(producer, keys)] if keys else []
     reached = False
     while open_ways:
         operator_id, keys = open_ways.pop()

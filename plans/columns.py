@@ -20,6 +20,7 @@ from plans.model import (
     Aggregate,
     AggregateCall,
     Calc,
+    ChangelogNormalize,
     Column,
     Correlate,
     Expand,
@@ -31,6 +32,7 @@ from plans.model import (
     Plan,
     Scan,
     Sink,
+    SinkMaterialize,
     Sort,
     Table,
     TableColumn,
@@ -105,7 +107,7 @@ def _columns(operator: Operator, inputs: Sequence[Columns], tables: Mapping[str,
             return tuple(
                 next((c for c in same if parse(c.type).nullable), same[0]) for same in zip(*inputs, strict=True)
             )
-        case Sort() | Sink():
+        case ChangelogNormalize() | Sort() | SinkMaterialize() | Sink():
             return inputs[0]
 
 
@@ -156,6 +158,8 @@ def _check_operator(operator: Operator, inputs: Sequence[Columns], plan: Plan) -
             yield from _check_names([*operator.keys, *(call.name for call in operator.aggregates)], path, "aggregates")
         case Union():
             yield from _check_union(operator, inputs, path)
+        case ChangelogNormalize() | SinkMaterialize():
+            yield from _check_known(operator.key, inputs[0], f"{path}.key", "key column")
         case Sort():
             yield from _check_sort(operator, inputs[0], path)
         case Sink():

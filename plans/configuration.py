@@ -27,12 +27,14 @@ from plans.setting_values import SettingSpec, parse_value, shown
 __all__ = [
     "DEFAULT_STATE_TTL",
     "DML_SYNC",
+    "EVENTS_DUPLICATE",
     "FORCE_RECOMPILE",
     "MODE",
     "NAME",
     "PARALLELISM",
     "STATE_TTL",
     "TIME_ZONE",
+    "UPSERT_MATERIALIZE",
     "ConfigKey",
     "canonical_key",
     "known_keys",
@@ -44,6 +46,8 @@ MODE = "execution.runtime-mode"
 NAME = "pipeline.name"
 PARALLELISM = "parallelism.default"
 TIME_ZONE = "table.local-time-zone"
+EVENTS_DUPLICATE = "table.exec.source.cdc-events-duplicate"
+UPSERT_MATERIALIZE = "table.exec.sink.upsert-materialize"
 DML_SYNC = "table.dml-sync"
 FORCE_RECOMPILE = "table.plan.force-recompile"
 
@@ -55,18 +59,25 @@ _MAX_PARALLELISM = 32768
 class ConfigKey:
     """A known key; ``plan_field`` names the top-level field of the plan that holds it instead of ``config``.
 
-    A key of the ``session`` says what a SQL client does with plans, and stands in none.
+    A key of the ``session`` says what a SQL client does with plans, one of the ``compiler`` what operators it makes;
+    they stand in no plan.
     """
 
     description: str
     parse: Callable[[str], str]
     plan_field: str | None = None
     session: bool = False
+    compiler: bool = False
+
+    @property
+    def in_plan(self) -> bool:
+        """Whether plans say what the key is set to."""
+        return not self.session and not self.compiler
 
     @property
     def in_config(self) -> bool:
         """Whether the key stands in the ``config`` of plans."""
-        return self.plan_field is None and not self.session
+        return self.plan_field is None and self.in_plan
 
 
 def _duration(text: str) -> str:
@@ -109,6 +120,13 @@ def _flag(text: str) -> str:
     return word
 
 
+def _materialize(text: str) -> str:
+    word = text.strip().upper()
+    if word not in ("AUTO", "FORCE", "NONE"):
+        raise ValueError(f"expected AUTO, FORCE or NONE, found '{text}'")
+    return word
+
+
 def _setting(spec: SettingSpec) -> Callable[[str], str]:
     return lambda text: shown(parse_value(spec, text))
 
@@ -136,6 +154,16 @@ KEYS: dict[str, ConfigKey] = {
         parse=_setting(PHASES[STRATEGY]),
     ),
     TIME_ZONE: ConfigKey(description="The session time zone; UTC if absent.", parse=_time_zone),
+    EVENTS_DUPLICATE: ConfigKey(
+        description="Whether changes of a changelog with a primary key may come twice, so that they are normalized.",
+        parse=_flag,
+        compiler=True,
+    ),
+    UPSERT_MATERIALIZE: ConfigKey(
+        description="When all rows for an upsert sink are kept by its key: AUTO where a query needs it, FORCE, NONE.",
+        parse=_materialize,
+        compiler=True,
+    ),
     DML_SYNC: ConfigKey(
         description="Whether an INSERT of a SQL client takes what is there and ends, or goes on in the background.",
         parse=_flag,

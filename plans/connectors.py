@@ -35,6 +35,7 @@ __all__ = [
     "check_table",
     "is_bounded",
     "is_upsert_sink",
+    "is_upsert_source",
     "option",
     "shown_options",
     "sink_kinds",
@@ -57,7 +58,7 @@ _FILESYSTEM = ConnectorSpec(
         OptionSpec(name="path", required=True),
         OptionSpec(name="format", required=True, choices=("csv", "json", "parquet")),
         OptionSpec(name="source.max-files-per-trigger", kind="int"),
-        OptionSpec(name="source.changelog", kind="bool", default="false"),
+        OptionSpec(name="source.changelog", kind="word", choices=("true", "false", "upsert"), default="false"),
         OptionSpec(name="sink.changelog", kind="bool", default="false"),
         OptionSpec(name="json.ignore-parse-errors", kind="bool", default="false"),
         OptionSpec(name="csv.ignore-parse-errors", kind="bool", default="false"),
@@ -115,6 +116,13 @@ CONNECTORS: Mapping[str, ConnectorSpec] = {
 }
 
 
+_SOURCE_KINDS: Mapping[str, tuple[RowKind, ...]] = {
+    "true": ("+I", "-U", "+U", "-D"),
+    "upsert": ("+I", "+U", "-D"),
+}
+"""What a scan emits, by ``source.changelog``."""
+
+
 def can_read(table: Table) -> bool:
     """Whether the table's connector can be scanned."""
     spec = CONNECTORS.get(table.options.get("connector", ""))
@@ -165,15 +173,19 @@ def sink_kinds(table: Table) -> frozenset[RowKind]:
 
 def source_kinds(table: Table) -> tuple[RowKind, ...]:
     """The row kinds that a scan of the table emits."""
-    changelog = table.options.get("source.changelog", "").lower() == "true"
-    return ("+I", "-U", "+U", "-D") if changelog else ("+I",)
+    return _SOURCE_KINDS.get(table.options.get("source.changelog", "").lower(), ("+I",))
+
+
+def is_upsert_source(table: Table) -> bool:
+    """Whether a scan of the table emits rows that replace each other by its primary key."""
+    return source_kinds(table) == _SOURCE_KINDS["upsert"]
 
 
 def option(table: Table, name: str) -> str | None:
     """The value of an option of a checked table, or its default; booleans come in lower case."""
     spec = next(o for o in CONNECTORS[table.options["connector"]].options if o.name == name)
     value = table.options.get(name, spec.default)
-    return value.lower() if value is not None and spec.kind == "bool" else value
+    return value.lower() if value is not None and spec.kind in ("bool", "word") else value
 
 
 def shown_options(name: str, table: Table) -> dict[str, str]:
@@ -275,8 +287,23 @@ def _check_filesystem(path: str, table: Table) -> Iterator[Diagnostic]:
         )
     if chosen == "csv":
         yield from _refuse_types(path, table, _NESTED + _BINARY, "a CSV file cannot hold", "use json or parquet")
+    if is_upsert_source(table):
+        physical = {column.name for column in _physical(table)}
+        if not table.primary_key:
+            yield Diagnostic(
+                message="'source.changelog' = 'upsert' replaces rows by their key, but the table has no primary key",
+                hint="declare PRIMARY KEY (...) NOT ENFORCED",
+                path=f"{path}.source.changelog",
+            )
+        for name in table.primary_key:
+            if name not in physical:
+                yield Diagnostic(
+                    message=f"the primary key column {name!r} is computed, so upserts do not have it",
+                    hint="use physical columns in PRIMARY KEY",
+                    path=f"{path}.source.changelog",
+                )
     for key in ("source.changelog", "sink.changelog"):
-        if table.options.get(key, "").lower() == "true" and any(c.name == "op" for c in _physical(table)):
+        if table.options.get(key, "").lower() in ("true", "upsert") and any(c.name == "op" for c in _physical(table)):
             yield Diagnostic(
                 message=f"{key!r} adds a column 'op', but the table has a column of that name",
                 hint="rename the table's column",

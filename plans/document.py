@@ -23,6 +23,7 @@ from plans.model import (
     Aggregate,
     AggregateCall,
     Calc,
+    ChangelogNormalize,
     Correlate,
     Expand,
     Join,
@@ -33,6 +34,7 @@ from plans.model import (
     Scan,
     SelectItem,
     Sink,
+    SinkMaterialize,
     Sort,
     SortKey,
     StateEntry,
@@ -59,8 +61,10 @@ OPS: Mapping[str, type[Operator]] = {
     "correlate": Correlate,
     "expand": Expand,
     "aggregate": Aggregate,
+    "changelog-normalize": ChangelogNormalize,
     "union": Union,
     "sort": Sort,
+    "sink-materialize": SinkMaterialize,
     "sink": Sink,
 }
 _OP_NAMES = {cls: name for name, cls in OPS.items()}
@@ -141,6 +145,12 @@ def operator_document(operator: Operator) -> Json:
                 "state": [_state_entry(entry) for entry in operator.state],
             }
             document |= {group: group_document(settings) for group, settings in phase_groups(operator).items()}
+        case ChangelogNormalize() | SinkMaterialize():
+            document |= {
+                "key": list(operator.key),
+                "changelog": list(operator.changelog),
+                "state": [_state_entry(entry) for entry in operator.state],
+            }
         case Sort():
             order = [{"column": key.column, "direction": key.direction, "nulls": key.nulls} for key in operator.order]
             document |= {"order": order, "offset": operator.offset, "limit": operator.limit}
@@ -297,6 +307,24 @@ def _duration(text: str) -> str:
     return format_duration(parse_duration(text, require_unit=True))
 
 
+def _read_changelog_normalize(document: Json) -> ChangelogNormalize:
+    return ChangelogNormalize(**_keyed(document))
+
+
+def _read_sink_materialize(document: Json) -> SinkMaterialize:
+    return SinkMaterialize(**_keyed(document))
+
+
+def _keyed(document: Json) -> dict[str, Any]:
+    return {
+        "id": document["id"],
+        "inputs": tuple(document["inputs"]),
+        "key": tuple(document["key"]),
+        "state": _read_state(document),
+        "changelog": tuple(document["changelog"]),
+    }
+
+
 def _read_union(document: Json) -> Union:
     return Union(id=document["id"], inputs=tuple(document["inputs"]))
 
@@ -323,7 +351,9 @@ _READERS: Mapping[str, Callable[[Json], Operator]] = {
     "correlate": read_correlate,
     "expand": _read_expand,
     "aggregate": _read_aggregate,
+    "changelog-normalize": _read_changelog_normalize,
     "union": _read_union,
     "sort": _read_sort,
+    "sink-materialize": _read_sink_materialize,
     "sink": _read_sink,
 }

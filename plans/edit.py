@@ -22,7 +22,7 @@ from plans.diff import Change, diff
 from plans.document import operator_document
 from plans.durations import DurationError, format_duration, parse_duration
 from plans.errors import PlanError
-from plans.model import Aggregate, Correlate, Join, LookupJoin, Operator, Plan, StateEntry
+from plans.model import Correlate, LookupJoin, Operator, Plan, StateEntry, Stateful
 from plans.names import did_you_mean
 from plans.phases import PHASES, STRATEGY
 from plans.phases_edit import set_phases, settable_phases, with_phases_layer
@@ -118,7 +118,7 @@ def settled(plan: Plan) -> Plan:
 
 
 def _with_config_layer(operator: Operator, config: str | None) -> Operator:
-    if not isinstance(operator, (Join, Aggregate)):
+    if not isinstance(operator, Stateful):
         return operator
     return replace(operator, state=tuple(_entry_with_config(entry, config) for entry in operator.state))
 
@@ -176,7 +176,7 @@ def _set_state(plan: Plan, path: str, operator: Operator, rest: str, value: str)
         message = f"unknown part '{field}'" if field else "not a setting"
         raise PlanError(message, path=path, hint=_near(rest, paths, operator, can))
     name, _, setting = below.partition(".")
-    if name not in names or not isinstance(operator, (Join, Aggregate)):
+    if name not in names or not isinstance(operator, Stateful):
         raise PlanError(f"there is no state '{name}'", path=path, hint=_near(rest, paths, operator, can))
     if setting == "origin" or setting.startswith("origin."):
         message = "an origin records what default, config and hint asked for; it is not set"

@@ -11,7 +11,7 @@ True
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from plans.cached import SETTINGS as CACHED_SPECS
@@ -33,7 +33,6 @@ __all__ = ["editor_schema", "editor_schema_text"]
 Schema = dict[str, Any]
 
 _ENVIRONMENT: Schema = {"pattern": "\\$\\{env:"}
-_ANY_CASE: Schema = {"pattern": "^([Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee])$"}
 _DURATION: Schema = {"$ref": "#/$defs/duration"}
 
 
@@ -122,14 +121,20 @@ def _option(option: OptionSpec, words: str) -> Schema:
     if option.secret:
         return found | {"pattern": "^\\$\\{env:[A-Za-z_][A-Za-z0-9_]*\\}$", "examples": ["${env:PASSWORD}"]}
     if option.choices:
-        return found | {"anyOf": [{"enum": list(option.choices)}, _ENVIRONMENT]}
+        found_in = [{"enum": list(option.choices)}, *([_any_case(option.choices)] if option.kind == "word" else [])]
+        return found | {"anyOf": [*found_in, _ENVIRONMENT]}
     if option.kind == "bool":
-        return found | {"anyOf": [{"enum": ["true", "false"]}, _ANY_CASE, _ENVIRONMENT]}
+        return found | {"anyOf": [{"enum": ["true", "false"]}, _any_case(("true", "false")), _ENVIRONMENT]}
     if option.kind == "duration":
         return found | {"anyOf": [_DURATION, {"pattern": "^[0-9]+$"}, _ENVIRONMENT]}
     if option.kind == "int":
         return found | {"anyOf": [{"pattern": "^[0-9]{1,18}$"}, _ENVIRONMENT]}
     return found
+
+
+def _any_case(words: Iterable[str]) -> Schema:
+    spelled = ("".join(f"[{letter.upper()}{letter}]" for letter in word) for word in words)
+    return {"pattern": f"^({'|'.join(spelled)})$"}
 
 
 def _cache_option(setting: Schema, name: str) -> Schema:

@@ -28,6 +28,7 @@ from plans.model import (
     AggregateCall,
     CachedSettings,
     Calc,
+    ChangelogNormalize,
     Correlate,
     Expand,
     Join,
@@ -37,6 +38,7 @@ from plans.model import (
     RowKind,
     Scan,
     Sink,
+    SinkMaterialize,
     Sort,
     SortKey,
     StateEntry,
@@ -184,6 +186,10 @@ def describe(operator: Operator, plan: Plan) -> str:
             if not calls:
                 return f"DISTINCT {keys}"
             return f"GROUP BY {keys}: {calls}" if keys else f"one group: {calls}"
+        case ChangelogNormalize():
+            return f"ROW OF EACH {', '.join(operator.key)}"
+        case SinkMaterialize():
+            return f"LATEST ROW OF EACH {', '.join(operator.key)}"
         case Union():
             return f"UNION ALL of {len(operator.inputs)} inputs"
         case Sort():

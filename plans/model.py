@@ -26,6 +26,7 @@ __all__ = [
     "Calc",
     "CallRetry",
     "CallSettings",
+    "ChangelogNormalize",
     "Column",
     "Correlate",
     "Expand",
@@ -48,9 +49,11 @@ __all__ = [
     "Scan",
     "SelectItem",
     "Sink",
+    "SinkMaterialize",
     "Sort",
     "SortKey",
     "StateEntry",
+    "Stateful",
     "Table",
     "TableColumn",
     "Union",
@@ -155,7 +158,7 @@ class CachedSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scan:
-    """Reads ``columns`` (physical ones, by name) of ``table``; insert-only."""
+    """Reads ``columns`` (physical ones, by name) of ``table``, with the row kinds that its source emits."""
 
     id: str
     table: str
@@ -410,6 +413,36 @@ class Expand:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ChangelogNormalize:
+    """Turns rows that replace each other by ``key``, in the order in which they arrived, into a whole changelog.
+
+    Reads a scan of upserts, or of a changelog in which changes may come twice; ``-U`` rows of it are dropped.
+    """
+
+    id: str
+    inputs: tuple[str, ...]
+    key: tuple[str, ...]
+    state: tuple[StateEntry, ...]
+    changelog: tuple[RowKind, ...]
+    cached: CachedSettings | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkMaterialize:
+    """Keeps all rows by the ``key`` of the sinks that read it, and passes on the latest that is there for each key.
+
+    When the latest is taken back, the one before it comes again.
+    """
+
+    id: str
+    inputs: tuple[str, ...]
+    key: tuple[str, ...]
+    state: tuple[StateEntry, ...]
+    changelog: tuple[RowKind, ...]
+    cached: CachedSettings | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Union:
     """UNION ALL of inputs that agree in column names and types."""
 
@@ -451,7 +484,22 @@ class Sink:
     table: str
 
 
-Operator = Scan | Calc | Join | LookupJoin | Correlate | Expand | Aggregate | Union | Sort | Sink
+Operator = (
+    Scan
+    | Calc
+    | Join
+    | LookupJoin
+    | Correlate
+    | Expand
+    | Aggregate
+    | ChangelogNormalize
+    | Union
+    | Sort
+    | SinkMaterialize
+    | Sink
+)
+Stateful = Join | Aggregate | ChangelogNormalize | SinkMaterialize
+"""The operators with state entries, which also state their changelog."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,7 +48,7 @@ OPTION_WORDS: Mapping[str, Mapping[str, str]] = {
         "path": "The directory of the files.",
         "format": "The format of the files.",
         "source.max-files-per-trigger": "The number of files in a micro-batch; all if absent.",
-        "source.changelog": "Whether each row has a field op with its row kind: +I, -U, +U or -D.",
+        "source.changelog": "Whether rows are changes, with the row kind in a field op; upsert: by primary key.",
         "sink.changelog": "Whether every change is written, with its row kind in a last column op; else only inserts.",
         "json.ignore-parse-errors": "Whether what cannot be read becomes NULL; else such a row fails the run.",
         "csv.ignore-parse-errors": "Whether what cannot be read becomes NULL; else such a row fails the run.",

@@ -29,12 +29,13 @@ class OptionSpec:
     """One option of a connector; ``default`` is what holds when it is not given, in the spelling of the option.
 
     An ``int`` is at least ``minimum``; a ``duration`` is longer than nothing; a ``character`` is one character or
-    ``\\t``; ``choices`` are the only values. A ``secret`` must be written as ``${env:NAME}``; what is ``shown`` must
+    ``\\t``; ``choices`` are the only values,
+    of a ``word`` in any case. A ``secret`` must be written as ``${env:NAME}``; what is ``shown`` must
     not hold such a reference, because a plan could then print any variable of the run.
     """
 
     name: str
-    kind: Literal["string", "int", "bool", "character", "duration"] = "string"
+    kind: Literal["string", "int", "bool", "word", "character", "duration"] = "string"
     required: bool = False
     default: str | None = None
     choices: tuple[str, ...] = ()
@@ -75,7 +76,7 @@ def bad_value(spec: OptionSpec, value: str) -> tuple[str, str] | None:
         return f"{spec.name!r} is printed and must not refer to the environment", "write the text itself"
     if "${" in ENVIRONMENT.sub("", value):
         return f"{spec.name!r} has a placeholder that is not of the form ${{env:NAME}}", "write ${env:NAME}"
-    if spec.choices and value not in spec.choices:
+    if spec.choices and (value.lower() if spec.kind == "word" else value) not in spec.choices:
         close = get_close_matches(value.lower(), spec.choices, n=1)
         choices = ", ".join(spec.choices)
         return f"{spec.name!r} is {value!r}, expected one of {choices}", f"write {(close or spec.choices)[0]!r}"

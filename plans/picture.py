@@ -52,8 +52,10 @@ KINDS: Mapping[str, str] = {
     "correlate": "call",
     "expand": "expand",
     "aggregate": "aggregate",
+    "changelog-normalize": "changelog normalize",
     "union": "union",
     "sort": "sort",
+    "sink-materialize": "sink materialize",
     "sink": "sink",
 }
 """What a box is called, by ``op``. A test fails when a kind of operator is missing."""

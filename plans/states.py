@@ -13,7 +13,7 @@ from plans.configuration import DEFAULT_STATE_TTL, STATE_TTL
 from plans.document import LAYERS, op_name
 from plans.durations import DurationError, format_duration, parse_duration
 from plans.errors import Diagnostic
-from plans.model import Aggregate, Join, Operator, Plan, StateEntry
+from plans.model import Operator, Plan, StateEntry, Stateful
 from plans.names import did_you_mean
 
 __all__ = ["STATE_NAMES", "check_states", "same_duration", "source", "spoken_ttl", "state_of", "top_layer"]
@@ -21,13 +21,15 @@ __all__ = ["STATE_NAMES", "check_states", "same_duration", "source", "spoken_ttl
 STATE_NAMES: Mapping[str, tuple[str, ...]] = {
     "join": ("leftState", "rightState"),
     "aggregate": ("groupAggregateState",),
+    "changelog-normalize": ("changelogNormalizeState",),
+    "sink-materialize": ("sinkMaterializeState",),
 }
 """The states of each stateful operator, by index."""
 
 
 def state_of(operator: Operator) -> tuple[StateEntry, ...]:
     """The state entries of ``operator``; none if it is stateless."""
-    return operator.state if isinstance(operator, (Join, Aggregate)) else ()
+    return operator.state if isinstance(operator, Stateful) else ()
 
 
 def top_layer(entry: StateEntry) -> str:
@@ -58,7 +60,7 @@ def check_states(plan: Plan) -> Iterator[Diagnostic]:
     """Every problem with the state entries of ``plan``."""
     followers: list[tuple[str, StateEntry]] = []
     for operator in plan.operators:
-        if not isinstance(operator, (Join, Aggregate)):
+        if not isinstance(operator, Stateful):
             continue
         path = f"operators.{operator.id}.state"
         if plan.mode == "batch":
@@ -78,7 +80,7 @@ def check_states(plan: Plan) -> Iterator[Diagnostic]:
         yield from _check_config_layer(config, followers)
 
 
-def _check_indexes(operator: Join | Aggregate, path: str) -> Iterator[Diagnostic]:
+def _check_indexes(operator: Stateful, path: str) -> Iterator[Diagnostic]:
     kind = op_name(operator)
     names = STATE_NAMES[kind]
     wanted = ", ".join(f"{index} '{name}'" for index, name in enumerate(names))

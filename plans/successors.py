@@ -28,6 +28,7 @@ _WEIGHTS: Mapping[str, float] = {
     "table": 3,
     "inputs": 2,
     "keys": 3,
+    "key": 3,
     "state inputs": 2,
     "function": 3,
     "join-type": 0.5,

@@ -28,6 +28,7 @@ from plans.names import did_you_mean
 from plans.phases_edit import check_phases
 from plans.reasons import check_reasons
 from plans.states import check_states
+from plans.upserts import check_upserts
 
 __all__ = ["validate"]
 
@@ -49,7 +50,7 @@ def validate(plan: Plan) -> tuple[Diagnostic, ...]:
     problems += islice(check_calls(plan), ENOUGH)
     # Row kinds are followed along the edges to the tables, so both must be right.
     if not graph and all(o.table in plan.tables for o in plan.operators if isinstance(o, (Scan, LookupJoin, Sink))):
-        problems += [*_check_kinds(plan), *islice(check_lookups(plan), ENOUGH)]
+        problems += [*_check_kinds(plan), *islice(check_upserts(plan), ENOUGH), *islice(check_lookups(plan), ENOUGH)]
     if not states:
         problems += islice(check_reasons(plan), ENOUGH)
     return tuple(problems)
@@ -70,6 +71,7 @@ def _check_config(plan: Plan) -> Iterator[Diagnostic]:
             continue
         if not known.in_config:
             where = f"it is '{known.plan_field}' at the top of the plan" if known.plan_field else "it is the client's"
+            where = "its operators say what came of it" if known.compiler else where
             yield Diagnostic(message=f"'{key}' does not stand in config: {where}", path=path)
             continue
         try:

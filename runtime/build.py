@@ -1,7 +1,7 @@
 """Plan -> streaming DataFrames: walks the operators in order and builds each from those it reads.
 
-One builder an operator kind, found in ``BUILDERS``. Scans, calcs and unions are native Spark; joins and aggregates run
-in the shell around the engine's operators, lookup joins and calls of functions in ``mapInArrow``. Expressions are
+One builder an operator kind, found in ``BUILDERS``. Scans, calcs and unions are native Spark; operators with state
+run in the shell around those of the engine, lookup joins and calls of functions in ``mapInArrow``. Expressions are
 checked before Spark sees them. Knows no SQL and no session settings, and starts nothing.
 
     edges = edges_of(plan, spark, partitions=2, lookups=LookupRun(token="1"))
@@ -24,6 +24,7 @@ from plans.columns import output_columns
 from plans.model import (
     Aggregate,
     Calc,
+    ChangelogNormalize,
     Column,
     Correlate,
     Expand,
@@ -35,6 +36,8 @@ from plans.model import (
     Scan,
     SelectItem,
     Sink,
+    SinkMaterialize,
+    Stateful,
     Union,
 )
 from runtime import connectors
@@ -104,7 +107,8 @@ def apply_operators(operators: Sequence[Operator], frame: DataFrame, *, edges: E
 
 def _scan(operator: Scan, inputs: list[DataFrame], edges: Edges) -> DataFrame:
     table = edges.plan.tables[operator.table]
-    return connectors.read(edges.spark, operator.table, table, operator.columns)
+    ordered = any(isinstance(each, ChangelogNormalize) and operator.id in each.inputs for each in edges.plan.operators)
+    return connectors.read(edges.spark, operator.table, table, operator.columns, ordered=ordered)
 
 
 def _calc(operator: Calc, inputs: list[DataFrame], edges: Edges) -> DataFrame:
@@ -154,10 +158,6 @@ def _union(operator: Union, inputs: list[DataFrame], edges: Edges) -> DataFrame:
         kind = [F.col(KIND) if edges.changelog[name] else F.lit(INSERT).cast("tinyint").alias(KIND)]
         parts.append(frame.select(*data, *(kind if edges.changelog[operator.id] else [])))
     return reduce(DataFrame.unionAll, parts)
-
-
-def _aggregate(operator: Aggregate, inputs: list[DataFrame], edges: Edges) -> DataFrame:
-    return _stateful(operator, inputs, edges)
 
 
 def _join(operator: Join, inputs: list[DataFrame], edges: Edges) -> DataFrame:
@@ -211,19 +211,21 @@ def _correlate(operator: Correlate, inputs: list[DataFrame], edges: Edges) -> Da
     )
 
 
-def _stateful(operator: Join | Aggregate, inputs: list[DataFrame], edges: Edges) -> DataFrame:
+def _stateful(operator: Stateful, inputs: list[DataFrame], edges: Edges) -> DataFrame:
     columns = tuple(edges.columns[name] for name in operator.inputs)
     changelog = tuple(edges.changelog[name] for name in operator.inputs)
     return apply_operator(operator.id, build_operator(operator, columns, changelog), inputs, edges.partitions)
 
 
 BUILDERS: Mapping[type[Operator], Callable[[Any, list[DataFrame], Edges], DataFrame]] = {
-    Aggregate: _aggregate,
+    Aggregate: _stateful,
     Calc: _calc,
+    ChangelogNormalize: _stateful,
     Correlate: _correlate,
     Expand: _expand,
     Join: _join,
     LookupJoin: _lookup,
     Scan: _scan,
+    SinkMaterialize: _stateful,
     Union: _union,
 }

@@ -28,7 +28,7 @@ from plans.cached import cached_of
 from plans.configuration import PARALLELISM, TIME_ZONE
 from plans.durations import parse_duration
 from plans.errors import PlanError, RunError
-from plans.model import Aggregate, Join, Plan, Scan, Sink
+from plans.model import Plan, Scan, Sink, Stateful
 from plans.queries import Query, path_to, queries, single_queries
 from plans.validate import validate
 from runtime import connectors
@@ -353,9 +353,7 @@ def _queries(plan: Plan, spark: SparkSession, recorded: CheckpointFacts | None, 
     return (*shared, *(query for query in single_queries(plan) if query.id not in grouped))
 
 
-def _shared_writer(
-    query: Query, edges: Edges, frame: Any, location: str, counts: dict[tuple[str, int], int]
-) -> Any:
+def _shared_writer(query: Query, edges: Edges, frame: Any, location: str, counts: dict[tuple[str, int], int]) -> Any:
     """A writer of one query into each of its sinks; how many rows each got goes to ``counts``."""
     where = f"{location.rstrip('/')}/{query.id}"
     operators = {operator.id: operator for operator in edges.plan.operators}
@@ -408,7 +406,7 @@ def _repeated(plan: Plan, running: Sequence[Query]) -> list[str]:
         found = tuple(dict.fromkeys(query_of[sink] for sink in sinks))
         if len(found) == 1:
             continue
-        stateful = any(isinstance(plan.operator(each), Join | Aggregate) for each in above(plan, name))
+        stateful = any(isinstance(plan.operator(each), Stateful) for each in above(plan, name))
         notes.append(
             f"{name} runs once in the query of each of {len(found)} sinks ({', '.join(found)})"
             + (", with state of its own in each" if stateful else "")

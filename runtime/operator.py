@@ -17,6 +17,7 @@ from typing import Protocol
 import pyarrow as pa
 
 __all__ = [
+    "ARRIVAL",
     "DELETE",
     "INSERT",
     "KIND",
@@ -32,6 +33,17 @@ __all__ = [
 
 KIND = "__kind"
 """The int8 column that carries the row kind on changelog edges; insert-only edges have no such column."""
+
+ARRIVAL = pa.schema(
+    [
+        ("__arrival_time", pa.int64()),
+        ("__arrival_path", pa.string()),
+        ("__arrival_block", pa.int64()),
+        ("__arrival_row", pa.int64()),
+    ]
+)
+"""The columns by which rows of a source are in the order of their arrival: when their file was written, which file it
+is, where the piece of it begins that a task has read, and which row of the task it is."""
 
 INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE = 0, 1, 2, 3
 """Row kinds +I, -U, +U, -D, numbered as Flink's RowKind."""
@@ -66,14 +78,16 @@ class InputSpec:
 
     ``columns`` are the data columns. ``hashes`` names the column sets to hash with Spark's ``xxhash64`` (seed 42; no
     columns hash to 42): the first routes the row to its partition. ``changelog`` says whether ``__kind`` is present.
-    A delta has the data columns, then ``__kind`` if ``changelog``, then ``__hash0``, ``__hash1`` and so on; or, with
-    ``presum``, what that makes of them.
+    A delta has the data columns, then ``__kind`` if ``changelog``, then those of ``ARRIVAL`` if its rows must be
+    ``ordered``, for they come in any order otherwise, then ``__hash0``, ``__hash1`` and so on; or, with ``presum``, what
+    that makes of them.
     """
 
     columns: pa.Schema
     hashes: tuple[tuple[str, ...], ...]
     changelog: bool
     presum: Presum | None = None
+    ordered: bool = False
 
 
 class SegmentStore(Protocol):
@@ -108,7 +122,7 @@ class Result:
 
 
 class StatefulOperator(Protocol):
-    """A join or an aggregate, picklable, bound to the schemas and settings of one plan operator."""
+    """An operator with state, picklable, bound to the schemas and settings of one plan operator."""
 
     @property
     def inputs(self) -> tuple[InputSpec, ...]: ...

@@ -38,7 +38,7 @@ def _ids(expressions: Iterable[Expr | None]) -> set[int]:
 
 def _prune(relation: Relation, needed: set[int]) -> Relation:
     if isinstance(relation, Scan):
-        kept = tuple(f for f in relation.fields if f.id in needed)
+        kept = tuple(f for f in relation.fields if f.id in needed or f.name in relation.normalized)
         return replace(relation, fields=kept or relation.fields[:1])
     if isinstance(relation, Calc):
         items = tuple(i for i in relation.items if i.field.id in needed) or relation.items[:1]

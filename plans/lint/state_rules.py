@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from plans.changelog import INSERT_ONLY, output_kinds
 from plans.durations import format_duration, parse_duration
 from plans.lint.rule import Finding
-from plans.model import Aggregate, Join, Operator, Plan
+from plans.model import Aggregate, ChangelogNormalize, Join, Operator, Plan
 from plans.states import state_of
 
 __all__ = ["lopsided_outer_join", "never_expires", "shorter_than_upstream"]
@@ -30,9 +30,10 @@ def never_expires(plan: Plan) -> Iterator[Finding]:
         for entry in state_of(operator):
             if _lasts(entry.ttl) == _FOREVER:
                 what = "groups" if isinstance(operator, Aggregate) else f"rows of '{entry.input}'"
+                new = "key" if isinstance(operator, Aggregate | ChangelogNormalize) else "row"
                 yield Finding(
                     path=f"operators.{operator.id}.state.{entry.name}.ttl",
-                    message=f"the state never expires: it grows with every new {'key' if what == 'groups' else 'row'}, "
+                    message=f"the state never expires: it grows with every new {new}, "
                     f"because its {what} are kept forever",
                 )
 
@@ -62,7 +63,7 @@ def shorter_than_upstream(plan: Plan) -> Iterator[Finding]:
 
 def _changes_for(operator: Operator, kinds: Mapping[str, tuple[str, ...]]) -> float:
     """For how long an operator with state can still change, or add to, what it has put out."""
-    if isinstance(operator, Aggregate):
+    if isinstance(operator, Aggregate | ChangelogNormalize):
         return _lasts(operator.state[0].ttl) if operator.state else 0.0
     if not isinstance(operator, Join) or len(operator.state) < 2:
         return 0.0

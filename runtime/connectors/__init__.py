@@ -43,7 +43,7 @@ class Writer(Protocol):
     ) -> DataStreamWriter: ...
 
 
-READERS: Mapping[str, Callable[[SparkSession, str, Table, tuple[str, ...]], DataFrame]] = {
+READERS: Mapping[str, Callable[..., DataFrame]] = {
     "datagen": datagen.read,
     "filesystem": filesystem.read,
 }
@@ -74,12 +74,14 @@ BATCH_WRITERS: Mapping[str, Callable[[DataFrame, str, Table], Callable[[], None]
 }
 
 
-def read(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:
+def read(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], *, ordered: bool = False) -> DataFrame:
     """The rows of table ``name`` as a stream of exactly the physical ``columns``, with the types of ``runtime.types``.
 
+    A changelog has ``__kind`` behind them, and an ``ordered`` one also the columns of ``runtime.operator.ARRIVAL``.
     RunError if the connector cannot be read, or if what it should read does not exist.
     """
-    return _chosen(READERS, "read", name, table)(spark, name, table, columns)
+    chosen = _chosen(READERS, "read", name, table)
+    return chosen(spark, name, table, columns, **({"ordered": True} if ordered else {}))
 
 
 def read_batch(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:

@@ -6,7 +6,9 @@ arrives with an old time stamp is not skipped. A row that does not fit the colum
 An empty CSV field is NULL, an empty quoted one is the empty string. Spark records the names of the files in the
 checkpoint, so a path may come from the environment, but must not hold a secret.
 
-With ``'source.changelog' = 'true'`` a row has a field ``op`` with its kind, as a changelog sink writes it.
+With ``'source.changelog' = 'true'`` a row has a field ``op`` with its kind, as a changelog sink writes it. With
+``upsert`` it may have one: a row without it is an upsert. Spark reads the files of a batch, and pieces of large ones,
+at once; where the order matters, each row says when it arrived: by modification time, path and place in the file.
 
 Writing: Spark's own file sink, exactly once per checkpoint. Text formats write timestamps as Flink does
 (``2020-01-01 00:00:00.000000``, with a ``Z`` for TIMESTAMP_LTZ) and NULL as ``null`` in JSON, as nothing in CSV unless
@@ -30,7 +32,7 @@ from plans.connectors import option
 from plans.errors import RunError
 from plans.model import Table
 from runtime.connectors.schema import physical_schema
-from runtime.operator import KIND
+from runtime.operator import ARRIVAL, KIND, UPDATE_BEFORE
 from runtime.secrets import resolve
 
 __all__ = ["batch_writer", "read", "read_batch", "writer"]
@@ -38,18 +40,22 @@ __all__ = ["batch_writer", "read", "read_batch", "writer"]
 OP = "op"
 _KINDS = ("+I", "-U", "+U", "-D")
 _OPS = "; it must be +I, -U, +U or -D"
+_UPSERT_OPS = "; it must be +I, +U or -D, or not be there"
 _CORRUPT = "__corrupt"
 _EVERY_AGE = "36500d"
 _STREAM_LOG = "_spark_metadata"
 """Where Spark's file sink lists what a stream has written; readers of the directory go by that list alone."""
 
 
-def read(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:
-    """The files of ``table`` as a stream of ``columns``; RunError if the path does not exist."""
+def read(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], *, ordered: bool = False) -> DataFrame:
+    """The files of ``table`` as a stream of ``columns``, of a changelog with its kinds; RunError if there is no path.
+
+    ``ordered`` adds the columns of ``ARRIVAL``.
+    """
     reader = spark.readStream.option("maxFileAge", _EVERY_AGE)  # by default, files older by a week are dropped
     if files := table.options.get("source.max-files-per-trigger"):
         reader = reader.option("maxFilesPerTrigger", files)
-    return _load(reader, name, table, columns)
+    return _load(reader, name, table, columns, ordered=ordered)
 
 
 def read_batch(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:
@@ -57,11 +63,11 @@ def read_batch(spark: SparkSession, name: str, table: Table, columns: tuple[str,
     return _load(spark.read, name, table, columns)
 
 
-def _load(reader: Any, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:
+def _load(reader: Any, name: str, table: Table, columns: tuple[str, ...], *, ordered: bool = False) -> DataFrame:
     """What ``reader``, of a stream or not, finds at the path of ``table``."""
     schema = physical_schema(table)
-    changelog = option(table, "source.changelog") == "true"
-    if changelog:
+    changelog = option(table, "source.changelog")
+    if changelog != "false":
         schema = schema.add(OP, StringType())
     chosen = table.options["format"]
     lenient = chosen != "parquet" and option(table, f"{chosen}.ignore-parse-errors") == "true"
@@ -92,19 +98,36 @@ def _load(reader: Any, name: str, table: Table, columns: tuple[str, ...]) -> Dat
         for one in readable[1:]:
             some = some | one
         rows = rows.where(F.col(_CORRUPT).isNull() | some)
-    kind = [_kind_of_op().alias(KIND)] if changelog else []
-    selected: DataFrame = rows.select(*(_quoted(column) for column in columns), *kind)
+    kind = [] if changelog == "false" else [_kind_of_op(upserts=changelog == "upsert").alias(KIND)]
+    arrival = _arrival(rows) if ordered else []
+    selected: DataFrame = rows.select(*(_quoted(column) for column in columns), *kind, *arrival)
     return selected
 
 
-def _kind_of_op() -> Column:
-    """The row kind that a row's ``op`` names; any other text fails the run, for its row cannot be understood."""
-    op = F.col(OP)
-    said = F.concat(F.lit("a row of a changelog has the op "), F.coalesce(op, F.lit("NULL")), F.lit(_OPS))
-    kind = F.raise_error(said)
+def _kind_of_op(*, upserts: bool) -> Column:
+    """The row kind that a row's ``op`` names; any other text fails the run, for its row cannot be understood.
+
+    Among ``upserts`` a row without one is inserted, and none takes back what another replaces.
+    """
+    op = F.coalesce(F.col(OP), F.lit("+I")) if upserts else F.col(OP)
+    what, ops = ("an upsert", _UPSERT_OPS) if upserts else ("a row of a changelog", _OPS)
+    kind = F.raise_error(F.concat(F.lit(f"{what} has the op "), F.coalesce(op, F.lit("NULL")), F.lit(ops)))
     for number, name in enumerate(_KINDS):
-        kind = F.when(op == name, F.lit(number)).otherwise(kind)
+        if not upserts or number != UPDATE_BEFORE:
+            kind = F.when(op == name, F.lit(number)).otherwise(kind)
     return kind.cast("tinyint")
+
+
+def _arrival(rows: DataFrame) -> list[Column]:
+    """The columns of ``ARRIVAL``; a task reads a piece of a file from its beginning and numbers rows as it goes."""
+    file = rows.metadataColumn("_metadata")
+    values = (
+        F.unix_micros(file["file_modification_time"]),
+        file["file_path"],
+        file["file_block_start"],
+        F.monotonically_increasing_id(),
+    )
+    return [value.alias(field.name) for value, field in zip(values, ARRIVAL, strict=True)]
 
 
 def writer(

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from plans.durations import parse_duration
-from plans.model import Aggregate, Column, Join
+from plans.model import Aggregate, ChangelogNormalize, Column, SinkMaterialize, Stateful
 from plans.phases import strategy_of
 from runtime.operator import StatefulOperator
 
@@ -14,16 +14,18 @@ __all__ = ["build_operator"]
 
 
 def build_operator(
-    op: Join | Aggregate, inputs: tuple[tuple[Column, ...], ...], changelog: tuple[bool, ...]
+    op: Stateful, inputs: tuple[tuple[Column, ...], ...], changelog: tuple[bool, ...]
 ) -> StatefulOperator:
     """Bind ``op`` to its input columns; ``changelog`` says per input whether it carries row kinds.
 
     RunError if a column type cannot be kept in state or the join condition is beyond what a join evaluates.
     """
     from runtime.operators.aggregate import AggregateOperator
+    from runtime.operators.changelog_normalize import ChangelogNormalizeOperator
     from runtime.operators.condition import compile_condition
     from runtime.operators.join import JoinOperator
     from runtime.operators.schema import state_schema
+    from runtime.operators.sink_materialize import SinkMaterializeOperator
     from runtime.types import to_arrow
 
     schemas = [state_schema(op.id, columns) for columns in inputs]
@@ -39,6 +41,10 @@ def build_operator(
             kinds=op.changelog,
             phases=strategy_of(op),
         )
+    if isinstance(op, ChangelogNormalize):
+        return ChangelogNormalizeOperator(columns=schemas[0], key=op.key, ttl=ttls[0], kinds=op.changelog)
+    if isinstance(op, SinkMaterialize):
+        return SinkMaterializeOperator(columns=schemas[0], key=op.key, changelog=changelog[0], ttl=ttls[0])
     return JoinOperator(
         kind=op.join_type,
         left=schemas[0],

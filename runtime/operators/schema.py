@@ -20,7 +20,7 @@ def state_schema(operator: str, columns: tuple[Column, ...]) -> pa.Schema:
             raise RunError(
                 f"column {column.name!r} of type {column.type} cannot be kept in state",
                 path=f"operators.{operator}",
-                hint="select the parts that the query needs in a sub-query below the join or aggregate",
+                hint="select the parts that the query needs in a sub-query below it",
             )
         fields.append(pa.field(column.name, kind))
     return pa.schema(fields)

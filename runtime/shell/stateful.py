@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from runtime.operator import KIND, InputSpec, StatefulOperator, hash_column
+from runtime.operator import ARRIVAL, KIND, InputSpec, StatefulOperator, hash_column
 from runtime.shell.buckets import bucket_ids
 from runtime.shell.pack import PACKED_DDL, pack
 from runtime.shell.process import METRICS, OUTPUT_DDL, PartitionProcessor
@@ -66,10 +66,11 @@ def aggregated(column: str, index: int, name: str, how: Literal["sum", "max"]) -
 
 
 def _pack_input(frame: DataFrame, spec: InputSpec, side: int, buckets: Sequence[int]) -> DataFrame:
-    names = [*spec.columns.names, *([KIND] if spec.changelog else [])]
+    extra = [*([pa.field(KIND, pa.int8())] if spec.changelog else []), *(ARRIVAL if spec.ordered else [])]
+    names = [*spec.columns.names, *(field.name for field in extra)]
     data = [F.col(_quoted(name)) for name in names]
     hashes = [_hash(columns).alias(hash_column(index)) for index, columns in enumerate(spec.hashes)]
-    fields = [*spec.columns, *([pa.field(KIND, pa.int8())] if spec.changelog else [])]
+    fields = [*spec.columns, *extra]
     fields += [pa.field(hash_column(index), pa.int64()) for index in range(len(hashes))]
     return frame.select(*data, *hashes).mapInArrow(
         partial(pack, side=side, schema=pa.schema(fields), buckets=buckets, presum=spec.presum), PACKED_DDL

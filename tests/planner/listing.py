@@ -11,6 +11,7 @@ from plans.model import (
     Aggregate,
     AggregateCall,
     Calc,
+    ChangelogNormalize,
     Correlate,
     Expand,
     Join,
@@ -18,8 +19,10 @@ from plans.model import (
     Operator,
     Scan,
     SelectItem,
+    SinkMaterialize,
     Sort,
     StateEntry,
+    Stateful,
     Union,
     Value,
 )
@@ -41,7 +44,7 @@ def _name(outcome: Outcome) -> str:
 
 def states(done: Compilation) -> dict[str, str]:
     """TTLs by ``operator.state``."""
-    found = ((o.id, s) for o in done.plan.operators if isinstance(o, Join | Aggregate) for s in o.state)
+    found = ((o.id, s) for o in done.plan.operators if isinstance(o, Stateful) for s in o.state)
     return {f"{operator}.{s.name}": s.ttl for operator, s in found}
 
 
@@ -70,6 +73,9 @@ def _operator(operator: Operator) -> list[str]:
         kinds = " ".join(operator.changelog)
         by = f"by {', '.join(operator.keys)}" if operator.keys else "by nothing"
         return [f"{head}: {by}: {calls or '-'} [{kinds}]", *map(_state, operator.state)]
+    if isinstance(operator, ChangelogNormalize | SinkMaterialize):
+        kinds = " ".join(operator.changelog)
+        return [f"{head}: by {', '.join(operator.key)} [{kinds}]", *map(_state, operator.state)]
     if isinstance(operator, Sort):
         keys = ", ".join(f"{key.column} {key.direction} nulls {key.nulls}" for key in operator.order) or "nothing"
         kept = "all" if operator.limit is None else operator.limit

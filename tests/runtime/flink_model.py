@@ -1,4 +1,4 @@
-"""A record-by-record model of Flink 2.3's regular join and group aggregate, TTL included.
+"""A record-by-record model of Flink 2.3's operators with state, TTL included.
 
 Written from Flink's documented and measured behaviour, independent of the columnar engine: dictionaries and loops. It
 is the oracle for the kernels: what it nets to over a batch must be what they emit.
@@ -184,3 +184,56 @@ class AggregateModel:
         total = group["sum"] if group["n"] else None
         distinct = group["dsum"] if group["dn"] else None
         return (key, group["count"], total, group["min"], group["max"], group["dn"], distinct)
+
+
+@dataclass
+class NormalizeModel:
+    """Upserts by ``key`` (places of columns) as a changelog; ``-U`` rows are not looked at."""
+
+    key: tuple[int, ...]
+    ttl: int = 0
+    state: dict = field(default_factory=dict)
+
+    def process(self, event: Event, now: int) -> list[Event]:
+        kind, row = event
+        if kind == "-U":
+            return []
+        key = tuple(row[place] for place in self.key)
+        old, written = self.state.get(key, (None, 0))
+        if old is not None and self.ttl and written + self.ttl <= now:
+            old = None
+        if kind == "-D":
+            self.state.pop(key, None)
+            return [] if old is None else [("-D", old)]
+        self.state[key] = (row, now)
+        if old is None:
+            return [("+I", row)]
+        return [("-U", old), ("+U", row)] if self.ttl or old != row else []
+
+
+@dataclass
+class MaterializeModel:
+    """All rows by ``key`` of a sink, as a list in the order of addition; what is last in it is in the sink."""
+
+    key: tuple[int, ...]
+    ttl: int = 0
+    state: dict = field(default_factory=dict)
+
+    def process(self, event: Event, now: int) -> list[Event]:
+        kind, row = event
+        key = tuple(row[place] for place in self.key)
+        rows, written = self.state.get(key, ([], 0))
+        if self.ttl and written + self.ttl <= now:
+            rows = []
+        if kind in ("+I", "+U"):
+            self.state[key] = ([*rows, row], now)
+            return [("+U" if rows else "+I", row)]
+        if row not in rows:
+            return []
+        place = rows.index(row)
+        left = rows[:place] + rows[place + 1 :]
+        if not left:
+            del self.state[key]
+            return [("-D", row)]
+        self.state[key] = (left, now)
+        return [("+U", left[-1])] if place == len(left) else []

@@ -18,13 +18,13 @@ from sqlglot import exp, parse_one
 from plans.changelog import output_kinds
 from plans.columns import output_columns
 from plans.connectors import source_kinds
-from plans.model import Aggregate, Calc, Expand, Join, Plan, Scan, Sink, Union
+from plans.model import Calc, Expand, Plan, Scan, Sink, Stateful, Union
 from runtime.operator import KIND, hash_column
 from runtime.operators import build_operator
 from runtime.operators.condition import _Compiler
 from runtime.state.memory import MemoryStore
 from runtime.types import to_arrow
-from tests.runtime.changelog import Event, events_of, fold, stable_hash
+from tests.runtime.changelog import KINDS, Event, events_of, fold, in_order_of_rows, stable_hash
 
 
 class Pipeline:
@@ -72,7 +72,7 @@ class Pipeline:
             places = [place + 1 for place in places]
         arrays = [[row[place] for row in rows] for place in places]
         if kinds != ("+I",):
-            arrays.append([kinds.index(row[0]) for row in rows])
+            arrays.append([KINDS.index(row[0]) for row in rows])
         return pa.table(
             [pa.array(values, field.type) for values, field in zip(arrays, self._schema(operator.id), strict=True)],
             schema=self._schema(operator.id),
@@ -116,11 +116,13 @@ class Pipeline:
             parts.append(table.select(schema.names).cast(schema))
         return pa.concat_tables(parts)
 
-    def _stateful(self, operator: Join | Aggregate, inputs: list[pa.Table], now: int) -> pa.Table:
+    def _stateful(self, operator: Stateful, inputs: list[pa.Table], now: int) -> pa.Table:
         columns = tuple(self.columns[name] for name in operator.inputs)
         built = build_operator(operator, columns, tuple(self.changelog[name] for name in operator.inputs))
         deltas = []
         for spec, table in zip(built.inputs, inputs, strict=True):
+            if spec.ordered:
+                table = in_order_of_rows(table)
             rows = table.to_pylist()
             for index, names in enumerate(spec.hashes):
                 hashes = [stable_hash(tuple(row[name] for name in names)) for row in rows]

@@ -401,9 +401,7 @@ def test_first_and_last_values_and_lists_go_by_the_order_of_rows_and_pass_over_n
         call("LAST_VALUE", "v", "STRING"),
         call("LISTAGG", "v", "STRING", separator=", "),
     )
-    operator = aggregate(
-        *calls, types=(pa.string(),) * 3, columns=columns, changelog=False, kinds=("+I", "-U", "+U")
-    )
+    operator = aggregate(*calls, types=(pa.string(),) * 3, columns=columns, changelog=False, kinds=("+I", "-U", "+U"))
     run = Run(operator)
     assert run.batch([("+I", ("a", None)), ("+I", ("b", "x"))]) == [
         ("+I", ("a", None, None, None)),

@@ -1,0 +1,140 @@
+"""Upserts made a changelog: each row replaces the row of its key, and what it replaces is taken back.
+
+Rows come as upserts (+I, +U) and deletes (-D) by key; -U rows, which a whole changelog has too, are passed over. A
+batch is put into the order of arrival, and what it does to each key in the end is emitted: +I for a new key, -U
+directly followed by +U for another row, -D with the row as it was. With a TTL an equal row is emitted again, so that
+state downstream stays alive, as Flink does; without one it is not. A row that has expired is new. State layout, format
+1: table ``rows`` (hash of the key; key; the other columns; 1, or 0 when deleted; last write).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from plans.model import RowKind
+from runtime.operator import (
+    ARRIVAL,
+    DELETE,
+    INSERT,
+    KIND,
+    UPDATE_AFTER,
+    UPDATE_BEFORE,
+    InputSpec,
+    Result,
+    SegmentStore,
+)
+from runtime.operator import hash_column as hash_name
+from runtime.state.identity import Mask, encode_groups, equal_rows
+from runtime.state.keyed import KeyedState
+from runtime.state.layout import Int64s, StateLayout
+from runtime.state.manifest import read_manifest, write_manifest
+
+__all__ = ["ChangelogNormalizeOperator"]
+
+ROWS = "rows"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangelogNormalizeOperator:
+    """Bound to its input columns, key, TTL (ms, 0 for ever) and the row kinds that it emits."""
+
+    columns: pa.Schema
+    key: tuple[str, ...]
+    ttl: int
+    kinds: tuple[RowKind, ...]
+
+    @property
+    def layout(self) -> StateLayout:
+        identity = pa.schema([self.columns.field(name) for name in self.key])
+        payload = pa.schema([field for field in self.columns if field.name not in self.key])
+        return StateLayout(name=ROWS, identity=identity, payload=payload)
+
+    @property
+    def inputs(self) -> tuple[InputSpec, ...]:
+        return (InputSpec(columns=self.columns, hashes=(self.key,), changelog=True, ordered=True),)
+
+    @property
+    def output(self) -> pa.Schema:
+        return pa.schema([*self.columns, pa.field(KIND, pa.int8())])
+
+    def process(
+        self, deltas: Sequence[pa.Table | None], manifest: bytes | None, store: SegmentStore, now: int
+    ) -> Result:
+        layout = self.layout
+        table = read_manifest(manifest, {ROWS: layout.fingerprint})[ROWS]
+        state = KeyedState(layout, table, store, ttl=self.ttl, now=now)
+        rows = deltas[0]
+        output = self.output.empty_table()
+        if rows is not None and rows.num_rows:
+            output = _replace(self, state, _last_of_each_key(self, rows.combine_chunks()), now)
+        committed = state.commit()
+        return Result(
+            output=output,
+            manifest=write_manifest({ROWS: committed}),
+            timer=state.next_purge(),
+            rows_in=rows.num_rows if rows is not None else 0,
+            state_rows=committed.rows,
+            state_bytes=sum(segment.size for segment in committed.segments),
+        )
+
+
+def _last_of_each_key(operator: ChangelogNormalizeOperator, batch: pa.Table) -> pa.Table:
+    """The row of each key that arrived last, ``-U`` apart, in the order in which the keys came."""
+    said = np.flatnonzero(batch[KIND].to_numpy() != UPDATE_BEFORE)
+    batch = batch.take(said[_arrival_order(batch.select(ARRIVAL.names).take(said))])
+    if not batch.num_rows:
+        return batch
+    keys, first = encode_groups([batch[name].combine_chunks() for name in operator.key])
+    last = np.empty(len(first), np.int64)
+    last[keys] = np.arange(len(keys))
+    return batch.take(last)
+
+
+def _arrival_order(arrival: pa.Table) -> Int64s:
+    """The places of rows in the order of their arrival; a batch has few pieces of files and many rows of each."""
+    *piece, row = ARRIVAL.names
+    if not arrival.num_rows:
+        return np.empty(0, np.int64)
+    pieces, first = encode_groups([arrival[name].combine_chunks() for name in piece])
+    order = pc.sort_indices(arrival.take(first), sort_keys=[(name, "ascending") for name in piece]).to_numpy()
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    places: Int64s = np.lexsort((arrival[row].to_numpy(), rank[pieces]))
+    return places
+
+
+def _replace(operator: ChangelogNormalizeOperator, state: KeyedState, batch: pa.Table, now: int) -> pa.Table:
+    """Store what each key has become, and emit what that changes; keys are distinct."""
+    hashes = batch[hash_name(0)].to_numpy()
+    codes = state.find(batch.select(list(operator.key)), hashes)
+    was = state.live(codes)
+    is_ = batch[KIND].to_numpy() != DELETE
+    stored = state.take(codes[was], operator.columns.names)
+    before = stored.take(pa.array(np.cumsum(was) - 1, mask=~was))
+    after = batch.select(operator.columns.names)
+    layout = operator.layout
+    data = [after[field.name] for field in (*layout.identity, *layout.payload)]
+    counts, writes = is_.astype(np.int64), np.full(len(is_), now, np.int64)
+    state.put(pa.table([pa.array(hashes), *data, pa.array(counts), pa.array(writes)], layout.schema.names), codes >= 0)
+    return _emit(operator, before, after, was, is_)
+
+
+def _emit(operator: ChangelogNormalizeOperator, before: pa.Table, after: pa.Table, was: Mask, is_: Mask) -> pa.Table:
+    updated = was & is_
+    if not operator.ttl:
+        every = np.arange(len(was))
+        updated &= ~equal_rows(before, every, after, every)
+    emit_old = (was & ~is_) | (updated & ("-U" in operator.kinds))
+    emit_new = (is_ & ~was) | updated
+    size = len(was)
+    # Row 2i is key i before, row 2i+1 after: an update's -U directly precedes its +U.
+    emitted = np.column_stack((emit_old, emit_new)).ravel()
+    place = np.column_stack((np.arange(size), np.arange(size, 2 * size))).ravel()[emitted]
+    kinds = np.column_stack((np.where(is_, UPDATE_BEFORE, DELETE), np.where(was, UPDATE_AFTER, INSERT))).ravel()
+    rows = pa.concat_tables([before, after]).combine_chunks().take(place)
+    return rows.append_column(operator.output.field(KIND), pa.array(kinds[emitted].astype(np.int8)))

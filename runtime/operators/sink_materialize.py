@@ -1,0 +1,191 @@
+"""All rows of a query by the key of its sink, and of each key the latest that is there, as Flink's sink keeps them.
+
+The input is a multiset: +I and +U add a row behind all others of its key, -U and -D take back an equal one. What the
+sink has of a key is the row that was added last; when that is taken back, the one before it comes again. A batch emits
+what it does to each key in the end: +I, +U, or -D with the row that was last. A row to be taken back that is not there
+is passed over. The TTL counts from the last change of a key: with a TTL a change writes all rows of its key anew. State
+layout, format 1: table ``rows`` (hash of key and row; all columns; place in the order of addition; count; last write).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from runtime.kernels.retraction import overdrawn
+from runtime.operator import DELETE, INSERT, KIND, UPDATE_AFTER, InputSpec, Result, SegmentStore
+from runtime.operator import hash_column as hash_name
+from runtime.state.identity import Mask, distinct_rows, encode_groups, equal_rows
+from runtime.state.keyed import KeyedState
+from runtime.state.layout import COUNT, WRITE, Int64s, StateLayout, prefixed_hash
+from runtime.state.manifest import read_manifest, write_manifest
+
+__all__ = ["SinkMaterializeOperator"]
+
+ROWS = "rows"
+PLACE = "__place"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkMaterializeOperator:
+    """Bound to its input columns, the sink's key, whether rows have a kind, and TTL (ms, 0 for ever)."""
+
+    columns: pa.Schema
+    key: tuple[str, ...]
+    changelog: bool
+    ttl: int
+
+    @property
+    def layout(self) -> StateLayout:
+        return StateLayout(name=ROWS, identity=self.columns, payload=pa.schema([(PLACE, pa.int64())]), key=self.key)
+
+    @property
+    def inputs(self) -> tuple[InputSpec, ...]:
+        return (
+            InputSpec(columns=self.columns, hashes=(self.key, tuple(self.columns.names)), changelog=self.changelog),
+        )
+
+    @property
+    def output(self) -> pa.Schema:
+        return pa.schema([*self.columns, pa.field(KIND, pa.int8())])
+
+    def process(
+        self, deltas: Sequence[pa.Table | None], manifest: bytes | None, store: SegmentStore, now: int
+    ) -> Result:
+        layout = self.layout
+        table = read_manifest(manifest, {ROWS: layout.fingerprint})[ROWS]
+        state = KeyedState(layout, table, store, ttl=self.ttl, now=now)
+        rows = deltas[0]
+        output = self.output.empty_table()
+        if rows is not None and rows.num_rows:
+            batch = rows.combine_chunks()
+            weights = np.ones(batch.num_rows, np.int64)
+            if self.changelog:
+                kinds = batch[KIND].to_numpy()
+                weights = np.where((kinds == INSERT) | (kinds == UPDATE_AFTER), np.int64(1), np.int64(-1))
+            output = _update(self, state, batch, weights, now)
+        committed = state.commit()
+        return Result(
+            output=output,
+            manifest=write_manifest({ROWS: committed}),
+            timer=state.next_purge(),
+            rows_in=rows.num_rows if rows is not None else 0,
+            state_rows=committed.rows,
+            state_bytes=sum(segment.size for segment in committed.segments),
+        )
+
+
+def _update(
+    operator: SinkMaterializeOperator, state: KeyedState, batch: pa.Table, weights: Int64s, now: int
+) -> pa.Table:
+    hashes = prefixed_hash(batch[hash_name(0)].to_numpy(), batch[hash_name(1)].to_numpy())
+    data = batch.select(operator.columns.names)
+    entries, first = distinct_rows(data, hashes)
+    rows = data.take(first)
+    codes = state.find(rows, hashes[first])
+    live = state.live(codes)
+    old = np.zeros(len(first), np.int64)
+    old[live] = state.integers(codes[live], COUNT)
+    if weights.min(initial=1) < 0:
+        idle = overdrawn(entries, weights, old)
+        if idle.any():
+            return _update(operator, state, batch.filter(pa.array(~idle)), weights[~idle], now)
+    if not len(first):
+        return operator.output.empty_table()
+    new = old + np.bincount(entries, weights=weights, minlength=len(first)).astype(np.int64)
+
+    key_of, first_of_key = encode_groups([rows[name].combine_chunks() for name in operator.key])
+    keys = rows.select(list(operator.key)).take(first_of_key)
+    there = _Stored.of(state, keys, batch[hash_name(0)].to_numpy()[first][first_of_key])
+    beyond = np.zeros(len(first_of_key), np.int64)
+    np.maximum.at(beyond, there.key, there.place + 1)
+    added = np.flatnonzero(weights > 0)
+    last_added = np.full(len(first), -1, np.int64)
+    last_added[entries[added]] = added
+    place = beyond[key_of] + last_added
+    kept = live & (last_added < 0)
+    place[kept] = state.integers(codes[kept], PLACE)
+
+    others = ~np.isin(there.code, codes[live])
+    left = np.flatnonzero(new > 0)
+    # Candidates for each key: rows that this batch does not touch, by code, then those it does, by entry.
+    latest = _latest(
+        len(first_of_key),
+        np.concatenate((there.key[others], key_of[left])),
+        np.concatenate((there.place[others], place[left])),
+    )
+    untouched = there.code[others]
+    before, was = _rows_at(state, rows, there.code, left[:0], _latest(len(first_of_key), there.key, there.place))
+    after, is_ = _rows_at(state, rows, untouched, left, latest)
+    if operator.ttl:
+        # The sink may still have a row of a key that has expired here: what came and went in this batch deletes it.
+        came = np.zeros(len(first_of_key), np.bool_)
+        came[key_of[last_added >= 0]] = True
+        gone = came & ~was & ~is_
+        every = np.arange(len(gone))
+        before = pa.concat_tables([before, rows.take(first_of_key)]).combine_chunks()
+        before = before.take(np.where(gone, every + len(gone), every))
+        was = was | gone
+    output = _emit(operator, before, after, was, is_)
+
+    written = np.full(len(first), now, np.int64)
+    stored = [pa.array(hashes[first]), *rows.columns, pa.array(place), pa.array(new), pa.array(written)]
+    state.put(pa.table(stored, schema=operator.layout.schema), codes >= 0)
+    if operator.ttl and untouched.size:
+        again = state.take(untouched, operator.layout.schema.names)
+        at = again.column_names.index(WRITE)
+        again = again.set_column(at, operator.layout.schema.field(WRITE), pa.array(np.full(len(untouched), now)))
+        state.put(again, np.ones(len(untouched), np.bool_))
+    return output
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Stored:
+    """The live rows under some keys: which key, the code in the state, and the place in the order of addition."""
+
+    key: Int64s
+    code: Int64s
+    place: Int64s
+
+    @classmethod
+    def of(cls, state: KeyedState, keys: pa.Table, hashes: Int64s) -> _Stored:
+        found = [(np.empty(0, np.int64), np.empty(0, np.int64)), *state.scan(keys, hashes)]
+        key, code = (np.concatenate(part) for part in zip(*found, strict=True))
+        return cls(key=key, code=code, place=state.integers(code, PLACE))
+
+
+def _latest(keys: int, key: Int64s, place: Int64s) -> Int64s:
+    """For each key the index of its candidate with the highest place, -1 if it has none."""
+    order = np.lexsort((place, key))
+    found = np.full(keys, -1, np.int64)
+    found[key[order]] = order
+    return found
+
+
+def _rows_at(
+    state: KeyedState, rows: pa.Table, codes: Int64s, entries: Int64s, chosen: Int64s
+) -> tuple[pa.Table, Mask]:
+    """The row of each key, and whether it has one; ``chosen`` counts through ``codes``, then ``entries``."""
+    has = chosen >= 0
+    stored = has & (chosen < len(codes))
+    fresh = has & ~stored
+    parts = [
+        state.take(codes[chosen[stored]], rows.column_names),
+        rows.take(entries[chosen[fresh] - len(codes)]),
+    ]
+    place = np.zeros(len(chosen), np.int64)
+    place[stored] = np.arange(int(stored.sum()))
+    place[fresh] = int(stored.sum()) + np.arange(int(fresh.sum()))
+    return pa.concat_tables(parts).combine_chunks().take(pa.array(place, mask=~has)), has
+
+
+def _emit(operator: SinkMaterializeOperator, before: pa.Table, after: pa.Table, was: Mask, is_: Mask) -> pa.Table:
+    every = np.arange(len(was))
+    changed = (was | is_) & ~(was & is_ & equal_rows(before, every, after, every))
+    place = np.where(is_, every + len(every), every)[changed]
+    kinds = np.where(is_, np.where(was, UPDATE_AFTER, INSERT), DELETE)[changed]
+    rows = pa.concat_tables([before, after]).combine_chunks().take(place)
+    return rows.append_column(operator.output.field(KIND), pa.array(kinds.astype(np.int8)))
