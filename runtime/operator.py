@@ -79,8 +79,8 @@ class InputSpec:
     ``columns`` are the data columns. ``hashes`` names the column sets to hash with Spark's ``xxhash64`` (seed 42; no
     columns hash to 42): the first routes the row to its partition. ``changelog`` says whether ``__kind`` is present.
     A delta has the data columns, then ``__kind`` if ``changelog``, then those of ``ARRIVAL`` if its rows must be
-    ``ordered``, for they come in any order otherwise, then ``__hash0``, ``__hash1`` and so on; or, with ``presum``, what
-    that makes of them.
+    ``ordered``, for they come in any order otherwise, then ``__hash0``, ``__hash1`` and so on; or, with ``presum``,
+    what that makes of them.
     """
 
     columns: pa.Schema
