@@ -66,6 +66,9 @@ COMMANDS = {
     "fmt": LazyCommand(target="plans.fmt_command:fmt_command", help="Lay plans out in the canonical way."),
     "lint": LazyCommand(target="plans.lint.command:lint_command", help="Find settings that are likely mistakes."),
     "ci": LazyCommand(target="plans.ci_command:ci_command", help="Check a change of plans: layout, meaning, effects."),
+    "check": LazyCommand(
+        target="runtime.check_command:check_command", help="Tell what a run on a checkpoint does with each state."
+    ),
     "run": LazyCommand(target="runtime.cli:run_command", help="Run a plan on Spark."),
     "state": LazyCommand(
         target="runtime.stored.command:state_command", help="Show what a checkpoint holds, and what a TTL leaves of it."

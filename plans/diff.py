@@ -15,8 +15,10 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from plans.call_document import function_document
+from plans.carryover import parks_rows
 from plans.configuration import KEYS, STATE_TTL
 from plans.connectors import shown_options
+from plans.consequences import with_consequences
 from plans.diff_facts import facts_between
 from plans.digest import operator_facts, table_facts
 from plans.document import op_name
@@ -33,7 +35,7 @@ from plans.effects import (
     effect_of,
     in_batch,
 )
-from plans.model import LookupJoin, Operator, Plan, Table, Value
+from plans.model import Operator, Plan, Table, Value
 from plans.operator_match import Match, match
 from plans.setting_layers import EDIT
 from plans.setting_values import shown
@@ -41,6 +43,9 @@ from plans.settings import Setting, settings_by_name
 from plans.states import same_duration, state_of
 
 __all__ = ["Change", "diff"]
+
+_PARKING_SETTINGS = (("retry", "mode"), ("cache", "lookup.cache"))
+"""The settings that decide whether a lookup parks rows, which is a state of its own."""
 
 Kind = Literal["~", "+", "-", "-/+"]
 Subject = Literal["setting", "origin", "table", "function", "operator", "reason"]
@@ -74,15 +79,18 @@ class Change:
     @property
     def keeps_state(self) -> bool:
         """Whether state written by the old plan can still be used."""
-        return self.effect.level != "incompatible"
+        return self.effect.level not in ("drop", "incompatible")
 
 
 def diff(before: Plan, after: Plan) -> tuple[Change, ...]:
     """All differences from ``before`` to ``after``: name, config, tables, then operators in the order of ``after``."""
     around = [*_plan(before, after), *_config(before, after), *_tables(before, after), *_functions(before, after)]
-    changes = [*around, *_operators(before, after)]
+    found = match(before, after)
+    changes = [*around, *_operators(before, after, found)]
     if before.mode == after.mode == "batch":
         changes = [replace(change, effect=in_batch(change.effect)) for change in changes]
+    else:
+        changes = with_consequences(changes, before, after, found.renamed)
     if after.reasons:
         changes = [replace(c, reason=after.reasons.get(c.setting)) if c.setting else c for c in changes]
     return (*changes, *_reasons(before, after))
@@ -179,8 +187,7 @@ def _functions(before: Plan, after: Plan) -> Iterator[Change]:
                 yield replace(change, path=path, before=fact.before, after=fact.after, note=fact.note)
 
 
-def _operators(before: Plan, after: Plan) -> Iterator[Change]:
-    found = match(before, after)
+def _operators(before: Plan, after: Plan, found: Match) -> Iterator[Change]:
     old = {found.renamed.get(operator.id, operator.id): operator for operator in before.operators}
     gone = {operator.id for operator in found.removed}
     for operator in found.removed:
@@ -281,7 +288,7 @@ def _changed_setting(a: Setting | None, b: Setting | None, old: Operator, new: O
     short = f"{new.id}.{there.name}.ttl" if there.group == "state" else f"{new.id}.{there.group}.{there.name}"
     setting = b.path if b is not None else f"{new.id}.{there.group}.{there.name}"
     effect = effect_of(there.group, there.name)
-    if there.group == "retry" and there.name == "mode" and _parks(old) != _parks(new):
+    if (there.group, there.name) in _PARKING_SETTINGS and parks_rows(old) != parks_rows(new):
         effect = PARKING
     change = _setting(
         short, setting, None if a is None else shown(a.value), None if b is None else shown(b.value), effect
@@ -303,7 +310,7 @@ def _whole_group(
 ) -> Change:
     texts = [_group_text(group, side) for side in (was, now)]
     effect = effect_of(group, next(name for g, name in (*now, *was) if g == group))
-    if group == "retry" and _parks(old) != _parks(new):
+    if group == "retry" and parks_rows(old) != parks_rows(new):
         effect = PARKING
     change = _setting(f"{new.id}.{group}", f"{new.id}.{group}", texts[0], texts[1], effect)
     return replace(change, operator=new.id)
@@ -321,11 +328,6 @@ def _group_text(group: str, settings: Mapping[tuple[str, str], Setting]) -> str 
 def _same_group(group: str, was: Mapping[tuple[str, str], Setting], now: Mapping[tuple[str, str], Setting]) -> bool:
     values = [{name: s.value for (g, name), s in side.items() if g == group} for side in (was, now)]
     return values[0] == values[1]
-
-
-def _parks(operator: Operator) -> bool:
-    """Rows that wait in state are a state of their own, which the plan with none of them does not read."""
-    return isinstance(operator, LookupJoin) and operator.retry is not None and operator.retry.mode == "deferred"
 
 
 def _origins(old: Setting, new: Setting, before: Plan, after: Plan) -> Iterator[Change]:

@@ -21,7 +21,7 @@ from plans.terminal import show, wants_colour
 __all__ = ["FAIL_ON", "diff_command", "failing", "least_level"]
 
 FORMATS = ("text", "markdown", "json", "html", "github", "sarif", "junit")
-FAIL_ON = ("incompatible", "rebuild", "ttl", "restart", "any")
+FAIL_ON = ("incompatible", "drop", "rebuild", "ttl", "restart", "any")
 
 
 @click.command("diff")

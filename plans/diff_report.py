@@ -43,7 +43,7 @@ def report_text(changes: Sequence[Change], *, detail: Detail = "normal", paint: 
     for (change, _, below), row in zip(rows, cells, strict=True):
         path = paint(f"{change.kind:>{signs}} {row[0]:<{widths[0]}}", change.kind)
         aligned = [f"{cell:<{width}}" for cell, width in zip(row[1:3], widths[1:], strict=True) if width]
-        effect = paint(row[3], "incompatible") if change.effect.level == "incompatible" else row[3]
+        effect = paint(row[3], "incompatible") if change.effect.level in ("drop", "incompatible") else row[3]
         lines.append(_GAP.join([path, *aligned, effect]).rstrip())
         lines += [paint(f"{' ' * signs}   {_one_line(text)}", "note") for text in below]
     idle = sum(change.effect.level == "none" for change in changes) if detail == "concise" else 0
@@ -69,8 +69,9 @@ def summary(changes: Sequence[Change]) -> str:
     counted = [f"{_count(found[key], 'operator')} {verb}" for key, verb in verbs if found[key]]
     parts.append(", ".join(counted) or "no operator changed")
     if not all(change.effect.stateless for change in changes):
-        readable = all(change.keeps_state for change in changes)
-        parts.append("running state stays readable" if readable else "running state cannot be used")
+        worst = worst_level(changes)
+        fates = {"incompatible": "running state cannot be used", "drop": "some running state is dropped"}
+        parts.append(fates.get(worst, "running state stays readable"))
     return " · ".join(parts)
 
 

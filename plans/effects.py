@@ -1,10 +1,11 @@
 """What a change of a plan does to a running job: one verdict per setting, with its reason.
 
-    none < restart < ttl < rebuild < incompatible
+    none < restart < ttl < rebuild < drop < incompatible
 
 The verdicts are those of a run on an existing checkpoint: what ``hintplan run`` refuses to continue is ``incompatible``
-here, and nothing else is. Every setting is classified by name, so that a new one cannot go by unnoticed; a test
-compares the table with all settings that there are. Knows no plan and no layout.
+here, what it continues only without some state, and only if told to, is ``drop``, and nothing else is. Every setting is
+classified by name, so that a new one cannot go by unnoticed; a test compares the table with all settings that there
+are. What facts do depends on what they lead to (:mod:`plans.consequences`). Knows no plan and no layout.
 
 >>> effect_of("state", "leftState").level
 'ttl'
@@ -12,30 +13,34 @@ compares the table with all settings that there are. Knows no plan and no layout
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
 __all__ = [
+    "BEGUN",
     "CLASSIFIED",
     "FUNCTION",
     "INCOMPATIBLE",
+    "LEFT_BEHIND",
     "LEVELS",
     "MEANING",
     "NO_EFFECT",
     "NO_NOTE",
     "PARKING",
+    "UNAFFECTED",
     "UNKNOWN_KEY",
     "UNREADABLE",
     "Effect",
     "Level",
     "effect_of",
+    "emptied",
     "in_batch",
     "worst",
 ]
 
-Level = Literal["none", "restart", "ttl", "rebuild", "incompatible"]
-LEVELS: tuple[Level, ...] = ("none", "restart", "ttl", "rebuild", "incompatible")
+Level = Literal["none", "restart", "ttl", "rebuild", "drop", "incompatible"]
+LEVELS: tuple[Level, ...] = ("none", "restart", "ttl", "rebuild", "drop", "incompatible")
 """From the mildest to the gravest."""
 
 MEANING: Mapping[Level, str] = {
@@ -43,6 +48,7 @@ MEANING: Mapping[Level, str] = {
     "restart": "applies when the job is started again; state is kept",
     "ttl": "state is kept, and the new TTL applies to it at once",
     "rebuild": "what one operator keeps besides the checkpoint is built anew",
+    "drop": "some state is not used any more, and a run must be told to go on without it",
     "incompatible": "the plan cannot continue the checkpoint of the old one",
 }
 
@@ -71,18 +77,45 @@ NO_NOTE = Effect(level="none", text="no effect", because="a reason is a note for
 INCOMPATIBLE = Effect(
     level="incompatible",
     text="plan incompatible with running state",
-    because="a checkpoint is continued only by a plan with the same operators and tables",
+    because="Spark finds sources and states by their number, so a query goes on with as many of them, in this order",
 )
 UNREADABLE = Effect(
     level="incompatible",
     text="running state cannot be read",
-    because="state is addressed by operator and laid out by its facts; a run refuses the checkpoint",
+    because="its query cannot go on where it stopped; a run refuses the checkpoint",
 )
 PARKING = Effect(
     level="incompatible",
     text="running state cannot be read",
     because="a deferred retry parks rows in state and an inline one keeps none; a run refuses the checkpoint",
 )
+
+UNAFFECTED = Effect(
+    level="restart",
+    text="state kept, applies at the next start",
+    because="no state was computed by what has changed; rows that were written stay as they are",
+)
+BEGUN = Effect(
+    level="restart",
+    text="begins with the next start",
+    because="its query has not run yet, keeps no state, and reads its sources from the beginning",
+)
+LEFT_BEHIND = Effect(
+    level="drop",
+    text="state left behind",
+    because="its query stays in the checkpoint as it is, and goes on when its sink is back in the plan; "
+    "a run leaves it only with --allow-state-drop",
+)
+
+
+def emptied(operators: Collection[str]) -> Effect:
+    """The verdict on a change by which the states of ``operators`` are not those that the plan would have computed."""
+    return Effect(
+        level="drop",
+        text=f"state of {' and '.join(sorted(operators))} starts empty",
+        because="it was computed by another query; a run goes on without it only with --allow-state-drop",
+    )
+
 
 _TTL = Effect(
     level="ttl",

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from plans.model import Calc, Operator, Plan, Sink
 
-__all__ = ["Query", "path_to", "queries", "single_queries"]
+__all__ = ["Query", "can_share", "path_to", "queries", "single_queries"]
 
 _TAKE_BATCHES = ("blackhole", "jdbc", "print")
 _NOW = re.compile(r"\b(?:current_timestamp|current_date|now)\b", re.IGNORECASE)
@@ -35,7 +35,7 @@ class Query:
 
     @property
     def is_shared(self) -> bool:
-        return len(self.sinks) > 1
+        return self.sinks != (self.id,)
 
 
 def queries(plan: Plan) -> tuple[Query, ...]:
@@ -45,7 +45,7 @@ def queries(plan: Plan) -> tuple[Query, ...]:
     for operator in plan.operators:
         if isinstance(operator, Sink):
             path = path_to(operators, operator)
-            head = path[0].id if path and _can_share(plan, operator, path[1:]) else operator.id
+            head = path[0].id if path and can_share(plan, operator, path[1:]) else operator.id
             by_head.setdefault(head, []).append(operator.id)
     return tuple(
         Query(id=head if len(sinks) > 1 else sinks[0], sinks=tuple(sinks)) for head, sinks in by_head.items()
@@ -70,7 +70,8 @@ def path_to(operators: dict[str, Operator], sink: Sink) -> tuple[Operator, ...]:
     return () if above is None or isinstance(above, Calc | Sink) else (above, *reversed(found))
 
 
-def _can_share(plan: Plan, sink: Sink, calcs: Sequence[Operator]) -> bool:
+def can_share(plan: Plan, sink: Sink, calcs: Sequence[Operator]) -> bool:
+    """Whether ``sink``, below ``calcs``, can be written in one query with others."""
     table = plan.tables.get(sink.table)
     if table is None or table.options.get("connector") not in _TAKE_BATCHES:
         return False

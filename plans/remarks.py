@@ -30,6 +30,7 @@ _LEVELS: dict[Level, RemarkLevel] = {
     "restart": "note",
     "ttl": "note",
     "rebuild": "warning",
+    "drop": "warning",
     "incompatible": "warning",
 }
 

@@ -11,7 +11,7 @@ checked before Spark sees them. Knows no SQL and no session settings, and starts
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
 
@@ -19,6 +19,7 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from plans.carryover import state_lineages
 from plans.changelog import output_kinds
 from plans.columns import output_columns
 from plans.model import (
@@ -63,6 +64,8 @@ class Edges:
     changelog: Mapping[str, bool]
     partitions: int
     lookups: LookupRun
+    lineages: Mapping[str, str] = field(default_factory=dict)
+    """What the state of each operator is computed from (:mod:`plans.carryover`); a batch job keeps none."""
     observe_as: Callable[[str], Any] = str
     """What the metrics of an operator are observed as: a stream reports them under its id, a batch job elsewhere."""
 
@@ -82,6 +85,7 @@ def edges_of(plan: Plan, spark: SparkSession, *, partitions: int, lookups: Looku
         changelog={name: kinds != ("+I",) for name, kinds in output_kinds(plan).items()},
         partitions=partitions,
         lookups=lookups,
+        lineages=state_lineages(plan),
     )
 
 
@@ -194,6 +198,7 @@ def _lookup(operator: LookupJoin, inputs: list[DataFrame], edges: Edges) -> Data
         edges.lookups,
         changelog=edges.changelog[source],
         partitions=edges.partitions,
+        lineage=edges.lineages.get(operator.id),
         observe_as=edges.observe_as,
     )
 
@@ -214,7 +219,8 @@ def _correlate(operator: Correlate, inputs: list[DataFrame], edges: Edges) -> Da
 def _stateful(operator: Stateful, inputs: list[DataFrame], edges: Edges) -> DataFrame:
     columns = tuple(edges.columns[name] for name in operator.inputs)
     changelog = tuple(edges.changelog[name] for name in operator.inputs)
-    return apply_operator(operator.id, build_operator(operator, columns, changelog), inputs, edges.partitions)
+    built = build_operator(operator, columns, changelog)
+    return apply_operator(operator.id, built, inputs, edges.partitions, lineage=edges.lineages.get(operator.id))
 
 
 BUILDERS: Mapping[type[Operator], Callable[[Any, list[DataFrame], Edges], DataFrame]] = {

@@ -18,7 +18,9 @@ from typing import Any
 
 import click
 
+from plans.checkpoint_record import is_local_path, local_record
 from plans.commands import read_plan
+from plans.continuation import continuation, refuse
 from plans.durations import parse_duration
 from plans.errors import RunError
 from plans.model import Plan
@@ -92,6 +94,7 @@ settings_option = click.option(
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON record per batch or job; print sinks go to stderr.")
 @click.option("--allow-module", "allow_modules", multiple=True, metavar="MODULE", help="Where a plan's classes may be.")
 @click.option("--allow-host", "allow_hosts", multiple=True, metavar="HOST[:PORT]", help="Whom HTTP lookups may ask.")
+@click.option("--allow-state-drop", is_flag=True, help="Go on without state that the plan does not continue.")
 @click.option("--allow-fact-edits", is_flag=True, help="Accept operators and tables that were changed by hand.")
 @click.option("--debug", is_flag=True, help="Show tracebacks and what Spark says.")
 def run_command(
@@ -106,6 +109,7 @@ def run_command(
     as_json: bool,
     allow_modules: tuple[str, ...],
     allow_hosts: tuple[str, ...],
+    allow_state_drop: bool,
     allow_fact_edits: bool,
     debug: bool,
 ) -> int:
@@ -121,6 +125,10 @@ def run_command(
         from runtime.run_lock import refuse_held
 
         refuse_held(checkpoint, take_over=take_over)
+        if is_local_path(checkpoint):
+            # What would be refused when Spark is up is refused before.
+            found = continuation(local_record(absolute(checkpoint) or checkpoint), plan)
+            refuse(found, checkpoint, allow_drop=allow_state_drop)
     if sys.stderr.isatty():
         say(f"{plan.name}: " + (f"connecting to {remote}" if remote else "starting Spark"))
     with opened_session(master, remote, conf, debug=debug) as spark:
@@ -136,6 +144,7 @@ def run_command(
                 take_over=take_over,
                 allow_modules=allow_modules,
                 allow_hosts=allow_hosts,
+                allow_state_drop=allow_state_drop,
             )
 
         return run_plan(plan, start, as_json=as_json)

@@ -26,16 +26,17 @@ from pyspark.sql import functions as F
 
 from plans.cached import cached_of
 from plans.configuration import PARALLELISM, TIME_ZONE
+from plans.continuation import continuation, record_after, refuse
 from plans.durations import parse_duration
 from plans.errors import PlanError, RunError
 from plans.model import Plan, Scan, Sink, Stateful
-from plans.queries import Query, path_to, queries, single_queries
+from plans.queries import Query, path_to
 from plans.validate import validate
 from runtime import connectors
 from runtime.batch.execution import BatchExecution
 from runtime.batch.session import Session
 from runtime.build import Edges, apply_operators, build, edges_of
-from runtime.checkpoint import CheckpointFacts, compare, facts_of, read_facts, write_facts
+from runtime.checkpoint import read_record, write_record
 from runtime.failure import WORKER_HINT, root_cause
 from runtime.lookup.plan import LookupRun
 from runtime.operator import KIND
@@ -203,6 +204,7 @@ def execute(
     trigger: str | None = None,
     allow_modules: Sequence[str] = (),
     allow_hosts: Sequence[str] = (),
+    allow_state_drop: bool = False,
     results: str | None = None,
     take_over: bool = False,
 ) -> Execution | BatchExecution:
@@ -211,8 +213,10 @@ def execute(
     ``checkpoint`` is a directory, on a file system that all workers share, where the run keeps its state and finds it
     again; without one, a local run uses a temporary one. ``once`` takes what is there and ends. ``trigger`` is the time
     between two batches, such as ``'5 s'``. Classes that the plan names are loaded from ``allow_modules``,
-    and lookups over HTTP may ask ``allow_hosts``, each ``HOST`` or ``HOST:PORT``. With ``results``, a directory as for
-    ``checkpoint``, rows are kept there for :class:`runtime.results.files.KeptRows` instead of written to the sink.
+    and lookups over HTTP may ask ``allow_hosts``, each ``HOST`` or ``HOST:PORT``. A checkpoint with state that the plan
+    does not continue (:mod:`plans.continuation`) is refused, unless ``allow_state_drop`` says to go on without it.
+    With ``results``, a directory as for ``checkpoint``, rows are kept there for
+    :class:`runtime.results.files.KeptRows` instead of written to the sink.
     A checkpoint has one run at a time (:mod:`runtime.run_lock`); ``take_over`` follows one on another machine, of which
     nothing is known.
     A batch plan takes what is there and ends; it has neither a checkpoint nor a trigger, and its cached results go with
@@ -240,11 +244,11 @@ def execute(
             "a run on a cluster keeps its state in a checkpoint that all workers can reach",
             hint="give a checkpoint directory on a shared file system",
         )
-    recorded = None if checkpoint is None else read_facts(own, checkpoint)
+    recorded = None if checkpoint is None else read_record(own, checkpoint)
     asked = int(plan.config[PARALLELISM]) if PARALLELISM in plan.config else None
     partitions = recorded.partitions if recorded else asked or default_partitions(own)
-    if recorded is not None and checkpoint is not None:
-        compare(checkpoint, recorded, plan)
+    found = continuation(recorded, plan, share=not is_remote(own))
+    refuse(found, checkpoint or "", allow_drop=allow_state_drop)
     own.conf.set("spark.sql.shuffle.partitions", str(partitions))
     ship_code(own)
     zone = plan.config.get(TIME_ZONE, "UTC")
@@ -260,10 +264,10 @@ def execute(
     edges = edges_of(plan, own, partitions=partitions, lookups=lookups)
     frames = build(edges)
     location = checkpoint or tempfile.mkdtemp(prefix="hintplan-checkpoint-")
-    running = _queries(plan, own, recorded, checkpoint or "")
+    running = found.queries
     counts: dict[tuple[str, int], int] = {}
     writers = {
-        query.id: _shared_writer(query, edges, frames[query.id], location, counts)
+        query.id: _shared_writer(query, edges, frames, location, counts)
         if query.is_shared
         else _writer(plan, query.id, frames, location, results)
         for query in running
@@ -282,12 +286,13 @@ def execute(
         execution._lock.in_use = partial(_is_active, execution)
     try:
         if checkpoint is not None:
-            if read_facts(own, checkpoint) != recorded:
+            if read_record(own, checkpoint) != recorded:
                 raise RunError(
                     f"another run has used checkpoint {checkpoint} while this one was starting", hint="start it again"
                 )
-            if recorded is None:
-                write_facts(own, checkpoint, facts_of(plan, partitions, running))
+            record = record_after(found, recorded, plan, partitions=partitions, spark=own.version)
+            if record is not None:
+                write_record(own, checkpoint, record)
         for name, writer in writers.items():
             execution.queries[name] = _started(name, writer.trigger(**settings), location)
     except BaseException:
@@ -337,36 +342,23 @@ def _refuse_cached(plan: Plan) -> None:
             )
 
 
-def _queries(plan: Plan, spark: SparkSession, recorded: CheckpointFacts | None, checkpoint: str) -> tuple[Query, ...]:
-    """As what queries the plan runs: as its checkpoint was written, or if it is new, with as few as Spark can."""
-    remote = is_remote(spark)
-    if recorded is None:
-        return single_queries(plan) if remote else queries(plan)
-    shared = tuple(Query(id=name, sinks=tuple(sinks)) for name, sinks in recorded.queries.items())
-    if shared and remote:
-        raise RunError(
-            f"checkpoint {checkpoint} has a query with several sinks ({', '.join(shared[0].sinks)}), "
-            "which Spark Connect cannot write",
-            hint="continue it without --remote, or use a new checkpoint directory",
-        )
-    grouped = {sink for query in shared for sink in query.sinks}
-    return (*shared, *(query for query in single_queries(plan) if query.id not in grouped))
-
-
-def _shared_writer(query: Query, edges: Edges, frame: Any, location: str, counts: dict[tuple[str, int], int]) -> Any:
+def _shared_writer(
+    query: Query, edges: Edges, frames: Mapping[str, Any], location: str, counts: dict[tuple[str, int], int]
+) -> Any:
     """A writer of one query into each of its sinks; how many rows each got goes to ``counts``."""
     where = f"{location.rstrip('/')}/{query.id}"
     operators = {operator.id: operator for operator in edges.plan.operators}
     writers = []
-    for name in query.sinks:
-        sink = operators[name]
-        assert isinstance(sink, Sink)
+    sinks = [sink for name in query.sinks if isinstance(sink := operators[name], Sink)]
+    # The query keeps the id it was begun with, whatever the operator above its sinks is called now.
+    frame = frames[path_to(operators, sinks[0])[0].id]
+    for sink in sinks:
         table = edges.plan.tables[sink.table]
         write = connectors.micro_batch_writer(
-            sink.table, table, changelog=KIND in frame.columns, checkpoint=where, part=f"/{name}"
+            sink.table, table, changelog=KIND in frame.columns, checkpoint=where, part=f"/{sink.id}"
         )
         calcs = path_to(operators, sink)[1:]
-        writers.append(SinkWriter(sink=name, select=partial(apply_operators, calcs, edges=edges), write=write))
+        writers.append(SinkWriter(sink=sink.id, select=partial(apply_operators, calcs, edges=edges), write=write))
     several = SeveralSinks(writers=tuple(writers), counts=counts)
     out = frame.writeStream.outputMode("append").foreachBatch(several)
     return out.queryName(query.id).option("checkpointLocation", where)

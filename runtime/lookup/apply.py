@@ -54,6 +54,7 @@ def apply_lookup(
     *,
     changelog: bool,
     partitions: int,
+    lineage: str | None = None,
     observe_as: Callable[[str], Any] = str,
 ) -> DataFrame:
     """The rows of ``frame``, which has ``columns``, joined with what they find in ``table``.
@@ -95,7 +96,7 @@ def apply_lookup(
             delay=parse_duration(op.retry.fixed_delay),
             once=run.once,
         )
-        joined = apply_operator(op.id, operator, [prepared], partitions, metrics=LOOKUP_METRICS)
+        joined = apply_operator(op.id, operator, [prepared], partitions, lineage=lineage, metrics=LOOKUP_METRICS)
     else:
         run_task = partial(enrich, spec=spec, schema=schema)
         joined = map_batches(prepared, run_task, rows.output, observe_as(op.id), LOOKUP_METRICS)

@@ -40,11 +40,15 @@ OUTPUT_DDL = "blob binary, own_metrics array<bigint>, " + ", ".join(f"{name} big
 
 
 class PartitionProcessor(StatefulProcessor):
-    """Runs ``operator`` for the one bucket of each partition; ``name`` is the plan's operator id."""
+    """Runs ``operator`` for the one bucket of each partition; ``name`` is the plan's operator id.
 
-    def __init__(self, name: str, operator: StatefulOperator) -> None:
+    State that was stored under another ``lineage`` is another operator's, and is dropped.
+    """
+
+    def __init__(self, name: str, operator: StatefulOperator, lineage: str | None = None) -> None:
         self._name = name
         self._operator = operator
+        self._lineage = lineage
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
@@ -70,7 +74,12 @@ class PartitionProcessor(StatefulProcessor):
     def _call(self, deltas: Sequence[pa.Table | None], now: int, *, expired: int | None) -> Iterator[Row]:
         before = self._load()
         segments = Segments(before.segments, self._segments, _local_directory())
-        result = self._operator.process(deltas, before.manifest, segments, now)
+        manifest = before.manifest
+        if before.lineage is not None and before.lineage != self._lineage:
+            # Whoever started this run was told, and the checkpoint records that this state begins anew.
+            segments.delete_all()
+            manifest = None
+        result = self._operator.process(deltas, manifest, segments, now)
         # Spark fires what is due in this batch and deletes it afterwards, so the next timer lies in the future.
         timer = None if result.timer is None else max(result.timer, now + 1)
         if timer != before.timer:
@@ -94,13 +103,22 @@ class PartitionProcessor(StatefulProcessor):
 
     def _load(self) -> Saved:
         found = self._manifest.get()
-        return Saved(operator=self._name) if found is None else decode(found, self._name)
+        return self._nothing() if found is None else decode(found, self._name)
+
+    def _nothing(self) -> Saved:
+        return Saved(operator=self._name, lineage=self._lineage)
 
     def _save(self, before: Saved, result: Result, timer: int | None, segments: dict[str, Stored]) -> None:
-        after = Saved(timer, result.state_rows, result.state_bytes, segments, result.manifest, self._name)
+        after = self._nothing()._replace(
+            timer=timer,
+            state_rows=result.state_rows,
+            state_bytes=result.state_bytes,
+            segments=segments,
+            manifest=result.manifest,
+        )
         if after == before:
             return
-        if after == Saved(operator=self._name):
+        if after == self._nothing():
             self._manifest.clear()
         else:
             self._manifest.update(encode(self._name, after))

@@ -26,7 +26,10 @@ MANIFEST_DDL = "version int, timer bigint, state_rows bigint, state_bytes bigint
 
 
 class Saved(NamedTuple):
-    """``operator`` is the plan's operator id; None if the value does not say."""
+    """``operator`` is the plan's operator id, ``lineage`` says what its state means (:mod:`plans.carryover`).
+
+    Either is None if the value does not say.
+    """
 
     timer: int | None = None
     state_rows: int = 0
@@ -34,11 +37,12 @@ class Saved(NamedTuple):
     segments: dict[str, Stored] = {}  # noqa: RUF012 -- never mutated
     manifest: bytes | None = None
     operator: str | None = None
+    lineage: str | None = None
 
 
 def encode(operator: str, saved: Saved) -> tuple[Any, ...]:
     """The value of ``MANIFEST_DDL`` for the state of ``operator``."""
-    where = json.dumps({"operator": operator, "segments": saved.segments})
+    where = json.dumps({"operator": operator, "lineage": saved.lineage, "segments": saved.segments})
     return (STATE_VERSION, saved.timer, saved.state_rows, saved.state_bytes, where, saved.manifest)
 
 
@@ -52,6 +56,8 @@ def decode(value: Sequence[Any], operator: str) -> Saved:
             hint="run the plan with the version of hintplan that wrote the checkpoint, or use a new checkpoint",
         )
     found = json.loads(where)
-    owner, segments = (None, found) if version == _NAMELESS else (found["operator"], found["segments"])
+    if version == _NAMELESS:
+        found = {"operator": None, "segments": found}
+    owner, lineage, segments = found["operator"], found.get("lineage"), found["segments"]
     stored = {name: (token, count) for name, (token, count) in segments.items()}
-    return Saved(timer, state_rows, state_bytes, stored, None if manifest is None else bytes(manifest), owner)
+    return Saved(timer, state_rows, state_bytes, stored, None if manifest is None else bytes(manifest), owner, lineage)

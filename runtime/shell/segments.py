@@ -73,6 +73,10 @@ class Segments:
         if self._pending.pop(segment, None) is None:
             self._deleted.append(self._stored.pop(segment))
 
+    def delete_all(self) -> None:
+        for segment in list(self._stored):
+            self.delete(segment)
+
     def commit(self) -> dict[str, Stored]:
         """Persist what was written, remove what was deleted, and return where each segment is."""
         for segment, table in self._pending.items():

@@ -29,11 +29,13 @@ def apply_operator(
     inputs: Sequence[DataFrame],
     partitions: int,
     *,
+    lineage: str | None = None,
     metrics: Sequence[tuple[str, Literal["sum", "max"]]] = (),
 ) -> DataFrame:
     """The output of ``operator`` over streaming ``inputs``, which have at least the columns their ``InputSpec`` names.
 
     ``partitions`` must be the session's ``spark.sql.shuffle.partitions``. Metrics are observed under ``name``;
+    ``lineage`` says whose state it is (:mod:`plans.carryover`): what is stored under another is dropped.
     ``metrics`` names those in ``Result.metrics``, and how they are aggregated over the partitions.
     """
     buckets = bucket_ids(partitions)
@@ -45,7 +47,7 @@ def apply_operator(
         reduce(DataFrame.unionAll, packed)
         .groupBy("bucket")
         .transformWithState(
-            statefulProcessor=PartitionProcessor(name, operator),
+            statefulProcessor=PartitionProcessor(name, operator, lineage),
             outputStructType=OUTPUT_DDL,
             outputMode="Append",
             timeMode="ProcessingTime",

@@ -17,13 +17,14 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from plans.checkpoint_record import CheckpointRecord
 from plans.configuration import TIME_ZONE
 from plans.durations import parse_duration
 from plans.errors import PlanError, RunError
 from plans.model import Plan
 from plans.queries import Query, single_queries
 from plans.validate import validate
-from runtime.checkpoint import CheckpointFacts, read_facts
+from runtime.checkpoint import read_record
 from runtime.failure import root_cause
 from runtime.session import prepare_session, start_session
 from runtime.sharing import above
@@ -69,7 +70,7 @@ def read_state(
     own = prepare_session(spark, time_zone=zone, once=True)
     # One row may be a part of a segment, of 32 MiB.
     own.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "1")
-    facts = _facts(own, checkpoint, plan)
+    record = _record(own, checkpoint, plan)
     ship_code(own)
     now = int(time.time() * 1000) if at is None else at
     kept = entries_of(plan, edited)
@@ -94,29 +95,29 @@ def read_state(
     found = _Found(plan=plan, saved=saved, kept=kept, readable=readable, answers=answers, wanted=wanted, show=show)
     return CheckpointState(
         plan=plan.name,
-        written_by=facts.plan,
+        written_by=record.plan,
         checkpoint=checkpoint,
         at=now,
-        partitions=facts.partitions,
+        partitions=record.partitions,
         time_zone=zone,
-        queries=tuple(_query_state(query, batches.get(query.id), found) for query in _queries(plan, facts, batches)),
+        queries=tuple(_query_state(query, batches.get(query.id), found) for query in _queries(plan, record, batches)),
     )
 
 
-def _facts(spark: SparkSession, checkpoint: str, plan: Plan) -> CheckpointFacts:
-    facts = read_facts(spark, checkpoint)
-    if facts is None:
+def _record(spark: SparkSession, checkpoint: str, plan: Plan) -> CheckpointRecord:
+    record = read_record(spark, checkpoint)
+    if record is None:
         raise RunError(
             f"there is no checkpoint in {checkpoint}",
             hint="give the directory that 'hintplan run --checkpoint' was given",
         )
-    if not facts.operators.keys() & {operator.id for operator in plan.operators}:
+    if record.operators.isdisjoint(operator.id for operator in plan.operators):
         raise RunError(
-            f"checkpoint {checkpoint} was written by plan {facts.plan}, which has no operator in common with "
+            f"checkpoint {checkpoint} was written by plan {record.plan}, which has no operator in common with "
             f"{plan.name}",
             hint="give the plan it was written by",
         )
-    return facts
+    return record
 
 
 def _owner(partitions: Mapping[int, Saved]) -> str:
@@ -152,11 +153,11 @@ def _question(
     )
 
 
-def _queries(plan: Plan, facts: CheckpointFacts, batches: Mapping[str, Batch | None]) -> list[Query]:
+def _queries(plan: Plan, record: CheckpointRecord, batches: Mapping[str, Batch | None]) -> list[Query]:
     """The queries that the checkpoint was written with, those of the plan that are not in it yet, and strangers."""
-    shared = [Query(id=name, sinks=tuple(sinks)) for name, sinks in facts.queries.items()]
-    grouped = {sink for query in shared for sink in query.sinks}
-    found = [*shared, *(query for query in single_queries(plan) if query.id not in grouped)]
+    recorded = [Query(id=query.id, sinks=query.sinks) for query in record.queries]
+    grouped = {sink for query in recorded for sink in query.sinks}
+    found = [*recorded, *(query for query in single_queries(plan) if query.id not in grouped)]
     known = {query.id for query in found}
     return [*found, *(Query(id=name, sinks=(name,)) for name in sorted(batches) if name not in known)]
 

@@ -12,9 +12,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from plans.continuation import continuation, record_after, refuse
 from plans.errors import RunError
 from plans.model import LookupJoin, Plan
-from runtime.checkpoint import compare, facts_of
 from runtime.lookup.metrics import LOOKUP_METRICS
 from runtime.lookup.spec import CacheSpec, LookupSpec
 from runtime.lookup.worker import OpenLookup
@@ -219,9 +219,17 @@ def test_a_checkpoint_with_parked_rows_is_told_from_one_without(tmp_path: Path) 
         return replace(plan, operators=tuple(changed if each is lookup else each for each in plan.operators))
 
     inline = retrying(mode="inline")
-    compare("checkpoint", facts_of(plan, 2), retrying(max_attempts=7))
-    compare("checkpoint", facts_of(inline, 2), inline)
-    with pytest.raises(RunError, match=r"other facts: retries of lookup_r are no longer deferred \(its retry mode"):
-        compare("checkpoint", facts_of(plan, 2), inline)
-    with pytest.raises(RunError, match="retries of lookup_r are deferred"):
-        compare("checkpoint", facts_of(inline, 2), plan)
+
+    def start(before: Plan, after: Plan) -> None:
+        record = record_after(continuation(None, before), None, before, partitions=2, spark="4.3.0")
+        refuse(continuation(record, after), "checkpoint", allow_drop=True)
+
+    start(plan, retrying(max_attempts=7))
+    start(inline, inline)
+    with pytest.raises(RunError, match="lookup_r keeps none any more, and Spark finds the state of each operator by"):
+        start(plan, inline)
+    with pytest.raises(RunError, match="lookup_r keeps state now"):
+        start(inline, plan)
+    full = replace(lookup, cache=replace(lookup.cache, values={"lookup.cache": "FULL"}))
+    with pytest.raises(RunError, match="lookup_r keeps none any more"):
+        start(plan, replace(plan, operators=tuple(full if each is lookup else each for each in plan.operators)))

@@ -53,16 +53,16 @@ def test_a_changed_hint_below_an_edit_has_no_effect(plan: Plan, patched: Patched
     )
 
 
-def test_a_changed_stateful_operator_makes_state_unreadable(plan: Plan, patched: Patched) -> None:
+def test_a_changed_stateful_operator_starts_empty_with_all_above_it(plan: Plan, patched: Patched) -> None:
     assert lines(plan, accept(patched(('"join-type": "left"', '"join-type": "full"')))) == [
-        "-/+ join_o_c.join-type | left → full | running state cannot be read",
-        "no setting changed · 1 operator changed · running state cannot be used",
+        "-/+ join_o_c.join-type | left → full | state of aggregate_t and join_o_c starts empty",
+        "no setting changed · 1 operator changed · some running state is dropped",
     ]
 
 
-def test_a_changed_filter_above_state_is_incompatible(plan: Plan, patched: Patched) -> None:
+def test_a_changed_filter_empties_the_states_that_it_feeds(plan: Plan, patched: Patched) -> None:
     assert lines(plan, accept(patched(('"o_total > 0"', '"o_total > 1"'))))[0] == (
-        "~ calc_o.filter | o_total > 0 → o_total > 1 | plan incompatible with running state"
+        "~ calc_o.filter | o_total > 0 → o_total > 1 | state of aggregate_t and join_o_c starts empty"
     )
 
 
@@ -73,12 +73,11 @@ def test_list_facts_say_what_came_and_went(plan: Plan, patched: Patched) -> None
 
 def test_operators_that_come_and_go_are_named_with_their_kind(plan: Plan) -> None:
     assert lines(plan, replace(plan, operators=plan.operators[:-1])) == [
-        "- sink_result | sink | plan incompatible with running state",
-        "no setting changed · 1 operator removed · running state cannot be used",
+        "- sink_result | sink | state left behind",
+        "no setting changed · 1 operator removed · some running state is dropped",
     ]
-    assert lines(replace(plan, operators=plan.operators[:3]), plan)[0] == (
-        "+ join_o_c | join | running state cannot be read"
-    )
+    fewer = replace(plan, operators=plan.operators[:3])
+    assert lines(fewer, plan)[0] == "+ join_o_c | join | begins with the next start"
 
 
 def test_another_parallelism_keeps_state_and_waits_for_a_new_checkpoint(plan: Plan) -> None:
@@ -93,20 +92,21 @@ def test_another_parallelism_keeps_state_and_waits_for_a_new_checkpoint(plan: Pl
     [
         (('"input": "o"', '"input": "ord"'), [("join_o_c.state.leftState.input", "")]),
         (('{ "name": "c_name", "type": "STRING" },\n', ""), [("tables.customers.columns", "removed c_name (STRING)")]),
-        (('"op": "sink",\n      "inputs": ["aggregate_t"]', '"op": "sink",\n      "inputs": ["join_o_c"]'), None),
     ],
 )
-def test_whatever_a_run_refuses_to_continue_is_called_incompatible(
-    plan: Plan, patched: Patched, edit: tuple[str, str], changes: list[tuple[str, str]] | None
+def test_an_alias_and_a_column_that_nobody_reads_are_no_part_of_a_state(
+    plan: Plan, patched: Patched, edit: tuple[str, str], changes: list[tuple[str, str]]
 ) -> None:
-    # A run compares the digests that the checkpoint recorded: the verdict of a diff must be the same.
     other = accept(patched(edit))
     found = diff(plan, other)
     assert plan_digests(other) != plan_digests(plan)
-    assert found
-    assert not any(change.keeps_state for change in found)
-    if changes is not None:
-        assert [(change.path, change.note) for change in found] == changes
+    assert [(change.path, change.note) for change in found] == changes
+    assert [change.effect.level for change in found] == ["restart"]
+
+
+def test_another_number_of_states_is_incompatible(plan: Plan, patched: Patched) -> None:
+    edit = ('"op": "sink",\n      "inputs": ["aggregate_t"]', '"op": "sink",\n      "inputs": ["join_o_c"]')
+    assert [change.effect.level for change in diff(plan, accept(patched(edit)))] == ["incompatible"]
 
 
 def test_a_refused_option_value_is_not_shown(plan: Plan) -> None:
@@ -181,10 +181,10 @@ def test_json_has_every_change_its_effect_and_the_reason_of_that(plan: Plan) -> 
 def test_an_operator_that_only_has_another_id_is_renamed(plan: Plan, plan_text: str) -> None:
     other = accept(plan_text.replace('"join_o_c"', '"join_x_c"'))
     assert lines(plan, other) == [
-        "-/+ join_x_c | join_o_c → join_x_c | join renamed, the same facts under another id | "
-        "running state cannot be read",
-        "-/+ aggregate_t.inputs | join_o_c is now called join_x_c | running state cannot be read",
-        "no setting changed · 1 operator changed, 1 operator renamed · running state cannot be used",
+        "~ join_x_c | join_o_c → join_x_c | join renamed, the same facts under another id | "
+        "state kept, applies at the next start",
+        "~ aggregate_t.inputs | join_o_c is now called join_x_c | state kept, applies at the next start",
+        "no setting changed · 1 operator changed, 1 operator renamed · running state stays readable",
     ]
 
 

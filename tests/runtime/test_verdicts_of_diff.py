@@ -1,4 +1,4 @@
-"""What `diff` says of running state is what `run` does: it refuses a checkpoint exactly if the plan is incompatible."""
+"""What `diff` says of running state is what `run` does on the checkpoint of the old plan, and what `check` tells."""
 
 from __future__ import annotations
 
@@ -7,25 +7,39 @@ from pathlib import Path
 import pytest
 
 import plans
+import plans.effects
+from plans.checkpoint_record import CheckpointRecord, parse_record, record_line
+from plans.continuation import Continuation, continuation, record_after, refuse
 from plans.diff import diff
-from runtime.checkpoint import compare, facts_of
 from tests.plans.test_effects import SAMPLES, changed_plans
 
 
-def refused(before: plans.Plan, after: plans.Plan) -> bool:
-    """Whether a run refuses to continue the checkpoint that ``before`` wrote."""
+def written_by(plan: plans.Plan) -> CheckpointRecord | None:
+    """What a checkpoint says of ``plan`` once it has run on it, read back."""
+    written = record_after(continuation(None, plan), None, plan, partitions=4, spark="4.3.0")
+    assert written is not None
+    return parse_record([record_line(written)], "checkpoint")
+
+
+def refused(found: Continuation, *, allow_drop: bool) -> bool:
+    """Whether a run refuses to continue the checkpoint."""
     try:
-        compare("checkpoint", facts_of(before, 4), after)
+        refuse(found, "checkpoint", allow_drop=allow_drop)
     except plans.RunError:
         return True
     return False
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
-def test_a_run_refuses_a_checkpoint_exactly_if_diff_calls_the_plan_incompatible(path: Path) -> None:
+def test_a_run_refuses_what_diff_calls_incompatible_and_wants_consent_to_what_it_calls_a_drop(path: Path) -> None:
     verdicts = set()
+    record = written_by(plans.load(path))
     for leaf, before, after in changed_plans(path):
-        incompatible = any(change.effect.level == "incompatible" for change in diff(before, after))
-        assert incompatible == refused(before, after), leaf
-        verdicts.add(incompatible)
-    assert verdicts == {True, False}
+        found = continuation(record, after)
+        worst = max(
+            (change.effect for change in diff(before, after)), key=lambda e: plans.effects.LEVELS.index(e.level)
+        )
+        assert (worst.level == "incompatible") == refused(found, allow_drop=True), leaf
+        assert (worst.level in ("drop", "incompatible")) == refused(found, allow_drop=False), leaf
+        verdicts.add(worst.level)
+    assert {"restart", "incompatible"} < verdicts

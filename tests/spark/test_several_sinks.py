@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 import planner
+from plans import continuation as continuation_module
+from plans.checkpoint_record import local_record
+from plans.continuation import continuation, record_after
+from plans.digest import plan_digests
 from plans.errors import RunError
 from plans.model import Plan
-from plans.queries import queries, single_queries
-from runtime import checkpoint as checkpoint_module
-from runtime import execution as execution_module
+from plans.queries import single_queries
+from runtime.checkpoint import read_record, write_record
 from runtime.execution import Execution, execute
 from tests.spark.programs import add_rows
 
@@ -92,11 +94,12 @@ def test_a_checkpoint_of_a_query_per_sink_is_continued_as_it_was_written(
     plan = plan_of(tmp_path)
     add_rows(tmp_path, "o", [{"k": 1, "v": 4}])
     with monkeypatch.context() as before:
-        before.setattr(execution_module, "queries", single_queries)
+        before.setattr(continuation_module, "queries", single_queries)
         assert list(run(plan, spark, tmp_path).queries) == ["sink_totals", "sink_large", "sink_seen"]
-    recorded = next((tmp_path / "checkpoint" / "hintplan").glob("part-*")).read_text()
-    assert json.loads(recorded)["layout"] == 1
-    assert "queries" not in json.loads(recorded)
+    # As versions wrote it that knew nothing but digests.
+    (recorded,) = (tmp_path / "checkpoint" / "hintplan").glob("part-*")
+    recorded.with_name(f".{recorded.name}.crc").unlink()
+    recorded.write_text(json.dumps({"layout": 1, "plan": "several", "partitions": 2, **plan_digests(plan)}) + "\n")
     add_rows(tmp_path, "o", [{"k": 1, "v": 8}])
     execution = run(plan, spark, tmp_path)
     assert list(execution.queries) == ["sink_totals", "sink_large", "sink_seen"]
@@ -127,9 +130,11 @@ def test_a_batch_that_failed_at_the_second_sink_ends_right_in_all_of_them(spark:
 
 def test_the_sinks_of_each_query_are_recorded(spark: SparkSession, tmp_path: Path) -> None:
     plan = plan_of(tmp_path)
-    facts = checkpoint_module.facts_of(plan, 2, queries(plan))
-    assert facts.queries == {"aggregate_o": ("sink_totals", "sink_large", "sink_seen")}
-    assert facts.layout == 2
-    checkpoint_module.write_facts(spark, str(tmp_path / "checkpoint"), facts)
-    found = checkpoint_module.read_facts(spark, str(tmp_path / "checkpoint"))
-    assert found == replace(facts, queries={"aggregate_o": ["sink_totals", "sink_large", "sink_seen"]})
+    record = record_after(continuation(None, plan), None, plan, partitions=2, spark=spark.version)
+    assert record is not None
+    assert [(query.id, query.sinks) for query in record.queries] == [
+        ("aggregate_o", ("sink_totals", "sink_large", "sink_seen"))
+    ]
+    write_record(spark, str(tmp_path / "checkpoint"), record)
+    assert read_record(spark, str(tmp_path / "checkpoint")) == record
+    assert local_record(str(tmp_path / "checkpoint")) == record

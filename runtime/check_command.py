@@ -1,0 +1,91 @@
+"""``hintplan check``: what a run of a plan on a checkpoint would do with each state, before anything starts.
+
+The record of a local checkpoint is a small text file, read here. Of a checkpoint behind a URL Spark reads it.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+
+import click
+
+from plans.check_report import check_json, check_text
+from plans.checkpoint_record import CheckpointRecord, is_local_path, local_record
+from plans.commands import read_plan, show_json
+from plans.continuation import continuation
+from plans.terminal import show, wants_colour
+from runtime.cli import absolute, opened_session, settings_option
+
+__all__ = ["check_command"]
+
+
+@click.command("check")
+@click.argument("path", metavar="PLAN")
+@click.option("--checkpoint", required=True, metavar="DIR", help="The checkpoint that a run would continue.")
+@click.option("--exit-code", is_flag=True, help="Exit with 2 if some state would be dropped.")
+@click.option("--master", metavar="URL", help="Spark master, if the checkpoint is behind a URL (default local[*]).")
+@click.option("--remote", metavar="URL", help="Spark Connect server that a run would use.")
+@settings_option
+@click.option("--allow-fact-edits", is_flag=True, help="Accept operators and tables that were changed by hand.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--debug", is_flag=True, help="Show tracebacks and what Spark says.")
+def check_command(
+    path: str,
+    checkpoint: str,
+    exit_code: bool,
+    master: str | None,
+    remote: str | None,
+    conf: dict[str, str],
+    allow_fact_edits: bool,
+    as_json: bool,
+    debug: bool,
+) -> int:
+    """Tell what a run on a checkpoint would do with each state: carry it over, start empty, or be refused.
+
+    \b
+    Exits with
+      0   the run goes on, with all state; without --exit-code also if it drops some
+      1   the run would be refused, whatever it is told
+      2   with --exit-code: it goes on only without some state, and with --allow-state-drop
+    """
+    if master and remote:
+        raise click.UsageError("--master starts Spark and --remote connects to it; give one of them")
+    plan = read_plan(path, allow_fact_edits=allow_fact_edits)
+    if plan.mode == "batch":
+        raise click.UsageError(f"{plan.name} is a batch plan: it keeps no state, so it has no checkpoint")
+    spark: str | None
+    if is_local_path(checkpoint) and remote is None:
+        record, spark = local_record(absolute(checkpoint) or checkpoint), _installed_spark()
+    else:
+        record, spark = _through_spark(checkpoint, master, remote, conf, debug=debug)
+    found = continuation(record, plan, share=remote is None)
+    if as_json:
+        show_json(check_json(found, record, plan, checkpoint, spark=spark))
+    elif wants_colour():
+        show(check_text(found, record, plan, spark=spark, paint=_painted), styled=True)
+    else:
+        show(check_text(found, record, plan, spark=spark))
+    if found.refused:
+        return 1
+    return 2 if exit_code and found.loses else 0
+
+
+def _through_spark(
+    checkpoint: str, master: str | None, remote: str | None, conf: dict[str, str], *, debug: bool
+) -> tuple[CheckpointRecord | None, str]:
+    with opened_session(master, remote, conf, debug=debug) as spark:
+        from runtime.checkpoint import read_record
+
+        return read_record(spark, absolute(checkpoint) or checkpoint), str(spark.version)
+
+
+def _installed_spark() -> str | None:
+    try:
+        return version("pyspark")
+    except PackageNotFoundError:
+        return None
+
+
+def _painted(text: str, part: str) -> str:
+    colour = {"good": "green", "bad": "red"}.get(part)
+    return click.style(text, fg=colour, dim=part == "note")
