@@ -101,9 +101,7 @@ def translate(t: Translator, node: exp.Expr, condition: exp.Expr | None) -> Expr
         if distinct:
             raise t.source.error(f"{name} does not take DISTINCT", offset, "use a sub-query with SELECT DISTINCT")
         return _variance(t, name, argument, where, offset)
-    if name == "LISTAGG" and distinct:
-        raise t.source.error("LISTAGG does not take DISTINCT", offset, "use a sub-query with SELECT DISTINCT")
-    if name in ("MIN", "MAX", "FIRST_VALUE", "LAST_VALUE"):
+    if name in ("MIN", "MAX"):
         distinct = False
     return AggregateCallExpr(
         function=name,

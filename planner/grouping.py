@@ -19,8 +19,6 @@ from planner.ordering import SortKeys
 from planner.relations import Aggregate, AggregateItem, Calc, Expand, Item, Relation, StateInput, identity
 from planner.scope import Scope
 from planner.translation import Translator, only
-from planner.unique_keys import is_insert_only
-from plans.changelog import ORDERED
 
 __all__ = ["build", "is_grouped"]
 
@@ -74,7 +72,6 @@ def build(
             if isinstance(e, AggregateCallExpr)
         )
     )
-    _check_order(context, relation, calls)
     computed: list[Item] = []
     key_fields = tuple(_column(context, k, computed) for k in keys)
     by_keys, several = computed, len(groups.sets) > 1
@@ -142,17 +139,6 @@ def build(
     outputs = ((n, over_results(e)) for n, e in selected)
     shown = tuple(Item(field=context.field_for(e, n), expr=e) for n, e in outputs)
     return grouped, shown, tuple(None if e is None else over_results(e) for e in sorted_by)
-
-
-def _check_order(context: Context, relation: Relation, calls: tuple[AggregateCallExpr, ...]) -> None:
-    """Refuse calls that would have to take rows back though only their order says what they came from."""
-    ordered = next((c for c in calls if c.function in ORDERED), None)
-    if ordered is not None and not context.batch and not is_insert_only(relation):
-        raise context.source.error(
-            f"{ordered.function} cannot take rows back, but the rows it aggregates can change",
-            ordered.offset,
-            "aggregate rows that are inserted only, or use MIN or MAX",
-        )
 
 
 def _column(context: Context, expression: Expr, computed: list[Item], *, apart: tuple[Field, ...] = ()) -> Field:

@@ -35,7 +35,7 @@ _ORDER: tuple[RowKind, ...] = ("+I", "-U", "+U", "-D")
 
 INSERT_ONLY: tuple[RowKind, ...] = ("+I",)
 ORDERED = ("FIRST_VALUE", "LAST_VALUE", "LISTAGG")
-"""Aggregate functions that depend on the order of rows, so that they cannot take one back."""
+"""Aggregate functions that depend on the order of rows."""
 
 
 def merged(kinds: Iterable[tuple[RowKind, ...]]) -> tuple[RowKind, ...]:

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 
-from plans.changelog import ORDERED
 from plans.errors import Diagnostic, PlanError
 from plans.model import (
     Aggregate,
@@ -309,8 +308,6 @@ def _check_call(call: AggregateCall, columns: Columns, path: str) -> Iterator[Di
     if (call.function == "LISTAGG") != (call.separator is not None):
         message = "LISTAGG needs a separator" if call.function == "LISTAGG" else "only LISTAGG has a separator"
         yield Diagnostic(message=message, path=f"{path}.separator")
-    if call.function in ORDERED and call.distinct:
-        yield Diagnostic(message=f"{call.function} does not take distinct", path=f"{path}.distinct")
     if call.function == "LISTAGG" and not (argument is not None and argument.is_text and result.is_text):
         yield Diagnostic(message=f"LISTAGG joins texts, found {argument} and {call.type}", path=f"{path}.type")
     of_argument = ("MIN", "MAX", "FIRST_VALUE", "LAST_VALUE")

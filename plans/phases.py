@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from plans.changelog import ORDERED
 from plans.model import Aggregate, PhaseSettings, PhaseStrategy, Value
 from plans.setting_layers import EDIT, Settings, Specs, edits_of, layered, read_group
 from plans.setting_values import SettingError, SettingSpec, parse_value
@@ -91,13 +92,13 @@ def one_phase_because(operator: Aggregate, *, insert_only: bool) -> str | None:
     """Why the aggregate runs in one phase whatever is set; None if it can run in two.
 
     ``insert_only`` says whether its input carries no row kinds. Values that must be remembered one by one (DISTINCT,
-    and MIN and MAX that may be retracted) are not summed up beforehand.
+    and MIN, MAX and what goes by the order of rows, where they may be retracted) are not summed up beforehand.
     """
     for call in operator.aggregates:
         extreme = call.function in ("MIN", "MAX")
         if call.distinct and not extreme:
             return f"{call.function} DISTINCT keeps every value"
-        if extreme and not insert_only:
+        if (extreme or call.function in ORDERED) and not insert_only:
             return f"{call.function} of a changing input keeps every value"
     return None
 

@@ -15,7 +15,7 @@ from itertools import islice
 from plans.cached_edit import check_cached
 from plans.call_check import check_calls
 from plans.call_settings import CONFIG_SYNONYMS
-from plans.changelog import INSERT_ONLY, ORDERED, output_kinds, refused_kinds, with_changelogs
+from plans.changelog import INSERT_ONLY, output_kinds, refused_kinds, with_changelogs
 from plans.columns import ENOUGH, MOST_ROWS, check_columns
 from plans.configuration import KEYS, known_keys, normalise
 from plans.connectors import can_read, can_write, check_table, is_bounded, sink_kinds, source_kinds
@@ -23,7 +23,7 @@ from plans.document import op_name
 from plans.errors import Diagnostic
 from plans.graph import check_graph
 from plans.lookup_check import check_lookups
-from plans.model import Aggregate, LookupJoin, Plan, RowKind, Scan, Sink, Sort
+from plans.model import LookupJoin, Plan, RowKind, Scan, Sink, Sort
 from plans.names import did_you_mean
 from plans.phases_edit import check_phases
 from plans.reasons import check_reasons
@@ -131,11 +131,6 @@ def _check_kinds(plan: Plan) -> Iterator[Diagnostic]:
             yield Diagnostic(message=message, path=f"operators.{stated.id}.changelog")
     kinds = output_kinds(plan)
     for operator in plan.operators:
-        if isinstance(operator, Aggregate) and (given := kinds[operator.inputs[0]]) != INSERT_ONLY:
-            for call in operator.aggregates:
-                if call.function in ORDERED:
-                    message = f"{call.function} cannot take rows back, but its input is {_kinds(given)}"
-                    yield Diagnostic(message=message, path=f"operators.{operator.id}.aggregates.{call.name}")
         if isinstance(operator, Sink) and operator.table in plan.tables:
             accepted = sink_kinds(plan.tables[operator.table])
             refused = refused_kinds(kinds[operator.inputs[0]], accepted)

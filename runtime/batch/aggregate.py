@@ -44,7 +44,7 @@ def _call(call: AggregateCall, kind: DataType | None) -> Column:
     if kind is None or call.function == "COUNT":
         result = F.count_distinct(value) if call.distinct else F.count(value)
     elif call.function == "LISTAGG":
-        result = F.listagg(value, call.separator)
+        result = (F.listagg_distinct if call.distinct else F.listagg)(value, call.separator)
     elif call.function in ("FIRST_VALUE", "LAST_VALUE"):
         result = (F.first if call.function == "FIRST_VALUE" else F.last)(value, ignorenulls=True)
     elif call.function in ("MIN", "MAX"):

@@ -2,9 +2,10 @@
 
 COUNT, SUM and AVG are linear: the change is a weighted sum over the batch, whatever its mix of row kinds. MIN and MAX
 keep the extreme; under retraction they and DISTINCT calls also need the values themselves
-(:mod:`runtime.kernels.values`). FIRST_VALUE, LAST_VALUE and LISTAGG go by the order in which rows come, pass over NULL,
-and have inserts only for input. Result types and NULL rules are Flink's: AVG of an integer is truncated to that integer
-type, integer sums wrap around, AVG of a DECIMAL rounds half up, SUM of no values is NULL.
+(:mod:`runtime.kernels.values`). FIRST_VALUE, LAST_VALUE and LISTAGG go by the order in which rows come, and pass over
+NULL; under retraction or DISTINCT they need the values in that order (:mod:`runtime.kernels.arrivals`). Result types
+and NULL rules are Flink's: AVG of an integer is truncated to that integer type, integer sums wrap around, AVG of a
+DECIMAL rounds half up, SUM of no values is NULL.
 """
 
 from __future__ import annotations

@@ -3,8 +3,9 @@
 Emits Flink's changelog: +I for a new group, -U/+U for a changed one, -D when the last row went; with a TTL also for an
 unchanged result, so that state downstream stays alive (FLIP-373's engine behaviour). An expired group starts afresh
 with +I, and retractions of it are dropped. State layout, format 1: table ``groups`` (hash of the keys; keys;
-accumulators; count of rows; last write) and one ``values(...)`` table per remembered argument. An aggregate that
-remembers none can take its rows summed up (:mod:`runtime.kernels.partial`), and stores the same.
+accumulators; count of rows; last write), one ``values(...)`` table per remembered argument, and one ``arrivals(...)``
+table per argument whose order is remembered. An aggregate that remembers neither can take its rows summed up
+(:mod:`runtime.kernels.partial`), and stores the same.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ import pyarrow.compute as pc
 
 from plans.model import AggregateCall, PhaseStrategy, RowKind
 from runtime.kernels.accumulators import Accumulator, accumulators_of, combine, contribution, result, summed
+from runtime.kernels.arrivals import arrivals_layout
 from runtime.kernels.partial import ROWS, WEIGHT, PartialSums
 from runtime.kernels.retraction import overdrawn, weights_of
 from runtime.kernels.values import VALUE, ValueChange, update_values, values_layout
 from runtime.operator import DELETE, INSERT, KIND, UPDATE_AFTER, UPDATE_BEFORE, InputSpec, Result, SegmentStore
 from runtime.operator import hash_column as hash_name
+from runtime.operators.in_order import Order, changed_in_order, marks_of
 from runtime.state.identity import Mask, encode_groups, equal_rows
 from runtime.state.keyed import KeyedState
 from runtime.state.layout import COUNT, HASH, WRITE, Int64s, StateLayout
@@ -58,7 +61,23 @@ class AggregateOperator:
 
     def remembered(self, accumulator: Accumulator) -> bool:
         """Whether ``accumulator`` is fed from a values table: DISTINCT, or an extreme that may be retracted."""
-        return accumulator.distinct or (accumulator.is_extreme and self.changelog)
+        return (accumulator.distinct and accumulator.is_linear) or (accumulator.is_extreme and self.changelog)
+
+    @property
+    def orders(self) -> dict[Order, tuple[Accumulator, ...]]:
+        """The accumulators fed from a table of arrivals: in order of rows, of which some may go or count once."""
+        found: dict[Order, tuple[Accumulator, ...]] = {}
+        for a in self.accumulators:
+            if not (a.is_linear or a.is_extreme) and (a.distinct or self.changelog):
+                order = (a.argument or "", a.filter, a.distinct)
+                found[order] = (*found.get(order, ()), a)
+        return found
+
+    @property
+    def stored(self) -> tuple[tuple[str, pa.DataType], ...]:
+        """What a group's row holds beside its keys: accumulators, and marks of those in order of rows."""
+        marks = (mark for order, accumulators in self.orders.items() for mark in marks_of(order, accumulators))
+        return (*((a.name, a.type) for a in self.accumulators), *((mark, pa.int64()) for mark in marks))
 
     @property
     def arguments(self) -> tuple[tuple[str, str | None], ...]:
@@ -68,23 +87,27 @@ class AggregateOperator:
 
     @property
     def groups_layout(self) -> StateLayout:
-        payload = pa.schema([(accumulator.name, accumulator.type) for accumulator in self.accumulators])
-        return StateLayout(name=GROUPS, identity=self.key_columns, payload=payload)
+        return StateLayout(name=GROUPS, identity=self.key_columns, payload=pa.schema(self.stored))
 
     @property
     def layouts(self) -> tuple[StateLayout, ...]:
         values = (values_layout(a, f, self.key_columns, self.columns.field(a).type) for a, f in self.arguments)
-        return (self.groups_layout, *values)
+        arrivals = (
+            arrivals_layout(a, f, distinct, self.key_columns, self.columns.field(a).type)
+            for a, f, distinct in self.orders
+        )
+        return (self.groups_layout, *values, *arrivals)
 
     @property
     def inputs(self) -> tuple[InputSpec, ...]:
-        hashes = (self.keys, *((argument,) for argument, _ in self.arguments))
+        arguments = (*(argument for argument, _ in self.arguments), *(argument for argument, *_ in self.orders))
+        hashes = (self.keys, *((argument,) for argument in arguments))
         return (InputSpec(columns=self.columns, hashes=hashes, changelog=self.changelog, presum=self.presum),)
 
     @property
     def presum(self) -> PartialSums | None:
         """How rows are summed up before they are shuffled; None if the aggregate runs in one phase."""
-        if self.phases == "ONE_PHASE" or self.arguments:
+        if self.phases == "ONE_PHASE" or self.arguments or self.orders:
             return None
         return PartialSums(
             columns=self.columns,
@@ -164,7 +187,7 @@ def _update(
 
 
 def _accumulators(operator: AggregateOperator, state: KeyedState, codes: Int64s, live: Mask) -> dict[str, pa.Array]:
-    names = [accumulator.name for accumulator in operator.accumulators]
+    names = [name for name, _ in operator.stored]
     if not names:
         return {}
     stored = state.take(codes[live], names)
@@ -184,7 +207,8 @@ def _changed(
     old: dict[str, pa.Array],
     now: int,
 ) -> dict[str, pa.Array]:
-    plain = [a for a in operator.accumulators if not operator.remembered(a)]
+    in_order = {a.name for accumulators in operator.orders.values() for a in accumulators}
+    plain = [a for a in operator.accumulators if not operator.remembered(a) and a.name not in in_order]
     if WEIGHT in batch.column_names:
         given = [batch[a.name].combine_chunks() for a in plain]
     else:
@@ -193,10 +217,7 @@ def _changed(
     new = {a.name: combine(a, old[a.name], part) for a, part in zip(plain, parts, strict=True)}
     for index, (argument, filter_) in enumerate(operator.arguments):
         state = states[operator.layouts[index + 1].name]
-        values = batch[argument].combine_chunks()
-        if filter_:
-            used = pc.fill_null(batch[filter_], False).combine_chunks()
-            values = pc.if_else(used, values, pa.scalar(None, values.type))
+        values = _values(batch, argument, filter_)
         value_hashes = batch[hash_name(index + 1)].to_numpy()
         change = update_values(state, keys, hashes, groups, values, value_hashes, weights, now)
         for accumulator in operator.accumulators:
@@ -206,7 +227,21 @@ def _changed(
                     new[accumulator.name] = _extreme(accumulator, state, keys, hashes, before, change)
                 else:
                     new[accumulator.name] = _distinct(accumulator, before, change, len(hashes))
-    return {accumulator.name: new[accumulator.name] for accumulator in operator.accumulators}
+    for index, (order, accumulators) in enumerate(operator.orders.items(), len(operator.arguments) + 1):
+        state = states[operator.layouts[index].name]
+        values, value_hashes = _values(batch, *order[:2]), batch[hash_name(index)].to_numpy()
+        new |= changed_in_order(
+            order, accumulators, state, keys, hashes, groups, values, value_hashes, weights, old, now
+        )
+    return {name: new[name] for name, _ in operator.stored}
+
+
+def _values(batch: pa.Table, argument: str, filter_: str | None) -> pa.Array:
+    """``argument`` of each row, NULL where ``filter_`` is not true."""
+    values = batch[argument].combine_chunks()
+    if not filter_:
+        return values
+    return pc.if_else(pc.fill_null(batch[filter_], False).combine_chunks(), values, pa.scalar(None, values.type))
 
 
 def _distinct(accumulator: Accumulator, old: pa.Array, change: ValueChange, size: int) -> pa.Array:

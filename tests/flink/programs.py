@@ -340,6 +340,31 @@ PROGRAMS: dict[str, Program] = {
     "distinct of a rollup": ("k BIGINT, n BIGINT", "SELECT DISTINCT k, COUNT(*) FROM o GROUP BY ROLLUP (k, s)"),
     "rollup of no rows": ("k BIGINT, n BIGINT", "SELECT k, COUNT(*) FROM o WHERE id > 99 GROUP BY ROLLUP (k)"),
     "the empty set": ("n BIGINT, t BIGINT", "SELECT COUNT(*), SUM(v) FROM o GROUP BY GROUPING SETS (())"),
+    # Order of rows that change
+    "first and last values of a changelog": (
+        "k BIGINT, a STRING, b STRING, c BIGINT, d BIGINT",
+        "SELECT k, FIRST_VALUE(s), LAST_VALUE(s), FIRST_VALUE(v), LAST_VALUE(v) FROM g GROUP BY k"),
+    "first and last values of all of a changelog": (
+        "a BIGINT, b BIGINT, c BIGINT, d BIGINT",
+        "SELECT FIRST_VALUE(k), LAST_VALUE(k), FIRST_VALUE(v), LAST_VALUE(v) FROM g"),
+    "first and last values by text of a changelog": (
+        "s STRING, a BIGINT, b BIGINT", "SELECT s, FIRST_VALUE(v), LAST_VALUE(k) FROM g GROUP BY s"),
+    "filtered first and last values of a changelog": (
+        "a BIGINT, b STRING, c STRING",
+        "SELECT FIRST_VALUE(v) FILTER (WHERE s = 'x'), LAST_VALUE(s) FILTER (WHERE v < 40), FIRST_VALUE(s) FROM g"),
+    "listagg of a changelog": ("a STRING, b STRING", "SELECT LISTAGG(s), LISTAGG(s, ' / ') FROM g"),
+    "listagg by key of a changelog": ("k BIGINT, a STRING", "SELECT k, LISTAGG(s, '') FROM g GROUP BY k"),
+    "listagg of names that change": ("w BIGINT, a STRING", "SELECT w / 10, LISTAGG(name, '; ') FROM a GROUP BY w / 10"),
+    "distinct listagg": ("k BIGINT, a STRING", "SELECT k, LISTAGG(DISTINCT s) FROM o GROUP BY k"),
+    "distinct listagg of all": ("a STRING, n BIGINT", "SELECT LISTAGG(DISTINCT s), COUNT(DISTINCT s) FROM o"),
+    "distinct listagg of a changelog": ("a STRING, b STRING", "SELECT LISTAGG(DISTINCT s), LISTAGG(s, '|') FROM g"),
+    "distinct last value": (
+        "a STRING, b STRING, c STRING", "SELECT LAST_VALUE(DISTINCT s), LAST_VALUE(s), FIRST_VALUE(DISTINCT s) FROM o"),
+    "last value of counts": (
+        "k BIGINT, a BIGINT, b BIGINT",
+        "SELECT k, LAST_VALUE(n), FIRST_VALUE(n) FROM (SELECT k, COUNT(*) AS n FROM o GROUP BY k) AS t GROUP BY k"),
+    "rollup of first values of a changelog": (
+        "s STRING, a BIGINT, b STRING", "SELECT s, FIRST_VALUE(v), LISTAGG(s) FROM g GROUP BY ROLLUP (s)"),
 }
 
 # Programs with hints or a configured TTL: the states that Flink's compiled plan gives them are recorded, too.
