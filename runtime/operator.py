@@ -39,11 +39,10 @@ ARRIVAL = pa.schema(
         ("__arrival_time", pa.int64()),
         ("__arrival_path", pa.string()),
         ("__arrival_block", pa.int64()),
-        ("__arrival_row", pa.int64()),
     ]
 )
-"""The columns by which rows of a source are in the order of their arrival: when their file was written, which file it
-is, where the piece of it begins that a task has read, and which row of the task it is."""
+"""The columns that say when a row of a source arrived: when its file was written, which file it is, and where the piece
+begins that a task has read. Rows of one piece stand in their order in every delta."""
 
 INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE = 0, 1, 2, 3
 """Row kinds +I, -U, +U, -D, numbered as Flink's RowKind."""
@@ -78,8 +77,8 @@ class InputSpec:
 
     ``columns`` are the data columns. ``hashes`` names the column sets to hash with Spark's ``xxhash64`` (seed 42; no
     columns hash to 42): the first routes the row to its partition. ``changelog`` says whether ``__kind`` is present.
-    A delta has the data columns, then ``__kind`` if ``changelog``, then those of ``ARRIVAL`` if its rows must be
-    ``ordered``, for they come in any order otherwise, then ``__hash0``, ``__hash1`` and so on; or, with ``presum``,
+    A delta has the data columns, then ``__kind`` if ``changelog``, then those of ``ARRIVAL`` if it must be
+    ``ordered``, for pieces of files come in any order, then ``__hash0``, ``__hash1`` and so on; or, with ``presum``,
     what that makes of them.
     """
 

@@ -119,14 +119,9 @@ def _kind_of_op(*, upserts: bool) -> Column:
 
 
 def _arrival(rows: DataFrame) -> list[Column]:
-    """The columns of ``ARRIVAL``; a task reads a piece of a file from its beginning and numbers rows as it goes."""
+    """The columns of ``ARRIVAL``."""
     file = rows.metadataColumn("_metadata")
-    values = (
-        F.unix_micros(file["file_modification_time"]),
-        file["file_path"],
-        file["file_block_start"],
-        F.monotonically_increasing_id(),
-    )
+    values = (F.unix_micros(file["file_modification_time"]), file["file_path"], file["file_block_start"])
     return [value.alias(field.name) for value, field in zip(values, ARRIVAL, strict=True)]
 
 

@@ -96,15 +96,15 @@ def _last_of_each_key(operator: ChangelogNormalizeOperator, batch: pa.Table) -> 
 
 
 def _arrival_order(arrival: pa.Table) -> Int64s:
-    """The places of rows in the order of their arrival; a batch has few pieces of files and many rows of each."""
-    *piece, row = ARRIVAL.names
+    """The places of rows in the order of their arrival; a batch has few pieces of files, and many rows of each."""
     if not arrival.num_rows:
         return np.empty(0, np.int64)
-    pieces, first = encode_groups([arrival[name].combine_chunks() for name in piece])
-    order = pc.sort_indices(arrival.take(first), sort_keys=[(name, "ascending") for name in piece]).to_numpy()
+    pieces, first = encode_groups([column.combine_chunks() for column in arrival.columns])
+    by_time = [(name, "ascending") for name in arrival.column_names]
+    order = pc.sort_indices(arrival.take(first), sort_keys=by_time).to_numpy()
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
-    places: Int64s = np.lexsort((arrival[row].to_numpy(), rank[pieces]))
+    places: Int64s = np.argsort(rank[pieces], kind="stable")
     return places
 
 

@@ -49,7 +49,7 @@ def delta(spec: InputSpec, events: Sequence[Event], hasher: Callable[[tuple], in
 def in_order_of_rows(table: pa.Table) -> pa.Table:
     """The table with columns that say that its rows arrived as they stand, all from one file."""
     size = table.num_rows
-    for field, values in zip(ARRIVAL, ([0] * size, ["f"] * size, [0] * size, range(size)), strict=True):
+    for field, values in zip(ARRIVAL, ([0] * size, ["f"] * size, [0] * size), strict=True):
         table = table.append_column(field, pa.array(values, field.type))
     return table
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import pairwise
+from itertools import pairwise, permutations
 
 import numpy as np
 import pyarrow as pa
@@ -134,17 +134,12 @@ def test_an_equal_row_is_emitted_again_only_with_a_ttl() -> None:
 
 
 def test_rows_count_in_the_order_of_their_arrival_wherever_they_stand() -> None:
-    rows = [
-        # time, path, block, row of the task, value: later by time, then path, then block, then row
-        (2, "a", 0, 7, 1),
-        (1, "z", 64, 900, 2),
-        (2, "b", 64, 1, 3),
-        (2, "b", 64, 5, 4),
-        (2, "b", 0, 1 << 33, 5),
-    ]
+    # Time, path, block and value: later by time, then path, then block, then place among the rows of a piece.
+    pieces = [[(2, "a", 0, 1)], [(1, "z", 64, 2)], [(2, "b", 64, 3), (2, "b", 64, 4)], [(2, "b", 0, 5)]]
     operator = normalize()
-    for shuffled in (rows, rows[::-1], rows[2:] + rows[:2]):
-        table = delta(operator.inputs[0], [("+I", ("a", row[4], "x")) for row in shuffled])
+    for order in permutations(pieces):
+        shuffled = [row for piece in order for row in piece]
+        table = delta(operator.inputs[0], [("+I", ("a", row[3], "x")) for row in shuffled])
         for index, name in enumerate(ARRIVAL.names):
             column = pa.array([row[index] for row in shuffled], ARRIVAL.field(name).type)
             table = table.set_column(table.column_names.index(name), ARRIVAL.field(name), column)
