@@ -232,7 +232,7 @@ def _match(
     tracked = _PRESERVED[operator.kind][1 - side]
     met_codes, met_rows = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     keys = rows.select(list(operator.keys[side])).rename_columns(list(operator.keys[1 - side]))
-    names = [column for _, of, column in operator.columns if (of == "right") == (side == LEFT)]
+    mine_shown, theirs_shown = _shown(operator, side), _shown(operator, 1 - side)
     for place, code in other.scan(keys, key_hashes):
         if operator.condition is not None:
             holds = _holds(operator.condition, side, rows, place, other, code)
@@ -242,8 +242,8 @@ def _match(
         copies = other.integers(code, COUNT)
         partners += np.bincount(place, weights=copies, minlength=len(partners)).astype(np.int64)
         if operator.kind not in ("semi", "anti"):
-            mine = rows.take(place)
-            theirs = other.take(code, list(dict.fromkeys(names)))
+            mine = rows.select(mine_shown).take(place)
+            theirs = other.take(code, theirs_shown)
             left, right = (mine, theirs) if side == LEFT else (theirs, mine)
             output.add(left, right, net[place] * copies)
         if tracked:
@@ -255,6 +255,11 @@ def _match(
         lost = (dropped + np.maximum(-(net + dropped), 0))[met]
         _associate(operator, 1 - side, other, np.concatenate(met_codes), gained, lost, now, output)
     return partners
+
+
+def _shown(operator: JoinOperator, side: int) -> list[str]:
+    """The columns of ``side`` that the output has, each once."""
+    return list(dict.fromkeys(column for _, of, column in operator.columns if (of == "right") == (side == RIGHT)))
 
 
 def _holds(condition: JoinCondition, side: int, rows: pa.Table, place: Int64s, other: KeyedState, code: Int64s) -> Mask:

@@ -138,7 +138,7 @@ class KeyedState:
         return place[keep], code[keep]
 
     def take(self, codes: Int64s, names: list[str]) -> pa.Table:
-        """The columns ``names`` of the rows with the given codes, in that order."""
+        """The columns ``names`` of the rows with the given codes, in that order; chunked if it costs less."""
         tables = self._tables()
         if len(tables) == 1:
             return tables[0].select(names).take(codes)
@@ -153,6 +153,8 @@ class KeyedState:
                 pieces.append(table.select(names).take(codes[part] - offsets[index]))
         if not pieces:
             return pa.schema([self.layout.schema.field(name) for name in names]).empty_table()
+        if (segment[1:] >= segment[:-1]).all():
+            return pa.concat_tables(pieces)
         back = np.empty(len(order), np.int64)
         back[order] = np.arange(len(order))
         return pa.concat_tables(pieces).combine_chunks().take(back)
