@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -16,6 +15,7 @@ from runtime.shell.blobs import CHUNK_BYTES, CHUNK_ROWS, chunks
 from runtime.shell.process import PartitionProcessor
 from runtime.shell.saved import STATE_VERSION, Saved, decode
 from runtime.shell.segments import Segments
+from tests.runtime.restarted import OneValue
 from tests.spark.counting import counting
 
 ROWS = pa.schema([("id", pa.int64())])
@@ -39,22 +39,6 @@ class DictStore:
     def removeKey(self, key: tuple[str]) -> None:
         self.calls += 1
         del self.values[key[0]]
-
-
-class OneValue:
-    """ValueState with or without a value."""
-
-    def __init__(self, value: tuple[Any, ...] | None = None) -> None:
-        self.value = value
-
-    def get(self) -> tuple[Any, ...] | None:
-        return self.value
-
-    def update(self, value: tuple[Any, ...]) -> None:
-        self.value = value
-
-    def clear(self) -> None:
-        self.value = None
 
 
 def table(first: int, rows: int) -> pa.Table:

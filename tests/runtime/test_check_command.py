@@ -1,0 +1,162 @@
+"""`hintplan check`: what it prints and its exit codes, on the record of a checkpoint, and that `run` says the same."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import planner
+import plans
+import plans.checkpoint_record
+from plans.checkpoint_record import record_line
+from plans.continuation import continuation, record_after
+from plans.edit import set_value
+from plans.model import Plan
+from tests.plans.in_process import hintplan
+
+TABLES = """
+SET 'table.exec.state.ttl' = '1 d';
+CREATE TABLE o (k BIGINT, v BIGINT) WITH ('connector' = 'filesystem', 'path' = 'o', 'format' = 'json');
+CREATE TABLE c (k BIGINT, name STRING) WITH ('connector' = 'filesystem', 'path' = 'c', 'format' = 'json');
+CREATE TABLE r (name STRING, t BIGINT, PRIMARY KEY (name) NOT ENFORCED)
+  WITH ('connector' = 'jdbc', 'url' = 'jdbc:sqlite:r.db', 'table-name' = 'r');
+"""
+TOTALS = "INSERT INTO r SELECT c.name, SUM(o.v) FROM o JOIN c ON o.k = c.k GROUP BY c.name;"
+
+
+def compiled(insert: str) -> Plan:
+    return planner.compile_sql(TABLES + insert, name="totals")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A checkpoint on which the plan of ``TOTALS`` has run, as Spark writes its record."""
+    plan = compiled(TOTALS)
+    record = record_after(continuation(None, plan), None, plan, partitions=4, spark="4.2.9")
+    assert record is not None
+    kept = tmp_path / "checkpoint" / "hintplan"
+    kept.mkdir(parents=True)
+    (kept / "part-00000-x.txt").write_text(record_line(record) + "\n", encoding="utf-8")
+    (kept / ".part-00000-x.txt.crc").write_bytes(b"crc\x00\xff")
+    (kept / "_SUCCESS").write_bytes(b"")
+    return tmp_path
+
+
+def check(folder: Path, plan: Plan, *options: str) -> tuple[int, str]:
+    plans.dump(plan, folder / "plan.json")
+    done = hintplan("check", "plan.json", "--checkpoint", "checkpoint", *options, folder=folder)
+    assert done.stderr == ""
+    return done.returncode, done.stdout
+
+
+def test_an_edited_ttl_goes_on_with_all_state(folder: Path) -> None:
+    edited, _ = set_value(compiled(TOTALS), "join_o_c.leftState.ttl", "3 d")
+    code, said = check(folder, edited, "--exit-code")
+    assert code == 0
+    assert said.splitlines()[:5] == [
+        "totals · checkpoint of totals · 4 partitions · Spark 4.2.9",
+        "",
+        "sink_r                           goes on",
+        "  aggregate_o_c                  carries over",
+        "  join_o_c                       carries over   leftState.ttl 1 d → 3 d, applies at once",
+    ]
+    assert "Spark 4.2.9 wrote the checkpoint, Spark " in said
+    assert said.splitlines()[-2:] == [
+        "2 operators with state · 2 carry over",
+        "a run goes on with all state",
+    ]
+
+
+def test_state_that_starts_empty_is_named_with_its_cause_and_run_says_so_before_it_starts(folder: Path) -> None:
+    changed = compiled(TOTALS.replace("SUM(o.v)", "MAX(o.v)"))
+    code, said = check(folder, changed)
+    assert code == 0
+    assert check(folder, changed, "--exit-code")[0] == 2
+    assert said.splitlines()[2:5] == [
+        "sink_r                           goes on",
+        "  aggregate_o_c                  starts empty   aggregate_o_c.aggregates added expr0 (MAX v BIGINT); "
+        "removed expr0 (SUM v BIGINT)",
+        "  join_o_c                       carries over",
+    ]
+    assert said.splitlines()[-2] == "2 operators with state · 1 carries over · 1 starts empty"
+    # Without a Java, it cannot be Spark that has said it.
+    nothing = {"JAVA_HOME": str(folder / "nowhere"), "PATH": ""}
+    run = hintplan("run", "plan.json", "--once", "--checkpoint", "checkpoint", folder=folder, environment=nothing)
+    assert run.returncode == 1
+    assert "aggregate_o_c starts empty (aggregate_o_c.aggregates added expr0 (MAX v BIGINT)" in run.stderr
+    assert "--allow-state-drop" in run.stderr
+    run = hintplan(
+        "run", "plan.json", "--checkpoint", "checkpoint", "--allow-state-drop", folder=folder, environment=nothing
+    )
+    assert "Java" in run.stderr
+
+
+def test_what_is_refused_exits_with_1_and_json_says_why(folder: Path) -> None:
+    alone = compiled("INSERT INTO r SELECT CAST(k AS STRING), SUM(v) FROM o GROUP BY CAST(k AS STRING);")
+    code, said = check(folder, alone, "--json")
+    assert code == 1
+    found = json.loads(said)
+    assert found["verdict"] == "refused"
+    (query,) = found["queries"]
+    assert query["outcome"] == "refused"
+    because = "it no longer reads c (filesystem), and Spark finds the place in each source by its number"
+    assert query["because"] == because
+    assert [state["outcome"] for state in query["states"]] == ["cannot be read"]
+    assert found["recorded"] == {"plan": "totals", "layout": 3, "run": 1, "partitions": 4, "spark": "4.2.9"}
+    assert {change["effect"] for change in found["changes"]} >= {"incompatible"}
+    run = hintplan("run", "plan.json", "--once", "--checkpoint", "checkpoint", "--allow-state-drop", folder=folder)
+    assert run.returncode == 1
+    assert f"sink_r: {because}" in run.stderr
+
+
+def test_a_renamed_operator_is_called_by_both_names(folder: Path) -> None:
+    code, said = check(folder, compiled(TOTALS.replace("FROM o JOIN c", "FROM o JOIN c AS d").replace("c.", "d.")))
+    assert code == 0
+    assert said.splitlines()[3:5] == [
+        "  aggregate_o_d                  carries over   was aggregate_o_c",
+        "  join_o_d                       carries over   was join_o_c",
+    ]
+
+
+def test_a_new_checkpoint_has_nothing_to_lose(folder: Path) -> None:
+    plans.dump(compiled(TOTALS), folder / "plan.json")
+    done = hintplan("check", "plan.json", "--checkpoint", "elsewhere", "--exit-code", folder=folder)
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "totals · new checkpoint")
+
+
+def test_the_line_of_the_last_run_counts(folder: Path) -> None:
+    before = plans.checkpoint_record.local_record(str(folder / "checkpoint"))
+    changed = compiled(TOTALS.replace("SUM(o.v)", "MAX(o.v)"))
+    later = record_after(continuation(before, changed), before, changed, partitions=4, spark="4.3.0")
+    assert later is not None
+    # Spark names its files as it likes.
+    (folder / "checkpoint" / "hintplan" / "part-00000-a.txt").write_text(record_line(later) + "\n", encoding="utf-8")
+    assert check(folder, changed, "--exit-code")[0] == 0
+    assert check(folder, compiled(TOTALS), "--exit-code")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"layout": 9}', "has layout 9, this version of hintplan reads layouts up to 3"),
+        ('{"layout": 3, "plan', "is not what hintplan writes there"),
+        ('{"layout": 3, "plan": "x", "queries": 3, "document": null}', "is not what hintplan writes there"),
+        ("[]", "is not what hintplan writes there"),
+    ],
+)
+def test_a_record_that_cannot_be_read_is_an_error(folder: Path, text: str, said: str) -> None:
+    (folder / "checkpoint" / "hintplan" / "part-00000-x.txt").write_text(text, encoding="utf-8")
+    plans.dump(compiled(TOTALS), folder / "plan.json")
+    done = hintplan("check", "plan.json", "--checkpoint", "checkpoint", folder=folder)
+    assert done.returncode == 1
+    assert said in done.stderr
+
+
+def test_a_batch_plan_has_no_checkpoint(folder: Path) -> None:
+    batch = planner.compile_sql("SET 'execution.runtime-mode' = 'batch';" + TABLES + TOTALS, name="totals")
+    plans.dump(batch, folder / "plan.json")
+    done = hintplan("check", "plan.json", "--checkpoint", "checkpoint", folder=folder)
+    assert done.returncode == 64
+    assert "totals is a batch plan: it keeps no state, so it has no checkpoint" in done.stderr
