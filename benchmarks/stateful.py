@@ -1,284 +1,202 @@
-"""Rows per second of stateful operators, side by side in one Spark session on one machine.
+"""Rows per second and memory of joins and aggregates: this engine, Flink, and Spark's own, in one run on one machine.
 
-    python benchmarks/stateful.py              # full size, some minutes
-    python benchmarks/stateful.py --scale 0.1  # a tenth of keys and rows
+    python benchmarks/stateful.py                                      # full size, some minutes
+    python benchmarks/stateful.py --scale 0.1 --only join --engines this --engines Flink
+    python benchmarks/stateful.py --only 'small batches'               # 1,000 rows against 100 k and 10 M keys
 
-For a group aggregate (COUNT, SUM per key) and an inner join it compares this engine with Spark's native operator, on
-the RocksDB and on the heap state store, and with PySpark's ``transformWithState`` called per key. Each run reads the
-same Parquet files, four files a micro-batch, into a sink that discards; the rate is rows over the time of all batches.
-Some batches of each engine go first and are not counted. Figures of different machines or moments do not compare;
-ratios do.
+Each engine runs each workload of workloads.py in a process of its own, first a quarter of it to warm up, then all of
+it. The rate is rows over the time of all micro-batches, and over the net run time of Flink's job. Spark native gets
+half of the rows, and PySpark's ``transformWithState`` per key an eighth, so that they end; with less state they are
+faster. Flink is found as flink.py says; ``--engines this --engines Spark`` leaves it out. Memory is resident memory at
+its peak. Figures of different machines or moments do not compare; ratios do. docs/performance.md says more.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import pickle
+import shutil
+import statistics
+import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from flink import HEAP, ONE_BY_ONE, ROCKSDB, THROUGHPUT, Flink, FlinkError, flink_python
+from memory import Peaks, watched
+from on_spark import OURS, STORES, Task
 from rich.console import Console
 from rich.table import Table
+from workloads import Workload, aggregate, inner_join, part, script, small_aggregate, small_join
 
-from plans.model import AggregateCall
-from runtime.operators.aggregate import AggregateOperator
-from runtime.operators.join import JoinOperator
-from runtime.shell.stateful import apply_operator
+HERE = Path(__file__).resolve().parent
+WARMUP = 0.25
+SHARES = {"Spark native, RocksDB": 0.5, "Spark native, heap": 0.5, "transformWithState per key": 0.125}
+FLINKS = {
+    "Flink, heap": ONE_BY_ONE | HEAP,
+    "Flink, heap, mini-batch": THROUGHPUT | HEAP,
+    "Flink, RocksDB": ONE_BY_ONE | ROCKSDB,
+    "Flink, RocksDB, mini-batch": THROUGHPUT | ROCKSDB,
+}
+SMALL = "small batches"
+SMALL_KEYS, FILL, BATCHES, SKIPPED = (100_000, 10_000_000), 10, 40, 5
 
-PARTITIONS = 2
-FILES = 4
-WARMUP = 4
-STORES = "org.apache.spark.sql.execution.streaming.state."
-ROCKSDB, HEAP = STORES + "RocksDBStateStoreProvider", STORES + "HDFSBackedStateStoreProvider"
-EVENTS = pa.schema([("k", pa.int64()), ("v", pa.float64())])
-FACTS = pa.schema([("k", pa.int64()), ("id", pa.int64()), ("v", pa.float64())])
-DIMENSION = pa.schema([("k", pa.int64()), ("name", pa.string())])
+Lines = list[tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
-    """One workload: ``sources`` are directories of Parquet files, ``rows`` what is counted."""
+class Measured:
+    """``rows`` in ``seconds``, and the peaks of memory; ``answer`` is what the process said."""
 
-    name: str
     rows: int
-    sources: tuple[Path, ...]
+    seconds: float
+    peaks: Peaks
+    answer: Mapping[str, Any]
+
+    @property
+    def rate(self) -> float:
+        return self.rows / self.seconds
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--scale", type=float, default=1.0, help="multiplies keys and rows")
-    parser.add_argument("--only", help="run only the cases whose name contains this")
+    parser.add_argument("--only", default="", help=f"run only workloads whose name contains this; one is '{SMALL}'")
+    parser.add_argument("--engines", action="append", help="run only engines whose name contains this; repeatable")
+    parser.add_argument("--flink", help="Flink's interpreter; otherwise FLINK_PYTHON, or .flink/bin/python")
+    parser.add_argument("--markdown", action="store_true", help="print tables as Markdown")
     arguments = parser.parse_args()
-    console = Console()
-    with tempfile.TemporaryDirectory(prefix="hintplan-benchmark-") as scratch:
-        spark = session(scratch)
-        table = Table(title=f"rows/s on {os.cpu_count()} cores, {PARTITIONS} partitions")
-        for column in ("workload", "engine", "rows", "rows/s", "this engine is"):
-            table.add_column(column, justify="left" if column in ("workload", "engine") else "right")
-        for case, engines in workloads(Path(scratch), arguments.scale):
-            if arguments.only and arguments.only not in case.name:
-                continue
-            rates = {}
-            for name, (build, share, provider) in engines.items():
-                rates[name] = measure(spark, case, build, share, provider)
-                console.log(f"{case.name}: {name}: {rates[name]:,.0f} rows/s")
-            for name, rate in rates.items():
-                share = engines[name][1]
-                ratio = "" if name == "this engine" else f"{rates['this engine'] / rate:.1f} x"
-                table.add_row(case.name, name, f"{int(case.rows * share):,}", f"{rate:,.0f}", ratio)
-            table.add_section()
-        spark.stop()
-        console.print(table)
-
-
-Engines = dict[str, tuple[Callable[[tuple[DataFrame, ...]], DataFrame], float, str]]
-
-
-def workloads(scratch: Path, scale: float) -> Iterator[tuple[Case, Engines]]:
-    """Each case with its engines: how to build the query, the share of rows it gets, and the state store."""
-    for keys, rows in ((200_000, 8_000_000), (4_000_000, 8_000_000)):
-        keys, rows = int(keys * scale), int(rows * scale)
-        sources = (write_events(scratch / f"events-{keys}", keys, rows),)
-        yield (
-            Case(name=f"aggregate, {keys:,} keys", rows=rows, sources=sources),
-            {
-                "this engine": (our_aggregate, 1.0, ROCKSDB),
-                "Spark native, RocksDB": (native_aggregate, 1.0, ROCKSDB),
-                "Spark native, heap": (native_aggregate, 1.0, HEAP),
-                "transformWithState per key": (per_key_aggregate, 0.125, ROCKSDB),
-            },
+    wanted: Callable[[str], bool] = lambda name: any(part in name for part in arguments.engines or [""])  # noqa: E731
+    talk = Console(stderr=True)
+    python = flink_python(arguments.flink) if any(map(wanted, FLINKS)) and arguments.only != SMALL else None
+    lines: Lines = []
+    for make in workloads(arguments.scale, arguments.only):
+        with tempfile.TemporaryDirectory(prefix="hintplan-benchmark-") as scratch:
+            workload = make(Path(scratch))
+            found: dict[str, Measured] = {}
+            for name in filter(wanted, engines(workload)):
+                found[name] = on_flink(name, workload, python) if name in FLINKS else on_spark(name, workload)
+                talk.log(f"{workload.name}: {name}: {found[name].rate:,.0f} rows/s")
+            lines += rates(workload, found)
+    title = f"{os.cpu_count()} cores, parallelism 2, scale {arguments.scale:g}"
+    if lines:
+        header = ("workload", "engine", "rows", "rows/s", "this engine is", "JVM", "worker", "mapped")
+        show(title, header, lines, markdown=arguments.markdown)
+    if arguments.only in SMALL and wanted(OURS):
+        header = (
+            "batches of 1,000 rows",
+            "keys",
+            "state",
+            "median, ms",
+            "slowest",
+            "growth",
+            "JVM",
+            "worker",
+            "mapped",
         )
+        show(title, header, list(small_batches(arguments.scale, talk)), markdown=arguments.markdown)
+
+
+def workloads(scale: float, only: str) -> Iterator[Callable[[Path], Workload]]:
+    """What makes the workloads whose names contain ``only``, in a directory."""
+    for keys in (200_000, 4_000_000):
+        if only in f"aggregate, {int(keys * scale):,} keys":
+            yield lambda scratch, keys=keys: aggregate(scratch, keys=int(keys * scale), rows=int(8_000_000 * scale))
     facts, dimension = int(4_000_000 * scale), int(400_000 * scale)
-    sources = write_join(scratch / "join", facts, dimension)
-    yield (
-        Case(name=f"inner join, {facts:,} x {dimension:,} rows", rows=facts + dimension, sources=sources),
-        {
-            "this engine": (our_join, 1.0, ROCKSDB),
-            "Spark native, RocksDB": (native_join, 1.0, ROCKSDB),
-            "Spark native, heap": (native_join, 1.0, HEAP),
-        },
+    if only in f"inner join, {facts:,} x {dimension:,} rows":
+        yield lambda scratch: inner_join(scratch, facts=facts, dimension=dimension)
+
+
+def engines(workload: Workload) -> Iterator[str]:
+    per_key = workload.name.startswith("aggregate, 2")
+    yield from (OURS, *(name for name in STORES if per_key or "per key" not in name), *FLINKS)
+
+
+def on_spark(name: str, workload: Workload, *, warm: bool = True) -> Measured:
+    """``workload``, or the engine's share of it, in a new Spark session, after a part of it if ``warm``."""
+    full = part(workload, SHARES.get(name, 1.0))
+    warmup = (part(workload, WARMUP * SHARES.get(name, 1.0)),) if warm else ()
+    child = subprocess.Popen(
+        [sys.executable, str(HERE / "on_spark.py")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE.parent), str(HERE)])},
     )
+    with watched(child.pid) as peaks:
+        out, err = child.communicate(pickle.dumps(Task(engine=name, workloads=(*warmup, full))))
+    lines = [line for line in out.splitlines() if line.startswith(b"{")]
+    if child.returncode or not lines:
+        said = err.decode(errors="replace").strip().splitlines()[-20:]
+        sys.exit("\n".join((*said, f"{name} failed on {workload.name}")))
+    answer = json.loads(lines[-1])
+    seconds = sum(answer["milliseconds"]) / 1000
+    return Measured(rows=sum(answer["rows"]), seconds=seconds, peaks=peaks, answer=answer)
 
 
-def session(scratch: str) -> SparkSession:
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    return (
-        SparkSession.builder.master(f"local[{PARTITIONS}]")
-        .config("spark.driver.memory", "8g")
-        .config("spark.ui.enabled", "false")
-        .config("spark.log.level", "ERROR")
-        .config("spark.local.dir", scratch)
-        .config("spark.sql.shuffle.partitions", str(PARTITIONS))
-        .config("spark.sql.execution.arrow.maxRecordsPerBatch", "65536")
-        .config("spark.sql.streaming.noDataMicroBatches.enabled", "false")
-        .config("spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled", "true")
-        .getOrCreate()
-    )
+def on_flink(name: str, workload: Workload, python: Path | None) -> Measured:
+    """``workload`` in a new JVM with Flink, after a part of it in the same JVM."""
+    assert python is not None
+    with Flink.start(python) as flink, watched(flink.process.pid) as peaks:
+        flink.run(script(part(workload, WARMUP)), FLINKS[name])
+        seconds = flink.run(script(workload), FLINKS[name])
+    return Measured(rows=workload.rows, seconds=seconds, peaks=peaks, answer={})
 
 
-def measure(
-    spark: SparkSession, case: Case, build: Callable[[tuple[DataFrame, ...]], DataFrame], share: float, provider: str
-) -> float:
-    """Rows per second over the batches of a query, after another query of up to ``WARMUP`` batches."""
-    batches = max(1, int(len(list(case.sources[0].iterdir())) // FILES * share))
-    run(spark, case.sources, build, provider, min(WARMUP, batches))
-    rows, seconds = run(spark, case.sources, build, provider, batches)
-    return rows / seconds
+def small_batches(scale: float, talk: Console) -> Iterator[tuple[str, ...]]:
+    """How long a micro-batch of 1,000 rows takes against few keys and against many."""
+    for make in (small_aggregate, small_join):
+        base = 0.0
+        for keys in (int(keys * scale) for keys in SMALL_KEYS):
+            with tempfile.TemporaryDirectory(prefix="hintplan-benchmark-") as scratch:
+                workload = make(Path(scratch), keys=keys, fill=FILL, batches=SKIPPED + BATCHES)
+                found = on_spark(OURS, workload, warm=False)
+            times = found.answer["milliseconds"][FILL + SKIPPED :]
+            median = statistics.median(times)
+            base = base or median
+            state = f"{found.answer['state_bytes'] / 2**20:,.0f} MiB"
+            talk.log(f"{SMALL}: {workload.name}, {keys:,} keys: {median:,.0f} ms")
+            shape = (workload.name, f"{keys:,}", state, f"{median:,.0f}", f"{max(times):,}", f"{median / base:.1f} x")
+            yield (*shape, *memory(found.peaks))
 
 
-def run(
-    spark: SparkSession,
-    sources: tuple[Path, ...],
-    build: Callable[[tuple[DataFrame, ...]], DataFrame],
-    provider: str,
-    batches: int,
-) -> tuple[int, float]:
-    spark.conf.set("spark.sql.streaming.stateStore.providerClass", provider)
-    frames = []
-    for source in sources:
-        schema = spark.read.parquet(str(source)).schema
-        frames.append(spark.readStream.schema(schema).option("maxFilesPerTrigger", FILES).parquet(str(source)))
-    with tempfile.TemporaryDirectory(prefix="hintplan-benchmark-") as checkpoint:
-        query = (
-            build(tuple(frames))
-            .writeStream.format("noop")
-            .outputMode("update" if build is native_aggregate else "append")
-            .option("checkpointLocation", checkpoint)
-            .trigger(availableNow=True)
-            .start()
-        )
-        while query.isActive and len(done(query)) < batches:
-            query.awaitTermination(1)
-        progress = done(query)[:batches]
-        query.stop()
-        if query.exception() is not None:
-            raise query.exception()
-    rows = sum(p.numInputRows for p in progress)
-    return rows, sum(p.durationMs["triggerExecution"] for p in progress) / 1000
+def rates(workload: Workload, found: Mapping[str, Measured]) -> Lines:
+    lines = []
+    for name, one in found.items():
+        ratio = f"{found[OURS].rate / one.rate:.1f} x" if name != OURS and OURS in found else ""
+        lines.append((workload.name, name, f"{one.rows:,}", f"{one.rate:,.0f}", ratio, *memory(one.peaks)))
+    return lines
 
 
-def done(query) -> list:
-    return [progress for progress in query.recentProgress if progress.numInputRows]
+def memory(peaks: Peaks) -> tuple[str, str, str]:
+    """Peaks of all JVMs and of the largest Python worker, and what of the latter are mapped files."""
+    sizes = (peaks.jvm, peaks.worker, peaks.worker - peaks.worker_own)
+    jvm, worker, mapped = (f"{size / 2**30:.1f} GiB" for size in sizes)
+    return (jvm, worker, mapped) if peaks.worker else (jvm, "", "")
 
 
-# --- data -------------------------------------------------------------------------------------------------------------
-
-
-def write_batches(directory: Path, schema: pa.Schema, batches: list[list[np.ndarray | pa.Array]]) -> Path:
-    """``FILES`` Parquet files a batch, in order of modification time."""
-    for number, columns in enumerate(batches):
-        table = pa.table([pa.array(column) for column in columns], schema=schema)
-        for part in range(FILES):
-            path = directory / f"{number:04d}-{part}.parquet"
-            directory.mkdir(parents=True, exist_ok=True)
-            begin, end = (table.num_rows * bound // FILES for bound in (part, part + 1))
-            pq.write_table(table.slice(begin, end - begin), path)
-            stamp = time.time() - 3600 + number
-            os.utime(path, (stamp, stamp))
-    return directory
-
-
-def write_events(directory: Path, keys: int, rows: int, batches: int = 8) -> Path:
-    random = np.random.default_rng(keys)
-    size = rows // batches
-    return write_batches(
-        directory, EVENTS, [[random.integers(0, keys, size), random.random(size)] for _ in range(batches)]
-    )
-
-
-def write_join(directory: Path, facts: int, dimension: int, batches: int = 4) -> tuple[Path, Path]:
-    random = np.random.default_rng(facts)
-    size, part = facts // batches, dimension // batches
-    keys = random.permutation(dimension)
-    left = [
-        [random.integers(0, dimension, size), np.arange(n * size, (n + 1) * size), random.random(size)]
-        for n in range(batches)
-    ]
-    right = [
-        [keys[n * part : (n + 1) * part], pa.array([f"name {key}" for key in keys[n * part : (n + 1) * part]])]
-        for n in range(batches)
-    ]
-    return (
-        write_batches(directory / "facts", FACTS, left),
-        write_batches(directory / "dimension", DIMENSION, right),
-    )
-
-
-# --- engines ----------------------------------------------------------------------------------------------------------
-
-
-def our_aggregate(frames: tuple[DataFrame, ...]) -> DataFrame:
-    calls = (
-        AggregateCall(name="n", function="COUNT", type="BIGINT"),
-        AggregateCall(name="s", function="SUM", argument="v", type="DOUBLE"),
-    )
-    operator = AggregateOperator(
-        columns=EVENTS,
-        changelog=False,
-        keys=("k",),
-        calls=calls,
-        types=(pa.int64(), pa.float64()),
-        ttl=0,
-        kinds=("+I", "+U"),
-    )
-    return apply_operator("aggregate", operator, frames, PARTITIONS)
-
-
-def native_aggregate(frames: tuple[DataFrame, ...]) -> DataFrame:
-    return frames[0].groupBy("k").agg(F.count("*").alias("n"), F.sum("v").alias("s"))
-
-
-class PerKey(StatefulProcessor):
-    """COUNT and SUM in a ValueState per key: the usual way to write a stateful operator in PySpark."""
-
-    def init(self, handle: StatefulProcessorHandle) -> None:
-        self.state = handle.getValueState("sums", "n bigint, s double")
-
-    def handleInputRows(self, key, rows, timerValues) -> Iterator[Row]:
-        count, total = self.state.get() if self.state.exists() else (0, 0.0)
-        for row in rows:
-            count += 1
-            total += row.v
-        self.state.update((count, total))
-        yield Row(k=key[0], n=count, s=total)
-
-    def close(self) -> None:
-        del self.state
-
-
-def per_key_aggregate(frames: tuple[DataFrame, ...]) -> DataFrame:
-    return frames[0].groupBy("k").transformWithState(PerKey(), "k bigint, n bigint, s double", "Append", "None")
-
-
-def our_join(frames: tuple[DataFrame, ...]) -> DataFrame:
-    operator = JoinOperator(
-        kind="inner",
-        left=FACTS,
-        right=DIMENSION,
-        left_keys=("k",),
-        right_keys=("k",),
-        changelog=(False, False),
-        condition=None,
-        ttls=(0, 0),
-        columns=(("k", "left", "k"), ("id", "left", "id"), ("v", "left", "v"), ("name", "right", "name")),
-        emits_changelog=False,
-    )
-    return apply_operator("join", operator, frames, PARTITIONS)
-
-
-def native_join(frames: tuple[DataFrame, ...]) -> DataFrame:
-    return frames[0].join(frames[1], "k")
+def show(title: str, header: Sequence[str], lines: Lines, *, markdown: bool) -> None:
+    texts = ("workload", "engine", "batches of 1,000 rows")
+    if markdown:
+        bars = ["---" if column in texts else "---:" for column in header]
+        print("\n".join("| " + " | ".join(line) + " |" for line in (header, bars, *lines)), end="\n\n")
+        return
+    table = Table(title=title)
+    for column in header:
+        table.add_column(column, justify="left" if column in texts else "right")
+    for index, line in enumerate(lines):
+        table.add_row(*line, end_section=index + 1 < len(lines) and lines[index + 1][0] != line[0])
+    width = max(160, shutil.get_terminal_size().columns) if not sys.stdout.isatty() else None
+    Console(width=width).print(table)
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except FlinkError as error:
+        sys.exit(f"benchmarks/stateful.py: {error}")

@@ -23,7 +23,9 @@ __all__ = ["KeyedState"]
 
 _FANOUT = 4
 _SMALLEST_TIER = 4096
-_LARGEST_MERGE = 1 << 30
+_LARGEST_MERGE = 1 << 29
+"""Bytes. A merge maps what it reads, and takes as much again for its result and half as much to sort and copy; with
+1 GiB, a worker would come to take more than 2 GiB."""
 
 
 class KeyedState:
@@ -271,7 +273,7 @@ class KeyedState:
             self._rows = 0
 
     def _merge(self, tables: list[pa.Table], *, oldest: bool) -> pa.Table:
-        rows = pa.concat_tables(tables).combine_chunks()
+        rows = pa.concat_tables(tables)
         hashes = _int64(rows, HASH)
         order = np.argsort(hashes, kind="stable")
         hashes = hashes[order]
@@ -283,7 +285,8 @@ class KeyedState:
             if self._ttl:
                 alive &= _int64(rows, WRITE)[order] + self._ttl > self._now
             order = order[alive]
-        return rows.take(order).combine_chunks()
+        # Column by column, so that beside the result only one column is ever held in memory as a whole.
+        return pa.table([column.combine_chunks().take(order) for column in rows.columns], schema=rows.schema)
 
 
 def _tier(rows: int) -> int:

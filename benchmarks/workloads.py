@@ -1,0 +1,186 @@
+"""The stateful workloads: SQL that hintplan and Flink both take, and the Parquet files that both read.
+
+Files are numbered and dated in the order in which they are to be read, ``FILES`` of each table in a micro-batch. A part
+of a workload is its first micro-batches. Knows no engine.
+
+    workload = aggregate(Path("data"), keys=100_000, rows=1_000_000)
+    script(workload, options=", 'source.max-files-per-trigger' = '4'")
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+__all__ = ["FILES", "Workload", "aggregate", "inner_join", "part", "script", "small_aggregate", "small_join"]
+
+FILES = 4
+EVENTS = pa.schema([("k", pa.int64()), ("v", pa.float64())])
+FACTS = pa.schema([("k", pa.int64()), ("id", pa.int64()), ("v", pa.float64())])
+DIMENSION = pa.schema([("k", pa.int64()), ("name", pa.string())])
+_TYPES = {pa.int64(): "BIGINT", pa.float64(): "DOUBLE", pa.string(): "STRING"}
+
+_AGGREGATE = """CREATE TABLE sink (k BIGINT, n BIGINT, s DOUBLE, PRIMARY KEY (k) NOT ENFORCED)
+WITH ('connector' = 'blackhole');
+INSERT INTO sink SELECT k, COUNT(*) AS n, SUM(v) AS s FROM events GROUP BY k;
+"""
+_JOIN = """CREATE TABLE sink (k BIGINT, id BIGINT, v DOUBLE, name STRING) WITH ('connector' = 'blackhole');
+INSERT INTO sink SELECT f.k, f.id, f.v, d.name FROM facts AS f JOIN dimension AS d ON f.k = d.k;
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table of Parquet files; ``key`` is the primary key that it is declared with."""
+
+    name: str
+    schema: pa.Schema
+    directory: Path
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """``query`` over ``tables``, which hold ``rows`` in all; ``goal`` times Flink's rate is what we want."""
+
+    name: str
+    tables: tuple[Table, ...]
+    query: str
+    rows: int
+    goal: float = 1.0
+
+
+def script(workload: Workload, *, options: str = "", primary_keys: bool = True) -> str:
+    """The workload as a SQL script, with ``options`` added to those of its tables."""
+    parts = []
+    for table in workload.tables:
+        columns = [f"{field.name} {_TYPES[field.type]}" for field in table.schema]
+        if table.key and primary_keys:
+            columns.append(f"PRIMARY KEY ({table.key}) NOT ENFORCED")
+        parts.append(
+            f"CREATE TABLE {table.name} ({', '.join(columns)}) WITH ('connector' = 'filesystem', "
+            f"'format' = 'parquet', 'path' = '{table.directory}'{options});\n"
+        )
+    return "".join(parts) + workload.query
+
+
+def part(workload: Workload, share: float) -> Workload:
+    """The first micro-batches of ``workload``, as near to ``share`` of them as there is, at least one."""
+    if share >= 1:
+        return workload
+    tables, rows = [], 0
+    for table in workload.tables:
+        files = sorted(table.directory.glob("*.parquet"))
+        chosen = files[: max(1, round(len(files) / FILES * share)) * FILES]
+        directory = table.directory.with_name(f"{table.directory.name}-{share}")
+        directory.mkdir(exist_ok=True)
+        for file in chosen:
+            if not (directory / file.name).exists():
+                os.link(file, directory / file.name)
+        rows += sum(pq.ParquetFile(file).metadata.num_rows for file in chosen)
+        tables.append(replace(table, directory=directory))
+    return replace(workload, tables=tuple(tables), rows=rows)
+
+
+def aggregate(scratch: Path, *, keys: int, rows: int, batches: int = 8) -> Workload:
+    """COUNT and SUM per key, of random keys."""
+    random = np.random.default_rng(keys)
+    size = rows // batches
+    directory = scratch / f"events-{keys}"
+    _write(directory, EVENTS, [size] * batches, lambda begin, n: [random.integers(0, keys, n), random.random(n)])
+    table = Table(name="events", schema=EVENTS, directory=directory)
+    name = f"aggregate, {keys:,} keys"
+    return Workload(name=name, tables=(table,), query=_AGGREGATE, rows=size * batches, goal=2.0)
+
+
+def inner_join(scratch: Path, *, facts: int, dimension: int, batches: int = 4) -> Workload:
+    """Facts with random keys and a dimension with one row a key, arriving side by side."""
+    random = np.random.default_rng(facts)
+    keys = random.permutation(dimension)
+    left = Table(name="facts", schema=FACTS, directory=scratch / "facts", key="id")
+    right = Table(name="dimension", schema=DIMENSION, directory=scratch / "dimension", key="k")
+    _write(
+        left.directory,
+        FACTS,
+        [facts // batches] * batches,
+        lambda begin, n: [random.integers(0, dimension, n), np.arange(begin, begin + n), random.random(n)],
+    )
+    _write(
+        right.directory, DIMENSION, [dimension // batches] * batches, lambda begin, n: _named(keys[begin : begin + n])
+    )
+    return Workload(
+        name=f"inner join, {facts:,} x {dimension:,} rows",
+        tables=(left, right),
+        query=_JOIN,
+        rows=facts // batches * batches + dimension // batches * batches,
+        goal=5.0,
+    )
+
+
+def small_aggregate(scratch: Path, *, keys: int, fill: int, batches: int) -> Workload:
+    """``keys`` keys in ``fill`` micro-batches, then ``batches`` of 1,000 rows each of random keys."""
+    random = np.random.default_rng(keys)
+    order = random.permutation(keys)
+    sizes = [keys // fill] * fill + [1000] * batches
+
+    def columns(begin: int, n: int) -> Sequence[np.ndarray | pa.Array]:
+        filling = begin + n <= keys // fill * fill
+        return [order[begin : begin + n] if filling else random.integers(0, keys, n), random.random(n)]
+
+    directory = scratch / f"small-events-{keys}"
+    _write(directory, EVENTS, sizes, columns)
+    table = Table(name="events", schema=EVENTS, directory=directory)
+    return Workload(name="aggregate", tables=(table,), query=_AGGREGATE, rows=sum(sizes))
+
+
+def small_join(scratch: Path, *, keys: int, fill: int, batches: int) -> Workload:
+    """A dimension of ``keys`` rows in ``fill`` micro-batches, then ``batches`` of 500 rows on either side."""
+    random = np.random.default_rng(keys)
+    order = random.permutation(keys)
+    half = 500
+    left = Table(name="facts", schema=FACTS, directory=scratch / f"small-facts-{keys}")
+    right = Table(name="dimension", schema=DIMENSION, directory=scratch / f"small-dimension-{keys}")
+
+    def dimension(begin: int, n: int) -> Sequence[np.ndarray | pa.Array]:
+        filling = begin + n <= keys // fill * fill
+        return _named(order[begin : begin + n] if filling else random.integers(0, keys, n))
+
+    _write(right.directory, DIMENSION, [keys // fill] * fill + [half] * batches, dimension)
+    _write(
+        left.directory,
+        FACTS,
+        [half] * (fill + batches),
+        lambda begin, n: [random.integers(0, keys, n), np.arange(begin, begin + n), random.random(n)],
+    )
+    rows = keys // fill * fill + half * (fill + 2 * batches)
+    return Workload(name="inner join", tables=(left, right), query=_JOIN, rows=rows)
+
+
+def _named(keys: np.ndarray) -> Sequence[np.ndarray | pa.Array]:
+    return [keys, pa.array([f"name {key}" for key in keys])]
+
+
+def _write(
+    directory: Path,
+    schema: pa.Schema,
+    sizes: Sequence[int],
+    columns: Callable[[int, int], Sequence[np.ndarray | pa.Array]],
+) -> None:
+    """``FILES`` files for each micro-batch of ``sizes``, dated so that they are read in order."""
+    directory.mkdir(parents=True)
+    start, begin = time.time() - 86_400, 0
+    for number, size in enumerate(sizes):
+        table = pa.table([pa.array(column) for column in columns(begin, size)], schema=schema)
+        begin += size
+        for index in range(FILES):
+            path = directory / f"{number:04d}-{index}.parquet"
+            low, high = (size * bound // FILES for bound in (index, index + 1))
+            pq.write_table(table.slice(low, high - low), path)
+            os.utime(path, (start + number,) * 2)
