@@ -60,7 +60,27 @@ TABLES: dict[str, tuple[dict[str, str], Rows]] = {
             ("+U", 6, "five", 50), ("+I", None, "none", 0),
         ],
     ),
+    "u": (
+        {"k": "BIGINT", "v": "BIGINT", "s": "STRING"},
+        [
+            ("+I", 1, 10, "x"), ("+I", 2, 20, "y"), ("+U", 1, 11, "x"), ("+I", 3, None, "x"), ("-D", 2, None, None),
+            ("+I", 1, 12, "y"), ("+U", 4, 40, None), ("-D", 9, None, None), ("+I", 5, 30, "z"), ("+U", 5, 30, "z"),
+            ("+I", 2, 21, "z"), ("+U", 3, 31, "x"), ("-D", 5, 30, "z"), ("+U", 6, -6, "y"), ("+I", 2, 21, "x"),
+            ("-D", 6, None, None), ("+I", 6, 60, "y"),
+        ],
+    ),
+    "w": (
+        {"a": "BIGINT", "b": "STRING", "n": "BIGINT"},
+        [
+            ("+I", 1, "x", 1), ("+I", 1, "y", 2), ("+U", 1, "x", 3), ("+I", 2, "x", 4), ("-D", 1, "y", 2),
+            ("+U", 2, "y", None), ("+I", 2, "y", 6), ("+I", 3, "z", 7), ("-D", 3, "z", None), ("+I", 1, "y", 8),
+        ],
+    ),
 }
+"""Changelogs are legal ones, but for those of upserts."""
+
+UPSERTED: dict[str, tuple[str, ...]] = {"u": ("k",), "w": ("a", "b")}
+"""Tables whose rows replace each other by these columns, their primary keys."""
 
 Program = tuple[str, str]
 
@@ -365,6 +385,28 @@ PROGRAMS: dict[str, Program] = {
         "SELECT k, LAST_VALUE(n), FIRST_VALUE(n) FROM (SELECT k, COUNT(*) AS n FROM o GROUP BY k) AS t GROUP BY k"),
     "rollup of first values of a changelog": (
         "s STRING, a BIGINT, b STRING", "SELECT s, FIRST_VALUE(v), LISTAGG(s) FROM g GROUP BY ROLLUP (s)"),
+    # Upserts
+    "upserts": ("k BIGINT, v BIGINT, s STRING", "SELECT k, v, s FROM u"),
+    "upserts without their key": ("v BIGINT", "SELECT v FROM u"),
+    "upserts by two columns": ("a BIGINT, b STRING, n BIGINT", "SELECT a, b, n FROM w"),
+    "filter of upserts": ("k BIGINT, v BIGINT", "SELECT k, v FROM u WHERE v > 11"),
+    "filter on the key of upserts": ("k BIGINT, v BIGINT", "SELECT k, v FROM u WHERE k > 2"),
+    "group by of upserts": ("s STRING, n BIGINT, t BIGINT", "SELECT s, COUNT(*), SUM(v) FROM u GROUP BY s"),
+    "group by the key of upserts": ("k BIGINT, n BIGINT", "SELECT k, COUNT(*) FROM u GROUP BY k"),
+    "extremes of upserts": ("s STRING, a BIGINT, b BIGINT", "SELECT s, MIN(v), MAX(v) FROM u GROUP BY s"),
+    "distinct of upserts": ("s STRING", "SELECT DISTINCT s FROM u"),
+    "global aggregate of upserts": ("n BIGINT, t BIGINT", "SELECT COUNT(*), SUM(v) FROM u"),
+    "aggregate of an aggregate of upserts": (
+        "n BIGINT, m BIGINT", "SELECT n, COUNT(*) FROM (SELECT s, COUNT(*) AS n FROM u GROUP BY s) AS t GROUP BY n"),
+    "inserts joined with upserts": ("id BIGINT, v BIGINT", "SELECT o.id, u.v FROM o JOIN u ON o.k = u.k"),
+    "inserts left joined with upserts": ("id BIGINT, s STRING", "SELECT o.id, u.s FROM o LEFT JOIN u ON o.k = u.k"),
+    "upserts left joined with inserts": ("v BIGINT, name STRING", "SELECT u.v, c.name FROM u LEFT JOIN c ON u.k = c.k"),
+    "upserts joined with a changelog": ("v BIGINT, w BIGINT", "SELECT u.v, a.w FROM u FULL JOIN a ON u.k = a.k"),
+    "upserts joined with upserts": ("v BIGINT, n BIGINT", "SELECT u.v, w.n FROM u JOIN w ON u.k = w.a AND u.s = w.b"),
+    "self join of upserts": ("a BIGINT, b BIGINT", "SELECT x.k, y.k FROM u AS x JOIN u AS y ON x.s = y.s AND x.k < y.k"),
+    "in of upserts": ("id BIGINT", "SELECT id FROM o WHERE k IN (SELECT k FROM u WHERE v > 20)"),
+    "not exists in upserts": ("id BIGINT", "SELECT id FROM o WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.k = o.k)"),
+    "union of upserts and inserts": ("k BIGINT, v BIGINT", "SELECT k, v FROM u UNION ALL SELECT k, v FROM o"),
 }
 
 # Programs with hints or a configured TTL: the states that Flink's compiled plan gives them are recorded, too.
@@ -432,5 +474,10 @@ HINTED: dict[str, Program] = {
         "name STRING, n BIGINT",
         "SELECT /*+ STATE_TTL('t' = '3 d') */ name, COUNT(*) FROM "
         "(SELECT /*+ STATE_TTL('c' = '1 h') */ c.name, o.s FROM o LEFT JOIN c ON o.k = c.k) AS t GROUP BY CUBE (name, s)"),
+    "no hint on upserts": ("v BIGINT", "SELECT v FROM u"),
+    "hint of an aggregate of upserts": (
+        "s STRING, n BIGINT", "SELECT /*+ STATE_TTL('u' = '3 d') */ s, COUNT(*) FROM u GROUP BY s"),
+    "hint of a join with upserts": (
+        "id BIGINT, v BIGINT", "SELECT /*+ STATE_TTL('o' = '1 d', 'u' = '4 d') */ o.id, u.v FROM o JOIN u ON o.k = u.k"),
 }
 CONFIGURED_TTL = "36 h"

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from planner.compile import compile_sql
-from plans.model import Aggregate, Join, Plan
-from tests.flink.programs import CONFIGURED_TTL, HINTED, PROGRAMS, TABLES
+from plans.model import Aggregate, ChangelogNormalize, Plan, Stateful
+from tests.flink.programs import CONFIGURED_TTL, HINTED, PROGRAMS, TABLES, UPSERTED
 from tests.flink.values import plain
 from tests.runtime.pipeline import Pipeline
 
@@ -33,6 +33,9 @@ def plan_of(name: str, config: dict[str, str] | None = None, *, changelogs: bool
         fields = ", ".join(f"{column} {kind}" for column, kind in declared.items())
         changelog = changelogs and any(kind != "+I" for kind, *_ in rows)
         options = FILES + (", 'source.changelog' = 'true'" if changelog else "")
+        if table in UPSERTED:
+            fields += f", PRIMARY KEY ({', '.join(UPSERTED[table])}) NOT ENFORCED"
+            options = FILES + ", 'source.changelog' = 'upsert'"
         tables.append(f"CREATE TABLE {table} ({fields}) WITH ({options});")
     sink = f"CREATE TABLE result ({columns}) WITH ('connector' = 'print');"
     return compile_sql(f"{''.join(tables)}{sink}INSERT INTO result {query};", config)
@@ -88,8 +91,8 @@ def test_the_changelog_of_a_program_is_legal(name: str, count: int) -> None:
         kept[row] += 1 if kind in ("+I", "+U") else -1
         assert kept[row] >= 0, f"{kind} of {row}, which is not there"
     last = pipeline.plan.operators[-2]
-    if isinstance(last, Aggregate):
-        width = len(last.keys)
+    if isinstance(last, Aggregate | ChangelogNormalize):
+        width = len(last.keys if isinstance(last, Aggregate) else last.key)
         for (kind, row), (after, other) in pairwise([*pipeline.events, ("+I", ())]):
             if kind == "-U":
                 assert (after, other[:width]) == ("+U", row[:width]), "an update's -U is followed by its +U"
@@ -98,7 +101,7 @@ def test_the_changelog_of_a_program_is_legal(name: str, count: int) -> None:
 @pytest.mark.parametrize("name", HINTED)
 def test_states_have_the_ttls_of_flinks_compiled_plan(name: str) -> None:
     plan = plan_of(name, {"table.exec.state.ttl": CONFIGURED_TTL}, changelogs=False)
-    found = [{s.name: s.ttl for s in o.state} for o in plan.operators if isinstance(o, Join | Aggregate)]
+    found = [{s.name: s.ttl for s in o.state} for o in plan.operators if isinstance(o, Stateful)]
     assert sorted(map(sorted_items, found)) == sorted(map(sorted_items, RECORDED[name]["states"]))
 
 
