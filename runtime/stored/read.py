@@ -190,7 +190,7 @@ def _query_state(query: Query, batch: Batch | None, found: _Found) -> QueryState
         numbers = stored.get(name, [])
         for copy, number in enumerate(numbers, start=1):
             operators += _operator_state(name, (query.id, number), (copy, len(numbers)), found)
-        if not numbers and name in found.kept:
+        if not numbers and name in found.kept and "" not in stored:
             nothing = tuple(
                 EntryState(name=entry.name, input=entry.input, ttl=entry.ttl, amount=_nothing(entry))
                 for entry in found.kept[name]

@@ -90,7 +90,7 @@ def _lines(query: QueryState, now: int) -> Iterator[_Line]:
 def _name(operator: OperatorState) -> str:
     copies = f"  (copy {operator.copy} of {operator.copies})" if operator.copies > 1 else ""
     if operator.id is None:
-        return f"operator {operator.number} of Spark  (stored before state named its operator; a run's next batch does)"
+        return f"operator {operator.number} of Spark  (unnamed until the next batch of a run)"
     notes = {"read": "", "orphan": "  (not in the plan)", "other-layout": "  (the plan's keeps other columns)"}
     return operator.id + copies + notes[operator.status]
 
