@@ -55,6 +55,10 @@ class ChangelogNormalizeOperator:
         return StateLayout(name=ROWS, identity=identity, payload=payload)
 
     @property
+    def layouts(self) -> tuple[StateLayout, ...]:
+        return (self.layout,)
+
+    @property
     def inputs(self) -> tuple[InputSpec, ...]:
         return (InputSpec(columns=self.columns, hashes=(self.key,), changelog=True, ordered=True),)
 

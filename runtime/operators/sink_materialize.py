@@ -43,6 +43,10 @@ class SinkMaterializeOperator:
         return StateLayout(name=ROWS, identity=self.columns, payload=pa.schema([(PLACE, pa.int64())]), key=self.key)
 
     @property
+    def layouts(self) -> tuple[StateLayout, ...]:
+        return (self.layout,)
+
+    @property
     def inputs(self) -> tuple[InputSpec, ...]:
         return (
             InputSpec(columns=self.columns, hashes=(self.key, tuple(self.columns.names)), changelog=self.changelog),

@@ -14,9 +14,10 @@ import pyarrow as pa
 
 __all__ = ["Amount", "CheckpointState", "EntryState", "OperatorState", "QueryState", "Status", "UnderEdit"]
 
-Status = Literal["read", "orphan", "other-layout"]
-"""``read`` under the plan's operator; ``orphan`` where the plan has no such operator with state; ``other-layout`` where
-the plan's operator of that id keeps other columns. The last two are told from the manifests alone."""
+Status = Literal["read", "orphan", "other-meaning", "other-layout", "unnamed"]
+"""``read`` is the state of an operator of the plan. The others are told from the manifests alone: an ``orphan``, for
+which the query has no operator; that of an operator whose state has an ``other-meaning`` in the plan, so that a run
+would start it empty, or an ``other-layout``; and one stored ``unnamed``, before state named its operator."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,14 +87,15 @@ class EntryState:
 class OperatorState:
     """The state of one operator in one query; ``number`` is Spark's, None if nothing is stored yet.
 
-    An operator that a query computes more than once has a state for each ``copy`` of ``copies``. ``id`` is None where
-    the state was written before it named its operator.
+    An operator that a query computes more than once has a state for each ``copy`` of ``copies``. ``was`` is the id
+    under which the state was stored, if the operator has another one now.
     """
 
-    id: str | None
+    id: str
     status: Status
     entries: tuple[EntryState, ...]
     number: int | None = None
+    was: str | None = None
     copy: int = 1
     copies: int = 1
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from plans.carryover import parks_rows
 from plans.changelog import output_kinds
 from plans.columns import output_columns
 from plans.durations import parse_duration
@@ -48,7 +49,7 @@ def entries_of(plan: Plan, edited: Plan | None) -> dict[str, tuple[Entry, ...]]:
     columns, kinds = output_columns(plan), output_kinds(plan)
     found: dict[str, tuple[Entry, ...]] = {}
     for operator in plan.operators:
-        if _parks(operator):
+        if parks_rows(operator):
             assert isinstance(operator, LookupJoin)
             found[operator.id] = (Entry(name=PARKED, keys=tuple(key.left or "" for key in operator.keys)),)
         elif state_of(operator):
@@ -78,10 +79,6 @@ def _entries(operator: Operator, layouts: Sequence[StateLayout], ttls: Mapping[s
             )
         )
     return tuple(found)
-
-
-def _parks(operator: Operator) -> bool:
-    return isinstance(operator, LookupJoin) and operator.retry is not None and operator.retry.mode == "deferred"
 
 
 def choice(

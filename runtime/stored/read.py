@@ -17,23 +17,24 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from plans.carryover import continued, operators_of, state_lineages
 from plans.checkpoint_record import CheckpointRecord
 from plans.configuration import TIME_ZONE
 from plans.durations import parse_duration
 from plans.errors import PlanError, RunError
 from plans.model import Plan
-from plans.queries import Query, single_queries
+from plans.queries import Query
 from plans.validate import validate
 from runtime.checkpoint import read_record
 from runtime.failure import root_cause
 from runtime.session import prepare_session, start_session
-from runtime.sharing import above
 from runtime.shell.saved import Saved
 from runtime.shipping import ship_code
 from runtime.stored.batches import Batch, committed_batches, counted, saved_states
-from runtime.stored.contents import Amount, CheckpointState, EntryState, OperatorState, QueryState, Status, UnderEdit
+from runtime.stored.contents import Amount, CheckpointState, EntryState, OperatorState, QueryState, UnderEdit
 from runtime.stored.counts import Counted, Under, newest_first
-from runtime.stored.entries import Entry, choice, entries_of, fits, stored_amounts
+from runtime.stored.entries import Entry, choice, entries_of, stored_amounts
+from runtime.stored.owner import Owner, owner_of
 from runtime.stored.partition import PARKED, Kept, Parked, Question
 
 __all__ = ["read_state"]
@@ -78,21 +79,35 @@ def read_state(
         batches = committed_batches(own, checkpoint)
         committed = {query: batch for query, batch in batches.items() if batch is not None}
         saved = saved_states(own, checkpoint, committed)
-        wanted = choice(kept, {name for found in saved.values() if (name := _owner(found))}, entries)
-        readable = {
-            number: tuple(entry for entry in kept[name] if wanted(name, entry.name))
+        queries = _queries(plan, record, batches)
+        owners = {
+            number: owner_of(number[1], found, plan, kept, operators_of(plan, queries[number[0]]))
             for number, found in saved.items()
-            if (name := _owner(found)) in kept and fits(kept[name], found.values())
+        }
+        wanted = choice(kept, {owner.id for owner in owners.values()}, entries)
+        readable = {
+            number: tuple(entry for entry in kept[owner.id] if wanted(owner.id, entry.name))
+            for number, owner in owners.items()
+            if owner.status == "read"
         }
         questions = [
-            _question(number, saved[number], kept[_owner(saved[number])], asked, now, show)
+            _question(number, saved[number], kept[owners[number].id], asked, now, show)
             for number, asked in readable.items()
             if asked
         ]
         answers = counted(own, checkpoint, committed, questions)
     except PySparkException as error:
         raise RunError(f"the state in {checkpoint} cannot be read: {root_cause(error)}") from error
-    found = _Found(plan=plan, saved=saved, kept=kept, readable=readable, answers=answers, wanted=wanted, show=show)
+    found = _Found(
+        plan=plan,
+        saved=saved,
+        owners=owners,
+        kept=kept,
+        readable=readable,
+        answers=answers,
+        wanted=wanted,
+        show=show,
+    )
     return CheckpointState(
         plan=plan.name,
         written_by=record.plan,
@@ -100,7 +115,7 @@ def read_state(
         at=now,
         partitions=record.partitions,
         time_zone=zone,
-        queries=tuple(_query_state(query, batches.get(query.id), found) for query in _queries(plan, record, batches)),
+        queries=tuple(_query_state(query, batches.get(query.id), found) for query in queries.values()),
     )
 
 
@@ -111,18 +126,15 @@ def _record(spark: SparkSession, checkpoint: str, plan: Plan) -> CheckpointRecor
             f"there is no checkpoint in {checkpoint}",
             hint="give the directory that 'hintplan run --checkpoint' was given",
         )
-    if record.operators.isdisjoint(operator.id for operator in plan.operators):
+    meanings = {state.lineage for query in record.queries for state in query.states}
+    strange = record.operators.isdisjoint(operator.id for operator in plan.operators)
+    if strange and meanings.isdisjoint(state_lineages(plan).values()):
         raise RunError(
             f"checkpoint {checkpoint} was written by plan {record.plan}, which has no operator in common with "
             f"{plan.name}",
             hint="give the plan it was written by",
         )
     return record
-
-
-def _owner(partitions: Mapping[int, Saved]) -> str:
-    """Whose state it is; nothing if no partition says so."""
-    return next((saved.operator for saved in partitions.values() if saved.operator), "")
 
 
 def _question(
@@ -153,13 +165,14 @@ def _question(
     )
 
 
-def _queries(plan: Plan, record: CheckpointRecord, batches: Mapping[str, Batch | None]) -> list[Query]:
-    """The queries that the checkpoint was written with, those of the plan that are not in it yet, and strangers."""
-    recorded = [Query(id=query.id, sinks=query.sinks) for query in record.queries]
-    grouped = {sink for query in recorded for sink in query.sinks}
-    found = [*recorded, *(query for query in single_queries(plan) if query.id not in grouped)]
-    known = {query.id for query in found}
-    return [*found, *(Query(id=name, sinks=(name,)) for name in sorted(batches) if name not in known)]
+def _queries(plan: Plan, record: CheckpointRecord, batches: Mapping[str, Batch | None]) -> dict[str, Query]:
+    """The queries as which the plan would continue the checkpoint, then those that it has not, by id."""
+    found = {query.id: query for query in continued(plan, record.queries)}
+    for recorded in record.queries:
+        found.setdefault(recorded.id, Query(id=recorded.id, sinks=recorded.sinks))
+    for name in sorted(batches):
+        found.setdefault(name, Query(id=name, sinks=(name,)))
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,6 +181,7 @@ class _Found:
 
     plan: Plan
     saved: Mapping[_Number, Mapping[int, Saved]]
+    owners: Mapping[_Number, Owner]
     kept: Mapping[str, Sequence[Entry]]
     readable: Mapping[_Number, Sequence[Entry]]
     answers: Mapping[tuple[str, int, str], Sequence[Counted]]
@@ -176,21 +190,18 @@ class _Found:
 
 
 def _query_state(query: Query, batch: Batch | None, found: _Found) -> QueryState:
-    ids = {operator.id for operator in found.plan.operators}
-    heads = ids & {query.id, *query.sinks}
-    reached = set().union(*(above(found.plan, name) for name in heads))
     stored: dict[str, list[int]] = {}
-    for name, number in sorted(found.saved):
+    for name, number in sorted(found.owners):
         if name == query.id:
-            stored.setdefault(_owner(found.saved[name, number]), []).append(number)
+            stored.setdefault(found.owners[name, number].id, []).append(number)
+    unnamed = any(owner.status == "unnamed" for (name, _), owner in found.owners.items() if name == query.id)
     operators: list[OperatorState] = []
-    # From the sink down to the scans, as the tree of `hintplan explain` has it.
-    in_plan = [operator.id for operator in reversed(found.plan.operators) if operator.id in reached]
+    in_plan = operators_of(found.plan, query)
     for name in [*in_plan, *sorted(stored.keys() - set(in_plan))]:
         numbers = stored.get(name, [])
         for copy, number in enumerate(numbers, start=1):
-            operators += _operator_state(name, (query.id, number), (copy, len(numbers)), found)
-        if not numbers and name in found.kept and "" not in stored:
+            operators += _operator_state((query.id, number), (copy, len(numbers)), found)
+        if not numbers and name in found.kept and not unnamed:
             nothing = tuple(
                 EntryState(name=entry.name, input=entry.input, ttl=entry.ttl, amount=_nothing(entry))
                 for entry in found.kept[name]
@@ -210,20 +221,26 @@ def _nothing(entry: Entry) -> Amount:
     return Amount(keys=0, expired=None if entry.ttl is None else 0, soon=None if entry.ttl is None else 0)
 
 
-def _operator_state(name: str, number: _Number, copies: tuple[int, int], found: _Found) -> list[OperatorState]:
+def _operator_state(number: _Number, copies: tuple[int, int], found: _Found) -> list[OperatorState]:
     """The operator under ``number``; nothing if it was not asked for."""
-    partitions = found.saved[number]
+    partitions, owner = found.saved[number], found.owners[number]
     if number in found.readable:
         entries = [_entry_state(entry, number, partitions, found) for entry in found.readable[number]]
-        status: Status = "read"
     else:
-        entries = [entry for entry in _from_manifests(partitions) if found.wanted(name, entry.name)]
-        status = "other-layout" if name in found.kept else "orphan"
+        entries = [entry for entry in _from_manifests(partitions) if found.wanted(owner.id, entry.name)]
     if not entries:
         return []
     copy, of = copies
     return [
-        OperatorState(id=name or None, status=status, entries=tuple(entries), number=number[1], copy=copy, copies=of)
+        OperatorState(
+            id=owner.id,
+            status=owner.status,
+            entries=tuple(entries),
+            number=number[1],
+            was=owner.was,
+            copy=copy,
+            copies=of,
+        )
     ]
 
 

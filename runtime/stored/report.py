@@ -89,9 +89,13 @@ def _lines(query: QueryState, now: int) -> Iterator[_Line]:
 
 def _name(operator: OperatorState) -> str:
     copies = f"  (copy {operator.copy} of {operator.copies})" if operator.copies > 1 else ""
-    if operator.id is None:
-        return f"operator {operator.number} of Spark  (unnamed until the next batch of a run)"
-    notes = {"read": "", "orphan": "  (not in the plan)", "other-layout": "  (the plan's keeps other columns)"}
+    notes = {
+        "read": f"  (stored as {operator.was})" if operator.was else "",
+        "orphan": "  (not in the plan)",
+        "other-meaning": "  (another state in the plan: a run starts it empty)",
+        "other-layout": "  (the plan's keeps other columns)",
+        "unnamed": "  (unnamed until the next batch of a run)",
+    }
     return operator.id + copies + notes[operator.status]
 
 
@@ -189,6 +193,7 @@ def _operator_json(operator: OperatorState, now: int) -> dict[str, Any]:
     return {
         "id": operator.id,
         "status": operator.status,
+        "was": operator.was,
         "number": operator.number,
         "copy": operator.copy,
         "state": [_entry_json(entry, now) for entry in operator.entries],

@@ -147,12 +147,12 @@ def _check_other_plans(spark: SparkSession, directory: Path, checkpoint: Path, a
         for state in query.operators
     }
     assert states == {
-        ("sink_joined", 1, "join_l_r", "other-layout"): {"left": 4, "right": 1},
+        ("sink_joined", 1, "join_l_r", "other-meaning"): {"left": 4, "right": 1},
         ("sink_counted_r", None, "aggregate_r", "read"): {"groupAggregateState": 0},
         ("sink_counted_l", 1, "aggregate_l", "orphan"): {"groups": 4, "values(a)": 5},
     }
     text = state_text(found)
-    assert "join_l_r  (the plan's keeps other columns)" in text
+    assert "join_l_r  (another state in the plan: a run starts it empty)" in text
     assert "aggregate_l  (not in the plan)" in text
     assert "sink_counted_r · no batch committed yet" in text
     assert "written by plan kept" in text
