@@ -13,7 +13,16 @@ from collections.abc import Sequence
 from planner.expressions import DOUBLE, NULL, STRING, Expr, Literal, call
 from plans.types import DataType, parse_type
 
-__all__ = ["arithmetic_type", "as_decimal", "cast", "castable", "common_type", "convert", "implicitly_assignable"]
+__all__ = [
+    "arithmetic_type",
+    "as_decimal",
+    "cast",
+    "castable",
+    "common_type",
+    "convert",
+    "implicitly_assignable",
+    "may_overflow",
+]
 
 _INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 _DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 19}
@@ -86,6 +95,15 @@ def arithmetic_type(operator: str, left: DataType, right: DataType) -> DataType:
         scale = max(_MIN_SCALE, s1 + p2 + 1)
         return _adjusted(p1 - s1 + s2 + scale, scale)
     return _adjusted(min(p1 - s1, p2 - s2) + max(s1, s2), max(s1, s2))
+
+
+def may_overflow(operator: str, left: DataType, right: DataType) -> bool:
+    """Whether ``left operator right``, ``+ - *`` of decimals, can have more digits than a DECIMAL holds."""
+    a, b = as_decimal(left), as_decimal(right)
+    p1, s1, p2, s2 = a.precision or 0, a.scale or 0, b.precision or 0, b.scale or 0
+    if operator == "*":
+        return p1 + p2 + 1 > 38
+    return operator in "+-" and max(p1 - s1, p2 - s2) + max(s1, s2) + 1 > 38
 
 
 def implicitly_assignable(source: DataType, target: DataType) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planner.coercion import arithmetic_type, as_decimal, cast, common_type, convert
+from planner.coercion import arithmetic_type, as_decimal, cast, common_type, convert, may_overflow
 from planner.expressions import BIGINT, BOOLEAN, INT, NULL, STRING, Expr, Literal, call, literal
 from planner.literals import temporal_literal
 from planner.source import Source
@@ -20,6 +20,8 @@ from plans.errors import SqlError
 from plans.types import DataType
 
 __all__ = ["arithmetic", "comparable", "mismatch", "not_distinct", "shift_time"]
+
+_OR_NULL = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}
 
 
 def mismatch(source: Source, what: str, left: DataType, right: DataType, offset: int) -> SqlError:
@@ -90,6 +92,8 @@ def arithmetic(source: Source, operator: str, left: Expr, right: Expr, offset: i
         return call(operator, (left, right), result, offset)
     if result.root == "DECIMAL":
         operands = tuple(cast(v, as_decimal(v.type), offset) for v in (left, right))
+        if may_overflow(operator, left.type, right.type):  # NULL in Flink, where Spark fails
+            operator = _OR_NULL[operator]
         return call(operator, operands, result, offset)
     operands = (convert(left, result), convert(right, result))
     if operator == "/" and not (isinstance(right, Literal) and float(right.text or 0) != 0):

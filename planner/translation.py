@@ -13,7 +13,8 @@ from sqlglot import exp
 
 from planner import aggregates, grouping_sets, scalars
 from planner.calls import scalar_call
-from planner.coercion import cast, castable
+from planner.casts import flink_cast
+from planner.coercion import castable
 from planner.context import FunctionEntry
 from planner.dialect import offset_of
 from planner.expressions import BOOLEAN, NULL, STRING, Call, Expr, Literal, call, literal
@@ -311,7 +312,7 @@ def _cast(t: Translator, node: exp.Expr, name: str) -> Expr:
         )
     if isinstance(found, Literal) and found.text is not None and found.type.is_text and data_type.root in ("DATE",):
         return temporal_literal(t.source, data_type.root, found.text, offset)
-    return cast(found, data_type, offset, function=name)
+    return flink_cast(found, data_type, offset, function=name)
 
 
 def _filter(t: Translator, node: exp.Expr) -> Expr:

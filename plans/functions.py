@@ -21,7 +21,7 @@ try_parse_url try_to_binary try_url_decode upper url_encode
 
 _NUMBERS = """
 abs acos asin atan atan2 bin ceil ceiling cos cosh cot degrees e exp floor hex ln log10 log2 mod pi pmod pow power
-radians round sign signum sin sinh sqrt tan tanh
+radians round shiftleft shiftright sign signum sin sinh sqrt tan tanh try_add try_multiply try_subtract
 """
 
 _TIME = """

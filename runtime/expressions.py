@@ -39,7 +39,8 @@ _RECURSION_LIMIT = 6000
 """sqlglot takes some 20 Python frames for a level of nesting."""
 
 _NODES: tuple[type[exp.Expr], ...] = (
-    exp.Add, exp.And, exp.Between, exp.BitwiseAnd, exp.BitwiseNot, exp.BitwiseOr, exp.BitwiseXor, exp.Boolean,
+    exp.Add, exp.And, exp.Between, exp.BitwiseAnd, exp.BitwiseLeftShift, exp.BitwiseNot, exp.BitwiseOr,
+    exp.BitwiseRightShift, exp.BitwiseXor, exp.Boolean,
     exp.Bracket, exp.Case, exp.Cast, exp.Column, exp.ColumnDef, exp.DPipe, exp.DataType, exp.DataTypeParam, exp.Div,
     exp.Dot, exp.EQ, exp.Escape, exp.GT, exp.GTE, exp.HexString, exp.ILike, exp.Identifier, exp.If, exp.In, exp.IntDiv,
     exp.Interval, exp.IntervalSpan, exp.Is, exp.JSONPath, exp.JSONPathPart, exp.LT, exp.LTE, exp.Like, exp.Literal,
