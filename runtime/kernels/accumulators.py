@@ -119,26 +119,32 @@ def contribution(accumulator: Accumulator, rows: pa.Table, weights: Int64s | Non
 
 
 def summed(groups: Int64s, accumulators: Sequence[Accumulator], parts: Sequence[pa.Array]) -> list[pa.Array]:
-    """Fold the contributions ``parts`` per group; groups are numbered by first appearance, the result is in that order.
+    """Fold the contributions ``parts`` per group; groups are numbered without gaps, and the result is in that order.
 
     A linear accumulator without a contribution is 0, any other NULL.
     """
-    names = [str(index) for index in range(len(parts))]
-    table = pa.table([pa.array(groups), *parts], ["group", *names])
-    folds = [
-        (name, "sum" if accumulator.is_linear else accumulator.function)
-        for name, accumulator in zip(names, accumulators, strict=True)
-        if accumulator.function != "list"
-    ]
-    folded = table.group_by("group", use_threads=False).aggregate(folds)
-    columns = []
-    for name, accumulator, part in zip(names, accumulators, parts, strict=True):
-        if accumulator.function == "list":
-            columns.append(_joined(groups, part, folded.num_rows, accumulator))
-            continue
-        column = folded[f"{name}_{'sum' if accumulator.is_linear else accumulator.function}"].combine_chunks()
-        columns.append(_zero_for_null(column, accumulator.type) if accumulator.is_linear else column)
-    return columns
+    size = int(groups.max(initial=-1)) + 1
+    return [_summed(groups, a, part, size) for a, part in zip(accumulators, parts, strict=True)]
+
+
+def _summed(groups: Int64s, accumulator: Accumulator, part: pa.Array, size: int) -> pa.Array:
+    if accumulator.function == "list":
+        return _joined(groups, part, size, accumulator)
+    if accumulator.is_linear and not pa.types.is_decimal(accumulator.type):
+        # Some twenty times as fast as Arrow's group_by, for the groups are numbered already.
+        values = np.asarray(_zero_for_null(part, accumulator.type))
+        if pa.types.is_floating(accumulator.type):
+            return pa.array(np.bincount(groups, values, size))
+        totals = np.zeros(size, np.int64)
+        np.add.at(totals, groups, values)
+        return pa.array(totals)
+    fold = "sum" if accumulator.is_linear else accumulator.function
+    table = pa.table([pa.array(groups), part], ["group", "part"])
+    folded = table.group_by("group", use_threads=False).aggregate([("part", fold)])
+    place = np.empty(size, np.int64)
+    place[folded["group"].to_numpy()] = np.arange(size)
+    column = folded[f"part_{fold}"].combine_chunks().take(pa.array(place))
+    return _zero_for_null(column, accumulator.type) if accumulator.is_linear else column
 
 
 def _joined(groups: Int64s, texts: pa.Array, size: int, accumulator: Accumulator) -> pa.Array:

@@ -26,7 +26,7 @@ from runtime.kernels.values import VALUE, ValueChange, update_values, values_lay
 from runtime.operator import DELETE, INSERT, KIND, UPDATE_AFTER, UPDATE_BEFORE, InputSpec, Result, SegmentStore
 from runtime.operator import hash_column as hash_name
 from runtime.operators.in_order import Order, changed_in_order, marks_of
-from runtime.state.identity import Mask, encode_groups, equal_rows
+from runtime.state.identity import Mask, encode_groups, equal_rows, hashed_groups
 from runtime.state.keyed import KeyedState
 from runtime.state.layout import COUNT, HASH, WRITE, Int64s, StateLayout
 from runtime.state.manifest import read_manifest, write_manifest
@@ -160,8 +160,8 @@ def _update(
     operator: AggregateOperator, states: dict[str, KeyedState], batch: pa.Table, weights: Int64s | None, now: int
 ) -> pa.Table:
     groups_state = states[GROUPS]
-    key_arrays = [batch[name].combine_chunks() for name in operator.keys or (hash_name(0),)]
-    groups, first = encode_groups(key_arrays)
+    key_arrays = [batch[name].combine_chunks() for name in operator.keys]
+    groups, first = hashed_groups(key_arrays, batch[hash_name(0)].to_numpy())
     keys = batch.select(list(operator.keys)).take(first)
     hashes = batch[hash_name(0)].to_numpy()[first]
     codes = groups_state.find(keys, hashes)
@@ -183,7 +183,7 @@ def _update(
     rows = [pa.array(hashes), *keys.columns, *new.values(), pa.array(new_count), pa.array(np.full(len(first), now))]
     table = pa.table(rows, [HASH, *operator.keys, *new, COUNT, WRITE]).cast(operator.groups_layout.schema)
     groups_state.put(table, codes >= 0)
-    return _emit(operator, keys, old, new, live, new_count > 0)
+    return _emit(operator, keys, old, new, live, new_count > 0, np.argsort(first))
 
 
 def _accumulators(operator: AggregateOperator, state: KeyedState, codes: Int64s, live: Mask) -> dict[str, pa.Array]:
@@ -305,7 +305,9 @@ def _emit(
     new: dict[str, pa.Array],
     was: Mask,
     is_: Mask,
+    order: Int64s,
 ) -> pa.Table:
+    """The changes of the groups, in ``order``."""
     before = _results(operator, keys, old)
     after = _results(operator, keys, new)
     changed = was | is_
@@ -319,9 +321,9 @@ def _emit(
     emit_new = changed & is_
     size = len(was)
     # Row 2i is group i before, row 2i+1 after: an update's -U directly precedes its +U.
-    emitted = np.column_stack((emit_old, emit_new)).ravel()
-    place = np.column_stack((np.arange(size), np.arange(size, 2 * size))).ravel()[emitted]
-    kinds = np.column_stack((np.where(is_, UPDATE_BEFORE, DELETE), np.where(was, UPDATE_AFTER, INSERT))).ravel()
+    emitted = np.column_stack((emit_old, emit_new))[order].ravel()
+    place = np.column_stack((order, order + size)).ravel()[emitted]
+    kinds = np.column_stack((np.where(is_, UPDATE_BEFORE, DELETE), np.where(was, UPDATE_AFTER, INSERT)))[order].ravel()
     rows = pa.concat_tables([before, after]).combine_chunks().take(place)
     if KIND not in operator.output.names:
         return rows

@@ -176,10 +176,10 @@ def test_rows_that_cancel_out_leave_a_row_that_weighs_nothing_and_counts_as_a_wr
     assert run.batch([[("+I", ("a",))]], [True], now=150) == [("-U", ("a", 1)), ("+U", ("a", 2))]
 
 
-def test_auto_leaves_rows_alone_that_would_not_become_half_as_many() -> None:
+def test_auto_leaves_rows_alone_that_would_not_become_a_quarter_as_many() -> None:
     auto = replace(counts(), phases="AUTO").inputs[0]
-    few = delta(auto, [("+I", (key,)) for key in "ab"] * 2)
-    many = delta(auto, [("+I", (key,)) for key in "abcb"])
+    few = delta(auto, [("+I", (key,)) for key in "ab"] * 4)
+    many = delta(auto, [("+I", (key,)) for key in "abcbabab"])
     assert auto.presum.sum_up(few).num_rows == 2
     assert auto.presum.sum_up(many) is None
 
