@@ -64,7 +64,7 @@ class QueryRecord:
     """What a checkpoint knows of a query: its sinks, its sources and states in the order in which Spark numbers them.
 
     ``parked`` says that the plan which last ran has no such query: it stands where it stopped. ``problem`` says why
-    a plan cannot run it.
+    a plan cannot run it. ``files`` is the directory that it writes files to, where Spark notes which batches are there.
     """
 
     id: str
@@ -73,6 +73,7 @@ class QueryRecord:
     states: tuple[StateRecord, ...]
     parked: bool = False
     problem: str = ""
+    files: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +144,10 @@ def query_records(plan: Plan, queries: Sequence[Query]) -> tuple[QueryRecord, ..
             for _ in range(min(instances[name], 9))
         )
         problem = _problem(plan, operators, query)
-        records.append(QueryRecord(id=query.id, sinks=query.sinks, sources=sources, states=states, problem=problem))
+        files = _files(plan, operators, query)
+        records.append(
+            QueryRecord(id=query.id, sinks=query.sinks, sources=sources, states=states, problem=problem, files=files)
+        )
     return tuple(records)
 
 
@@ -157,7 +161,8 @@ def operators_of(plan: Plan, query: Query, *, top: str | None = None) -> list[st
 def carried(recorded: Sequence[QueryRecord], wanted: Sequence[QueryRecord]) -> tuple[QueryVerdict, ...]:
     """What becomes of each query of a checkpoint that recorded ``recorded`` if a plan continues it as ``wanted``."""
     old, new = {record.id: record for record in recorded}, {record.id: record for record in wanted}
-    verdicts = [_query(old.get(record.id), record) for record in wanted]
+    written = {record.files: record.id for record in recorded if record.files}
+    verdicts = [_query(old.get(record.id), record, written) for record in wanted]
     for record in recorded:
         if record.id not in new and not record.parked:
             states = tuple(StateVerdict(operator=state.operator, outcome="left behind") for state in record.states)
@@ -172,7 +177,14 @@ def after_run(recorded: Sequence[QueryRecord], wanted: Sequence[QueryRecord]) ->
     return (*wanted, *(replace(record, parked=True) for record in recorded if record.id not in present))
 
 
-def _query(old: QueryRecord | None, new: QueryRecord) -> QueryVerdict:
+def _query(old: QueryRecord | None, new: QueryRecord, written: Mapping[str, str]) -> QueryVerdict:
+    if old is None and new.files in written:
+        because = (
+            f"it is new and would write files to {new.files}, where {written[new.files]} has written: "
+            "Spark takes batches with the same numbers for written; give its table another path"
+        )
+        states = tuple(StateVerdict(operator=state.operator, outcome="cannot be read") for state in new.states)
+        return QueryVerdict(query=new.id, outcome="refused", because=because, states=states)
     if old is None:
         states = tuple(StateVerdict(operator=state.operator, outcome="new") for state in new.states)
         because = "it has not run on this checkpoint, and reads its sources from the beginning"
@@ -236,6 +248,14 @@ def _problem(plan: Plan, operators: dict[str, Operator], query: Query) -> str:
         if isinstance(sink, Sink) and not can_share(plan, sink, path[1:]):
             return f"{name} was written in one query with others, and needs one of its own now"
     return ""
+
+
+def _files(plan: Plan, operators: Mapping[str, Operator], query: Query) -> str:
+    operator = operators.get(query.sinks[0])
+    table = plan.tables.get(operator.table) if isinstance(operator, Sink) else None
+    if table is None or table.options.get("connector") != "filesystem":
+        return ""
+    return table.options.get("path", "").rstrip("/")
 
 
 def _order(operators: Mapping[str, Operator], tops: Sequence[str]) -> list[str]:

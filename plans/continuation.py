@@ -119,8 +119,8 @@ def refuse(found: Continuation, checkpoint: str, *, allow_drop: bool) -> None:
     if found.loses and not allow_drop:
         raise RunError(
             f"checkpoint {checkpoint} holds state that this plan does not continue: {'; '.join(_losses(found))}",
-            hint=f"hintplan check says more; {ALLOW_DROP} goes on without that state, the plan that wrote it with it, "
-            "and with a new checkpoint directory the plan reads its sources from the beginning",
+            hint=f"hintplan check says more; hintplan run {ALLOW_DROP} goes on without it, the plan that wrote it "
+            "goes on with it, and with a new checkpoint directory this plan reads its sources from the beginning",
         )
 
 

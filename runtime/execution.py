@@ -25,6 +25,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from plans.cached import cached_of
+from plans.check_report import checkpoint_notes
 from plans.configuration import PARALLELISM, TIME_ZONE
 from plans.continuation import continuation, record_after, refuse
 from plans.durations import parse_duration
@@ -277,7 +278,10 @@ def execute(
         checkpoint=location,
         temporary=checkpoint is None,
         partitions=partitions,
-        notes=(*_notes(asked, recorded.partitions if recorded else None), *_repeated(plan, running)),
+        notes=(
+            *(() if recorded is None else checkpoint_notes(recorded, plan, str(own.version))),
+            *_repeated(plan, running),
+        ),
         sinks={query.id: query.sinks for query in running if query.is_shared},
         _counts=counts,
     )
@@ -404,12 +408,3 @@ def _repeated(plan: Plan, running: Sequence[Query]) -> list[str]:
             + (", with state of its own in each" if stateful else "")
         )
     return notes
-
-
-def _notes(asked: int | None, recorded: int | None) -> tuple[str, ...]:
-    if recorded is None or asked is None or asked == recorded:
-        return ()
-    return (
-        f"{PARALLELISM} is {asked}, but the checkpoint was written with {recorded} partitions, which stay: "
-        "state cannot be redistributed",
-    )

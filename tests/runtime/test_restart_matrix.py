@@ -20,11 +20,12 @@ import pytest
 
 import planner
 import plans
+from plans.changelog import with_changelogs
 from plans.checkpoint_record import CheckpointRecord, parse_record, record_line
 from plans.continuation import Continuation, continuation, record_after, refuse
 from plans.digest import plan_digests
 from plans.edit import set_value
-from plans.model import Plan, Table
+from plans.model import Aggregate, Plan, Table
 from tests.runtime.restarted import Restartable, of_sink
 
 O_COLUMNS = {"id": "BIGINT", "k": "BIGINT", "v": "BIGINT", "s": "STRING"}
@@ -397,6 +398,40 @@ def test_an_insert_that_is_gone_is_left_behind_and_goes_on_when_it_is_back(
     left = left.restarted(of_sink(both, "sink_r2"), left.result)
     left.batch(SECOND)  # of its sources, it has read nothing in the meantime
     assert left.result == by_sqlite(other, FIRST, SECOND)
+
+
+def test_a_source_that_turns_into_a_changelog_starts_empty(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path))
+    query = "SELECT k, MAX(v) AS x FROM o GROUP BY k"
+    old = compiled(query)
+    assert isinstance(old.operator("aggregate_o"), Aggregate)
+    options = {**old.tables["o"].options, "source.changelog": "true"}
+    script_like = replace(old, tables={**old.tables, "o": replace(old.tables["o"], options=options)})
+    new = with_changelogs(script_like)
+    found = continuation(written_by(old), new)
+    assert outcomes(found) == {"aggregate_o": EMPTY}
+    job = Restartable(old)
+    job.batch(FIRST)
+    job = job.restarted(new, Counter())
+    job.batch({"o": [("+I", *row) for row in SECOND["o"]] + [("-D", *SECOND["o"][0])]})
+    assert job.result == by_sqlite(query, {"o": SECOND["o"][1:]})
+
+
+def test_a_new_query_does_not_write_files_where_another_has() -> None:
+    def into_files(table: str, path: str) -> Plan:
+        return planner.compile_sql(
+            "CREATE TABLE o (k BIGINT, v BIGINT) WITH ('connector' = 'filesystem', 'path' = 'o', 'format' = 'json');"
+            f"CREATE TABLE {table} (k BIGINT) WITH ('connector' = 'filesystem', 'path' = '{path}', 'format' = 'json');"
+            f"INSERT INTO {table} SELECT k FROM o;"
+        )
+
+    record = written_by(into_files("r", "out"))
+    renamed = continuation(record, into_files("z", "out/"))
+    with pytest.raises(
+        plans.RunError, match="sink_z: it is new and would write files to out, where sink_r has"
+    ):
+        refuse(renamed, "checkpoint", allow_drop=True)
+    refuse(continuation(record, into_files("z", "elsewhere")), "checkpoint", allow_drop=True)
 
 
 def test_what_was_dropped_does_not_come_back_with_the_old_plan(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def test_a_plan_yields_what_the_query_means_and_a_restart_continues(spark: Spark
             edited(plan, "calc_o", filter="id % 10 <> 4"), spark, checkpoint=str(tmp_path / "checkpoint"), once=True
         )
     renamed = edited(plan, "sink_result", id="sink_other")
-    with pytest.raises(RunError, match="sink_result is left behind, for the plan does not write sink_result any more"):
+    with pytest.raises(RunError, match=r"sink_other: it is new and would write files to .*, where sink_result has"):
         execute(renamed, spark, checkpoint=str(tmp_path / "checkpoint"), once=True)
     assert list(files_below(tmp_path)) == before
 
