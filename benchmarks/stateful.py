@@ -4,11 +4,11 @@
     python benchmarks/stateful.py --scale 0.1 --only join --engines this --engines Flink
     python benchmarks/stateful.py --only 'small batches'               # 1,000 rows against 100 k and 10 M keys
 
-Each engine runs each workload of workloads.py in a process of its own, first a quarter of it to warm up, then all of
-it. The rate is rows over the time of all micro-batches, and over the net run time of Flink's job. Spark native gets
-half of the rows, and PySpark's ``transformWithState`` per key an eighth, so that they end; with less state they are
-faster. Flink is found as flink.py says; ``--engines this --engines Spark`` leaves it out. Memory is resident memory at
-its peak. Figures of different machines or moments do not compare; ratios do. docs/performance.md says more.
+Each engine runs each workload of workloads.py in a process of its own, first an eighth of it to warm up, then all of
+it, or the share in ``SHARES``, so that slow ones end; with less state they are faster. The rate is rows over the time
+of all micro-batches, and over the net run time of Flink's job. Flink is found as flink.py says; ``--engines this
+--engines Spark`` leaves it out. Memory is resident memory at its peak. Figures of different machines or moments do not
+compare; ratios do. docs/performance.md says more.
 """
 
 from __future__ import annotations
@@ -35,8 +35,16 @@ from rich.table import Table
 from workloads import Workload, aggregate, inner_join, part, script, small_aggregate, small_join
 
 HERE = Path(__file__).resolve().parent
-WARMUP = 0.25
-SHARES = {"Spark native, RocksDB": 0.5, "Spark native, heap": 0.5, "transformWithState per key": 0.125}
+WARMUP = 0.125
+SHARES = {
+    "Spark native, RocksDB": 0.25,
+    "Spark native, heap": 0.25,
+    "transformWithState per key": 0.0625,
+    "Flink, heap": 0.5,
+    "Flink, heap, mini-batch": 0.5,
+    "Flink, RocksDB": 0.25,
+    "Flink, RocksDB, mini-batch": 0.25,
+}
 FLINKS = {
     "Flink, heap": ONE_BY_ONE | HEAP,
     "Flink, heap, mini-batch": THROUGHPUT | HEAP,
@@ -113,14 +121,13 @@ def workloads(scale: float, only: str) -> Iterator[Callable[[Path], Workload]]:
 
 
 def engines(workload: Workload) -> Iterator[str]:
-    per_key = workload.name.startswith("aggregate, 2")
-    yield from (OURS, *(name for name in STORES if per_key or "per key" not in name), *FLINKS)
+    yield from (OURS, *(name for name in STORES if workload.per_key or "per key" not in name), *FLINKS)
 
 
 def on_spark(name: str, workload: Workload, *, warm: bool = True) -> Measured:
     """``workload``, or the engine's share of it, in a new Spark session, after a part of it if ``warm``."""
     full = part(workload, SHARES.get(name, 1.0))
-    warmup = (part(workload, WARMUP * SHARES.get(name, 1.0)),) if warm else ()
+    warmup = (part(workload, min(WARMUP, SHARES.get(name, 1.0))),) if warm else ()
     child = subprocess.Popen(
         [sys.executable, str(HERE / "on_spark.py")],
         stdin=subprocess.PIPE,
@@ -140,12 +147,13 @@ def on_spark(name: str, workload: Workload, *, warm: bool = True) -> Measured:
 
 
 def on_flink(name: str, workload: Workload, python: Path | None) -> Measured:
-    """``workload`` in a new JVM with Flink, after a part of it in the same JVM."""
+    """The engine's share of ``workload`` in a new JVM with Flink, after a part of it in the same JVM."""
     assert python is not None
+    full = part(workload, SHARES[name])
     with Flink.start(python) as flink, watched(flink.process.pid) as peaks:
         flink.run(script(part(workload, WARMUP)), FLINKS[name])
-        seconds = flink.run(script(workload), FLINKS[name])
-    return Measured(rows=workload.rows, seconds=seconds, peaks=peaks, answer={})
+        seconds = flink.run(script(full), FLINKS[name])
+    return Measured(rows=full.rows, seconds=seconds, peaks=peaks, answer={})
 
 
 def small_batches(scale: float, talk: Console) -> Iterator[tuple[str, ...]]:

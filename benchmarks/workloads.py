@@ -1,7 +1,7 @@
 """The stateful workloads: SQL that hintplan and Flink both take, and the Parquet files that both read.
 
 Files are numbered and dated in the order in which they are to be read, ``FILES`` of each table in a micro-batch. A part
-of a workload is its first micro-batches. Knows no engine.
+of a workload is its first files. Knows no engine.
 
     workload = aggregate(Path("data"), keys=100_000, rows=1_000_000)
     script(workload, options=", 'source.max-files-per-trigger' = '4'")
@@ -48,13 +48,13 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """``query`` over ``tables``, which hold ``rows`` in all; ``goal`` times Flink's rate is what we want."""
+    """``query`` over ``tables``, which hold ``rows`` in all; ``per_key`` says that keys are few for their rows."""
 
     name: str
     tables: tuple[Table, ...]
     query: str
     rows: int
-    goal: float = 1.0
+    per_key: bool = False
 
 
 def script(workload: Workload, *, options: str = "", primary_keys: bool = True) -> str:
@@ -72,13 +72,13 @@ def script(workload: Workload, *, options: str = "", primary_keys: bool = True) 
 
 
 def part(workload: Workload, share: float) -> Workload:
-    """The first micro-batches of ``workload``, as near to ``share`` of them as there is, at least one."""
+    """The first files of each table of ``workload``, ``share`` of them, at least one."""
     if share >= 1:
         return workload
     tables, rows = [], 0
     for table in workload.tables:
         files = sorted(table.directory.glob("*.parquet"))
-        chosen = files[: max(1, round(len(files) / FILES * share)) * FILES]
+        chosen = files[: max(1, round(len(files) * share))]
         directory = table.directory.with_name(f"{table.directory.name}-{share}")
         directory.mkdir(exist_ok=True)
         for file in chosen:
@@ -97,7 +97,7 @@ def aggregate(scratch: Path, *, keys: int, rows: int, batches: int = 8) -> Workl
     _write(directory, EVENTS, [size] * batches, lambda begin, n: [random.integers(0, keys, n), random.random(n)])
     table = Table(name="events", schema=EVENTS, directory=directory)
     name = f"aggregate, {keys:,} keys"
-    return Workload(name=name, tables=(table,), query=_AGGREGATE, rows=size * batches, goal=2.0)
+    return Workload(name=name, tables=(table,), query=_AGGREGATE, rows=size * batches, per_key=rows >= 10 * keys)
 
 
 def inner_join(scratch: Path, *, facts: int, dimension: int, batches: int = 4) -> Workload:
@@ -120,7 +120,6 @@ def inner_join(scratch: Path, *, facts: int, dimension: int, batches: int = 4) -
         tables=(left, right),
         query=_JOIN,
         rows=facts // batches * batches + dimension // batches * batches,
-        goal=5.0,
     )
 
 

@@ -42,7 +42,7 @@ def test_a_workload_has_one_stateful_operator(make: Callable[[Path], Workload], 
         assert sum(1 for operator in plan.operators if hasattr(operator, "state")) == 1
 
 
-def test_a_part_is_the_first_micro_batches_of_each_table(tmp_path: Path) -> None:
+def test_a_part_is_the_first_files_of_each_table(tmp_path: Path) -> None:
     whole = MAKERS["join"](tmp_path)
     quarter = part(whole, 0.25)
     assert quarter.rows == 1100
