@@ -3,6 +3,7 @@
 # make cache   one join for three sinks, without and with its result cached
 # make test    all tests
 # make lint    ruff and mypy
+# make faults KILLS=200 SEED=7  kill processes of a running job at random, and compare what comes out
 # make flink-goldens  ask Flink anew for the answers that tests compare with; needs some minutes and 1 GB
 #
 # Each builds .venv first, if pyproject.toml is newer than it. PYTHON chooses the interpreter: make test PYTHON=python3.12
@@ -11,7 +12,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: demo enrich cache test lint ruff mypy flink-goldens java servers browser clean
+.PHONY: demo enrich cache test lint ruff mypy flink-goldens faults java servers browser clean
 
 demo: $(INSTALLED) java
 	PATH="$(CURDIR)/$(BIN):$$PATH" examples/flights/demo.sh
@@ -38,6 +39,12 @@ flink-goldens: java
 	@test -x .flink/bin/python || { $(PYTHON) -m venv .flink && .flink/bin/pip install --quiet 'apache-flink==2.3.*'; }
 	.flink/bin/python tests/flink/record_functions.py
 	.flink/bin/python tests/flink/record_programs.py
+
+KILLS ?= 10
+SEED ?= 1
+
+faults: $(INSTALLED) java
+	$(BIN)/python -m tests.faults.kills --kills $(KILLS) --seed $(SEED)
 
 java:
 	@.ci/java

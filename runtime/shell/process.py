@@ -73,7 +73,7 @@ class PartitionProcessor(StatefulProcessor):
 
     def _call(self, deltas: Sequence[pa.Table | None], now: int, *, expired: int | None) -> Iterator[Row]:
         before = self._load()
-        segments = Segments(before.segments, self._segments, _local_directory())
+        segments = Segments(before.segments, self._segments, _local_directory(), operator=self._name)
         manifest = before.manifest
         if before.lineage is not None and before.lineage != self._lineage:
             # Whoever started this run was told, and the checkpoint records that this state begins anew.

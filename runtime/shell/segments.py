@@ -1,21 +1,22 @@
 """Segments of state: durable in Spark's state store, quick to read from memory-mapped files on the worker.
 
 A segment is written once under a token that no other segment ever has, so a local file is never stale: it is there and
-right, or it is missing and fetched from the state store. Nothing is persisted before :meth:`Segments.commit`, so a
-segment that is written and deleted within one batch costs nothing. Knows no operator and no manifest.
+right, or it is missing or damaged (:mod:`runtime.shell.local_files`) and fetched from the state store. Nothing is
+persisted before :meth:`Segments.commit`, so a segment that is written and deleted within one batch costs nothing.
+Knows no manifest, and of the operator only its name.
 """
 
 from __future__ import annotations
 
-import os
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
 import pyarrow as pa
 
 from plans.errors import RunError
+from runtime.shell.local_files import LocalFiles
 
 __all__ = ["ChunkStore", "Segments", "Stored"]
 
@@ -45,11 +46,14 @@ class Segments:
         chunks: ChunkStore,
         directory: Path,
         token: Callable[[], str] = lambda: uuid.uuid4().hex,
+        *,
+        operator: str = "",
     ) -> None:
         self._stored = dict(stored)
         self._chunks = chunks
-        self._directory = directory
+        self._files = LocalFiles(directory, operator)
         self._token = token
+        self._operator = operator
         self._pending: dict[str, pa.Table] = {}
         self._deleted: list[Stored] = []
 
@@ -57,11 +61,22 @@ class Segments:
         if segment in self._pending:
             return self._pending[segment]
         token, count = self._stored[segment]
-        path = self._path(token)
-        if not path.exists():
-            self._fetch(token, count, path)
-        with pa.memory_map(str(path)) as source:
-            return pa.ipc.open_file(source).read_all()
+        found = self._files.read(token)
+        if found is None:
+            self._files.write(token, self._fetched(token, count))
+            found = self._files.read(token)
+        if found is None:
+            raise RunError(
+                f"operator {self._operator}: the file {self._files.path(token)} is damaged as soon as it is written",
+                hint="check the disk of this worker, or choose another with --conf spark.local.dir=DIRECTORY",
+            )
+        try:
+            return pa.ipc.open_file(found).read_all()
+        except pa.ArrowInvalid as error:
+            raise RunError(
+                f"operator {self._operator}: the state store holds damaged data of state segment {token}: {error}",
+                hint="restore the checkpoint directory from a backup, or start with a new one",
+            ) from error
 
     def write(self, segment: str, table: pa.Table) -> int:
         if segment in self._pending or segment in self._stored:
@@ -85,40 +100,27 @@ class Segments:
         for token, count in self._deleted:
             for index in range(count):
                 self._chunks.removeKey((f"{token}/{index}",))
-            self._path(token).unlink(missing_ok=True)
+            self._files.remove(token)
         self._deleted.clear()
         return dict(self._stored)
 
-    def _path(self, token: str) -> Path:
-        return self._directory / f"{token}.arrow"
-
     def _persist(self, table: pa.Table) -> Stored:
         token = self._token()
-        temporary = self._temporary(token)
-        with pa.OSFile(str(temporary), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        with self._files.writing(token) as file, pa.ipc.new_file(pa.PythonFile(file, "w"), table.schema) as writer:
             writer.write_table(table)
         count = 0
-        with open(temporary, "rb") as source:
-            while part := source.read(CHUNK_BYTES):
-                self._chunks.updateValue((f"{token}/{count}",), (part,))
-                count += 1
-        os.replace(temporary, self._path(token))
+        for part in self._files.parts(token, CHUNK_BYTES):
+            self._chunks.updateValue((f"{token}/{count}",), (part,))
+            count += 1
         return token, count
 
-    def _fetch(self, token: str, count: int, path: Path) -> None:
-        temporary = self._temporary(token)
-        with open(temporary, "wb") as sink:
-            for index in range(count):
-                value = self._chunks.getValue((f"{token}/{index}",))
-                if value is None:
-                    raise RunError(
-                        f"the state store has lost part {index + 1} of {count} of state segment {token}",
-                        hint="restore the checkpoint directory from a backup, or start with a new one",
-                    )
-                sink.write(value[0])
-        os.replace(temporary, path)
-
-    def _temporary(self, token: str) -> Path:
-        self._directory.mkdir(parents=True, exist_ok=True)
-        # Two attempts of one task may fetch the same segment at once; each has a file of its own until it is whole.
-        return self._directory / f"{token}.{uuid.uuid4().hex}.tmp"
+    def _fetched(self, token: str, count: int) -> Iterator[bytes]:
+        for index in range(count):
+            value = self._chunks.getValue((f"{token}/{index}",))
+            if value is None:
+                raise RunError(
+                    f"operator {self._operator}: the state store has lost part {index + 1} of {count} of state "
+                    f"segment {token}",
+                    hint="restore the checkpoint directory from a backup, or start with a new one",
+                )
+            yield value[0]

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
@@ -10,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 from plans.errors import RunError
+from runtime.shell import local_files
 from runtime.shell import segments as segments_module
 from runtime.shell.blobs import CHUNK_BYTES, CHUNK_ROWS, chunks
 from runtime.shell.process import PartitionProcessor
@@ -123,6 +129,109 @@ def test_a_lost_chunk_is_reported_and_leaves_no_half_file(tmp_path: Path) -> Non
     with pytest.raises(RunError, match="lost part 1 of 2 of state segment t"):
         Segments({"a": ("t", 2)}, DictStore(), tmp_path).read("a")
     assert not (tmp_path / "t.arrow").exists()
+
+
+def flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-40])
+
+
+def half_written(path: Path) -> None:
+    size = path.stat().st_size
+    path.write_bytes(path.read_bytes()[: size // 2] + bytes(size - size // 2))
+
+
+def emptied(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def of_an_older_version(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-20])
+
+
+DAMAGES = [flip, cut, half_written, emptied, of_an_older_version, Path.unlink]
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+def test_a_damaged_local_file_is_fetched_anew(tmp_path: Path, damage: Callable[[Path], None]) -> None:
+    store = DictStore()
+    first = Segments({}, store, tmp_path)
+    first.write("a", table(0, 1000))
+    stored = first.commit()
+    (file,) = tmp_path.iterdir()
+    right = file.read_bytes()
+    damage(file)
+    assert Segments(stored, store, tmp_path).read("a") == table(0, 1000)
+    assert file.read_bytes() == right
+    store.calls = 0
+    assert Segments(stored, store, tmp_path).read("a") == table(0, 1000)
+    assert store.calls == 0
+
+
+def test_a_file_that_another_process_wrote_is_checked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checks: list[int] = []
+    is_right = local_files._is_right
+    monkeypatch.setattr(local_files, "_is_right", lambda whole: checks.append(whole.size) or is_right(whole))
+    store = DictStore()
+    first = Segments({}, store, tmp_path)
+    first.write("a", table(0, 1000))
+    stored = first.commit()
+    assert Segments(stored, store, tmp_path).read("a") == table(0, 1000)
+    assert checks == []
+    monkeypatch.setattr(local_files, "_checked", {})
+    for _ in range(2):
+        assert Segments(stored, store, tmp_path).read("a") == table(0, 1000)
+    assert len(checks) == 1
+
+
+def test_what_a_dead_worker_left_half_written_is_removed(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        process.wait()
+    left = [tmp_path / f"token.{process.pid}.{'0' * 32}.tmp", tmp_path / "token.tmp"]
+    alive = tmp_path / f"token.{os.getpid()}.{'0' * 32}.tmp"
+    for path in (*left, alive):
+        path.write_bytes(b"x")
+    segments = Segments({}, DictStore(), tmp_path)
+    segments.write("a", table(0, 10))
+    segments.commit()
+    assert [path.suffix for path in tmp_path.iterdir() if path != alive] == [".arrow"]
+    assert alive.exists()
+
+
+def test_damaged_data_in_the_state_store_is_named_with_the_operator(tmp_path: Path) -> None:
+    store = DictStore()
+    first = Segments({}, store, tmp_path / "one")
+    first.write("a", table(0, 1000))
+    stored = first.commit()
+    (name,) = store.values
+    store.values[name] = store.values[name][:-100]
+    with pytest.raises(RunError, match=r"operator join_o_c: the state store holds damaged data of state segment"):
+        Segments(stored, store, tmp_path / "two", operator="join_o_c").read("a")
+
+
+def test_a_directory_without_room_is_named_and_the_segment_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: local_files.Summed, data: bytes) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    store = DictStore()
+    first = Segments({}, store, tmp_path / "one")
+    first.write("a", table(0, 10))
+    stored = first.commit()
+    with monkeypatch.context() as patch:
+        patch.setattr(local_files.Summed, "write", full)
+        with pytest.raises(RunError) as caught:
+            Segments(stored, store, tmp_path / "two", operator="aggregate_t").read("a")
+    assert "operator aggregate_t cannot keep its state on this worker: No space left on device" in str(caught.value)
+    assert "spark.local.dir" in str(caught.value)
+    assert list((tmp_path / "two").iterdir()) == []
+    assert Segments(stored, store, tmp_path / "two").read("a") == table(0, 10)
 
 
 def test_output_is_cut_by_rows_and_by_bytes() -> None:
