@@ -163,6 +163,8 @@ def _refuse_streaming_options(plan: Plan, *, once: bool, trigger: str | None, ch
 @contextmanager
 def opened_session(master: str | None, remote: str | None, conf: Mapping[str, str], *, debug: bool) -> Iterator[Any]:
     """A Spark session for the time of the block; what Spark says goes to a file that an error names."""
+    from py4j.protocol import Py4JNetworkError
+
     from runtime.quiet import SparkLog
     from runtime.session import refuse_managed, start_session
 
@@ -171,10 +173,21 @@ def opened_session(master: str | None, remote: str | None, conf: Mapping[str, st
     try:
         with log.captured() if log else nullcontext():
             spark = start_session(master, conf, remote=remote)
+        if log and remote is None:
+            log.mute_loss(spark)
         try:
             yield spark
+        except (Py4JNetworkError, ConnectionError, RunError) as error:
+            if isinstance(error, RunError) and not _is_gone(spark):
+                raise
+            raise RunError(
+                "Spark's JVM on this machine has ended, killed or out of memory",
+                hint="run again: with a checkpoint, the run goes on where it was. "
+                "--conf spark.driver.memory=4g gives the JVM more memory",
+            ) from error
         finally:
-            spark.stop()
+            if not _is_gone(spark):
+                spark.stop()
     except RunError:
         if log and log.path.stat().st_size:
             say(f"Spark's log: {log.path}")
@@ -183,6 +196,13 @@ def opened_session(master: str | None, remote: str | None, conf: Mapping[str, st
     finally:
         if log:
             log.discard()
+
+
+def _is_gone(spark: Any) -> bool:
+    """Whether the JVM that this process has started for Spark has ended."""
+    gateway = getattr(getattr(spark, "_sc", None), "_gateway", None)
+    process = getattr(gateway, "proc", None)
+    return process is not None and process.poll() is not None
 
 
 def run_plan(plan: Plan, start: Callable[[], Any], *, as_json: bool) -> int:

@@ -38,7 +38,8 @@ from runtime.batch.execution import BatchExecution
 from runtime.batch.session import Session
 from runtime.build import Edges, apply_operators, build, edges_of
 from runtime.checkpoint import read_record, write_record
-from runtime.failure import WORKER_HINT, root_cause
+from runtime.connectors.filesystem import wrong_line
+from runtime.explanation import WrongLine, failed
 from runtime.lookup.plan import LookupRun
 from runtime.operator import KIND
 from runtime.progress import BatchProgress, LookupProgress, OperatorProgress, batch_progress
@@ -72,6 +73,7 @@ class Execution:
     notes: tuple[str, ...] = ()
     sinks: Mapping[str, Sequence[str]] = field(default_factory=dict)
     _lock: RunLock | None = None
+    _wrong_line: WrongLine = lambda file: None
     _counts: dict[tuple[str, int], int] = field(default_factory=dict)
     _seen: dict[str, int] = field(default_factory=dict)
     _operators: dict[str, Mapping[str, OperatorProgress]] = field(default_factory=dict)
@@ -162,10 +164,8 @@ class Execution:
             error = query.exception()
             if error is not None:
                 self.stop()
-                cause = root_cause(error)
-                hint = WORKER_HINT if cause.startswith("ModuleNotFoundError") else None
                 named = " and ".join(self.sinks.get(sink, (sink,)))
-                raise RunError(f"the query of {named} failed: {cause}", hint=hint) from error
+                raise failed(f"the query of {named} failed", error, self._wrong_line) from error
 
     def stop_between_batches(self) -> bool:
         """Stop every query that is not in the middle of a micro-batch, or has finished one since the first call.
@@ -284,6 +284,7 @@ def execute(
         ),
         sinks={query.id: query.sinks for query in running if query.is_shared},
         _counts=counts,
+        _wrong_line=partial(wrong_line, own, plan.tables),
     )
     if checkpoint is not None and not is_remote(own):
         execution._lock = acquire(own, checkpoint, take_over=take_over)
@@ -317,7 +318,7 @@ def _started(name: str, writer: Any, checkpoint: str) -> Any:
                 hint="a checkpoint has one run at a time: stop the other one. If whoever started it is gone, "
                 "hintplan run --take-over stops it and goes on",
             ) from error
-        raise RunError(f"the query of {name} cannot be started: {root_cause(error)}") from error
+        raise failed(f"the query of {name} cannot be started", error, lambda file: None) from error
 
 
 def _is_active(execution: Execution) -> bool:

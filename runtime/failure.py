@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["WORKER_HINT", "root_cause"]
+__all__ = ["WORKER_HINT", "evidence", "root_cause"]
 
 WORKER_HINT = (
     "workers need a Python with pyspark, pyarrow, numpy, pandas and protobuf; "
@@ -21,11 +21,7 @@ _ADDRESS = re.compile(r"^(?:[\w$]+\.)+([\w$]+(?:Exception|Error)): ")
 
 def root_cause(error: BaseException) -> str:
     """One message without stack: ``RunError: the state store has lost ...`` or ``SparkRuntimeException: [CAST...``."""
-    texts = [str(error), getattr(error, "stackTrace", None) or ""]
-    cause = error.__cause__ or getattr(error, "_cause", None)
-    while cause is not None:
-        texts += [str(cause), getattr(cause, "stackTrace", None) or ""]
-        cause = getattr(cause, "__cause__", None) or getattr(cause, "_cause", None)
+    texts = _texts(error)
     for text in reversed(texts):
         if _TRACEBACK in text:
             return _python_message(text.rpartition(_TRACEBACK)[2])
@@ -33,6 +29,33 @@ def root_cause(error: BaseException) -> str:
         if "Caused by: " in text:
             return _shortened(_message_lines(text.rpartition("Caused by: ")[2].splitlines()))
     return _shortened(_message_lines(texts[0].splitlines())) or type(error).__name__
+
+
+def evidence(error: BaseException) -> str:
+    """All that is said about ``error``: its text, and that of every cause, in Python and in the JVM."""
+    texts = _texts(error)
+    cause: BaseException | None = error
+    while cause is not None:
+        # What PySpark makes of a Java exception leaves out the causes of its cause.
+        java = getattr(cause, "_origin", None) or getattr(cause, "java_exception", None)
+        while java is not None:
+            texts.append(str(java.toString()))
+            java = java.getCause()
+        cause = _cause(cause)
+    return "\n".join(texts)
+
+
+def _texts(error: BaseException) -> list[str]:
+    texts = []
+    cause: BaseException | None = error
+    while cause is not None:
+        texts += [str(cause), getattr(cause, "stackTrace", None) or ""]
+        cause = _cause(cause)
+    return texts
+
+
+def _cause(error: BaseException) -> BaseException | None:
+    return error.__cause__ or getattr(error, "_cause", None)
 
 
 def _python_message(text: str) -> str:

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 __all__ = ["SparkLog"]
 
@@ -30,6 +31,9 @@ class SparkLog:
         """Point file descriptor 2 at the log for as long as the JVM starts."""
         # PySpark repeats the errors of a query as JSON on stderr, ours says them in words.
         logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+        # And py4j, if the JVM is gone, in tracebacks.
+        logging.getLogger().addFilter(lambda record: record.msg != "Exception while sending command.")
+        logging.getLogger("py4j").setLevel(logging.CRITICAL)
         sys.stderr.flush()
         ours = os.dup(2)
         os.dup2(self._handle, 2)
@@ -39,6 +43,13 @@ class SparkLog:
             sys.stderr.flush()
             os.dup2(ours, 2)
             os.close(ours)
+
+    @staticmethod
+    def mute_loss(spark: Any) -> None:
+        """Let the server of accumulators say nothing when the JVM that it serves ends."""
+        server = getattr(getattr(spark, "sparkContext", None), "_accumulatorServer", None)
+        if server is not None:
+            server.handle_error = lambda request, address: None
 
     def discard(self) -> None:
         """Remove the log."""

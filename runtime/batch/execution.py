@@ -16,10 +16,9 @@ from datetime import UTC, datetime
 
 from pyspark.sql import SparkSession
 
-from plans.errors import RunError
 from runtime.batch.build import BuiltSink
 from runtime.batch.cache import ResultCache
-from runtime.failure import WORKER_HINT, root_cause
+from runtime.explanation import WrongLine, failed
 from runtime.progress import CachedProgress, JobProgress
 
 __all__ = ["BatchExecution"]
@@ -39,6 +38,7 @@ class BatchExecution:
     jobs: tuple[BuiltSink, ...]
     cache: ResultCache
     finished: Callable[[], None]
+    wrong_line: WrongLine = lambda file: None
     notes: tuple[str, ...] = ()
     temporary: bool = False
     _done: list[JobProgress] = field(default_factory=list)
@@ -86,15 +86,13 @@ class BatchExecution:
         if error is None:
             return
         names = [job.sink for job in self.jobs]
-        written, failed, rest = names[: len(self._done)], names[len(self._done)], names[len(self._done) + 1 :]
-        cause = root_cause(error)
-        left = [f"the job of {failed} failed: {cause}; nothing of it was written"]
+        written, current, rest = names[: len(self._done)], names[len(self._done)], names[len(self._done) + 1 :]
+        left = ["; nothing of it was written"]
         if written:
             left.append(f"written before, and left as it is: {', '.join(written)}")
         if rest:
             left.append(f"not started: {', '.join(rest)}")
-        hint = WORKER_HINT if cause.startswith("ModuleNotFoundError") else None
-        raise RunError("; ".join(left), hint=hint) from error
+        raise failed(f"the job of {current} failed", error, self.wrong_line, "; ".join(left)) from error
 
     def stop_between_batches(self) -> bool:
         """Stop now: an unfinished job leaves nothing behind. True, for all has ended then."""

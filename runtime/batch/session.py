@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from functools import partial
 from types import TracebackType
 
 from pyspark.sql import SparkSession
@@ -27,6 +28,7 @@ from plans.validate import validate
 from runtime.batch.build import build_sinks
 from runtime.batch.cache import CachedResult, ResultCache
 from runtime.batch.execution import BatchExecution
+from runtime.connectors.filesystem import wrong_line
 from runtime.lookup.plan import LookupRun
 from runtime.results.files import keeping
 from runtime.session import prepare_session, start_session
@@ -150,6 +152,7 @@ class Session:
             jobs=build_sinks(plan, self._spark, lookups, self._cache, results),
             cache=self._cache,
             finished=self._cache.close if close else _nothing,
+            wrong_line=partial(wrong_line, self._spark, plan.tables),
             notes=_notes(plan),
         )
         self._execution = execution

@@ -19,7 +19,8 @@ added. It does not write to a directory that a stream writes to: readers of that
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pyspark.errors import AnalysisException
@@ -35,7 +36,7 @@ from runtime.connectors.schema import physical_schema
 from runtime.operator import ARRIVAL, KIND, UPDATE_BEFORE
 from runtime.secrets import resolve
 
-__all__ = ["batch_writer", "read", "read_batch", "writer"]
+__all__ = ["batch_writer", "read", "read_batch", "writer", "wrong_line"]
 
 OP = "op"
 _KINDS = ("+I", "-U", "+U", "-D")
@@ -102,6 +103,23 @@ def _load(reader: Any, name: str, table: Table, columns: tuple[str, ...], *, ord
     arrival = _arrival(rows) if ordered else []
     selected: DataFrame = rows.select(*(_quoted(column) for column in columns), *kind, *arrival)
     return selected
+
+
+def wrong_line(spark: SparkSession, tables: Mapping[str, Table], file: str) -> tuple[str, str] | None:
+    """The format of ``file``, and its first line that does not fit its table; None if there is none to be found."""
+    for table in tables.values():
+        chosen = table.options.get("format")
+        if chosen not in ("csv", "json") or not file.startswith(os.path.abspath(resolve(table.options["path"])) + "/"):
+            continue
+        schema = physical_schema(table)
+        if option(table, "source.changelog") != "false":
+            schema = schema.add(OP, StringType())
+        reader = spark.read.format(chosen).option("nullValue", "\0").options(**_format_options(table))
+        reader = reader.schema(schema.add(_CORRUPT, StringType()))
+        reader = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", _CORRUPT)
+        for row in reader.load(file).where(F.col(_CORRUPT).isNotNull()).limit(1).collect():
+            return chosen, str(row[_CORRUPT])
+    return None
 
 
 def _kind_of_op(*, upserts: bool) -> Column:

@@ -31,6 +31,14 @@ _COMMITS = "hintplan_commits"
 _STORAGE = {"FLOAT": "REAL", "DOUBLE": "REAL", "BYTES": "BLOB", "BINARY": "BLOB", "VARBINARY": "BLOB"}
 _STORAGE |= dict.fromkeys(("BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT"), "INTEGER")
 _WAIT_SECONDS = 60.0
+_HINTS = {
+    sqlite3.SQLITE_FULL: "make room on its disk, then run again: the batch is written whole or not at all",
+    sqlite3.SQLITE_IOERR: "check its disk, and whether there is room, then run again",
+    sqlite3.SQLITE_READONLY: "give the user of the run the right to write to the file and its directory",
+    sqlite3.SQLITE_BUSY: "another program holds a lock on the file; let it end its transaction, then run again",
+    sqlite3.SQLITE_CORRUPT: "restore the file from a backup, with the checkpoint of that time, or start both anew",
+}
+"""What to do about SQLite's primary result codes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +152,10 @@ def _transaction(path: str, table: SqliteTable) -> Iterator[sqlite3.Connection]:
         yield connection
         connection.execute("COMMIT")
     except sqlite3.DatabaseError as error:
-        raise RunError(f"SQLite refused to write to table {table.name!r}: {error}") from error
+        raise RunError(
+            f"SQLite refused to write to table {table.name!r} in {path}: {error}",
+            hint=_HINTS.get(getattr(error, "sqlite_errorcode", 0) & 0xFF),
+        ) from error
     finally:
         connection.close()  # rolls back what was not committed
 

@@ -152,7 +152,7 @@ def _is_right(whole: pa.Buffer) -> bool:
     found = 0
     for start in range(0, body, _READ_BYTES):
         found = zlib.crc32(whole.slice(start, min(_READ_BYTES, body - start)), found)
-    return found == expected
+    return bool(found == expected)
 
 
 def _is_process(number: int) -> bool:

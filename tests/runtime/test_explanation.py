@@ -1,0 +1,73 @@
+"""What people are told of known faults, for texts as Spark 4.3 words them."""
+
+from __future__ import annotations
+
+import pytest
+
+from runtime.explanation import explained
+
+READING = "SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:///in/my%20orders/9"
+
+CASES = {
+    "json": (
+        READING + ".json.  SQLSTATE: KD001\n[MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION] Malformed records are "
+        "detected in record parsing: [null,null].",
+        "/in/my orders/9.json has a line that does not fit the table: a line of ",
+        "'json.ignore-parse-errors' = 'true'",
+    ),
+    "csv": (
+        READING + ".csv.  SQLSTATE: KD001\n[MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION] Malformed records are "
+        "detected in record parsing: [null,1].\n\tat org.apache.spark.sql.catalyst.csv.UnivocityParser.parse",
+        "/in/my orders/9.csv has a line that does not fit the table: a line of ",
+        "'csv.ignore-parse-errors' = 'true'",
+    ),
+    "full disk": (
+        "java.io.IOException: No space left on device\n\tat java.base/sun.nio.ch.FileDispatcherImpl.write0",
+        "there is no room left on the disk",
+        "make room where the checkpoint is, and below spark.local.dir",
+    ),
+    "damaged file": (
+        "[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred during loading state.  SQLSTATE: 58030\n"
+        "[CHECKPOINT_FILE_CHECKSUM_VERIFICATION_FAILED] Checksum verification failed, the file may be corrupted. File: "
+        "file:/ck/sink_r/state/0/1/7.changelog\nExpected (file size: 1, checksum: 2)",
+        "a file of the checkpoint is damaged: /ck/sink_r/state/0/1/7.changelog",
+        "restore it, or the whole checkpoint, from a backup",
+    ),
+    "missing file": (
+        "[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred during loading state.  SQLSTATE: 58030\n"
+        "java.io.FileNotFoundException: File file:/ck/sink_r/state/0/1/7.changelog does not exist",
+        "a file of the checkpoint is missing: /ck/sink_r/state/0/1/7.changelog",
+        "restore it, or the whole checkpoint, from a backup",
+    ),
+    "permission": (
+        "java.io.FileNotFoundException: /ck/sink_r/offsets/.7.tmp (Permission denied)",
+        "a file cannot be used: Permission denied (/ck/sink_r/offsets/.7.tmp)",
+        "the right to read and write there",
+    ),
+    "second run": (
+        "[CONCURRENT_STREAM_LOG_UPDATE] Concurrent update to the log. Multiple streaming jobs detected for 7.",
+        "another run uses the same checkpoint, and has committed this batch",
+        "one run at a time",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_known_fault_is_told_with_its_file_and_what_to_do(case: str) -> None:
+    text, message, hint = CASES[case]
+    found = explained(RuntimeError(text), lambda file: (file.rpartition(".")[2], f"a line of {file}" + "x" * 200))
+    assert found is not None
+    assert found[0].startswith(message)
+    assert len(found[0]) < 200
+    assert hint in found[1]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[DIVIDE_BY_ZERO] Division by zero. Use `try_divide` to tolerate divisor being 0",
+        'Traceback (most recent call last):\n  File "own.py", line 3, in eval\nOSError: No space left on device',
+    ],
+)
+def test_other_errors_and_those_of_python_code_speak_for_themselves(text: str) -> None:
+    assert explained(RuntimeError(text), lambda file: None) is None
