@@ -119,7 +119,10 @@ def stepwise(offers: list[Offer], typed: str) -> list[Offer]:
 def _choices(path: str) -> Iterable[str]:
     """The values that a setting can have, if they are few; only now is what knows them worth its loading."""
     from plans.lookup_settings import CONFIG_KEYS, SETTINGS
+    from plans.phases import CONFIG_KEY, SPECS, STRATEGY
 
+    if path == f"config.{CONFIG_KEY}" or path.endswith(f".{STRATEGY}"):
+        return SPECS[STRATEGY].choices
     config = CONFIG_KEYS.get(path.removeprefix("config.")) if path.startswith("config.") else None
     _, group, setting = (*path.split(".", 2), "", "")[:3]
     specs = next((specs for name, specs in SETTINGS.items() if name == group), {})

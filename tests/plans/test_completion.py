@@ -141,6 +141,10 @@ def test_settings_with_few_values_offer_them() -> None:
     document = json.loads((ROOT / "tests" / "plans" / "enriched_orders.json").read_text())
     offers = {offer.text for offer in assignments(document, "lookup_rates.async.output-mode=")}
     assert offers >= {"lookup_rates.async.output-mode=ordered", "lookup_rates.async.output-mode=allow_unordered"}
+    key = "config.table.optimizer.agg-phase-strategy"
+    assert {offer.text for offer in assignments(document, f"{key}=")} == {
+        f"{key}={value}" for value in ("AUTO", "ONE_PHASE", "TWO_PHASE")
+    }
 
 
 def large(count: int) -> dict[str, Any]:
