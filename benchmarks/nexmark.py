@@ -117,7 +117,7 @@ def main() -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--events", type=int, default=2_000_000, help="how many events")
-    parser.add_argument("--batches", type=int, default=4, help="micro-batches that the events come in")
+    parser.add_argument("--batches", type=int, default=2, help="micro-batches that the events come in")
     parser.add_argument("--queries", default=",".join(map(str, QUERIES)), help="such as 3,17")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--flink", help="Flink's interpreter; otherwise FLINK_PYTHON, or .flink/bin/python")
