@@ -107,7 +107,7 @@ def test_once_prints_rows_on_stdout_and_a_line_per_batch_on_stderr(job: Path) ->
     assert "calc_o" in refused.stderr
     guarded = run(job, "changed.json", "--once", "--checkpoint", "state", "--allow-fact-edits")
     assert guarded.returncode == 1
-    assert "was written by a plan with other facts: operator calc_o changed" in guarded.stderr
+    assert "aggregate_t starts empty (calc_o.filter id % 10 <> 3 → id % 10 <> 4)" in guarded.stderr
     assert "Traceback" not in guarded.stderr
 
 
