@@ -95,8 +95,8 @@ class Driver:
             raise Failed(f"the job has ended by itself:\n{self.log()}")
 
     def finish(self) -> None:
-        """Read what is left, in as few batches as that takes."""
-        process = self.start("rest.json", "--once")
+        """Read what is left."""
+        process = self.start("plan.json", "--once")
         if process.wait(DEADLINE_SECONDS) != 0:
             raise Failed(f"the last run failed:\n{self.log()}")
 
@@ -182,8 +182,7 @@ def run_kills(
     """Kill ``kills`` times, then check the tables below ``directory``, and say how often each was hit; or Failed."""
     chance = random.Random(seed)
     feed = Feed(directory, seed)
-    write_plan(directory, "plan.json")
-    write_plan(directory, "rest.json", files_per_batch=1000)
+    write_plan(directory)
     driver = Driver(directory=directory, options=on_cluster(master, python))
     hit: Counter[str] = Counter()
     queue: list[str] = []
@@ -225,7 +224,7 @@ def compare(directory: Path, feed: Feed) -> None:
     calm = directory / "calm"
     calm.mkdir()
     shutil.copytree(directory / "input", calm / "input")  # with the times of the files
-    write_plan(calm, "rest.json", files_per_batch=max(1, len(feed.orders) // 40))
+    write_plan(calm)
     undisturbed = Driver(directory=calm, options=["--master", "local[2]"])
     undisturbed.finish()
     wanted = expected(feed)
