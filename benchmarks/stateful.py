@@ -139,7 +139,7 @@ def on_spark(name: str, workload: Workload, *, warm: bool = True) -> Measured:
         out, err = child.communicate(pickle.dumps(Task(engine=name, workloads=(*warmup, full))))
     lines = [line for line in out.splitlines() if line.startswith(b"{")]
     if child.returncode or not lines:
-        said = err.decode(errors="replace").strip().splitlines()[-20:]
+        said = err.decode(errors="replace").strip().splitlines()[-40:]
         sys.exit("\n".join((*said, f"{name} failed on {workload.name}")))
     answer = json.loads(lines[-1])
     seconds = sum(answer["milliseconds"]) / 1000
