@@ -11,10 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from planner.compile import compile_sql
 from runtime.operator import ARRIVAL, StatefulOperator
 from runtime.operators.changelog_normalize import ChangelogNormalizeOperator
 from runtime.operators.sink_materialize import SinkMaterializeOperator
 from runtime.state.memory import MemoryStore
+from runtime.stored.entries import entries_of
 from tests.runtime.changelog import Event, colliding_hash, delta, events_of, fold, net, stable_hash
 from tests.runtime.flink_model import MaterializeModel, NormalizeModel
 
@@ -242,3 +244,18 @@ def test_many_batches_of_many_keys_fold_to_the_last_rows() -> None:
         table = table_of(sink.batch(emitted), table)
     assert folded == Counter(expected.values())
     assert table == expected
+
+
+def test_stored_rows_are_found_under_the_states_of_the_plan() -> None:
+    files = "'connector' = 'filesystem', 'format' = 'json', 'path' = 'x', 'source.changelog' = 'upsert'"
+    table = "'connector' = 'jdbc', 'url' = 'jdbc:sqlite:x', 'table-name' = 't'"
+    plan = compile_sql(
+        f"CREATE TABLE u (k BIGINT, v BIGINT, PRIMARY KEY (k) NOT ENFORCED) WITH ({files});"
+        f"CREATE TABLE t (v BIGINT, k BIGINT, PRIMARY KEY (v) NOT ENFORCED) WITH ({table});"
+        "INSERT INTO t SELECT v, k FROM u ON CONFLICT DO DEDUPLICATE;"
+    )
+    found = {name: [(entry.name, entry.keys) for entry in entries] for name, entries in entries_of(plan, None).items()}
+    assert found == {
+        "normalize_u": [("changelogNormalizeState", ("k",))],
+        "materialize_t": [("sinkMaterializeState", ("v",))],
+    }
