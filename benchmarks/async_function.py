@@ -23,6 +23,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
@@ -97,7 +98,7 @@ def measure(spark: SparkSession, name: str, capacity: int, arrow_rows: int, rows
 
     def calls(number: int) -> float:
         numbers = own.range(0, number, 1, 1).toDF("id")
-        return seconds(apply_function(call, numbers, NUMBERS, function, run, changelog=False))
+        return seconds(apply_function(call, numbers, NUMBERS, function, run, beside=pa.schema([])))
 
     calls(min(rows, 10 * capacity))
     return rows / calls(rows)

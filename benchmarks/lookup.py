@@ -221,7 +221,7 @@ def measure(spark: SparkSession, scratch: Path, case: Case, scale: float) -> flo
     def joined(keys: np.ndarray) -> DataFrame:
         requests = written(spark, scratch, keys)
         table = plan.tables[lookup.table]
-        return apply_lookup(lookup, requests, columns, table, run, changelog=False, partitions=1)
+        return apply_lookup(lookup, requests, columns, table, run, beside=pa.schema([]), partitions=1)
 
     rows = int(case.rows * scale)
     seconds(joined(case.warm_up(rows) if case.warm_up else case.keys(min(rows, 100))))

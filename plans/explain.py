@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from plans.arrival import told_by_arrival
 from plans.cached import ENABLED, STORAGE_LEVEL, cached_of, cached_values, set_by, who_set_cached
 from plans.cached import SETTINGS as CACHED
 from plans.call_words import call_parts, describe_call
@@ -35,7 +36,6 @@ from plans.model import (
     LookupJoin,
     Operator,
     Plan,
-    RowKind,
     Scan,
     Sink,
     SinkMaterialize,
@@ -46,7 +46,7 @@ from plans.model import (
     Union,
 )
 from plans.operator_settings import group_names, settings_of
-from plans.phases import phase_words
+from plans.phases import one_phase_because, phase_words
 from plans.queries import queries
 from plans.setting_layers import edits_of
 from plans.setting_words import settings_json
@@ -225,19 +225,19 @@ def _trees(plan: Plan) -> list[list[_Line]]:
     # Operators on a cycle hang under no root; a plan that cannot run is shown all the same.
     roots += [operator.id for operator in plan.operators if operator.id in read]
     printed: set[str] = set()
-    kinds = _kinds(plan)
+    reasons = _one_phase(plan)
     trees = []
     while roots:
         root = roots.pop(0)
         if root not in printed:
-            trees.append(_tree(root, plan, kinds, by_id, printed, roots))
+            trees.append(_tree(root, plan, reasons, by_id, printed, roots))
     return trees
 
 
 def _tree(
     root: str,
     plan: Plan,
-    kinds: Mapping[str, tuple[RowKind, ...]],
+    reasons: Mapping[str, str | None],
     by_id: dict[str, Operator],
     printed: set[str],
     roots: list[str],
@@ -266,7 +266,7 @@ def _tree(
             left = clean(f"{past}{'│  ' if operator.inputs else '   '}{entry.name:<{width}}  {entry.input}")
             part: Part = "edit" if source(entry) == "edit" else "state"
             lines.append(_Line(part=part, left=left, right=who_set(entry), ttl=entry.ttl))
-        for group, text, edited in _groups(operator, kinds):
+        for group, text, edited in _groups(operator, reasons):
             lines.append(_Line(part="edit" if edited else "state", left=clean(f"{past}│  {group}"), right=clean(text)))
         if (cached := cached_of(operator)) is not None:
             edited = any(set_by(cached, setting) == "edit" for setting in CACHED)
@@ -305,7 +305,7 @@ def _sort_key(key: SortKey) -> str:
     return f"{key.column} {key.direction.upper()} NULLS {key.nulls.upper()}"
 
 
-def _groups(operator: Operator, kinds: Mapping[str, tuple[RowKind, ...]]) -> Iterator[tuple[str, str, bool]]:
+def _groups(operator: Operator, reasons: Mapping[str, str | None]) -> Iterator[tuple[str, str, bool]]:
     """Each group of settings, its line, and whether an edit is in it."""
     groups = settings_of(operator)
     for group in group_names(operator) if groups else ():
@@ -317,19 +317,23 @@ def _groups(operator: Operator, kinds: Mapping[str, tuple[RowKind, ...]]) -> Ite
         elif isinstance(operator, Correlate):
             yield group, " · ".join(call_parts(operator, group, settings)), bool(edits_of(settings))
         elif isinstance(operator, Aggregate):
-            given = kinds.get(operator.inputs[0])
-            words = phase_words(operator, settings, insert_only=None if given is None else given == INSERT_ONLY)
-            yield group, words, bool(edits_of(settings))
+            yield group, phase_words(settings, reasons.get(operator.id)), bool(edits_of(settings))
 
 
-def _kinds(plan: Plan) -> Mapping[str, tuple[RowKind, ...]]:
-    """The row kinds on each edge, as far as phases of aggregates depend on them; none if edges or tables are wrong."""
-    if not any(isinstance(operator, Aggregate) and operator.phases for operator in plan.operators):
+def _one_phase(plan: Plan) -> Mapping[str, str | None]:
+    """Why aggregates with a setting for phases run in one; nothing is known if edges or tables are wrong."""
+    aggregates = [operator for operator in plan.operators if isinstance(operator, Aggregate) and operator.phases]
+    if not aggregates:
         return {}
     tables = (Scan, LookupJoin, Sink)
     if any(check_graph(plan)) or any(isinstance(o, tables) and o.table not in plan.tables for o in plan.operators):
         return {}
-    return output_kinds(plan)
+    kinds, told = output_kinds(plan), told_by_arrival(plan)
+    return {
+        operator.id: one_phase_because(operator, insert_only=kinds[source] == INSERT_ONLY, by_arrival=source in told)
+        for operator in aggregates
+        for source in operator.inputs
+    }
 
 
 def _shortened(text: str) -> str:

@@ -88,11 +88,13 @@ def _typed(settings: Settings) -> PhaseSettings:
     return PhaseSettings(strategy=values[STRATEGY], origin=settings.origin)
 
 
-def one_phase_because(operator: Aggregate, *, insert_only: bool) -> str | None:
+def one_phase_because(operator: Aggregate, *, insert_only: bool, by_arrival: bool = False) -> str | None:
     """Why the aggregate runs in one phase whatever is set; None if it can run in two.
 
-    ``insert_only`` says whether its input carries no row kinds. Values that must be remembered one by one (DISTINCT,
-    and MIN, MAX and what goes by the order of rows, where they may be retracted) are not summed up beforehand.
+    ``insert_only`` says whether its input carries no row kinds, ``by_arrival`` whether its rows are put in the order of
+    their arrival first (:mod:`plans.arrival`), which sums do not have. Values that must be remembered one by one
+    (DISTINCT, and MIN, MAX and what goes by the order of rows, where they may be retracted) are not summed up
+    beforehand.
     """
     for call in operator.aggregates:
         extreme = call.function in ("MIN", "MAX")
@@ -100,13 +102,12 @@ def one_phase_because(operator: Aggregate, *, insert_only: bool) -> str | None:
             return f"{call.function} DISTINCT keeps every value"
         if (extreme or call.function in ORDERED) and not insert_only:
             return f"{call.function} of a changing input keeps every value"
-    return None
+    return "changes of a source stay in their order" if by_arrival else None
 
 
-def phase_words(operator: Aggregate, settings: Settings, *, insert_only: bool | None) -> str:
-    """The strategy, who set it, and whether the operator can follow it; ``insert_only`` is None if nobody knows."""
+def phase_words(settings: Settings, because: str | None) -> str:
+    """The strategy, who set it, and why the operator cannot follow it if there is a reason."""
     text = marked(settings, STRATEGY, str(settings.values[STRATEGY]))
-    because = None if insert_only is None else one_phase_because(operator, insert_only=insert_only)
     if because is not None and settings.values[STRATEGY] != ONE_PHASE:
         text += f" · runs in one phase: {because}"
     return text

@@ -15,10 +15,12 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from plans.arrival import told_by_arrival
 from plans.carryover import state_lineages
 from plans.changelog import output_kinds
 from plans.columns import output_columns
@@ -42,6 +44,7 @@ from plans.model import (
     Union,
 )
 from runtime import connectors
+from runtime.arrival import ARRIVAL
 from runtime.expressions import check_expression, quoted
 from runtime.functions.apply import apply_function
 from runtime.lookup.apply import apply_lookup
@@ -52,6 +55,10 @@ from runtime.shell.stateful import apply_operator
 from runtime.types import to_spark
 
 __all__ = ["BUILDERS", "Edges", "apply_operators", "build", "edges_of"]
+
+
+_ABSENT = dict(zip((KIND, *ARRIVAL.names), (f"{INSERT}Y", "0L", "''", "0L"), strict=True))
+"""What stands beside rows of one input of a union for what only another input's rows have, in Spark SQL."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +73,15 @@ class Edges:
     lookups: LookupRun
     lineages: Mapping[str, str] = field(default_factory=dict)
     """What the state of each operator is computed from (:mod:`plans.carryover`); a batch job keeps none."""
+    told: frozenset[str] = frozenset()
+    """The operators whose rows have the columns of ``ARRIVAL`` (:mod:`plans.arrival`); a batch job needs none."""
     observe_as: Callable[[str], Any] = str
     """What the metrics of an operator are observed as: a stream reports them under its id, a batch job elsewhere."""
+
+    def beside(self, operator_id: str) -> pa.Schema:
+        """The columns that rows have beside their data: their kind in a changelog, and when they arrived."""
+        kind = [pa.field(KIND, pa.int8())] if self.changelog[operator_id] else []
+        return pa.schema([*kind, *(ARRIVAL if operator_id in self.told else [])])
 
     def names(self, operator_id: str) -> tuple[str, ...]:
         return tuple(column.name for column in self.columns[operator_id])
@@ -86,6 +100,7 @@ def edges_of(plan: Plan, spark: SparkSession, *, partitions: int, lookups: Looku
         partitions=partitions,
         lookups=lookups,
         lineages=state_lineages(plan),
+        told=told_by_arrival(plan),
     )
 
 
@@ -111,8 +126,7 @@ def apply_operators(operators: Sequence[Operator], frame: DataFrame, *, edges: E
 
 def _scan(operator: Scan, inputs: list[DataFrame], edges: Edges) -> DataFrame:
     table = edges.plan.tables[operator.table]
-    ordered = any(isinstance(each, ChangelogNormalize) and operator.id in each.inputs for each in edges.plan.operators)
-    return connectors.read(edges.spark, operator.table, table, operator.columns, ordered=ordered)
+    return connectors.read(edges.spark, operator.table, table, operator.columns, told=operator.id in edges.told)
 
 
 def _calc(operator: Calc, inputs: list[DataFrame], edges: Edges) -> DataFrame:
@@ -132,7 +146,7 @@ def _calc(operator: Calc, inputs: list[DataFrame], edges: Edges) -> DataFrame:
     if operator.filter is not None:
         frame = frame.where(expression(operator.filter, "filter"))
     selected = [item(index, each) for index, each in enumerate(operator.select)]
-    return frame.select(*selected, *([KIND] if edges.changelog[operator.id] else []))
+    return frame.select(*selected, *edges.beside(operator.id).names)
 
 
 def _expand(operator: Expand, inputs: list[DataFrame], edges: Edges) -> DataFrame:
@@ -150,17 +164,18 @@ def _expand(operator: Expand, inputs: list[DataFrame], edges: Edges) -> DataFram
         return F.struct(*keys, F.lit(group_id).cast("bigint").alias(operator.group_id))
 
     others = [quoted(name) for name in edges.names(operator.inputs[0]) if name not in operator.keys]
-    kind = [KIND] if edges.changelog[operator.id] else []
-    copies = frame.select(*others, *kind, F.inline(F.array(*map(copy, operator.sets))))
-    return copies.select(*map(quoted, edges.names(operator.id)), *kind)
+    beside = edges.beside(operator.id).names
+    copies = frame.select(*others, *beside, F.inline(F.array(*map(copy, operator.sets))))
+    return copies.select(*map(quoted, edges.names(operator.id)), *beside)
 
 
 def _union(operator: Union, inputs: list[DataFrame], edges: Edges) -> DataFrame:
     data = [quoted(name) for name in edges.names(operator.id)]
     parts: list[DataFrame] = []
     for name, frame in zip(operator.inputs, inputs, strict=True):
-        kind = [F.col(KIND) if edges.changelog[name] else F.lit(INSERT).cast("tinyint").alias(KIND)]
-        parts.append(frame.select(*data, *(kind if edges.changelog[operator.id] else [])))
+        own = edges.beside(name).names
+        beside = [F.col(n) if n in own else F.expr(_ABSENT[n]).alias(n) for n in edges.beside(operator.id).names]
+        parts.append(frame.select(*data, *beside))
     return reduce(DataFrame.unionAll, parts)
 
 
@@ -196,7 +211,7 @@ def _lookup(operator: LookupJoin, inputs: list[DataFrame], edges: Edges) -> Data
         edges.columns[source],
         edges.plan.tables[operator.table],
         edges.lookups,
-        changelog=edges.changelog[source],
+        beside=edges.beside(operator.id),
         partitions=edges.partitions,
         lineage=edges.lineages.get(operator.id),
         observe_as=edges.observe_as,
@@ -211,7 +226,7 @@ def _correlate(operator: Correlate, inputs: list[DataFrame], edges: Edges) -> Da
         edges.columns[source],
         edges.plan.functions[operator.function],
         edges.lookups,
-        changelog=edges.changelog[source],
+        beside=edges.beside(operator.id),
         observe_as=edges.observe_as,
     )
 
@@ -220,7 +235,9 @@ def _stateful(operator: Stateful, inputs: list[DataFrame], edges: Edges) -> Data
     columns = tuple(edges.columns[name] for name in operator.inputs)
     changelog = tuple(edges.changelog[name] for name in operator.inputs)
     built = build_operator(operator, columns, changelog)
-    return apply_operator(operator.id, built, inputs, edges.partitions, lineage=edges.lineages.get(operator.id))
+    told = [side for side, name in enumerate(operator.inputs) if name in edges.told]
+    lineage = edges.lineages.get(operator.id)
+    return apply_operator(operator.id, built, inputs, edges.partitions, lineage=lineage, told=told)
 
 
 BUILDERS: Mapping[type[Operator], Callable[[Any, list[DataFrame], Edges], DataFrame]] = {

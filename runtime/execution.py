@@ -30,10 +30,11 @@ from plans.configuration import PARALLELISM, TIME_ZONE
 from plans.continuation import continuation, record_after, refuse
 from plans.durations import parse_duration
 from plans.errors import PlanError, RunError
-from plans.model import Plan, Scan, Sink, Stateful
+from plans.model import Operator, Plan, Scan, Sink, Stateful
 from plans.queries import Query, path_to
 from plans.validate import validate
 from runtime import connectors
+from runtime.arrival import ARRIVAL
 from runtime.batch.execution import BatchExecution
 from runtime.batch.session import Session
 from runtime.build import Edges, apply_operators, build, edges_of
@@ -363,16 +364,20 @@ def _shared_writer(
             sink.table, table, changelog=KIND in frame.columns, checkpoint=where, part=f"/{sink.id}"
         )
         calcs = path_to(operators, sink)[1:]
-        writers.append(SinkWriter(sink=sink.id, select=partial(apply_operators, calcs, edges=edges), write=write))
+        writers.append(SinkWriter(sink=sink.id, select=partial(_rows_of_sink, calcs, edges=edges), write=write))
     several = SeveralSinks(writers=tuple(writers), counts=counts)
     out = frame.writeStream.outputMode("append").foreachBatch(several)
     return out.queryName(query.id).option("checkpointLocation", where)
 
 
+def _rows_of_sink(calcs: Sequence[Operator], rows: Any, *, edges: Edges) -> Any:
+    return apply_operators(calcs, rows, edges=edges).drop(*ARRIVAL.names)
+
+
 def _writer(plan: Plan, sink_id: str, frames: Mapping[str, Any], location: str, results: str | None) -> Any:
     sink = plan.operator(sink_id)
     assert isinstance(sink, Sink)
-    frame = frames[sink.inputs[0]]
+    frame = frames[sink.inputs[0]].drop(*ARRIVAL.names)
     where = f"{location.rstrip('/')}/{sink.id}"
     changelog = KIND in frame.columns
     counted = frame.observe(sink.id, F.count(F.lit(1)).alias("rows_out"))

@@ -17,7 +17,6 @@ from typing import Protocol
 import pyarrow as pa
 
 __all__ = [
-    "ARRIVAL",
     "DELETE",
     "INSERT",
     "KIND",
@@ -33,16 +32,6 @@ __all__ = [
 
 KIND = "__kind"
 """The int8 column that carries the row kind on changelog edges; insert-only edges have no such column."""
-
-ARRIVAL = pa.schema(
-    [
-        ("__arrival_time", pa.int64()),
-        ("__arrival_path", pa.string()),
-        ("__arrival_block", pa.int64()),
-    ]
-)
-"""The columns that say when a row of a source arrived: when its file was written, which file it is, and where the piece
-begins that a task has read. Rows of one piece stand in their order in every delta."""
 
 INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE = 0, 1, 2, 3
 """Row kinds +I, -U, +U, -D, numbered as Flink's RowKind."""
@@ -77,16 +66,14 @@ class InputSpec:
 
     ``columns`` are the data columns. ``hashes`` names the column sets to hash with Spark's ``xxhash64`` (seed 42; no
     columns hash to 42): the first routes the row to its partition. ``changelog`` says whether ``__kind`` is present.
-    A delta has the data columns, then ``__kind`` if ``changelog``, then those of ``ARRIVAL`` if it must be
-    ``ordered``, for pieces of files come in any order, then ``__hash0``, ``__hash1`` and so on; or, with ``presum``,
-    what that makes of them.
+    A delta has the data columns, then ``__kind`` if ``changelog``, then ``__hash0``, ``__hash1`` and so
+    on; or, with ``presum``, what that makes of them.
     """
 
     columns: pa.Schema
     hashes: tuple[tuple[str, ...], ...]
     changelog: bool
     presum: Presum | None = None
-    ordered: bool = False
 
 
 class SegmentStore(Protocol):

@@ -77,6 +77,7 @@ def start_session(master: str | None, conf: Mapping[str, str], *, remote: str | 
 
     RunError if Java is missing or too old, or if the cluster cannot be reached.
     """
+    from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
     if remote is None or remote.startswith("local"):
@@ -104,6 +105,8 @@ def start_session(master: str | None, conf: Mapping[str, str], *, remote: str | 
         return builder.appName("hintplan").getOrCreate()
     except PySparkException as error:
         raise RunError(f"Spark cannot be started: {str(error).splitlines()[0]}") from error
+    except Py4JJavaError as error:
+        raise RunError(f"Spark cannot be started: {str(error.java_exception).splitlines()[0]}") from error
 
 
 def prepare_session(spark: SparkSession, *, time_zone: str, once: bool, take_over: bool = False) -> SparkSession:

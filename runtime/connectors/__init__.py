@@ -74,14 +74,14 @@ BATCH_WRITERS: Mapping[str, Callable[[DataFrame, str, Table], Callable[[], None]
 }
 
 
-def read(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], *, ordered: bool = False) -> DataFrame:
+def read(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], *, told: bool = False) -> DataFrame:
     """The rows of table ``name`` as a stream of exactly the physical ``columns``, with the types of ``runtime.types``.
 
-    A changelog has ``__kind`` behind them, and an ``ordered`` one also the columns of ``runtime.operator.ARRIVAL``.
+    A changelog has ``__kind`` behind them, and one that is ``told`` by arrival also the columns of ``ARRIVAL``.
     RunError if the connector cannot be read, or if what it should read does not exist.
     """
     chosen = _chosen(READERS, "read", name, table)
-    return chosen(spark, name, table, columns, **({"ordered": True} if ordered else {}))
+    return chosen(spark, name, table, columns, **({"told": True} if told else {}))
 
 
 def read_batch(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:

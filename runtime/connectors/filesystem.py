@@ -32,8 +32,9 @@ from pyspark.sql.types import StringType
 from plans.connectors import option
 from plans.errors import RunError
 from plans.model import Table
+from runtime.arrival import ARRIVAL
 from runtime.connectors.schema import physical_schema
-from runtime.operator import ARRIVAL, KIND, UPDATE_BEFORE
+from runtime.operator import KIND, UPDATE_BEFORE
 from runtime.secrets import resolve
 
 __all__ = ["batch_writer", "read", "read_batch", "writer", "wrong_line"]
@@ -48,15 +49,15 @@ _STREAM_LOG = "_spark_metadata"
 """Where Spark's file sink lists what a stream has written; readers of the directory go by that list alone."""
 
 
-def read(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], *, ordered: bool = False) -> DataFrame:
+def read(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], *, told: bool = False) -> DataFrame:
     """The files of ``table`` as a stream of ``columns``, of a changelog with its kinds; RunError if there is no path.
 
-    ``ordered`` adds the columns of ``ARRIVAL``.
+    ``told`` adds the columns of ``ARRIVAL``.
     """
     reader = spark.readStream.option("maxFileAge", _EVERY_AGE)  # by default, files older by a week are dropped
     if files := table.options.get("source.max-files-per-trigger"):
         reader = reader.option("maxFilesPerTrigger", files)
-    return _load(reader, name, table, columns, ordered=ordered)
+    return _load(reader, name, table, columns, told=told)
 
 
 def read_batch(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:
@@ -64,7 +65,7 @@ def read_batch(spark: SparkSession, name: str, table: Table, columns: tuple[str,
     return _load(spark.read, name, table, columns)
 
 
-def _load(reader: Any, name: str, table: Table, columns: tuple[str, ...], *, ordered: bool = False) -> DataFrame:
+def _load(reader: Any, name: str, table: Table, columns: tuple[str, ...], *, told: bool = False) -> DataFrame:
     """What ``reader``, of a stream or not, finds at the path of ``table``."""
     schema = physical_schema(table)
     changelog = option(table, "source.changelog")
@@ -100,7 +101,7 @@ def _load(reader: Any, name: str, table: Table, columns: tuple[str, ...], *, ord
             some = some | one
         rows = rows.where(F.col(_CORRUPT).isNull() | some)
     kind = [] if changelog == "false" else [_kind_of_op(upserts=changelog == "upsert").alias(KIND)]
-    arrival = _arrival(rows) if ordered else []
+    arrival = _arrival(rows) if told else []
     selected: DataFrame = rows.select(*(_quoted(column) for column in columns), *kind, *arrival)
     return selected
 

@@ -22,7 +22,6 @@ from runtime.functions.plan import function_spec
 from runtime.functions.task import call_functions
 from runtime.kernels.found_rows import JoinedRows
 from runtime.lookup.plan import LookupRun
-from runtime.operator import KIND
 from runtime.shell.mapped import map_batches
 from runtime.types import to_arrow, to_spark
 
@@ -36,10 +35,12 @@ def apply_function(
     function: Function,
     run: LookupRun,
     *,
-    changelog: bool,
+    beside: pa.Schema,
     observe_as: Callable[[str], Any] = str,
 ) -> DataFrame:
-    """The rows of ``frame``, which has ``columns``, joined with what ``function`` returns for them.
+    """The rows of ``frame`` joined with what ``function`` returns for them.
+
+    ``frame`` has ``columns``, and those ``beside`` them, which are passed on.
 
     RunError, naming the operator, for a constant or a class that may not run. Metrics are observed as what
     ``observe_as`` makes of the id.
@@ -61,10 +62,10 @@ def apply_function(
         inputs[f"__argument{index}"] = (F.expr(constant.sql).cast(to_spark(kind)), to_arrow(kind))
     origins = [(column.side, column.column) for column in op.output]
     fields = [pa.field(column.name, to_arrow(column.type)) for column in op.output]
-    if changelog:
-        inputs[KIND] = (F.col(KIND), pa.int8())
-        origins.append(("left", KIND))
-        fields.append(pa.field(KIND, pa.int8()))
+    for field in beside:
+        inputs[field.name] = (F.col(field.name), field.type)
+        origins.append(("left", field.name))
+        fields.append(field)
     if not inputs:  # a function without arguments, of whose input nothing is kept: its rows must still be counted
         inputs["__row"] = (F.lit(None).cast("tinyint"), pa.int8())
     rows = JoinedRows(

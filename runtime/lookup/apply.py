@@ -25,7 +25,6 @@ from runtime.lookup.enrich import enrich
 from runtime.lookup.join import LookupRows
 from runtime.lookup.metrics import LOOKUP_METRICS
 from runtime.lookup.plan import LookupRun, fetched_columns, key_columns, lookup_spec
-from runtime.operator import KIND
 from runtime.operators.condition import compile_condition, compile_filter
 from runtime.operators.lookup_retry import LookupRetry
 from runtime.shell.mapped import map_batches
@@ -52,12 +51,12 @@ def apply_lookup(
     table: Table,
     run: LookupRun,
     *,
-    changelog: bool,
+    beside: pa.Schema,
     partitions: int,
     lineage: str | None = None,
     observe_as: Callable[[str], Any] = str,
 ) -> DataFrame:
-    """The rows of ``frame``, which has ``columns``, joined with what they find in ``table``.
+    """The rows of ``frame``, which has ``columns`` and those ``beside`` them, joined with what they find in ``table``.
 
     RunError, naming the operator, for an expression or a class that may not run. Metrics are observed as what
     ``observe_as`` makes of the id.
@@ -68,11 +67,10 @@ def apply_lookup(
     output = (*op.output, *checked.carried) if native else op.output
     origins: list[tuple[Literal["left", "right"], str]] = [(column.side, column.column) for column in output]
     fields = [pa.field(column.name, to_arrow(column.type)) for column in output]
-    if changelog:
-        origins.append(("left", KIND))
-        fields.append(pa.field(KIND, pa.int8()))
+    origins += [("left", name) for name in beside.names]
+    fields += list(beside)
     conditions = () if native else _compiled(op, columns, fetched_columns(op, table))
-    keys, inputs = _inputs(op, columns, table, changelog=changelog)
+    keys, inputs = _inputs(op, columns, table, beside)
     rows = LookupRows(
         keys=keys,
         asks=ASKS if op.pre_filter is not None else None,
@@ -104,7 +102,7 @@ def apply_lookup(
         return joined
     for text in checked.filters:
         joined = joined.where(F.expr(text))
-    return joined.select(*(quoted(column.name) for column in op.output), *([KIND] if changelog else []))
+    return joined.select(*(quoted(column.name) for column in op.output), *beside.names)
 
 
 def _schema(columns: tuple[Column, ...]) -> pa.Schema:
@@ -143,7 +141,7 @@ def _compiled(op: LookupJoin, left: tuple[Column, ...], right: tuple[Column, ...
 
 
 def _inputs(
-    op: LookupJoin, columns: tuple[Column, ...], table: Table, *, changelog: bool
+    op: LookupJoin, columns: tuple[Column, ...], table: Table, beside: pa.Schema
 ) -> tuple[tuple[str, ...], dict[str, tuple[SparkColumn, pa.DataType]]]:
     """The names of the key columns; and by name what Spark computes for the lookup to read, with its type."""
     types = {column.name: column.type for column in columns}
@@ -165,6 +163,5 @@ def _inputs(
         known: dict[tuple[str, ...], str] = {(name,): name for name in types}
         path = f"operators.{op.id}.pre-filter"
         found[ASKS] = (F.expr(check_expression(op.pre_filter, known, operator=op.id, path=path).sql), pa.bool_())
-    if changelog:
-        found[KIND] = (F.col(KIND), pa.int8())
+    found |= {field.name: (F.col(field.name), field.type) for field in beside}
     return tuple(names), found

@@ -14,11 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from plans.model import RowKind
 from runtime.operator import (
-    ARRIVAL,
     DELETE,
     INSERT,
     KIND,
@@ -31,7 +29,7 @@ from runtime.operator import (
 from runtime.operator import hash_column as hash_name
 from runtime.state.identity import Mask, encode_groups, equal_rows
 from runtime.state.keyed import KeyedState
-from runtime.state.layout import Int64s, StateLayout
+from runtime.state.layout import StateLayout
 from runtime.state.manifest import read_manifest, write_manifest
 
 __all__ = ["ChangelogNormalizeOperator"]
@@ -60,7 +58,7 @@ class ChangelogNormalizeOperator:
 
     @property
     def inputs(self) -> tuple[InputSpec, ...]:
-        return (InputSpec(columns=self.columns, hashes=(self.key,), changelog=True, ordered=True),)
+        return (InputSpec(columns=self.columns, hashes=(self.key,), changelog=True),)
 
     @property
     def output(self) -> pa.Schema:
@@ -89,27 +87,13 @@ class ChangelogNormalizeOperator:
 
 def _last_of_each_key(operator: ChangelogNormalizeOperator, batch: pa.Table) -> pa.Table:
     """The row of each key that arrived last, ``-U`` apart, in the order in which the keys came."""
-    said = np.flatnonzero(batch[KIND].to_numpy() != UPDATE_BEFORE)
-    batch = batch.take(said[_arrival_order(batch.select(ARRIVAL.names).take(said))])
+    batch = batch.take(np.flatnonzero(batch[KIND].to_numpy() != UPDATE_BEFORE))
     if not batch.num_rows:
         return batch
     keys, first = encode_groups([batch[name].combine_chunks() for name in operator.key])
     last = np.empty(len(first), np.int64)
     last[keys] = np.arange(len(keys))
     return batch.take(last)
-
-
-def _arrival_order(arrival: pa.Table) -> Int64s:
-    """The places of rows in the order of their arrival; a batch has few pieces of files, and many rows of each."""
-    if not arrival.num_rows:
-        return np.empty(0, np.int64)
-    pieces, first = encode_groups([column.combine_chunks() for column in arrival.columns])
-    by_time = [(name, "ascending") for name in arrival.column_names]
-    order = pc.sort_indices(arrival.take(first), sort_keys=by_time).to_numpy()
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    places: Int64s = np.argsort(rank[pieces], kind="stable")
-    return places
 
 
 def _replace(operator: ChangelogNormalizeOperator, state: KeyedState, batch: pa.Table, now: int) -> pa.Table:

@@ -8,6 +8,7 @@ Arrow expression. Column references are ``l.column`` and ``r.column``.
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -160,18 +161,46 @@ class _Compiler:
             raise self._refused(node)
         return pc.match_like(self.compile(node.this), pattern=node.expression.this)
 
+    def _bitwiseleftshift(self, node: exp.BitwiseLeftShift) -> pc.Expression:
+        return pc.shift_left(self.compile(node.this), self._places(node))
+
+    def _bitwiserightshift(self, node: exp.BitwiseRightShift) -> pc.Expression:
+        return pc.shift_right(self.compile(node.this), self._places(node))
+
+    def _places(self, node: exp.Binary) -> pc.Expression:
+        """How far to shift: an INT, so that a shifted INT remains one."""
+        if not isinstance(node.expression, exp.Literal) or node.expression.is_string:
+            raise self._refused(node)
+        return pc.scalar(pa.scalar(int(node.expression.name), pa.int32()))
+
+    def _isnan(self, node: exp.IsNan) -> pc.Expression:
+        return pc.coalesce(pc.is_nan(self.compile(node.this)), pc.scalar(False))
+
     def _trycast(self, node: exp.TryCast) -> pc.Expression:
         """CAST, which sqlglot reads in Spark's dialect as a cast that may fail; TRY_CAST is the one marked as safe."""
-        target, value = node.args["to"], node.this
-        if node.args.get("safe"):
-            raise self._refused(node)
+        target, value = node.args["to"], self.compile(node.this)
+        safe = bool(node.args.get("safe"))
         if target.this == exp.DType.DECIMAL and len(target.expressions) == 2:
             precision, scale = (int(size.name) for size in target.expressions)
-            rounded = pc.round(self.compile(value), ndigits=scale, round_mode="half_towards_infinity")
-            # Arrow asks for room for any integer first, and looks at the values only when it narrows a decimal.
-            return rounded.cast(pa.decimal128(38, scale)).cast(pa.decimal128(precision, scale))
+            return _to_decimal(value, precision, scale, safe=safe)
         kind = _CASTS.get(target.this)
-        if kind is None:
+        if kind is None or safe:
             raise self._refused(node)
         options = pc.CastOptions(kind, allow_float_truncate=True, allow_decimal_truncate=True)
-        return self.compile(value).cast(options=options)
+        return value.cast(options=options)
+
+
+def _to_decimal(value: pc.Expression, precision: int, scale: int, *, safe: bool) -> pc.Expression:
+    """``value`` as a DECIMAL, rounded half up; one with too many digits fails, or is NULL if ``safe``."""
+    most = 10 ** (precision - scale)
+    if safe:
+        # What is far too large must not reach the casts; they need exact numbers, so what is near is looked at again.
+        size = pc.abs(value.cast(options=pc.CastOptions.unsafe(pa.float64())))
+        value = pc.if_else(size < float(most if precision == 38 else 2 * most), value, pc.scalar(None))
+    rounded = pc.round(value, ndigits=scale, round_mode="half_towards_infinity")
+    # Arrow asks for room for any integer first, and looks at the values only when it narrows a decimal.
+    wide = rounded.cast(pa.decimal128(38, scale))
+    if safe and precision < 38:
+        limit = pa.scalar(Decimal(most), pa.decimal128(precision - scale + 1, 0))
+        wide = pc.if_else(pc.abs(wide) < limit, wide, pc.scalar(None))
+    return wide.cast(pa.decimal128(precision, scale))

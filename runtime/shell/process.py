@@ -17,6 +17,7 @@ import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import Row
 
+from runtime.arrival import in_order
 from runtime.operator import Presum, Result, StatefulOperator
 from runtime.shell.blobs import chunks, from_blob, to_blob
 from runtime.shell.pack import TICK
@@ -60,7 +61,7 @@ class PartitionProcessor(StatefulProcessor):
         deltas: list[pa.Table | None] = []
         for side, spec in enumerate(self._operator.inputs):
             tables = [from_blob(blob) for found, _, _, blob in blobs if found == side]
-            deltas.append(joined(tables, spec.presum) if tables else None)
+            deltas.append(in_order(joined(tables, spec.presum)) if tables else None)
         yield from self._call(deltas, timerValues.getCurrentProcessingTimeInMs(), expired=None)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:

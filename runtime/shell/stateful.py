@@ -5,7 +5,7 @@ The only module of the shell that builds DataFrames. Works the same on Spark cla
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial, reduce
 from typing import Literal
 
@@ -14,7 +14,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from runtime.operator import ARRIVAL, KIND, InputSpec, StatefulOperator, hash_column
+from runtime.arrival import ARRIVAL
+from runtime.operator import KIND, InputSpec, StatefulOperator, hash_column
 from runtime.shell.buckets import bucket_ids
 from runtime.shell.pack import PACKED_DDL, pack
 from runtime.shell.process import METRICS, OUTPUT_DDL, PartitionProcessor
@@ -30,17 +31,19 @@ def apply_operator(
     partitions: int,
     *,
     lineage: str | None = None,
+    told: Collection[int] = (),
     metrics: Sequence[tuple[str, Literal["sum", "max"]]] = (),
 ) -> DataFrame:
     """The output of ``operator`` over streaming ``inputs``, which have at least the columns their ``InputSpec`` names.
 
     ``partitions`` must be the session's ``spark.sql.shuffle.partitions``. Metrics are observed under ``name``;
+    ``told`` are the numbers of the inputs whose rows have the columns of ``ARRIVAL``, and are put in that order;
     ``lineage`` says whose state it is (:mod:`plans.carryover`): what is stored under another is dropped.
     ``metrics`` names those in ``Result.metrics``, and how they are aggregated over the partitions.
     """
     buckets = bucket_ids(partitions)
     packed = [
-        _pack_input(frame, spec, side, buckets)
+        _pack_input(frame, spec, side, buckets, told=side in told)
         for side, (frame, spec) in enumerate(zip(inputs, operator.inputs, strict=True))
     ]
     processed = (
@@ -67,15 +70,16 @@ def aggregated(column: str, index: int, name: str, how: Literal["sum", "max"]) -
     return (F.sum(value) if how == "sum" else F.max(value)).alias(name)
 
 
-def _pack_input(frame: DataFrame, spec: InputSpec, side: int, buckets: Sequence[int]) -> DataFrame:
-    extra = [*([pa.field(KIND, pa.int8())] if spec.changelog else []), *(ARRIVAL if spec.ordered else [])]
+def _pack_input(frame: DataFrame, spec: InputSpec, side: int, buckets: Sequence[int], *, told: bool) -> DataFrame:
+    extra = [*([pa.field(KIND, pa.int8())] if spec.changelog else []), *(ARRIVAL if told else [])]
     names = [*spec.columns.names, *(field.name for field in extra)]
     data = [F.col(_quoted(name)) for name in names]
     hashes = [_hash(columns).alias(hash_column(index)) for index, columns in enumerate(spec.hashes)]
     fields = [*spec.columns, *extra]
     fields += [pa.field(hash_column(index), pa.int64()) for index in range(len(hashes))]
+    presum = None if told else spec.presum  # sums have no order
     return frame.select(*data, *hashes).mapInArrow(
-        partial(pack, side=side, schema=pa.schema(fields), buckets=buckets, presum=spec.presum), PACKED_DDL
+        partial(pack, side=side, schema=pa.schema(fields), buckets=buckets, presum=presum), PACKED_DDL
     )
 
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
@@ -164,7 +165,7 @@ def test_calls_of_several_arrow_batches_are_in_flight_together_and_come_in_order
         retry=None,
     )
     run = LookupRun(token="together", allowed_modules=MODULES)
-    frame = apply_function(call, own.range(0, 40, 1, 1).toDF("id"), numbers, function, run, changelog=False)
+    frame = apply_function(call, own.range(0, 40, 1, 1).toDF("id"), numbers, function, run, beside=pa.schema([]))
     assert [row.n for row in frame.collect()] == [sign * number for number in range(40) for sign in (1, -1)]
 
 

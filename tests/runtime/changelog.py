@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import pyarrow as pa
 
-from runtime.operator import ARRIVAL, KIND, InputSpec, hash_column
+from runtime.operator import KIND, InputSpec, hash_column
 
 KINDS = ("+I", "-U", "+U", "-D")
 Event = tuple[str, tuple]  # row kind, row
@@ -37,20 +37,10 @@ def delta(spec: InputSpec, events: Sequence[Event], hasher: Callable[[tuple], in
         table = table.append_column(KIND, pa.array([KINDS.index(kind) for kind, _ in events], pa.int8()))
     else:
         assert all(kind == "+I" for kind, _ in events)
-    if spec.ordered:
-        table = in_order_of_rows(table)
     for index, columns in enumerate(spec.hashes):
         places = [names.index(column) for column in columns]
         hashes = [hasher(tuple(row[place] for place in places)) for _, row in events]
         table = table.append_column(hash_column(index), pa.array(hashes, pa.int64()))
-    return table
-
-
-def in_order_of_rows(table: pa.Table) -> pa.Table:
-    """The table with columns that say that its rows arrived as they stand, all from one file."""
-    size = table.num_rows
-    for field, values in zip(ARRIVAL, ([0] * size, ["f"] * size, [0] * size), strict=True):
-        table = table.append_column(field, pa.array(values, field.type))
     return table
 
 

@@ -24,7 +24,7 @@ from runtime.operators import build_operator
 from runtime.operators.condition import _Compiler
 from runtime.state.memory import MemoryStore
 from runtime.types import to_arrow
-from tests.runtime.changelog import KINDS, Event, events_of, fold, in_order_of_rows, stable_hash
+from tests.runtime.changelog import KINDS, Event, events_of, fold, stable_hash
 
 
 class Pipeline:
@@ -121,8 +121,6 @@ class Pipeline:
         built = build_operator(operator, columns, tuple(self.changelog[name] for name in operator.inputs))
         deltas = []
         for spec, table in zip(built.inputs, inputs, strict=True):
-            if spec.ordered:
-                table = in_order_of_rows(table)
             rows = table.to_pylist()
             for index, names in enumerate(spec.hashes):
                 hashes = [stable_hash(tuple(row[name] for name in names)) for row in rows]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import pairwise, permutations
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.compile import compile_sql
-from runtime.operator import ARRIVAL, StatefulOperator
+from runtime.operator import StatefulOperator
 from runtime.operators.changelog_normalize import ChangelogNormalizeOperator
 from runtime.operators.sink_materialize import SinkMaterializeOperator
 from runtime.state.memory import MemoryStore
@@ -133,20 +133,6 @@ def test_an_equal_row_is_emitted_again_only_with_a_ttl() -> None:
         run = Run(normalize(ttl))
         run.batch([("+I", row)])
         assert run.batch([("+I", row)], now=5) == expected
-
-
-def test_rows_count_in_the_order_of_their_arrival_wherever_they_stand() -> None:
-    # Time, path, block and value: later by time, then path, then block, then place among the rows of a piece.
-    pieces = [[(2, "a", 0, 1)], [(1, "z", 64, 2)], [(2, "b", 64, 3), (2, "b", 64, 4)], [(2, "b", 0, 5)]]
-    operator = normalize()
-    for order in permutations(pieces):
-        shuffled = [row for piece in order for row in piece]
-        table = delta(operator.inputs[0], [("+I", ("a", row[3], "x")) for row in shuffled])
-        for index, name in enumerate(ARRIVAL.names):
-            column = pa.array([row[index] for row in shuffled], ARRIVAL.field(name).type)
-            table = table.set_column(table.column_names.index(name), ARRIVAL.field(name), column)
-        found = operator.process([table], None, MemoryStore(), 0)
-        assert events_of(found.output) == [("+I", ("a", 4, "x"))]
 
 
 @pytest.mark.parametrize(("count", "hasher"), [(1, stable_hash), (3, colliding_hash), (17, stable_hash)])

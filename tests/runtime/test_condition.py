@@ -1,0 +1,54 @@
+"""Conditions of outer joins have the numbers that Flink has where a cast does not fit (docs/functions.md)."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pytest
+
+from plans.errors import RunError
+from runtime.operators.condition import compile_filter
+
+INT = (
+    "CASE WHEN isnan(x) THEN 0L WHEN x <= -2147483648L THEN -2147483648L "
+    "WHEN x >= 2147483647L THEN 2147483647L ELSE x END"
+)
+
+
+def value_of(text: str, values: list, kind: pa.DataType) -> list:
+    compiled = compile_filter(text, pa.schema([("x", kind)]), path="filter")
+    table = pa.table({"r.x": pa.array(values, kind)})
+    return ds.dataset(table).to_table(columns={"value": compiled.expression})["value"].to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "expected"),
+    [
+        ([999.994, 999.996, -1e3, 1e300, float("nan"), None], pa.float64(), ["999.99", None, None, None, None, None]),
+        ([999, -999, 1000, 2**62, None], pa.int64(), ["999.00", "-999.00", None, None, None]),
+        ([*map(Decimal, ("999.9949", "999.9951", "-12.3456"))], pa.decimal128(20, 4), ["999.99", None, "-12.35"]),
+    ],
+)  # fmt: skip
+def test_a_number_with_too_many_digits_is_null(values: list, kind: pa.DataType, expected: list) -> None:
+    wanted = [None if text is None else Decimal(text) for text in expected]
+    assert value_of("try_cast(x AS DECIMAL(5, 2))", values, kind) == wanted
+
+
+def test_a_shorter_integer_has_the_lowest_bits() -> None:
+    # 70,000 is 65,536 and 4,464 more; 2^31 is the sign of an INT.
+    shorter = "CAST(shiftright(shiftleft(x, 16), 16) AS SMALLINT)"
+    assert value_of(shorter, [70_000, -70_000, 5], pa.int32()) == [4_464, -4_464, 5]
+    shorter = "CAST(shiftright(shiftleft(x, 32), 32) AS INT)"
+    assert value_of(shorter, [2**31, 2**32 + 7, -(2**31) - 1], pa.int64()) == [-(2**31), 7, 2**31 - 1]
+
+
+def test_a_double_becomes_the_nearest_integer() -> None:
+    values = [float("nan"), 1e30, -1e30, 2.9, -2.9, None]
+    assert value_of(f"CAST({INT} AS INT)", values, pa.float64()) == [0, 2**31 - 1, -(2**31), 2, -2, None]
+
+
+def test_what_arrow_cannot_do_is_refused_by_name() -> None:
+    with pytest.raises(RunError, match=r"a join condition cannot contain TRY_CAST\(x AS DATE\)"):
+        compile_filter("try_cast(x AS DATE) IS NULL", pa.schema([("x", pa.string())]), path="filter")
