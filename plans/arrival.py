@@ -4,8 +4,7 @@ A retraction must not stand before the row that it takes back. Operators with st
 order between partitions, but the files of a micro-batch, and the pieces of a large one, are read as it suits the
 scheduler. From a scan of changes up to the first operator with state, each row therefore has beside it when it arrived.
 
->>> told_by_arrival(plan)
-frozenset({'scan_orders', 'calc_orders'})
+    told_by_arrival(plan)  # frozenset({'scan_orders', 'calc_orders'})
 """
 
 from __future__ import annotations

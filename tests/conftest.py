@@ -6,7 +6,9 @@ the report counts it as a rerun. A test of pure code gets none.
 
 from __future__ import annotations
 
+import fcntl
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -44,3 +46,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     )
     yield session
     session.stop()
+
+
+@pytest.fixture
+def connect_port() -> Iterator[None]:
+    """For tests that start a Spark Connect server: its port is always the same, so one test at a time has it."""
+    with (Path(tempfile.gettempdir()) / "hintplan-tests-connect.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import json
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from decimal import Decimal
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -53,9 +54,11 @@ def read_batch(spark: SparkSession, name: str, table: Table, columns: tuple[str,
 
 def _load(reader: Any, spark: SparkSession, table: Table, columns: tuple[str, ...]) -> DataFrame:
     specs = {spec.name: spec for spec in field_specs(table)}
-    spark.dataSource.register(DatagenSource)
+    # Sessions of one Spark find a source that another has registered in the way, yet cannot read from it.
+    name = f"hintplan_datagen_{uuid.uuid4().hex}"
+    spark.dataSource.register(type("DatagenSource", (DatagenSource,), {"registered_as": name}))
     limit = row_limit(table)
-    reader = reader.format(DatagenSource.name()).schema(physical_schema(table, columns))
+    reader = reader.format(name).schema(physical_schema(table, columns))
     rows: DataFrame = reader.options(
         fields=json.dumps([asdict(specs[column]) for column in columns], default=str),
         rate=option(table, "rows-per-second") or "",
@@ -67,9 +70,11 @@ def _load(reader: Any, spark: SparkSession, table: Table, columns: tuple[str, ..
 class DatagenSource(DataSource):
     """The Spark data source behind the connector; its options are what :func:`read` writes."""
 
+    registered_as: ClassVar[str]
+
     @classmethod
     def name(cls) -> str:
-        return "hintplan_datagen"
+        return cls.registered_as
 
     def reader(self, schema: StructType) -> DatagenBatchReader:
         return DatagenBatchReader(specs=self._specs(), rows=int(self.options["limit"]))

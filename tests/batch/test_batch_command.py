@@ -37,6 +37,7 @@ def run(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.usefixtures("connect_port")
 def test_spark_connect_runs_a_batch_plan_and_reports_it_as_json(tmp_path: Path) -> None:
     write_rows(tmp_path / "t", [{"k": 1, "v": 2}, {"k": 1, "v": 5}, {"k": None, "v": 1}])
     plan = batch_plan(f"""

@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.cluster
+@pytest.mark.usefixtures("connect_port")
 def test_generated_rows_reach_sqlite_through_spark_connect_once_each(tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable, "OUT_DIR": str(tmp_path)}
     done = subprocess.run(

@@ -262,8 +262,8 @@ def test_a_bounded_datagen_ends_with_all_its_rows(spark, tmp_path):
 
 def test_a_second_run_of_a_bounded_datagen_yields_nothing_more(spark, tmp_path):
     target = table({"connector": "jdbc", "url": f"jdbc:sqlite:{tmp_path}/out.db", "table-name": "g"}, "id BIGINT")
-    for _ in range(2):
-        run(read(spark, "gen", table(DATAGEN, "id BIGINT", "v INT"), ("id",)), target, tmp_path / "cp")
+    for session in (spark.newSession(), spark.newSession()):
+        run(read(session, "gen", table(DATAGEN, "id BIGINT", "v INT"), ("id",)), target, tmp_path / "cp")
     assert stored(tmp_path / "out.db", "SELECT count(*) FROM g") == [(1000,)]
 
 

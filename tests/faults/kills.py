@@ -61,9 +61,9 @@ def rows(directory: Path) -> int:
 
 
 EVENTS: dict[str, tuple[Callable[[Path], int], int]] = {
-    "commits": (commits, 3), "begun batches": (begun, 3), "state files": (state_files, 12), "rows": (rows, 20)
+    "commits": (commits, 3), "begun batches": (begun, 3), "state files": (state_files, 4), "rows": (rows, 20)
 }  # fmt: skip
-"""What is counted, and up to how many of it a kill waits for."""
+"""What is counted, and up to how many of it a kill waits for: no more than three more files of each table bring."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -110,8 +110,8 @@ def wait_until(what: str, holds: Callable[[], bool], driver: Driver) -> None:
         time.sleep(0.05)
 
 
-def descendants() -> dict[int, list[bytes]]:
-    """The processes that this one has started, and those they have started, by number, with the words of each."""
+def descendants(root: int) -> dict[int, list[bytes]]:
+    """The processes that ``root`` has started, and those they have started, by number, with the words of each."""
     found: dict[int, tuple[int, list[bytes]]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -123,12 +123,12 @@ def descendants() -> dict[int, list[bytes]]:
             if state not in "ZX":
                 found[int(entry.name)] = int(parent), words
 
-    def ours(pid: int) -> bool:
-        while pid in found and pid != os.getpid():
+    def below(pid: int) -> bool:
+        while pid in found and pid != root:
             pid = found[pid][0]
-        return pid == os.getpid()
+        return pid == root
 
-    return {pid: words for pid, (_, words) in sorted(found.items()) if ours(pid) and pid != os.getpid()}
+    return {pid: words for pid, (_, words) in sorted(found.items()) if below(pid) and pid != root}
 
 
 def processes(target: str, driver: Driver) -> list[int]:
@@ -136,12 +136,14 @@ def processes(target: str, driver: Driver) -> list[int]:
     assert driver.process is not None
     if target == "driver":
         return [driver.process.pid]
-    found = descendants()
     if target == "jvm":
-        return [pid for pid, words in found.items() if b"org.apache.spark.deploy.SparkSubmit" in words]
+        own = descendants(driver.process.pid).items()
+        return [pid for pid, words in own if b"org.apache.spark.deploy.SparkSubmit" in words]
+    executors = [pid for pid, words in descendants(os.getpid()).items() if b"--executor-id" in words]
     if target == "executor":
-        return [pid for pid, words in found.items() if b"--executor-id" in words]
-    return [pid for pid, words in found.items() if b"pyspark.daemon" in words]
+        return executors
+    workers = (descendants(executor).items() for executor in executors)
+    return [pid for found in workers for pid, words in found if b"pyspark.daemon" in words]
 
 
 def kill(target: str, driver: Driver, random: random.Random) -> int:
@@ -188,6 +190,9 @@ def run_kills(
     queue: list[str] = []
     try:
         for number in range(1, kills + 1):
+            event = chance.choice(sorted(EVENTS))
+            count, most = EVENTS[event]
+            before, wanted = count(directory), chance.randint(0, most)
             for _ in range(3):
                 feed.add()
             if driver.process is None or driver.process.poll() is not None:
@@ -195,9 +200,6 @@ def run_kills(
             if not queue:
                 queue = chance.sample(targets, len(targets))
             target = queue.pop()
-            event = chance.choice(sorted(EVENTS))
-            count, most = EVENTS[event]
-            before, wanted = count(directory), chance.randint(0, most)
             wait_until(f"{wanted} {event}", lambda: count(directory) >= before + wanted, driver)  # noqa: B023
             pause = chance.uniform(0, 1)
             time.sleep(pause)

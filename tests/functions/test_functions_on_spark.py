@@ -256,6 +256,7 @@ def test_a_class_that_is_not_allowed_or_has_changed_is_refused_before_anything_s
 
 
 @pytest.mark.cluster
+@pytest.mark.usefixtures("connect_port")
 def test_calls_and_what_they_count_come_through_spark_connect(tmp_path: Path) -> None:
     texts(tmp_path, *TEXTS)
     plans.dump(job(tmp_path, "AsyncWords"), tmp_path / "plan.json")

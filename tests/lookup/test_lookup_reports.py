@@ -112,6 +112,7 @@ def run(directory: Path, plan: plans.Plan, *arguments: str) -> subprocess.Comple
 
 
 @pytest.mark.cluster
+@pytest.mark.usefixtures("connect_port")
 @pytest.mark.parametrize("hint", ["", DEFERRED.replace("1 s", "10 ms").replace("'100'", "'2'")])
 def test_lookups_and_their_metrics_come_through_spark_connect(tmp_path: Path, hint: str) -> None:
     rate(tmp_path, "EUR", 1.1)

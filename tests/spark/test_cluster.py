@@ -74,6 +74,7 @@ def test_a_cluster_takes_the_module_of_a_function_along(cluster: tuple[str, Path
     assert "correlate_w: 10 calls · 5 rows out · 5 failures · 5 retries" in done.stderr
 
 
+@pytest.mark.usefixtures("connect_port")
 def test_spark_connect_runs_a_plan(tmp_path: Path) -> None:
     check_run_and_restart(tmp_path, "--remote", "local[2]")
 
