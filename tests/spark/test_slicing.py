@@ -67,7 +67,7 @@ def folded(directory: Path, name: str) -> Counter:
     return +result
 
 
-@pytest.mark.parametrize(("slices", "resumed"), [(1, False), (3, True), (6, False)])
+@pytest.mark.parametrize(("slices", "resumed"), [(1, False), (3, True), (20, False)])
 def test_any_slicing_ends_as_sparks_batch_result(
     spark: SparkSession, tmp_path: Path, slices: int, resumed: bool
 ) -> None:
