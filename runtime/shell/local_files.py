@@ -21,14 +21,17 @@ import pyarrow as pa
 
 from plans.errors import RunError
 
-__all__ = ["LocalFiles", "Summed"]
+__all__ = ["Identity", "LocalFiles", "Summed", "identity"]
+
+Identity = tuple[int, int, int]
+"""Inode, size and time of a file, by which it is known again."""
 
 _TRAILER = struct.Struct("<8sQI")
 _MAGIC = b"hintplan"
 _READ_BYTES = 1 << 20
 
-_checked: dict[str, tuple[int, int, int]] = {}
-"""Files that this process knows to be right, with the inode, size and time by which it knows them again."""
+_checked: dict[str, Identity] = {}
+"""Files that this process knows to be right."""
 _swept: set[str] = set()
 """Directories that this process has cleared of what dead processes left half-written."""
 
@@ -74,11 +77,11 @@ class LocalFiles:
         except OSError:  # an empty file cannot be mapped
             self.remove(token)
             return None
-        if _checked.get(str(path)) != _identity(path):
+        if _checked.get(str(path)) != identity(path):
             if not _is_right(whole):
                 self.remove(token)
                 return None
-            _checked[str(path)] = _identity(path)
+            _checked[str(path)] = identity(path)
         return whole.slice(0, whole.size - _TRAILER.size)
 
     @contextmanager
@@ -95,7 +98,7 @@ class LocalFiles:
                 yield summed
                 file.write(_TRAILER.pack(_MAGIC, summed.length, summed.sum))
             os.replace(temporary, path)
-            _checked[str(path)] = _identity(path)
+            _checked[str(path)] = identity(path)
         except OSError as error:
             reason = error.strerror or str(error)
             raise RunError(
@@ -137,7 +140,8 @@ class LocalFiles:
                 path.unlink(missing_ok=True)
 
 
-def _identity(path: Path) -> tuple[int, int, int]:
+def identity(path: Path) -> Identity:
+    """By what the file at ``path`` is known again."""
     found = path.stat()
     return found.st_ino, found.st_size, found.st_mtime_ns
 

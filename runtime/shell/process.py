@@ -20,6 +20,7 @@ from pyspark.sql.types import Row
 from runtime.arrival import in_order
 from runtime.operator import Presum, Result, StatefulOperator
 from runtime.shell.blobs import chunks, from_blob, to_blob
+from runtime.shell.opened import Opened
 from runtime.shell.pack import TICK
 from runtime.shell.saved import MANIFEST_DDL, Saved, decode, encode
 from runtime.shell.segments import Segments, Stored
@@ -36,6 +37,9 @@ METRICS = (
     "reports",
 )
 """Metrics of one call, summed per batch; ``reports`` counts calls, so that totals are known to be whole or partial."""
+
+_opened = Opened()
+"""Segments of all partitions that this worker was given; which one it is given next is Spark's choice."""
 
 OUTPUT_DDL = "blob binary, own_metrics array<bigint>, " + ", ".join(f"{name} bigint" for name in METRICS)
 
@@ -74,7 +78,7 @@ class PartitionProcessor(StatefulProcessor):
 
     def _call(self, deltas: Sequence[pa.Table | None], now: int, *, expired: int | None) -> Iterator[Row]:
         before = self._load()
-        segments = Segments(before.segments, self._segments, _local_directory(), operator=self._name)
+        segments = Segments(before.segments, self._segments, _local_directory(), operator=self._name, opened=_opened)
         manifest = before.manifest
         if before.lineage is not None and before.lineage != self._lineage:
             # Whoever started this run was told, and the checkpoint records that this state begins anew.

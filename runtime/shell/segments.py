@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from plans.errors import RunError
 from runtime.shell.local_files import LocalFiles
+from runtime.shell.opened import Opened
 
 __all__ = ["ChunkStore", "Segments", "Stored"]
 
@@ -38,7 +39,10 @@ class ChunkStore(Protocol):
 
 
 class Segments:
-    """A SegmentStore over ``chunks`` and ``directory`` that starts with the segments in ``stored``."""
+    """A SegmentStore over ``chunks`` and ``directory`` that starts with the segments in ``stored``.
+
+    What ``opened`` keeps is read from there; without it, nothing stays open.
+    """
 
     def __init__(
         self,
@@ -48,12 +52,14 @@ class Segments:
         token: Callable[[], str] = lambda: uuid.uuid4().hex,
         *,
         operator: str = "",
+        opened: Opened | None = None,
     ) -> None:
         self._stored = dict(stored)
         self._chunks = chunks
         self._files = LocalFiles(directory, operator)
         self._token = token
         self._operator = operator
+        self._opened = Opened(limit=0) if opened is None else opened
         self._pending: dict[str, pa.Table] = {}
         self._deleted: list[Stored] = []
 
@@ -61,6 +67,14 @@ class Segments:
         if segment in self._pending:
             return self._pending[segment]
         token, count = self._stored[segment]
+        path = self._files.path(token)
+        table = self._opened.find(path)
+        if table is None:
+            table = self._mapped(token, count)
+            self._opened.keep(path, table)
+        return table
+
+    def _mapped(self, token: str, count: int) -> pa.Table:
         found = self._files.read(token)
         if found is None:
             self._files.write(token, self._fetched(token, count))
@@ -102,6 +116,7 @@ class Segments:
                 self._chunks.removeKey((f"{token}/{index}",))
             self._files.remove(token)
         self._deleted.clear()
+        self._opened.forget_removed()
         return dict(self._stored)
 
     def _persist(self, table: pa.Table) -> Stored:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass, fields
 
 from plans.errors import RunError
 
@@ -32,6 +32,9 @@ class SegmentEntry:
     shadows: bool
 
 
+_ENTRY = tuple(field.name for field in fields(SegmentEntry))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateTable:
     """A state table: ``segments`` from oldest to newest, and the number of ``rows`` they stand for."""
@@ -51,7 +54,7 @@ def write_manifest(tables: Mapping[str, StateTable]) -> bytes | None:
             name: {
                 "fingerprint": table.fingerprint,
                 "rows": table.rows,
-                "segments": [list(astuple(segment)) for segment in table.segments],
+                "segments": [[getattr(segment, name) for name in _ENTRY] for segment in table.segments],
             }
             for name, table in tables.items()
         },

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import weakref
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -18,6 +19,7 @@ from plans.errors import RunError
 from runtime.shell import local_files
 from runtime.shell import segments as segments_module
 from runtime.shell.blobs import CHUNK_BYTES, CHUNK_ROWS, chunks
+from runtime.shell.opened import Opened
 from runtime.shell.process import PartitionProcessor
 from runtime.shell.saved import STATE_VERSION, Saved, decode
 from runtime.shell.segments import Segments
@@ -187,6 +189,55 @@ def test_a_file_that_another_process_wrote_is_checked_once(tmp_path: Path, monke
     for _ in range(2):
         assert Segments(stored, store, tmp_path).read("a") == table(0, 1000)
     assert len(checks) == 1
+
+
+def test_a_segment_stays_open_for_the_next_batch_while_its_file_is_the_same(tmp_path: Path) -> None:
+    store, opened = DictStore(), Opened()
+    first = Segments({}, store, tmp_path, opened=opened)
+    first.write("a", table(0, 1000))
+    stored = first.commit()
+    found = Segments(stored, store, tmp_path, opened=opened).read("a")
+    assert found == table(0, 1000)
+    assert Segments(stored, store, tmp_path, opened=opened).read("a") is found
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+def test_a_file_that_is_damaged_while_it_is_open_is_fetched_anew(
+    tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    store, opened = DictStore(), Opened()
+    first = Segments({}, store, tmp_path, opened=opened)
+    first.write("a", table(0, 1000))
+    stored = first.commit()
+    Segments(stored, store, tmp_path, opened=opened).read("a")
+    (file,) = tmp_path.iterdir()
+    damage(file)
+    assert Segments(stored, store, tmp_path, opened=opened).read("a") == table(0, 1000)
+
+
+def test_what_another_worker_removed_is_let_go_with_the_next_batch(tmp_path: Path) -> None:
+    store, opened = DictStore(), Opened()
+    first = Segments({}, store, tmp_path, opened=opened)
+    first.write("a", table(0, 1000))
+    stored = first.commit()
+    held = weakref.ref(Segments(stored, store, tmp_path, opened=opened).read("a"))
+    assert held() is not None
+    elsewhere = Segments(stored, store, tmp_path)
+    elsewhere.delete("a")
+    elsewhere.commit()
+    Segments({}, store, tmp_path, opened=opened).commit()
+    assert held() is None
+
+
+def test_segments_stay_open_only_as_far_as_they_fit(tmp_path: Path) -> None:
+    store, opened = DictStore(), Opened(limit=20_000)
+    first = Segments({}, store, tmp_path, opened=opened)
+    for name in "abc":
+        first.write(name, table(0, 1000))
+    stored = first.commit()
+    segments = Segments(stored, store, tmp_path, opened=opened)
+    held = {name: weakref.ref(segments.read(name)) for name in "abac"}
+    assert [name for name in "abc" if held[name]() is not None] == ["a", "c"]
 
 
 def test_what_a_dead_worker_left_half_written_is_removed(tmp_path: Path) -> None:
