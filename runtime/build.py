@@ -51,6 +51,8 @@ from runtime.lookup.apply import apply_lookup
 from runtime.lookup.plan import LookupRun
 from runtime.operator import INSERT, KIND
 from runtime.operators import build_operator
+from runtime.operators.exact import split_condition
+from runtime.operators.schema import state_schema
 from runtime.shell.stateful import apply_operator
 from runtime.types import to_spark
 
@@ -187,10 +189,16 @@ def _join(operator: Join, inputs: list[DataFrame], edges: Edges) -> DataFrame:
         (side, name): f"__{side}_{name}" for side, source in sides.items() for name in edges.names(source)
     }
     path = f"operators.{operator.id}.condition"
-    checked = check_expression(operator.condition, carried, operator=operator.id, path=path)
+    check_expression(operator.condition, carried, operator=operator.id, path=path)
     if operator.join_type != "inner":
         # Whether a row has a partner decides on its padding, so the condition is part of the operator.
         return _stateful(operator, inputs, edges)
+    left, right = (state_schema(operator.id, edges.columns[source]) for source in operator.inputs)
+    within, above = split_condition(operator.condition, left, right)
+    operator = replace(operator, condition=within)
+    if above is None:
+        return _stateful(operator, inputs, edges)
+    checked = check_expression(above, carried, operator=operator.id, path=path)
     types = {side: {column.name: column.type for column in edges.columns[source]} for side, source in sides.items()}
     extra = tuple(
         JoinColumn(
@@ -198,7 +206,7 @@ def _join(operator: Join, inputs: list[DataFrame], edges: Edges) -> DataFrame:
         )
         for side, name in checked.columns
     )
-    joined = _stateful(replace(operator, condition=None, output=(*operator.output, *extra)), inputs, edges)
+    joined = _stateful(replace(operator, output=(*operator.output, *extra)), inputs, edges)
     kind = [KIND] if edges.changelog[operator.id] else []
     return joined.where(F.expr(checked.sql)).select(*(quoted(column.name) for column in operator.output), *kind)
 

@@ -7,8 +7,10 @@ Arrow expression. Column references are ``l.column`` and ``r.column``.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from decimal import Decimal
+from functools import reduce
 from typing import Any
 
 import pyarrow as pa
@@ -83,11 +85,23 @@ class _Compiler:
     def compile(self, node: exp.Expr) -> pc.Expression:
         operation = _BINARY.get(type(node))
         if operation is not None:
-            return operation(self.compile(node.this), self.compile(node.expression))
+            return operation(self._beside(node.this, node.expression), self._beside(node.expression, node.this))
         handler = getattr(self, f"_{type(node).__name__.lower()}", None)
         if handler is None:
             raise self._refused(node)
         return handler(node)
+
+    def _beside(self, node: exp.Expr, other: exp.Expr) -> pc.Expression:
+        """An operand beside ``other``: a whole number beside a DECIMAL is one, as Arrow fails to convert small ones."""
+        number = node.this if isinstance(node, exp.Neg) else node
+        column = self._type_of(other) if isinstance(other, exp.Column) else None
+        if column is not None and pa.types.is_decimal(column) and isinstance(number, exp.Literal) and number.is_int:
+            return pc.scalar(Decimal(number.name) * (-1 if number is not node else 1))
+        return self.compile(node)
+
+    def _type_of(self, node: exp.Column) -> pa.DataType | None:
+        schema = self.sides.get(node.table)
+        return None if schema is None or node.name not in schema.names else schema.field(node.name).type
 
     def _refused(self, node: exp.Expr) -> RunError:
         return RunError(
@@ -97,8 +111,8 @@ class _Compiler:
         )
 
     def _column(self, node: exp.Column) -> pc.Expression:
-        side, schema = node.table or "r", self.sides.get(node.table)
-        if schema is None or node.name not in schema.names:
+        side = node.table or "r"
+        if self._type_of(node) is None:
             raise RunError(f"unknown column {node.sql(dialect='spark')}", path=self.path)
         self.used[side].add(node.name)
         return pc.field(f"{side}.{node.name}")
@@ -132,17 +146,15 @@ class _Compiler:
         raise self._refused(node)
 
     def _between(self, node: exp.Between) -> pc.Expression:
-        operand = self.compile(node.this)
-        return (operand >= self.compile(node.args["low"])) & (operand <= self.compile(node.args["high"]))
+        return self.compile(exp.GTE(this=node.this, expression=node.args["low"])) & self.compile(
+            exp.LTE(this=node.this, expression=node.args["high"])
+        )
 
     def _in(self, node: exp.In) -> pc.Expression:
         if not node.expressions or node.args.get("query") is not None:
             raise self._refused(node)
-        operand = self.compile(node.this)
-        result = operand == self.compile(node.expressions[0])
-        for item in node.expressions[1:]:
-            result = result | (operand == self.compile(item))
-        return result
+        equal = [self.compile(exp.EQ(this=node.this, expression=item)) for item in node.expressions]
+        return reduce(operator.or_, equal)
 
     def _coalesce(self, node: exp.Coalesce) -> pc.Expression:
         return pc.coalesce(self.compile(node.this), *(self.compile(item) for item in node.expressions))
@@ -175,6 +187,15 @@ class _Compiler:
 
     def _isnan(self, node: exp.IsNan) -> pc.Expression:
         return pc.coalesce(pc.is_nan(self.compile(node.this)), pc.scalar(False))
+
+    def _cast(self, node: exp.Cast) -> pc.Expression:
+        """A constant such as DATE '2024-12-31', which sqlglot reads as a cast that may not fail."""
+        if not (isinstance(node.this, exp.Literal) and node.this.is_string and node.to.this in _CASTS):
+            raise self._refused(node)
+        try:
+            return pc.scalar(pa.scalar(node.this.name).cast(_CASTS[node.to.this]))
+        except pa.ArrowInvalid:
+            raise self._refused(node) from None
 
     def _trycast(self, node: exp.TryCast) -> pc.Expression:
         """CAST, which sqlglot reads in Spark's dialect as a cast that may fail; TRY_CAST is the one marked as safe."""
