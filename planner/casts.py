@@ -1,8 +1,7 @@
 """CAST and TRY_CAST between numbers as Flink has them: what does not fit does not fail.
 
 Integers wrap around at the width of the new type, a FLOAT or DOUBLE becomes the nearest INT or BIGINT there is (NaN
-becomes 0, and what is narrower wraps around from INT), and a DECIMAL of too many digits is NULL. Spark would fail, and
-does so only for a DECIMAL of more than 18 digits before the point that is no BIGINT.
+becomes 0, and what is narrower wraps around from INT), and a DECIMAL of too many digits is NULL. Spark would fail.
 Conversions that the planner makes by itself always fit, and are :func:`planner.coercion.cast`.
 
 >>> from planner.expressions import BIGINT, INT, Field, Ref
@@ -68,11 +67,25 @@ def _wrapped(value: Expr, target: DataType, offset: int) -> Expr:
 def _from_decimal(value: Expr, target: DataType, offset: int, function: str) -> Expr:
     digits = (value.type.precision or 0) - (value.type.scale or 0)
     beyond = digits > _SAFE_DIGITS["BIGINT"]
-    if digits <= _SAFE_DIGITS[target.root] or (beyond and target == BIGINT):
+    if digits <= _SAFE_DIGITS[target.root]:
         return cast(value, target, offset, function=function)
+    if beyond and target == BIGINT:
+        return _lowest_64_bits(value, offset)
     if beyond:  # what remains has the same lowest bits
         value = call("%", (value, literal(1 << 32, BIGINT)), value.type, offset)
     return _wrapped(cast(value, BIGINT, offset), target, offset)
+
+
+def _lowest_64_bits(value: Expr, offset: int) -> Expr:
+    """A DECIMAL of any size as a BIGINT, from two halves; the sum of a plan wraps around."""
+    whole, half = literal(f"{1 << 64}", _of_digits(20)), literal(f"{1 << 32}", BIGINT)
+    high = call("div", (call("%", (value, whole), value.type, offset), half), BIGINT, offset)
+    low = cast(call("%", (value, half), value.type, offset), BIGINT, offset)
+    return call("+", (call("shiftleft", (high, literal(32, INT)), BIGINT, offset), low), BIGINT, offset)
+
+
+def _of_digits(count: int) -> DataType:
+    return DataType(root="DECIMAL", precision=count, scale=0)
 
 
 def _nearest(value: Expr, target: DataType, offset: int) -> Expr:

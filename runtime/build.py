@@ -44,6 +44,7 @@ from plans.model import (
     Union,
 )
 from runtime import connectors
+from runtime.arithmetic import spark_expression
 from runtime.arrival import ARRIVAL
 from runtime.expressions import check_expression, quoted
 from runtime.functions.apply import apply_function
@@ -137,7 +138,8 @@ def _calc(operator: Calc, inputs: list[DataFrame], edges: Edges) -> DataFrame:
     known: dict[tuple[str, ...], str] = {(name,): name for name in edges.names(operator.inputs[0])}
 
     def expression(text: str, where: str) -> SparkColumn:
-        return F.expr(check_expression(text, known, operator=operator.id, path=f"{path}.{where}").sql)
+        checked = check_expression(text, known, operator=operator.id, path=f"{path}.{where}")
+        return spark_expression(frame, checked.sql)
 
     def item(index: int, item: SelectItem) -> SparkColumn:
         if item.expression is None:
@@ -208,7 +210,9 @@ def _join(operator: Join, inputs: list[DataFrame], edges: Edges) -> DataFrame:
     )
     joined = _stateful(replace(operator, output=(*operator.output, *extra)), inputs, edges)
     kind = [KIND] if edges.changelog[operator.id] else []
-    return joined.where(F.expr(checked.sql)).select(*(quoted(column.name) for column in operator.output), *kind)
+    return joined.where(spark_expression(joined, checked.sql)).select(
+        *(quoted(column.name) for column in operator.output), *kind
+    )
 
 
 def _lookup(operator: LookupJoin, inputs: list[DataFrame], edges: Edges) -> DataFrame:

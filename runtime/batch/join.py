@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from plans.model import Join
+from runtime.arithmetic import spark_expression
 from runtime.expressions import check_expression, quoted
 
 __all__ = ["native_join"]
@@ -38,7 +39,8 @@ def native_join(
             (side, name): f"__{side}_{name}" for side, (_, names) in sides.items() for name in names
         }
         path = f"operators.{operator.id}.condition"
-        conditions.append(F.expr(check_expression(operator.condition, known, operator=operator.id, path=path).sql))
+        checked = check_expression(operator.condition, known, operator=operator.id, path=path)
+        conditions.append(spark_expression(named["l"].crossJoin(named["r"]), checked.sql))
     on = reduce(lambda a, b: a & b, conditions) if conditions else F.lit(True)
     joined = named["l"].join(named["r"], on, _SPARK_TYPES.get(operator.join_type, operator.join_type))
     return joined.select(

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from plans.model import Column, Correlate, Function
+from runtime.arithmetic import spark_expression
 from runtime.expressions import check_expression, quoted
 from runtime.functions.metrics import FUNCTION_METRICS
 from runtime.functions.plan import function_spec
@@ -59,7 +60,7 @@ def apply_function(
         path = f"operators.{op.id}.arguments[{index}].constant"
         constant = check_expression(argument.constant or "NULL", {}, operator=op.id, path=path)
         arguments.append(f"__argument{index}")
-        inputs[f"__argument{index}"] = (F.expr(constant.sql).cast(to_spark(kind)), to_arrow(kind))
+        inputs[f"__argument{index}"] = (spark_expression(frame, constant.sql).cast(to_spark(kind)), to_arrow(kind))
     origins = [(column.side, column.column) for column in op.output]
     fields = [pa.field(column.name, to_arrow(column.type)) for column in op.output]
     for field in beside:

@@ -19,6 +19,7 @@ from pyspark.sql import functions as F
 
 from plans.durations import parse_duration
 from plans.model import Column, JoinColumn, LookupJoin, Table
+from runtime.arithmetic import spark_expression
 from runtime.expressions import check_expression, quoted
 from runtime.kernels.pairs import JoinCondition
 from runtime.lookup.enrich import enrich
@@ -70,7 +71,7 @@ def apply_lookup(
     origins += [("left", name) for name in beside.names]
     fields += list(beside)
     conditions = () if native else _compiled(op, columns, fetched_columns(op, table))
-    keys, inputs = _inputs(op, columns, table, beside)
+    keys, inputs = _inputs(op, frame, columns, table, beside)
     rows = LookupRows(
         keys=keys,
         asks=ASKS if op.pre_filter is not None else None,
@@ -101,7 +102,7 @@ def apply_lookup(
     if not native:
         return joined
     for text in checked.filters:
-        joined = joined.where(F.expr(text))
+        joined = joined.where(spark_expression(joined, text))
     return joined.select(*(quoted(column.name) for column in op.output), *beside.names)
 
 
@@ -141,7 +142,7 @@ def _compiled(op: LookupJoin, left: tuple[Column, ...], right: tuple[Column, ...
 
 
 def _inputs(
-    op: LookupJoin, columns: tuple[Column, ...], table: Table, beside: pa.Schema
+    op: LookupJoin, frame: DataFrame, columns: tuple[Column, ...], table: Table, beside: pa.Schema
 ) -> tuple[tuple[str, ...], dict[str, tuple[SparkColumn, pa.DataType]]]:
     """The names of the key columns; and by name what Spark computes for the lookup to read, with its type."""
     types = {column.name: column.type for column in columns}
@@ -156,12 +157,14 @@ def _inputs(
             value = F.col(quoted(key.left))
         else:
             path = f"operators.{op.id}.keys[{index}].constant"
-            value = F.expr(check_expression(key.constant or "NULL", {}, operator=op.id, path=path).sql)
+            checked = check_expression(key.constant or "NULL", {}, operator=op.id, path=path)
+            value = spark_expression(frame, checked.sql)
         names.append(f"__key{index}")
         found[f"__key{index}"] = (value.cast(to_spark(column.type)), kind)
     if op.pre_filter is not None:
         known: dict[tuple[str, ...], str] = {(name,): name for name in types}
         path = f"operators.{op.id}.pre-filter"
-        found[ASKS] = (F.expr(check_expression(op.pre_filter, known, operator=op.id, path=path).sql), pa.bool_())
+        checked = check_expression(op.pre_filter, known, operator=op.id, path=path)
+        found[ASKS] = (spark_expression(frame, checked.sql), pa.bool_())
     found |= {field.name: (F.col(field.name), field.type) for field in beside}
     return tuple(names), found

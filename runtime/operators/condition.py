@@ -1,8 +1,9 @@
 """The residual condition of a join, compiled for Arrow: what must hold of a pair beyond its equal keys.
 
 An outer, semi or anti join must know how many partners of a row satisfy the whole condition, so the condition is
-evaluated inside the join, on candidate pairs, with SQL's three-valued logic. It is parsed on the driver; workers get an
-Arrow expression. Column references are ``l.column`` and ``r.column``.
+evaluated inside the join, on candidate pairs, with SQL's three-valued logic. Integers wrap around at the width of their
+type, as in :mod:`runtime.arithmetic`. It is parsed on the driver; workers get an Arrow expression. Column references
+are ``l.column`` and ``r.column``.
 """
 
 from __future__ import annotations
@@ -45,11 +46,14 @@ _BINARY: dict[type[exp.Expr], Callable[[Any, Any], Any]] = {
     exp.LTE: lambda a, b: a <= b,
     exp.GT: lambda a, b: a > b,
     exp.GTE: lambda a, b: a >= b,
-    exp.Add: lambda a, b: a + b,
-    exp.Sub: lambda a, b: a - b,
-    exp.Mul: lambda a, b: a * b,
-    exp.IntDiv: lambda a, b: a / b,
     exp.NullSafeEQ: lambda a, b: (a.is_null() & b.is_null()) | pc.coalesce(a == b, pc.scalar(False)),
+}
+
+_ARITHMETIC: dict[type[exp.Expr], Callable[[Any, Any], Any]] = {
+    exp.Add: pc.add,
+    exp.Sub: pc.subtract,
+    exp.Mul: pc.multiply,
+    exp.IntDiv: lambda a, b: pc.if_else(b == pc.scalar(-1), pc.negate(a), pc.divide(a, b)),
 }
 
 _CASTS = {
@@ -86,6 +90,9 @@ class _Compiler:
         operation = _BINARY.get(type(node))
         if operation is not None:
             return operation(self._beside(node.this, node.expression), self._beside(node.expression, node.this))
+        operation = _ARITHMETIC.get(type(node))
+        if operation is not None:
+            return operation(self._operand(node.this, node.expression), self._operand(node.expression, node.this))
         handler = getattr(self, f"_{type(node).__name__.lower()}", None)
         if handler is None:
             raise self._refused(node)
@@ -124,12 +131,24 @@ class _Compiler:
         return ~self.compile(node.this)
 
     def _neg(self, node: exp.Neg) -> pc.Expression:
-        return pc.negate(self.compile(node.this))
+        return pc.negate(self._operand(node.this))
+
+    def _abs(self, node: exp.Abs) -> pc.Expression:
+        return pc.abs(self._operand(node.this))
 
     def _literal(self, node: exp.Literal) -> pc.Expression:
         if node.is_string:
             return pc.scalar(node.this)
         return pc.scalar(node.to_py())
+
+    def _operand(self, node: exp.Expr, other: exp.Expr | None = None) -> pc.Expression:
+        """A number to compute with: an integer literal is an INT or BIGINT, not of the shortest type as in Arrow."""
+        node = node.unnest()
+        beside = self.compile(node) if other is None else self._beside(node, other)
+        value = node.to_py() if isinstance(node, exp.Literal) and not node.is_string else None
+        if not isinstance(value, int) or not beside.equals(self.compile(node)):
+            return beside
+        return beside.cast(pa.int32() if value < 1 << 31 else pa.int64())
 
     def _boolean(self, node: exp.Boolean) -> pc.Expression:
         return pc.scalar(bool(node.this))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from plans.types import parse_type
+from runtime.arithmetic import spark_expression
 from tests.flink.values import plain
 from tests.planner.expressions import ROW, expression_of, type_of
 
@@ -30,7 +31,7 @@ def test_an_expression_has_the_type_that_flink_recorded(sql: str) -> None:
 def test_expressions_have_in_spark_the_values_that_flink_recorded(spark: SparkSession) -> None:
     row = spark.range(1).selectExpr(*(f"{value} AS `{name}`" for name, (_, value) in ROW.items()))
     texts = [expression_of(sql, type_of(sql))[0] for sql in RECORDED]
-    found = row.selectExpr(*(f"{text} AS c{i}" for i, text in enumerate(texts))).first()
+    found = row.select(*(spark_expression(row, text).alias(f"c{i}") for i, text in enumerate(texts))).first()
     assert found is not None
     different = {
         sql: (plain(value), recorded["value"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from decimal import Decimal
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pytest
 
 from plans.errors import RunError
 from runtime.operators.condition import compile_filter
+from tests.runtime.integers import BITS, ROWS, number
 
 INT = (
     "CASE WHEN isnan(x) THEN 0L WHEN x <= -2147483648L THEN -2147483648L "
@@ -52,3 +54,21 @@ def test_a_double_becomes_the_nearest_integer() -> None:
 def test_what_arrow_cannot_do_is_refused_by_name() -> None:
     with pytest.raises(RunError, match=r"a join condition cannot contain TRY_CAST\(x AS DATE\)"):
         compile_filter("try_cast(x AS DATE) IS NULL", pa.schema([("x", pa.string())]), path="filter")
+
+
+def test_integers_of_all_widths_wrap_around() -> None:
+    rng = random.Random(6)
+    kinds = {name: getattr(pa, f"int{bits}")() for name, bits in BITS.items()}
+    table = pa.table({f"r.{name}": pa.array([row[name] for row in ROWS], kind) for name, kind in kinds.items()})
+    for _ in range(300):
+        wanted = number(rng)
+        compiled = compile_filter(wanted.text, pa.schema(list(kinds.items())), path="filter")
+        found = ds.dataset(table).to_table(columns={"value": compiled.expression})["value"]
+        assert tuple(found.to_pylist()) == wanted.values, wanted.text
+
+
+def test_division_by_minus_one_wraps_around_and_by_zero_fails() -> None:
+    assert value_of("x div -1", [-(2**31), 5, None], pa.int32()) == [-(2**31), -5, None]
+    assert value_of("x div x", [-(2**63), -1, None], pa.int64()) == [1, 1, None]
+    with pytest.raises(pa.ArrowInvalid, match="divide by zero"):
+        value_of("x div 0", [1], pa.int32())

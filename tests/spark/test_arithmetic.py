@@ -1,0 +1,83 @@
+"""Integers of expressions wrap around in Spark as in Java, and what cannot overflow is left as the plan says it."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from plans.errors import RunError
+from runtime.arithmetic import spark_expression, wrapping
+from runtime.expressions import check_expression
+from tests.runtime.integers import ROWS, number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pyspark.sql import SparkSession
+
+COLUMNS = {(name,): name for name in "tsibxd"}
+
+
+def checked(text: str) -> str:
+    return check_expression(text, COLUMNS, operator="calc_t", path="operators.calc_t").sql
+
+
+def typed(**types: str) -> Callable[[Sequence[str]], list[str]]:
+    """Types as Spark would tell them: of columns as given, of arithmetic the last of those in it."""
+    order = ("tinyint", "smallint", "int", "bigint", "decimal(10,2)", "timestamp_ntz")
+
+    def of(text: str) -> str:
+        if text.startswith("CAST"):
+            return "bigint"
+        found = [kind for name, kind in types.items() if f"`{name}`" in text]
+        return max([*found, *(["int"] if any(c.isdigit() for c in text) else [])], key=order.index)
+
+    return lambda texts: [of(text) for text in texts]
+
+
+def test_integers_of_all_widths_wrap_around(spark: SparkSession) -> None:
+    rng = random.Random(5)
+    found = [number(rng) for _ in range(60)]
+    frame = spark.createDataFrame([tuple(row.values()) for row in ROWS], "t tinyint, s smallint, i int, b bigint")
+    computed = [spark_expression(frame, checked(each.text)).alias(f"c{i}") for i, each in enumerate(found)]
+    rows = frame.coalesce(1).select(*computed).collect()
+    different = {
+        each.text: (ours, each.values)
+        for i, each in enumerate(found)
+        if (ours := tuple(row[i] for row in rows)) != each.values
+    }
+    assert different == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x",
+        "t * 1000 + s",
+        "CAST(i AS BIGINT) * i + s",
+        "CAST(i AS BIGINT) - i div 2",
+        "d * 2 + 1",
+        "x + INTERVAL '5' DAY - INTERVAL 3 HOURS",
+        "i div 7",
+        "t * (s - 1)",
+    ],
+)
+def test_what_cannot_overflow_is_as_the_plan_says(text: str) -> None:
+    types = typed(t="tinyint", s="smallint", i="int", d="decimal(10,2)", x="timestamp_ntz")
+    assert wrapping(checked(text), types).replace(" ", "") == checked(text).replace(" ", "")
+
+
+def test_only_the_part_that_may_overflow_is_written_anew() -> None:
+    text = checked("CASE WHEN s = 'a - 1' THEN i + 1 ELSE -1 END IN (1, 2) AND NOT x IS NULL")
+    assert wrapping(text, typed(i="int")) == (
+        "CASE WHEN `s` = 'a - 1' THEN CAST(shiftright(shiftleft(CAST(`i` AS BIGINT) + 1, 32), 32) AS INT) "
+        "ELSE -1 END IN ( 1 , 2 ) AND NOT `x` IS NULL"
+    )
+
+
+def test_arithmetic_that_would_be_written_too_often_is_refused() -> None:
+    text = checked("abs(1 + " * 40 + "b" + ")" * 40)
+    with pytest.raises(RunError, match="nested too deeply"):
+        wrapping(text, lambda texts: ["bigint"] * len(texts))
