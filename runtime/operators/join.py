@@ -22,9 +22,9 @@ from runtime.kernels.pairs import JoinCondition
 from runtime.kernels.retraction import overdrawn
 from runtime.operator import DELETE, INSERT, KIND, UPDATE_AFTER, InputSpec, Result, SegmentStore
 from runtime.operator import hash_column as hash_name
-from runtime.state.identity import Mask, distinct_rows
+from runtime.state.identity import Mask, distinct_rows, hashed_groups, without_chunks
 from runtime.state.keyed import KeyedState
-from runtime.state.layout import COUNT, WRITE, Int64s, StateLayout, prefixed_hash
+from runtime.state.layout import COUNT, SUFFIX_MASK, WRITE, Int64s, StateLayout, prefixed_hash
 from runtime.state.manifest import read_manifest, write_manifest
 
 __all__ = ["JoinOperator"]
@@ -123,12 +123,12 @@ class _Output:
     def add(self, left: pa.Table | None, right: pa.Table | None, weights: Int64s) -> None:
         """Emit row i of the given sides ``abs(weights[i])`` times; a missing side is NULL."""
         for sign, target, kind in ((-1, self.deletes, DELETE), (1, self.inserts, INSERT)):
-            chosen = np.flatnonzero(np.sign(weights) == sign)
+            whole = bool((weights == sign).all())
+            chosen = np.arange(len(weights)) if whole else np.flatnonzero(weights < 0 if sign < 0 else weights > 0)
             if not chosen.size:
                 continue
             times = np.abs(weights[chosen])
             chosen = np.repeat(chosen, times) if int(times.max()) > 1 else chosen
-            whole = chosen.size == len(weights) and int(times.max()) == 1
             columns = []
             for (_, side, column), field in zip(self.operator.columns, self.operator.output, strict=False):
                 source = right if side == "right" else left
@@ -191,12 +191,13 @@ def _net(
     """
     own = states[side]
     row_hashes = prefixed_hash(batch[hash_name(0)].to_numpy(), batch[hash_name(1)].to_numpy())
+    # From here on, rows are in the order of their hashes, in which state keeps and finds them.
     rows = batch.select(operator.sides[side].names)
-    entries, first = distinct_rows(rows, row_hashes)
+    entries, first = hashed_groups([without_chunks(column) for column in rows.columns], row_hashes)
+    rows, hashes = rows.take(first), row_hashes[first]
+    net = weights[first]
     if len(first) < batch.num_rows:
-        rows = rows.take(first)
-    net = np.bincount(entries, weights=weights, minlength=len(first)).astype(np.int64)
-    key_hashes, hashes = batch[hash_name(0)].to_numpy()[first], row_hashes[first]
+        net = np.bincount(entries, weights=weights, minlength=len(first)).astype(np.int64)
     codes = own.find(rows, hashes)
     live = own.live(codes)
     old = np.zeros(len(first), np.int64)
@@ -205,11 +206,13 @@ def _net(
     if operator.changelog[side] and weights.min() < 0:
         dropped = np.bincount(entries[overdrawn(entries, weights, old)], minlength=len(first))
     new = old + net + dropped
-    partners = _match(operator, side, rows, key_hashes, net, dropped, states[1 - side], now, output)
+    partners = _match(operator, side, rows, hashes & ~SUFFIX_MASK, net, dropped, states[1 - side], now, output)
     stored = [pa.array(hashes), *rows.columns]
     if _PRESERVED[operator.kind][side]:
+        # Flink counts the partners of a row each time that it comes, also if it is gone again within the batch.
+        untouched = live & (np.bincount(entries[weights > 0], minlength=len(first)) == 0)
         known = partners.copy()
-        known[live & (net <= 0)] = own.integers(codes[live & (net <= 0)], PARTNERS)
+        known[untouched] = own.integers(codes[untouched], PARTNERS)
         stored.append(pa.array(known))
     stored += [pa.array(new), pa.array(np.full(len(first), now, np.int64))]
     own.put(pa.table(stored, schema=own.layout.schema), codes >= 0)
@@ -229,7 +232,7 @@ def _match(
 ) -> Int64s:
     """Emit the pairs of ``rows`` with the other side's live rows, and return how many partners each row has."""
     partners = np.zeros(rows.num_rows, np.int64)
-    tracked = _PRESERVED[operator.kind][1 - side]
+    counted, tracked = _PRESERVED[operator.kind][side], _PRESERVED[operator.kind][1 - side]
     met_codes, met_rows = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     keys = rows.select(list(operator.keys[side])).rename_columns(list(operator.keys[1 - side]))
     mine_shown, theirs_shown = _shown(operator, side), _shown(operator, 1 - side)
@@ -240,9 +243,10 @@ def _match(
         if not place.size:
             continue
         copies = other.integers(code, COUNT)
-        partners += np.bincount(place, weights=copies, minlength=len(partners)).astype(np.int64)
+        if counted:
+            partners += np.bincount(place, weights=copies, minlength=len(partners)).astype(np.int64)
         if operator.kind not in ("semi", "anti"):
-            mine = rows.select(mine_shown).take(place)
+            mine = _taken(rows.select(mine_shown), place)
             theirs = other.take(code, theirs_shown)
             left, right = (mine, theirs) if side == LEFT else (theirs, mine)
             output.add(left, right, net[place] * copies)
@@ -255,6 +259,12 @@ def _match(
         lost = (dropped + np.maximum(-(net + dropped), 0))[met]
         _associate(operator, 1 - side, other, np.concatenate(met_codes), gained, lost, now, output)
     return partners
+
+
+def _taken(rows: pa.Table, places: Int64s) -> pa.Table:
+    """The rows at ``places``, without a copy if those are all rows in their order."""
+    as_they_are = len(places) == rows.num_rows and bool((places == np.arange(len(places))).all())
+    return rows if as_they_are else rows.take(places)
 
 
 def _shown(operator: JoinOperator, side: int) -> list[str]:

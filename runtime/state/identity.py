@@ -24,7 +24,9 @@ Mask = npt.NDArray[np.bool_]
 
 def without_chunks(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     """The column as one array."""
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def equal_rows(left: pa.Table, left_rows: Int64s, right: pa.Table, right_rows: Int64s) -> Mask:
@@ -69,22 +71,29 @@ def hashed_groups(columns: Sequence[pa.Array], hashes: Int64s) -> tuple[Int64s, 
     order = np.argsort(hashes)
     in_order = hashes[order]
     begins = np.concatenate(([True], in_order[1:] != in_order[:-1]))[: len(order)]
-    for column in columns:
-        rows = column.take(pa.array(order))
-        if not (_equal(rows[1:], rows[:-1]) | begins[1:]).all():
-            return _groups_under_equal_hashes(columns, hashes)
+    repeated = np.flatnonzero(~begins)
+    if repeated.size:
+        these, before = pa.array(order[repeated]), pa.array(order[repeated - 1])
+        if not all(_equal(column.take(these), column.take(before)).all() for column in columns):
+            order, begins = _told_apart(columns, hashes, order, begins)
     groups = np.empty(len(order), np.int64)
     groups[order] = np.cumsum(begins) - 1
     starts = np.flatnonzero(begins)
     return groups, np.minimum.reduceat(order, starts) if len(starts) else starts
 
 
-def _groups_under_equal_hashes(columns: Sequence[pa.Array], hashes: Int64s) -> tuple[Int64s, Int64s]:
-    groups, first = encode_groups([pa.array(hashes), *columns])
-    by_hash = np.argsort(hashes[first], kind="stable")
-    number = np.empty(len(first), np.int64)
-    number[by_hash] = np.arange(len(first))
-    return number[groups], first[by_hash]
+def _told_apart(columns: Sequence[pa.Array], hashes: Int64s, order: Int64s, begins: Mask) -> tuple[Int64s, Mask]:
+    """``order`` with equal rows side by side also where others have the same hash, and where each of them begins."""
+    shared = ~begins
+    shared[:-1] |= ~begins[1:]
+    places = np.flatnonzero(shared)
+    rows = np.sort(order[places])
+    codes, _ = encode_groups([pa.array(hashes[rows]), *(column.take(pa.array(rows)) for column in columns)])
+    by_hash = np.lexsort((codes, hashes[rows]))
+    order, begins, codes = order.copy(), begins.copy(), codes[by_hash]
+    order[places] = rows[by_hash]
+    begins[places[1:]] = codes[1:] != codes[:-1]
+    return order, begins
 
 
 def _codes(column: pa.Array) -> Int64s:

@@ -295,6 +295,14 @@ def test_updating_an_expired_row_takes_back_the_padding_of_its_partner():
     assert fold(out)[(1, "a2", 1, "b1")] == 1
 
 
+def test_a_row_that_is_taken_back_and_comes_again_has_only_partners_that_live():
+    run = Run(join("left", ttls=(0, 1000)))
+    run.batch([("+I", (1, "a"))], [("+I", (1, "old"))], now=0)
+    assert fold(run.batch([("-D", (1, "a")), ("+I", (1, "a"))], [], now=1000)) == {}
+    # Flink has put out the row without a partner meanwhile, and takes that back.
+    assert fold(run.batch([], [("+I", (1, "new"))], now=1000)) == {(1, "a", None, None): -1, (1, "a", 1, "new"): 1}
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=40, deadline=None)
 @given(history=histories(), cuts=slicings)
