@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from planner import aggregates, queries
+from planner import aggregates, queries, scalar_subqueries
 from planner.context import Context, Environment
 from planner.dialect import offset_of, select_offset
 from planner.expressions import BIGINT, AggregateCallExpr, Call, Expr, Field, Literal, Ref, conjuncts, rewrite, walk
@@ -20,7 +20,7 @@ from planner.relations import Aggregate, AggregateItem, Calc, Expand, Item, Rela
 from planner.scope import Scope
 from planner.translation import Translator, only
 
-__all__ = ["build", "is_grouped"]
+__all__ = ["build", "column_for", "is_grouped"]
 
 
 def is_grouped(context: Context, select: exp.Select) -> bool:
@@ -53,11 +53,18 @@ def build(
     """The aggregation of ``relation``, filtered by HAVING, the items of the SELECT list over it, and the sort keys."""
     groups = _groups(context, select, scope)
     keys = groups.keys
+    having = select.args.get("having")
+    clauses = [*select.expressions, *([] if having is None else [having])]
+    values = scalar_subqueries.compile_values(context, environment, scope, clauses)
     translator = Translator(
-        source=context.source, scope=scope, clause="SELECT", functions=context.catalog.functions, aggregates=True
+        source=context.source,
+        scope=scope,
+        clause="SELECT",
+        functions=context.catalog.functions,
+        aggregates=True,
+        values={place: value.worth for place, value in values.items()},
     )
     selected = queries.projections(context, select, translator)
-    having = select.args.get("having")
     conditions: tuple[Expr, ...] = ()
     if having is not None:
         conditions = conjuncts(replace(translator, clause="HAVING").condition(having.this))
@@ -73,13 +80,13 @@ def build(
         )
     )
     computed: list[Item] = []
-    key_fields = tuple(_column(context, k, computed) for k in keys)
+    key_fields = tuple(column_for(context, k, computed) for k in keys)
     by_keys, several = computed, len(groups.sets) > 1
     if several:  # what is aggregated does not become NULL in a set, so that it is a column of its own
         computed = []
 
     def column(expression: Expr) -> Field:
-        return _column(context, expression, computed, apart=key_fields if several else ())
+        return column_for(context, expression, computed, apart=key_fields if several else ())
 
     items = tuple(
         AggregateItem(
@@ -118,6 +125,7 @@ def build(
         **{c: i.field for c, i in zip(calls, items, strict=True)},
     }
     known = {f.id for f in results.values()} | ({group_id.id} if group_id is not None else set())
+    known |= {f.id for value in values.values() for f in value.relation.fields}
 
     def over_results(expression: Expr) -> Expr:
         def change(e: Expr) -> Expr | None:
@@ -135,13 +143,17 @@ def build(
                 )
         return found
 
-    grouped = queries.filtered(grouped, tuple(over_results(c) for c in conditions), environment.block)
+    conditions = tuple(over_results(c) for c in conditions)
+    grouped = scalar_subqueries.join_values(
+        context, grouped, values, StateInput(), environment.block, conditions=conditions, outer=over_results
+    )
+    grouped = queries.filtered(grouped, conditions, environment.block)
     outputs = ((n, over_results(e)) for n, e in selected)
     shown = tuple(Item(field=context.field_for(e, n), expr=e) for n, e in outputs)
     return grouped, shown, tuple(None if e is None else over_results(e) for e in sorted_by)
 
 
-def _column(context: Context, expression: Expr, computed: list[Item], *, apart: tuple[Field, ...] = ()) -> Field:
+def column_for(context: Context, expression: Expr, computed: list[Item], *, apart: tuple[Field, ...] = ()) -> Field:
     """The field that holds ``expression``, computed if it is not a column, or if it is one of ``apart``."""
     if isinstance(expression, Ref) and expression.field not in apart:
         return expression.field

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from planner import from_clause, grouping, intersection, ordering, subqueries
+from planner import from_clause, grouping, intersection, ordering, scalar_subqueries, subqueries
 from planner.cached_results import cached_block
 from planner.coercion import cast, common_type
 from planner.context import Context, Cte, Environment
@@ -142,16 +142,26 @@ def _select(context: Context, environment: Environment, select: exp.Select) -> R
     found = from_clause.build_from(context, environment, select, hints, None)
     relation, scope = subqueries.apply_where(context, environment, found, select, hints)
     state = UnnamedInput
-    if groups or select.args.get("distinct"):
-        name = None if subqueries.has_semi_joins(select) else found.name
+    values = {} if groups else scalar_subqueries.compile_values(context, environment, scope, select.expressions)
+    if groups or values or select.args.get("distinct"):
+        name = None if subqueries.joins_in_where(select) else found.name
         state = StateInput(name=name, hint=hints.of(name))
     _warn_of_unused(context, hints, select)
+    if values:
+        relation = scalar_subqueries.join_values(context, relation, values, state, environment.block)
+        state = UnnamedInput
     keys = ordering.sort_keys(context, select)
     if groups:
         relation, items, sorted_by = grouping.build(context, environment, select, relation, scope, state, keys)
         state = UnnamedInput
     else:
-        translator = Translator(source=source, scope=scope, clause="SELECT", functions=context.catalog.functions)
+        translator = Translator(
+            source=source,
+            scope=scope,
+            clause="SELECT",
+            functions=context.catalog.functions,
+            values={place: value.worth for place, value in values.items()},
+        )
         items = tuple(Item(field=context.field_for(e, n), expr=e) for n, e in projections(context, select, translator))
         in_order = replace(translator, clause="ORDER BY")
         sorted_by = tuple(None if node is None else in_order.expression(node) for node in keys.expressions)
@@ -195,6 +205,7 @@ def block_hints(
     elsewhere = names_elsewhere(context, environment, select)
     lookups = resolve_lookups(context.ledger, context.report, offset, tuple(inputs), elsewhere)
     joins = sum(not (i.looked_up or i.called) for i in inputs) > 1
+    joins = joins or scalar_subqueries.has_values(select)
     for name in subqueries.semi_join_inputs(context, environment, select):
         joins = True
         if name is not None and all(name.name != i.name for i in inputs):

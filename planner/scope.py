@@ -53,10 +53,6 @@ class Scope:
         inputs = self.inputs if qualifier is None else [i for i in self.inputs if i.name == qualifier]
         return [Ref(field=f) for i in inputs for f in i.fields if f.name == name]
 
-    def is_outer(self, found: Field) -> bool:
-        """Whether the field belongs to an outer block."""
-        return all(found not in i.fields for i in self.inputs)
-
 
 def resolve(source: Source, scope: Scope, qualifier: str | None, name: str, offset: int) -> Expr:
     """The column that ``[qualifier.]name`` means; SqlError if there is none or more than one."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from planner import from_clause, grouping, ordering, queries
+from planner import from_clause, grouping, ordering, queries, scalar_subqueries
 from planner.cached_results import has_cached_hint
 from planner.context import Context, Environment
 from planner.dialect import offset_of, select_offset
@@ -26,7 +26,7 @@ from planner.relations import Join, Relation, StateInput, identity
 from planner.scope import Input, Scope
 from planner.translation import Translator
 
-__all__ = ["apply_where", "has_semi_joins", "semi_join_inputs"]
+__all__ = ["apply_where", "filtered_block", "joins_in_where", "plain_conditions", "plain_select", "semi_join_inputs"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,9 +67,15 @@ def _sub_query(node: exp.Expr) -> _SubQuery | None:
     return None
 
 
-def has_semi_joins(select: exp.Select) -> bool:
-    """Whether WHERE has sub-queries that become joins."""
-    return any(_sub_query(part) for part in _where(select))
+def joins_in_where(select: exp.Select) -> bool:
+    """Whether WHERE has sub-queries, which become joins."""
+    values = (value for part in plain_conditions(select) for value in scalar_subqueries.values_in(part))
+    return any(_sub_query(part) for part in _where(select)) or any(True for _ in values)
+
+
+def plain_conditions(select: exp.Select) -> list[exp.Expr]:
+    """The conditions of WHERE that do not become semi or anti joins."""
+    return [part for part in _where(select) if not _sub_query(part)]
 
 
 def semi_join_inputs(context: Context, environment: Environment, select: exp.Select) -> Iterator[Input | None]:
@@ -81,14 +87,15 @@ def semi_join_inputs(context: Context, environment: Environment, select: exp.Sel
 
 
 def _only_input(context: Context, environment: Environment, query: exp.Expr) -> Input | None:
-    select = _plain_select(query)
-    if select is None or grouping.is_grouped(context, select) or select.args.get("distinct") or has_semi_joins(select):
+    select = plain_select(query)
+    if select is None or grouping.is_grouped(context, select) or select.args.get("distinct") or joins_in_where(select):
         return None
     inputs = [i for node in sources_of(select) for i in inputs_of(context, environment, node)]
     return inputs[0] if len(inputs) == 1 else None
 
 
-def _plain_select(query: exp.Expr) -> exp.Select | None:
+def plain_select(query: exp.Expr) -> exp.Select | None:
+    """The one SELECT that a query is, parentheses aside; None if it is more."""
     while isinstance(query, exp.Subquery) and not ordering.is_ordered(query):
         query = query.this
     return query if isinstance(query, exp.Select) else None
@@ -98,36 +105,45 @@ def apply_where(
     context: Context, environment: Environment, found: From, select: exp.Select, hints: BlockHints
 ) -> tuple[Relation, Scope]:
     """Filter ``found`` by the WHERE clause of ``select``."""
-    relation, correlated = _filtered(context, environment, found, select, hints)
+    relation, correlated = filtered_block(context, environment, found, select, hints)
     assert not correlated
     return relation, found.scope
 
 
-def _filtered(
+def filtered_block(
     context: Context, environment: Environment, found: From, select: exp.Select, hints: BlockHints
 ) -> tuple[Relation, tuple[Expr, ...]]:
     """The filtered relation, and the conditions that refer to an outer block."""
+    conditions = plain_conditions(select)
+    values = scalar_subqueries.compile_values(context, environment, found.scope, conditions)
     translator = Translator(
-        source=context.source, scope=found.scope, clause="WHERE", functions=context.catalog.functions
+        source=context.source,
+        scope=found.scope,
+        clause="WHERE",
+        functions=context.catalog.functions,
+        values={place: value.worth for place, value in values.items()},
     )
+    of_values = {f.id for value in values.values() for f in value.relation.fields}
+    own = {f.id for f in found.relation.fields} | of_values
     plain: list[Expr] = []
+    above: list[Expr] = []
     correlated: list[Expr] = []
-    sub_queries: list[_SubQuery] = []
-    for part in _where(select):
-        sub_query = _sub_query(part)
-        if sub_query is not None:
-            sub_queries.append(sub_query)
-            continue
-        for condition in conjuncts(translator.condition(part)):
-            outer = any(found.scope.is_outer(f) for f in fields_of(condition))
-            (correlated if outer else plain).append(condition)
+    for condition in (each for part in conditions for each in conjuncts(translator.condition(part))):
+        ids = {f.id for f in fields_of(condition)}
+        (correlated if not ids <= own else above if ids & of_values else plain).append(condition)
     relation = queries.filtered(found.relation, tuple(plain), environment.block)
     name = found.name
-    for sub_query in sub_queries:
+    for sub_query in filter(None, map(_sub_query, _where(select))):
         relation = _semi_join(
             context, environment, relation, found.scope, sub_query, StateInput(name=name, hint=hints.of(name)), hints
         )
         name = None
+    if values:
+        state = StateInput(name=name, hint=hints.of(name))
+        relation = scalar_subqueries.join_values(
+            context, relation, values, state, environment.block, conditions=tuple(above)
+        )
+        relation = queries.filtered(relation, tuple(above), environment.block)
     return relation, tuple(correlated)
 
 
@@ -184,7 +200,7 @@ def _right_side(
     context: Context, environment: Environment, sub_query: _SubQuery, scope: Scope
 ) -> tuple[Relation, tuple[Expr, ...], tuple[Expr, ...]]:
     """The sub-query's relation, its output expressions, and its conditions on the outer block."""
-    select = _plain_select(sub_query.query)
+    select = plain_select(sub_query.query)
     if select is not None and context.batch and sub_query.value is None:
         select = ordering.without_idle_clauses(select)
     if (
@@ -202,7 +218,7 @@ def _right_side(
         raise context.source.error("a sub-query without FROM is not supported", sub_query.offset, "compare directly")
     own = queries.block_hints(context, environment, select, aggregates=False)
     found = from_clause.build_from(context, environment, select, own, scope)
-    relation, correlated = _filtered(context, environment, found, select, own)
+    relation, correlated = filtered_block(context, environment, found, select, own)
     outputs: tuple[Expr, ...] = ()
     if sub_query.value is not None:
         translator = Translator(

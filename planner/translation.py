@@ -7,7 +7,7 @@ One function per kind of node; a node or a part of a node that is not listed is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
@@ -33,7 +33,8 @@ __all__ = ["Translator", "only"]
 class Translator:
     """What an expression is translated in: the names it may use, and where it stands (``clause``, for messages).
 
-    ``functions`` are the user-defined ones by name in lower case; None where none can be called.
+    ``functions`` are the user-defined ones by name in lower case; None where none can be called. ``values`` are what
+    sub-queries that are values are worth, by their place; none where there can be none.
     """
 
     source: Source
@@ -41,6 +42,7 @@ class Translator:
     clause: str
     aggregates: bool = False
     functions: Mapping[str, FunctionEntry] | None = None
+    values: Mapping[int, Expr] = field(default_factory=dict)
 
     def expression(self, node: exp.Expr) -> Expr:
         """The typed expression for ``node``; SqlError where it is wrong or not supported."""
@@ -183,7 +185,7 @@ def _in(t: Translator, node: exp.Expr) -> Expr:
         raise t.source.error(
             "IN (SELECT ...) is supported only as a condition of WHERE that must be true on its own",
             offset_of(node),
-            "put it in WHERE, joined to the rest with AND",
+            "put it in WHERE, joined to the rest with AND, or write EXISTS (SELECT ... WHERE inner.x = outer.x)",
         )
     only(t.source, node, "this", "expressions")
     values = (t.expression(node.this), *(t.expression(e) for e in node.expressions))
@@ -315,6 +317,19 @@ def _cast(t: Translator, node: exp.Expr, name: str) -> Expr:
     return flink_cast(found, data_type, offset, function=name)
 
 
+def _sub_query(t: Translator, node: exp.Expr) -> Expr:
+    """A sub-query that was compiled before, see :mod:`planner.scalar_subqueries`."""
+    offset = offset_of(node)
+    if offset in t.values:
+        return t.values[offset]
+    if t.clause == "an aggregate":
+        advice = "compute its value as a column of a sub-query in FROM"
+        raise t.source.error("a sub-query inside an aggregate function is not supported", offset, advice)
+    raise t.source.error(
+        f"a sub-query cannot stand in {t.clause}", offset, "put it in SELECT, WHERE or HAVING, or join the tables"
+    )
+
+
 def _filter(t: Translator, node: exp.Expr) -> Expr:
     if not isinstance(node.this, exp.Anonymous) or node.this.name.upper() not in aggregates.NAMES:
         raise t.source.error("FILTER belongs to an aggregate function", offset_of(node), "remove it")
@@ -376,6 +391,7 @@ _HANDLERS: dict[type, Handler] = {
     exp.StrPosition: _special("POSITION", "substr", "this"),
     exp.Extract: _extract,
     exp.Trim: _trim,
+    **dict.fromkeys((exp.Subquery, exp.Select, exp.Union, exp.Except, exp.Intersect, exp.Exists), _sub_query),
     exp.CurrentTimestamp: _special("CURRENT_TIMESTAMP"),
     exp.CurrentDate: _special("CURRENT_DATE"),
     exp.Localtimestamp: _special("LOCALTIMESTAMP"),
@@ -384,9 +400,6 @@ _HANDLERS: dict[type, Handler] = {
 _JOIN_INSTEAD = "join the tables, or use IN (SELECT ...) or EXISTS as a condition of WHERE"
 _REFUSED: dict[type, tuple[str, str]] = {
     exp.Window: ("window functions (OVER)", "use GROUP BY"),
-    exp.Subquery: ("scalar sub-queries", _JOIN_INSTEAD),
-    exp.Select: ("scalar sub-queries", _JOIN_INSTEAD),
-    exp.Exists: ("EXISTS conditions other than on their own in WHERE", "put it in WHERE, joined to the rest with AND"),
     exp.Dot: ("fields of a ROW", "flatten the column when reading it"),
     exp.Bracket: ("elements of arrays and maps", "flatten the column when reading it"),
     exp.Star: ("'*' in expressions", "name the columns"),

@@ -407,6 +407,58 @@ PROGRAMS: dict[str, Program] = {
     "in of upserts": ("id BIGINT", "SELECT id FROM o WHERE k IN (SELECT k FROM u WHERE v > 20)"),
     "not exists in upserts": ("id BIGINT", "SELECT id FROM o WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.k = o.k)"),
     "union of upserts and inserts": ("k BIGINT, v BIGINT", "SELECT k, v FROM u UNION ALL SELECT k, v FROM o"),
+    # Sub-queries that are values
+    "a value by key": ("id BIGINT, m BIGINT", "SELECT id, (SELECT MAX(w) FROM c WHERE c.k = o.k) AS m FROM o"),
+    "a count by key": ("id BIGINT, n BIGINT", "SELECT id, (SELECT COUNT(*) FROM c WHERE c.k = o.k) AS n FROM o"),
+    "an expression of a count by key": (
+        "id BIGINT, n BIGINT", "SELECT id, (SELECT COUNT(w) + 1 FROM c WHERE c.k = o.k) FROM o"),
+    "a sum by key or zero": (
+        "id BIGINT, n BIGINT", "SELECT id, (SELECT COALESCE(SUM(w), 0) FROM c WHERE c.k = o.k) FROM o"),
+    "a count by key, grouped": (
+        "id BIGINT, n BIGINT", "SELECT id, (SELECT COUNT(*) FROM c WHERE c.k = o.k GROUP BY c.k) FROM o"),
+    "a value with having": (
+        "id BIGINT, m BIGINT", "SELECT id, (SELECT MAX(w) FROM c WHERE c.k = o.k HAVING COUNT(*) > 1) FROM o"),
+    "a count with having": (
+        "id BIGINT, m BIGINT", "SELECT id, (SELECT COUNT(w) FROM c WHERE c.k = o.k HAVING COUNT(*) < 2) FROM o"),
+    "a value by an expression": ("id BIGINT, m BIGINT", "SELECT id, (SELECT MAX(w) FROM c WHERE c.k = o.k + 1) FROM o"),
+    "a value by two keys": (
+        "id BIGINT, m BIGINT", "SELECT id, (SELECT SUM(g.v) FROM g WHERE g.k = o.k AND g.s = o.s) FROM o"),
+    "a value for a changelog": ("k BIGINT, v BIGINT, m BIGINT", "SELECT k, v, (SELECT MIN(w) FROM a WHERE a.k = g.k) FROM g"),
+    "two values in one expression": (
+        "id BIGINT, m BIGINT",
+        "SELECT id, (SELECT MAX(w) FROM c WHERE c.k = o.k) + (SELECT COUNT(*) FROM i WHERE i.oid = o.id) FROM o"),
+    "a value within case": (
+        "id BIGINT, m BIGINT",
+        "SELECT id, CASE WHEN v > 10 THEN (SELECT MAX(w) FROM c WHERE c.k = o.k) ELSE -1 END FROM o"),
+    "a value in where": ("id BIGINT", "SELECT id FROM o WHERE v < (SELECT AVG(w) FROM c WHERE c.k = o.k)"),
+    "a count in where": ("id BIGINT", "SELECT id FROM o WHERE v > (SELECT COUNT(w) FROM c WHERE c.k = o.k)"),
+    "a computed value in where": (
+        "id BIGINT", "SELECT id FROM o WHERE v > (SELECT 0.2 * SUM(w) FROM c WHERE c.k = o.k AND c.w > 1)"),
+    "a value beside or": (
+        "id BIGINT", "SELECT id FROM o WHERE v + 1 = (SELECT MAX(w) FROM c WHERE c.k = o.k) OR v = 1"),
+    "a value that is null": ("id BIGINT", "SELECT id FROM o WHERE (SELECT MAX(w) FROM c WHERE c.k = o.k) IS NULL"),
+    "a value over a join": (
+        "id BIGINT, name STRING",
+        "SELECT o.id, c.name FROM o JOIN c ON o.k = c.k WHERE o.v >= (SELECT MIN(i.qty) FROM i WHERE i.oid = o.id)"),
+    "a value inside in": (
+        "id BIGINT",
+        "SELECT id FROM o WHERE k IN (SELECT k FROM c WHERE w > (SELECT AVG(qty) FROM i WHERE i.oid = c.k))"),
+    "a value from a join": (
+        "id BIGINT, m INT",
+        "SELECT id, (SELECT SUM(i.qty) FROM i JOIN c ON i.oid = c.k WHERE c.k = o.k) FROM o"),
+    "a value from a union": (
+        "id BIGINT, n BIGINT", "SELECT id, (SELECT COUNT(*) FROM (SELECT k FROM c UNION ALL SELECT k FROM a) AS x WHERE x.k = o.k) FROM o"),
+    "a value for all rows": ("id BIGINT, m BIGINT", "SELECT id, (SELECT MAX(w) FROM c) FROM o"),
+    "rows above the average": ("id BIGINT", "SELECT id FROM o WHERE v > (SELECT AVG(v) FROM o)"),
+    "a value in having": (
+        "k BIGINT, t BIGINT", "SELECT k, SUM(v) FROM o GROUP BY k HAVING SUM(v) > (SELECT AVG(w) FROM c)"),
+    "a value beside an aggregate": ("n BIGINT, m BIGINT", "SELECT COUNT(*), (SELECT MAX(w) FROM c) FROM o"),
+    "exists as a column": ("id BIGINT, e BOOLEAN", "SELECT id, EXISTS (SELECT 1 FROM c WHERE c.k = o.k) FROM o"),
+    "exists beside or": (
+        "id BIGINT", "SELECT id FROM o WHERE v = 1 OR EXISTS (SELECT 1 FROM c WHERE c.k = o.k AND c.w > 5)"),
+    "not exists beside or": (
+        "id BIGINT", "SELECT id FROM o WHERE v = 20 OR NOT EXISTS (SELECT 1 FROM c WHERE c.k = o.k)"),
+    "distinct rows with a value": ("k BIGINT, n BIGINT", "SELECT DISTINCT k, (SELECT COUNT(*) FROM c WHERE c.k = o.k) FROM o"),
 }
 
 # Programs with hints or a configured TTL: the states that Flink's compiled plan gives them are recorded, too.

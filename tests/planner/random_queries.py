@@ -132,7 +132,22 @@ def _where(dice: Random, columns: Columns, depth: int) -> str:
         if dice.random() < 0.5:
             on += f" AND {_condition(dice, inner + columns)}"
         parts.append(f"{dice.choice(('', 'NOT '))}EXISTS (SELECT 1 FROM {table} e WHERE {on})")
+    if depth and dice.random() < 0.2:
+        value, beside = _value(dice, columns), dice.choice(columns)
+        part = f"{beside} {dice.choice(('<', '>=', '='))} {value}"
+        parts.append(part if dice.random() < 0.7 else f"({part} OR {beside} = 2)")
     return f" WHERE {' AND '.join(parts)}" if parts else ""
+
+
+def _value(dice: Random, columns: Columns) -> str:
+    """A scalar sub-query, most often correlated."""
+    table = dice.choice(tuple(TABLES))
+    inner = tuple(f"f.{c}" for c in TABLES[table])
+    made = dice.choice(("MAX({0})", "COUNT(*)", "COUNT({0}) + 1", "SUM({0})", "MIN({0}) + COUNT({1})"))
+    on = [f"{dice.choice(inner)} = {dice.choice(columns)}" for _ in range(dice.choice((0, 1, 1, 2)))]
+    on += [_condition(dice, inner) for _ in range(dice.choice((0, 0, 1)))]
+    where = f" WHERE {' AND '.join(on)}" if on else ""
+    return f"(SELECT {made.format(*dice.sample(inner, 2))} FROM {table} f{where})"
 
 
 def _grouped(dice: Random, source: str, columns: Columns, where: str) -> tuple[str, Columns]:
