@@ -1,11 +1,12 @@
 """Plan -> streaming DataFrames: walks the operators in order and builds each from those it reads.
 
-One builder an operator kind, found in ``BUILDERS``. Scans, calcs and unions are native Spark; operators with state
-run in the shell around those of the engine, lookup joins and calls of functions in ``mapInArrow``. Expressions are
+Operators with state run in the shell around those of the engine. Of the others each kind has a builder in ``BUILDERS``:
+scans, calcs and unions are native Spark, unless all that they do can be done in Arrow and an operator with state wants
+their rows; lookup joins and calls of functions run in ``mapInArrow``. Expressions are
 checked before Spark sees them. Knows no SQL and no session settings, and starts nothing.
 
     edges = edges_of(plan, spark, partitions=2, lookups=LookupRun(token="1"))
-    frames = build(edges)  # one DataFrame per operator but sinks
+    rows = build(edges)  # of each operator but sinks
 """
 
 from __future__ import annotations
@@ -25,9 +26,7 @@ from plans.carryover import state_lineages
 from plans.changelog import output_kinds
 from plans.columns import output_columns
 from plans.model import (
-    Aggregate,
     Calc,
-    ChangelogNormalize,
     Column,
     Correlate,
     Expand,
@@ -39,13 +38,13 @@ from plans.model import (
     Scan,
     SelectItem,
     Sink,
-    SinkMaterialize,
     Stateful,
     Union,
 )
 from runtime import connectors
 from runtime.arithmetic import spark_expression
 from runtime.arrival import ARRIVAL
+from runtime.calc_in_arrow import calc_in_arrow
 from runtime.expressions import check_expression, quoted
 from runtime.functions.apply import apply_function
 from runtime.lookup.apply import apply_lookup
@@ -54,8 +53,10 @@ from runtime.operator import INSERT, KIND
 from runtime.operators import build_operator
 from runtime.operators.exact import split_condition
 from runtime.operators.schema import state_schema
+from runtime.rows import Rows
+from runtime.shell.arrow_rows import ArrowRows
 from runtime.shell.stateful import apply_operator
-from runtime.types import to_spark
+from runtime.types import to_arrow, to_spark
 
 __all__ = ["BUILDERS", "Edges", "apply_operators", "build", "edges_of"]
 
@@ -86,6 +87,11 @@ class Edges:
         kind = [pa.field(KIND, pa.int8())] if self.changelog[operator_id] else []
         return pa.schema([*kind, *(ARRIVAL if operator_id in self.told else [])])
 
+    def schema(self, operator_id: str) -> pa.Schema:
+        """The columns of rows and of what they have beside, in Arrow."""
+        data = [pa.field(column.name, to_arrow(column.type)) for column in self.columns[operator_id]]
+        return pa.schema([*data, *self.beside(operator_id)])
+
     def names(self, operator_id: str) -> tuple[str, ...]:
         return tuple(column.name for column in self.columns[operator_id])
 
@@ -107,17 +113,35 @@ def edges_of(plan: Plan, spark: SparkSession, *, partitions: int, lookups: Looku
     )
 
 
-def build(edges: Edges) -> dict[str, DataFrame]:
+def build(edges: Edges) -> dict[str, Rows]:
     """The output of each operator but sinks.
 
     RunError, naming the operator, for an expression that may not run or something that cannot be read.
     """
-    frames: dict[str, DataFrame] = {}
+    rows: dict[str, Rows] = {}
     for operator in edges.plan.operators:
         if not isinstance(operator, Sink):
-            inputs = [frames[name] for name in operator.inputs]
-            frames[operator.id] = BUILDERS[type(operator)](operator, inputs, edges)
-    return frames
+            rows[operator.id] = _rows(operator, [rows[name] for name in operator.inputs], edges)
+    return rows
+
+
+def _rows(operator: Operator, inputs: list[Rows], edges: Edges) -> Rows:
+    if isinstance(operator, Join):
+        return _join(operator, inputs, edges)
+    if isinstance(operator, Stateful):
+        made = _stateful(operator, inputs, edges)
+        return Rows(made.in_spark, made)
+    in_arrow = None
+    if isinstance(operator, Scan) and operator.id not in edges.told:
+        table = edges.plan.tables[operator.table]
+        in_arrow = connectors.read_in_arrow(edges.spark, operator.table, table, operator.columns)
+    elif isinstance(operator, Calc) and (below := inputs[0].in_arrow) is not None:
+        calc = calc_in_arrow(operator, edges.columns[operator.inputs[0]], edges.beside(operator.id))
+        in_arrow = None if calc is None else below.then(calc, edges.schema(operator.id))
+    rows = Rows(lambda: BUILDERS[type(operator)](operator, [each.frame for each in inputs], edges), in_arrow)
+    if in_arrow is None:
+        _ = rows.frame  # what is wrong with it is to be said now
+    return rows
 
 
 def apply_operators(operators: Sequence[Operator], frame: DataFrame, *, edges: Edges) -> DataFrame:
@@ -183,23 +207,23 @@ def _union(operator: Union, inputs: list[DataFrame], edges: Edges) -> DataFrame:
     return reduce(DataFrame.unionAll, parts)
 
 
-def _join(operator: Join, inputs: list[DataFrame], edges: Edges) -> DataFrame:
-    if operator.condition is None:
-        return _stateful(operator, inputs, edges)
-    sides = dict(zip("lr", operator.inputs, strict=True))
-    carried: dict[tuple[str, ...], str] = {
-        (side, name): f"__{side}_{name}" for side, source in sides.items() for name in edges.names(source)
-    }
-    path = f"operators.{operator.id}.condition"
-    check_expression(operator.condition, carried, operator=operator.id, path=path)
-    if operator.join_type != "inner":
-        # Whether a row has a partner decides on its padding, so the condition is part of the operator.
-        return _stateful(operator, inputs, edges)
-    left, right = (state_schema(operator.id, edges.columns[source]) for source in operator.inputs)
-    within, above = split_condition(operator.condition, left, right)
-    operator = replace(operator, condition=within)
+def _join(operator: Join, inputs: list[Rows], edges: Edges) -> Rows:
+    above = None
+    if operator.condition is not None:
+        sides = dict(zip("lr", operator.inputs, strict=True))
+        carried: dict[tuple[str, ...], str] = {
+            (side, name): f"__{side}_{name}" for side, source in sides.items() for name in edges.names(source)
+        }
+        path = f"operators.{operator.id}.condition"
+        check_expression(operator.condition, carried, operator=operator.id, path=path)
+        if operator.join_type == "inner":
+            left, right = (state_schema(operator.id, edges.columns[source]) for source in operator.inputs)
+            within, above = split_condition(operator.condition, left, right)
+            operator = replace(operator, condition=within)
+        # Whether a row has a partner decides on the padding of an outer join, so it checks all of its condition.
     if above is None:
-        return _stateful(operator, inputs, edges)
+        whole = _stateful(operator, inputs, edges)
+        return Rows(whole.in_spark, whole)
     checked = check_expression(above, carried, operator=operator.id, path=path)
     types = {side: {column.name: column.type for column in edges.columns[source]} for side, source in sides.items()}
     extra = tuple(
@@ -208,11 +232,11 @@ def _join(operator: Join, inputs: list[DataFrame], edges: Edges) -> DataFrame:
         )
         for side, name in checked.columns
     )
-    joined = _stateful(replace(operator, output=(*operator.output, *extra)), inputs, edges)
+    joined = _stateful(replace(operator, output=(*operator.output, *extra)), inputs, edges).in_spark()
     kind = [KIND] if edges.changelog[operator.id] else []
-    return joined.where(spark_expression(joined, checked.sql)).select(
-        *(quoted(column.name) for column in operator.output), *kind
-    )
+    columns = (quoted(column.name) for column in operator.output)
+    chosen = joined.where(spark_expression(joined, checked.sql)).select(*columns, *kind)
+    return Rows(lambda: chosen)
 
 
 def _lookup(operator: LookupJoin, inputs: list[DataFrame], edges: Edges) -> DataFrame:
@@ -243,24 +267,22 @@ def _correlate(operator: Correlate, inputs: list[DataFrame], edges: Edges) -> Da
     )
 
 
-def _stateful(operator: Stateful, inputs: list[DataFrame], edges: Edges) -> DataFrame:
+def _stateful(operator: Stateful, inputs: list[Rows], edges: Edges) -> ArrowRows:
     columns = tuple(edges.columns[name] for name in operator.inputs)
     changelog = tuple(edges.changelog[name] for name in operator.inputs)
     built = build_operator(operator, columns, changelog)
     told = [side for side, name in enumerate(operator.inputs) if name in edges.told]
     lineage = edges.lineages.get(operator.id)
-    return apply_operator(operator.id, built, inputs, edges.partitions, lineage=lineage, told=told)
+    rows = [each.in_arrow or each.frame for each in inputs]
+    return apply_operator(operator.id, built, rows, edges.partitions, lineage=lineage, told=told)
 
 
 BUILDERS: Mapping[type[Operator], Callable[[Any, list[DataFrame], Edges], DataFrame]] = {
-    Aggregate: _stateful,
     Calc: _calc,
-    ChangelogNormalize: _stateful,
     Correlate: _correlate,
     Expand: _expand,
-    Join: _join,
     LookupJoin: _lookup,
     Scan: _scan,
-    SinkMaterialize: _stateful,
     Union: _union,
 }
+"""The operators that Spark runs by itself, or that keep nothing from batch to batch."""

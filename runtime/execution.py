@@ -45,6 +45,7 @@ from runtime.lookup.plan import LookupRun
 from runtime.operator import KIND
 from runtime.progress import BatchProgress, LookupProgress, OperatorProgress, batch_progress
 from runtime.results import files
+from runtime.rows import Rows
 from runtime.run_lock import RunLock, acquire
 from runtime.session import default_partitions, is_remote, prepare_session, shares_machine, start_session
 from runtime.several_sinks import SeveralSinks, SinkWriter
@@ -264,14 +265,14 @@ def execute(
     if results is not None:
         files.keeping(own)
     edges = edges_of(plan, own, partitions=partitions, lookups=lookups)
-    frames = build(edges)
+    rows = build(edges)
     location = checkpoint or tempfile.mkdtemp(prefix="hintplan-checkpoint-")
     running = found.queries
     counts: dict[tuple[str, int], int] = {}
     writers = {
-        query.id: _shared_writer(query, edges, frames, location, counts)
+        query.id: _shared_writer(query, edges, rows, location, counts)
         if query.is_shared
-        else _writer(plan, query.id, frames, location, results)
+        else _writer(plan, query.id, rows, location, results)
         for query in running
     }
     execution = Execution(
@@ -349,7 +350,7 @@ def _refuse_cached(plan: Plan) -> None:
 
 
 def _shared_writer(
-    query: Query, edges: Edges, frames: Mapping[str, Any], location: str, counts: dict[tuple[str, int], int]
+    query: Query, edges: Edges, rows: Mapping[str, Rows], location: str, counts: dict[tuple[str, int], int]
 ) -> Any:
     """A writer of one query into each of its sinks; how many rows each got goes to ``counts``."""
     where = f"{location.rstrip('/')}/{query.id}"
@@ -357,7 +358,7 @@ def _shared_writer(
     writers = []
     sinks = [sink for name in query.sinks if isinstance(sink := operators[name], Sink)]
     # The query keeps the id it was begun with, whatever the operator above its sinks is called now.
-    frame = frames[path_to(operators, sinks[0])[0].id]
+    frame = rows[path_to(operators, sinks[0])[0].id].frame
     for sink in sinks:
         table = edges.plan.tables[sink.table]
         write = connectors.micro_batch_writer(
@@ -374,10 +375,10 @@ def _rows_of_sink(calcs: Sequence[Operator], rows: Any, *, edges: Edges) -> Any:
     return apply_operators(calcs, rows, edges=edges).drop(*ARRIVAL.names)
 
 
-def _writer(plan: Plan, sink_id: str, frames: Mapping[str, Any], location: str, results: str | None) -> Any:
+def _writer(plan: Plan, sink_id: str, rows: Mapping[str, Rows], location: str, results: str | None) -> Any:
     sink = plan.operator(sink_id)
     assert isinstance(sink, Sink)
-    frame = frames[sink.inputs[0]].drop(*ARRIVAL.names)
+    frame = rows[sink.inputs[0]].frame.drop(*ARRIVAL.names)
     where = f"{location.rstrip('/')}/{sink.id}"
     changelog = KIND in frame.columns
     counted = frame.observe(sink.id, F.count(F.lit(1)).alias("rows_out"))

@@ -15,6 +15,7 @@ from typing import Any
 
 from runtime.functions.metrics import FUNCTION_METRICS
 from runtime.lookup.metrics import GAUGES, LOOKUP_METRICS
+from runtime.shell.pack import UNCOUNTED
 
 __all__ = [
     "BatchProgress",
@@ -103,9 +104,11 @@ def batch_progress(
     operators = dict(before)
     lookups: dict[str, LookupProgress] = {}
     functions: dict[str, FunctionProgress] = {}
-    rows_out = 0
+    rows_in, rows_out = progress.numInputRows, 0
     for name, observed in progress.observedMetrics.items():
         metrics = _metrics(observed)
+        if UNCOUNTED in metrics:
+            rows_in += metrics[UNCOUNTED]
         if name == sink:
             rows_out = metrics["rows_out"]
             continue
@@ -119,7 +122,7 @@ def batch_progress(
         sink=sink,
         batch=progress.batchId,
         timestamp=progress.timestamp,
-        rows_in=progress.numInputRows,
+        rows_in=rows_in,
         rows_out=rows_out,
         duration_ms=int(progress.durationMs.get("triggerExecution", 0)),
         operators=operators,

@@ -19,8 +19,10 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from plans.errors import RunError
 from plans.model import Table
 from runtime.connectors import blackhole, datagen, filesystem, jdbc, print_sink
+from runtime.shell.arrow_rows import ArrowRows
 
 __all__ = [
+    "ARROW_READERS",
     "BATCH_READERS",
     "BATCH_WRITERS",
     "MICRO_BATCH_WRITERS",
@@ -30,6 +32,7 @@ __all__ = [
     "micro_batch_writer",
     "read",
     "read_batch",
+    "read_in_arrow",
     "refuse_unbounded",
     "writer",
 ]
@@ -46,6 +49,10 @@ class Writer(Protocol):
 READERS: Mapping[str, Callable[..., DataFrame]] = {
     "datagen": datagen.read,
     "filesystem": filesystem.read,
+}
+
+ARROW_READERS: Mapping[str, Callable[[SparkSession, str, Table, tuple[str, ...]], ArrowRows | None]] = {
+    "filesystem": filesystem.read_in_arrow,
 }
 
 WRITERS: Mapping[str, Writer] = {
@@ -82,6 +89,12 @@ def read(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...],
     """
     chosen = _chosen(READERS, "read", name, table)
     return chosen(spark, name, table, columns, **({"told": True} if told else {}))
+
+
+def read_in_arrow(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> ArrowRows | None:
+    """The rows that :func:`read` would give, in Arrow in the workers; None if they cannot be had like that."""
+    reader = ARROW_READERS.get(table.options["connector"])
+    return None if reader is None else reader(spark, name, table, columns)
 
 
 def read_batch(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:

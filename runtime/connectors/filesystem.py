@@ -23,21 +23,26 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.streaming.readwriter import DataStreamWriter
+from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 from pyspark.sql.types import StringType
 
 from plans.connectors import option
 from plans.errors import RunError
 from plans.model import Table
 from runtime.arrival import ARRIVAL
+from runtime.connectors.parquet_files import PATHS_DDL, are_local, rows_of_files
 from runtime.connectors.schema import physical_schema
 from runtime.operator import KIND, UPDATE_BEFORE
 from runtime.secrets import resolve
+from runtime.session import is_remote
+from runtime.shell.arrow_rows import ArrowRows
+from runtime.types import to_arrow
 
-__all__ = ["batch_writer", "read", "read_batch", "writer", "wrong_line"]
+__all__ = ["batch_writer", "read", "read_batch", "read_in_arrow", "writer", "wrong_line"]
 
 OP = "op"
 _KINDS = ("+I", "-U", "+U", "-D")
@@ -54,10 +59,35 @@ def read(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...],
 
     ``told`` adds the columns of ``ARRIVAL``.
     """
+    return _load(_stream(spark, table), name, table, columns, told=told)
+
+
+def read_in_arrow(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> ArrowRows | None:
+    """The same rows as those of :func:`read`, read by the workers in Arrow; None if only Spark can read them.
+
+    That is so unless they are in local files of Parquet whose paths say nothing of their columns, and not on Spark
+    Connect, where nothing is known of the file system.
+    """
+    path = resolve(table.options["path"])
+    inserts = option(table, "source.changelog") == "false"
+    if table.options["format"] != "parquet" or not inserts or is_remote(spark) or not are_local(spark, path):
+        return None
+    if any(pa.types.is_nested(to_arrow(column.type)) for column in table.columns if column.name in columns):
+        return None
+    try:
+        paths = _stream(spark, table).format("binaryFile").schema(PATHS_DDL).load(path)
+    except AnalysisException as error:
+        if error.getCondition() != "PATH_NOT_FOUND":
+            raise
+        return None  # as read() will say
+    has_partitions = len(paths.columns) > PATHS_DDL.count(",") + 1
+    return None if has_partitions else rows_of_files(paths.select("path"), name, table, columns)
+
+
+def _stream(spark: SparkSession, table: Table) -> DataStreamReader:
     reader = spark.readStream.option("maxFileAge", _EVERY_AGE)  # by default, files older by a week are dropped
-    if files := table.options.get("source.max-files-per-trigger"):
-        reader = reader.option("maxFilesPerTrigger", files)
-    return _load(reader, name, table, columns, told=told)
+    files = table.options.get("source.max-files-per-trigger")
+    return reader.option("maxFilesPerTrigger", files) if files else reader
 
 
 def read_batch(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:

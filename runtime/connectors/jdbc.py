@@ -106,9 +106,7 @@ def micro_batch_writer(
     return _micro_batch(name, table, changelog=changelog, checkpoint=checkpoint, part=part).write
 
 
-def _micro_batch(
-    name: str, table: Table, *, changelog: bool, checkpoint: str | None, part: str = ""
-) -> SqliteBatch:
+def _micro_batch(name: str, table: Table, *, changelog: bool, checkpoint: str | None, part: str = "") -> SqliteBatch:
     if changelog and not table.primary_key:
         raise RunError(
             f"table {name} cannot take updates: it has no primary key to find rows by",

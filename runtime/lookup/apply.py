@@ -95,7 +95,8 @@ def apply_lookup(
             delay=parse_duration(op.retry.fixed_delay),
             once=run.once,
         )
-        joined = apply_operator(op.id, operator, [prepared], partitions, lineage=lineage, metrics=LOOKUP_METRICS)
+        parked = apply_operator(op.id, operator, [prepared], partitions, lineage=lineage, metrics=LOOKUP_METRICS)
+        joined = parked.in_spark()
     else:
         run_task = partial(enrich, spec=spec, schema=schema)
         joined = map_batches(prepared, run_task, rows.output, observe_as(op.id), LOOKUP_METRICS)

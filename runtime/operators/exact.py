@@ -1,4 +1,4 @@
-"""Which parts of an inner join's condition Arrow answers exactly as Flink does, so that the join itself can check them.
+"""Which conditions Arrow answers exactly as Flink does, so that an inner join, or a filter in Arrow, can check them.
 
 What follows an inner join could all be checked by Spark, but then pairs cross from Python to the JVM only to be dropped
 there. A conjunct is checked in the join if it compares columns and constants of types for which that is certain:
@@ -22,7 +22,7 @@ import pyarrow as pa
 from sqlglot import exp, parse_one, tokenize
 from sqlglot.tokenizer_core import TokenType
 
-__all__ = ["Split", "split_condition"]
+__all__ = ["Split", "is_exact", "split_condition"]
 
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE)
 _CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END)
@@ -52,6 +52,11 @@ def split_condition(condition: str, left: pa.Schema, right: pa.Schema) -> Split:
         for wanted in (True, False)
     )
     return Split(within or None, above or None)
+
+
+def is_exact(condition: str, columns: pa.Schema) -> bool:
+    """Whether Arrow answers all of ``condition`` over ``columns``, which it names without a prefix, as Flink does."""
+    return _is_exact(condition, _Types({"": columns}))
 
 
 def _conjuncts(condition: str) -> list[str]:
@@ -150,7 +155,7 @@ class _Types:
         if isinstance(node, exp.Paren):
             return self.type_of(node.this)
         if isinstance(node, exp.Column):
-            schema = self.sides.get(node.table) if len(node.parts) == 2 else None
+            schema = self.sides.get(node.table) if len(node.parts) == 1 + bool(node.table) else None
             return None if schema is None or node.name not in schema.names else schema.field(node.name).type
         if isinstance(node, exp.Boolean):
             return pa.bool_()

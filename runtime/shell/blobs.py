@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-__all__ = ["blob_column", "chunks", "from_blob", "to_blob"]
+__all__ = ["blob_column", "chunks", "from_blob", "rows_of_blobs", "to_blob"]
 
 CHUNK_ROWS = 1 << 18
 CHUNK_BYTES = 32 << 20
@@ -28,6 +28,13 @@ def from_blob(blob: bytes) -> pa.Table:
     """The table in ``blob``, without copying its columns."""
     with pa.ipc.open_stream(pa.py_buffer(blob)) as reader:
         return reader.read_all()
+
+
+def rows_of_blobs(batch: pa.RecordBatch) -> Iterator[pa.Table]:
+    """The tables in the column ``blob`` of a batch, in order; rows without a blob carry metrics."""
+    for blob in batch.column("blob"):
+        if blob.is_valid:
+            yield from_blob(blob.as_buffer())
 
 
 def blob_column(tables: Sequence[pa.Table]) -> pa.Array:

@@ -1,4 +1,4 @@
-"""A stateful operator as a step between DataFrames: hash, pack, shuffle, process, observe, unpack.
+"""A stateful operator as a step between rows: pack, shuffle, process, observe.
 
 The only module of the shell that builds DataFrames. Works the same on Spark classic and Spark Connect.
 """
@@ -12,14 +12,14 @@ from typing import Literal
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from runtime.arrival import ARRIVAL
-from runtime.operator import KIND, InputSpec, StatefulOperator, hash_column
+from runtime.operator import KIND, InputSpec, StatefulOperator
+from runtime.shell.arrow_rows import ArrowRows
+from runtime.shell.blobs import rows_of_blobs
 from runtime.shell.buckets import bucket_ids
-from runtime.shell.pack import PACKED_DDL, pack
+from runtime.shell.pack import PACKED_DDL, UNCOUNTED, as_it_is, pack
 from runtime.shell.process import METRICS, OUTPUT_DDL, PartitionProcessor
-from runtime.shell.unpack import unpack
 
 __all__ = ["aggregated", "apply_operator"]
 
@@ -27,13 +27,13 @@ __all__ = ["aggregated", "apply_operator"]
 def apply_operator(
     name: str,
     operator: StatefulOperator,
-    inputs: Sequence[DataFrame],
+    inputs: Sequence[DataFrame | ArrowRows],
     partitions: int,
     *,
     lineage: str | None = None,
     told: Collection[int] = (),
     metrics: Sequence[tuple[str, Literal["sum", "max"]]] = (),
-) -> DataFrame:
+) -> ArrowRows:
     """The output of ``operator`` over streaming ``inputs``, which have at least the columns their ``InputSpec`` names.
 
     ``partitions`` must be the session's ``spark.sql.shuffle.partitions``. Metrics are observed under ``name``;
@@ -43,8 +43,8 @@ def apply_operator(
     """
     buckets = bucket_ids(partitions)
     packed = [
-        _pack_input(frame, spec, side, buckets, told=side in told)
-        for side, (frame, spec) in enumerate(zip(inputs, operator.inputs, strict=True))
+        _pack_input(name, rows, spec, side, buckets, told=side in told)
+        for side, (rows, spec) in enumerate(zip(inputs, operator.inputs, strict=True))
     ]
     processed = (
         reduce(DataFrame.unionAll, packed)
@@ -59,9 +59,7 @@ def apply_operator(
     every = [F.sum(metric).alias(metric) for metric in METRICS]
     own = [aggregated("own_metrics", index, *metric) for index, metric in enumerate(metrics)]
     observed = processed.observe(name, *every, *own)
-    return observed.select("blob").mapInArrow(
-        partial(unpack, schema=operator.output), from_arrow_schema(operator.output, prefer_timestamp_ntz=True)
-    )
+    return ArrowRows(frame=observed.select("blob"), read=rows_of_blobs, schema=operator.output)
 
 
 def aggregated(column: str, index: int, name: str, how: Literal["sum", "max"]) -> Column:
@@ -70,21 +68,27 @@ def aggregated(column: str, index: int, name: str, how: Literal["sum", "max"]) -
     return (F.sum(value) if how == "sum" else F.max(value)).alias(name)
 
 
-def _pack_input(frame: DataFrame, spec: InputSpec, side: int, buckets: Sequence[int], *, told: bool) -> DataFrame:
+def _pack_input(
+    name: str, rows: DataFrame | ArrowRows, spec: InputSpec, side: int, buckets: Sequence[int], *, told: bool
+) -> DataFrame:
     extra = [*([pa.field(KIND, pa.int8())] if spec.changelog else []), *(ARRIVAL if told else [])]
-    names = [*spec.columns.names, *(field.name for field in extra)]
-    data = [F.col(_quoted(name)) for name in names]
-    hashes = [_hash(columns).alias(hash_column(index)) for index, columns in enumerate(spec.hashes)]
-    fields = [*spec.columns, *extra]
-    fields += [pa.field(hash_column(index), pa.int64()) for index in range(len(hashes))]
-    presum = None if told else spec.presum  # sums have no order
-    return frame.select(*data, *hashes).mapInArrow(
-        partial(pack, side=side, schema=pa.schema(fields), buckets=buckets, presum=presum), PACKED_DDL
+    schema = pa.schema([*spec.columns, *extra])
+    if not isinstance(rows, ArrowRows):
+        rows = ArrowRows(frame=rows.select(*map(_quoted, schema.names)), read=as_it_is, schema=schema)
+    packing = partial(
+        pack,
+        side=side,
+        schema=schema,
+        hashes=spec.hashes,
+        buckets=buckets,
+        presum=None if told else spec.presum,  # sums have no order
+        read=rows.read,
+        steps=rows.steps,
     )
-
-
-def _hash(columns: Sequence[str]) -> Column:
-    return F.xxhash64(*[F.col(_quoted(c)) for c in columns]) if columns else F.lit(42).cast("bigint")
+    packed = rows.frame.mapInArrow(packing, PACKED_DDL)
+    if rows.uncounted:
+        packed = packed.observe(f"{name}/{side}", F.sum(UNCOUNTED).alias(UNCOUNTED))
+    return packed.drop(UNCOUNTED)
 
 
 def _quoted(name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,7 @@ from pyspark.sql.types import StructField, StructType
 import tests.spark.counting as counting_module
 from plans.types import parse_type
 from runtime.failure import root_cause
-from runtime.operator import InputSpec
+from runtime.operator import InputSpec, StatefulOperator
 from runtime.session import prepare_session
 from runtime.shell.blobs import from_blob
 from runtime.shell.buckets import bucket_ids, murmur3
@@ -56,6 +56,10 @@ def add_file(spark: SparkSession, directory: Path, first: int, last: int) -> Non
 
 def read_files(spark: SparkSession, directory: Path) -> DataFrame:
     return spark.readStream.schema("id bigint, k bigint").option("maxFilesPerTrigger", 1).parquet(str(directory / "in"))
+
+
+def applied(name: str, operator: StatefulOperator, inputs: Sequence[DataFrame], partitions: int) -> DataFrame:
+    return apply_operator(name, operator, inputs, partitions).in_spark()
 
 
 def start(frame: DataFrame, directory: Path, **trigger: object) -> StreamingQuery:
@@ -115,6 +119,23 @@ TYPED_VALUES: dict[str, object] = {
 }
 
 
+MORE_VALUES: dict[str, object] = {
+    "BOOLEAN": False,
+    "TINYINT": 127,
+    "SMALLINT": -1,
+    "INT": 0,
+    "BIGINT": -(2**63),
+    "FLOAT": -0.0,
+    "DOUBLE": float("nan"),
+    "DECIMAL": Decimal("128.0000000000"),
+    "DATE": dt.date(1, 1, 1),
+    "STRING": "",
+    "BYTES": bytes(range(100)),
+    "TIMESTAMP": dt.datetime(1900, 1, 1),
+    "TIMESTAMP_LTZ": dt.datetime(9999, 12, 31, tzinfo=dt.UTC),
+}
+
+
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin"])
 def test_values_of_every_type_come_through_as_they_were(session: SparkSession, tmp_path: Path, zone: str) -> None:
     session.conf.set("spark.sql.session.timeZone", zone)
@@ -126,7 +147,7 @@ def test_values_of_every_type_come_through_as_they_were(session: SparkSession, t
     (tmp_path / "in").mkdir()
     pq.write_table(original, tmp_path / "in" / "rows.parquet")
     operator = counting(arrow, ("c4",))
-    frame = apply_operator("echo", operator, [session.readStream.schema(schema).parquet(str(tmp_path / "in"))], 2)
+    frame = applied("echo", operator, [session.readStream.schema(schema).parquet(str(tmp_path / "in"))], 2)
     assert frame.select(*names).schema == schema
     run_once(frame, tmp_path)
     returned = session.read.schema(frame.schema).parquet(str(tmp_path / "out")).orderBy(F.col("c0").desc())
@@ -137,7 +158,7 @@ def test_values_of_every_type_come_through_as_they_were(session: SparkSession, t
 def test_rows_keep_their_order_within_a_partition(session: SparkSession, tmp_path: Path) -> None:
     add_file(session, tmp_path, 0, 9_999)
     session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "100")
-    run_once(apply_operator("count", counting(ROWS, ("k",)), [read_files(session, tmp_path)], PARTITIONS), tmp_path)
+    run_once(applied("count", counting(ROWS, ("k",)), [read_files(session, tmp_path)], PARTITIONS), tmp_path)
     files = sorted((tmp_path / "out").glob("part-*.parquet"))  # Spark writes a file for each partition
     partitions = [pq.read_table(file)["id"].to_pylist() for file in files]
     assert len(partitions) == PARTITIONS
@@ -149,7 +170,7 @@ def test_rows_of_one_key_meet_in_one_partition_from_both_inputs(session: SparkSe
     add_file(session, tmp_path / "l", 0, 99)
     add_file(session, tmp_path / "r", 100, 199)
     sides = [read_files(session, tmp_path / side) for side in ("l", "r")]
-    frame = apply_operator("count", counting(ROWS, ("k",), sides=2), sides, PARTITIONS)
+    frame = applied("count", counting(ROWS, ("k",), sides=2), sides, PARTITIONS)
     run_once(frame.withColumn("p", F.spark_partition_id()), tmp_path)
     rows = session.read.parquet(str(tmp_path / "out")).collect()
     assert {(row.side, row.id) for row in rows} == {(int(i >= 100), i) for i in range(200)}
@@ -158,7 +179,7 @@ def test_rows_of_one_key_meet_in_one_partition_from_both_inputs(session: SparkSe
 
 def test_no_key_routes_all_rows_to_one_partition(session: SparkSession, tmp_path: Path) -> None:
     add_file(session, tmp_path, 0, 99)
-    frame = apply_operator("count", counting(ROWS, ()), [read_files(session, tmp_path)], PARTITIONS)
+    frame = applied("count", counting(ROWS, ()), [read_files(session, tmp_path)], PARTITIONS)
     run_once(frame, tmp_path)
     assert {row.total for row in session.read.parquet(str(tmp_path / "out")).collect()} == {100}
 
@@ -167,9 +188,9 @@ def test_state_is_carried_from_batch_to_batch_and_over_a_restart(session: SparkS
     operator = counting(ROWS, ())
     add_file(session, tmp_path, 0, 9)
     add_file(session, tmp_path, 10, 29)
-    run_once(apply_operator("count", operator, [read_files(session, tmp_path)], PARTITIONS), tmp_path)
+    run_once(applied("count", operator, [read_files(session, tmp_path)], PARTITIONS), tmp_path)
     add_file(session, tmp_path, 30, 39)
-    query = run_once(apply_operator("count", operator, [read_files(session, tmp_path)], PARTITIONS), tmp_path)
+    query = run_once(applied("count", operator, [read_files(session, tmp_path)], PARTITIONS), tmp_path)
     totals = {row.id: row.total for row in session.read.parquet(str(tmp_path / "out")).collect()}
     assert {totals[i] for i in range(10)} <= {10, 30}
     assert [totals[i] for i in (30, 39)] == [40, 40]
@@ -179,9 +200,7 @@ def test_state_is_carried_from_batch_to_batch_and_over_a_restart(session: SparkS
 def test_metrics_add_up_over_partitions_and_batches(session: SparkSession, tmp_path: Path) -> None:
     add_file(session, tmp_path, 0, 99)
     add_file(session, tmp_path, 100, 149)
-    query = run_once(
-        apply_operator("count", counting(ROWS, ("k",)), [read_files(session, tmp_path)], PARTITIONS), tmp_path
-    )
+    query = run_once(applied("count", counting(ROWS, ("k",)), [read_files(session, tmp_path)], PARTITIONS), tmp_path)
     found = [batch.observedMetrics["count"] for batch in query.recentProgress]
     assert sorted(metrics.rows_in for metrics in found) == [50, 100]
     assert [metrics.rows_out for metrics in found] == [metrics.rows_in for metrics in found]
@@ -193,8 +212,8 @@ def test_metrics_add_up_over_partitions_and_batches(session: SparkSession, tmp_p
 
 def test_operators_chain_within_one_batch(session: SparkSession, tmp_path: Path) -> None:
     add_file(session, tmp_path, 0, 99)
-    first = apply_operator("first", counting(ROWS, ("k",)), [read_files(session, tmp_path)], PARTITIONS)
-    second = apply_operator("second", counting(ROWS, ()), [first.select("id", "k")], PARTITIONS)
+    first = applied("first", counting(ROWS, ("k",)), [read_files(session, tmp_path)], PARTITIONS)
+    second = applied("second", counting(ROWS, ()), [first.select("id", "k")], PARTITIONS)
     query = run_once(second, tmp_path)
     assert [row.total for row in session.read.parquet(str(tmp_path / "out")).collect()] == [100] * 100
     assert query.lastProgress.observedMetrics["second"].reports == PARTITIONS
@@ -204,7 +223,7 @@ def test_an_idle_partition_is_called_when_its_timer_is_due(session: SparkSession
     session.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "true")
     add_file(session, tmp_path, 0, 9)
     operator = counting(ROWS, (), idle=1_000)
-    frame = apply_operator("count", operator, [read_files(session, tmp_path)], PARTITIONS)
+    frame = applied("count", operator, [read_files(session, tmp_path)], PARTITIONS)
     query = start(frame, tmp_path, processingTime="200 milliseconds")
     deltas: dict[int, int] = {}
 
@@ -229,9 +248,7 @@ def test_an_idle_partition_is_called_when_its_timer_is_due(session: SparkSession
 
 def test_ticks_call_partitions_without_rows(session: SparkSession, tmp_path: Path) -> None:
     add_file(session, tmp_path, 0, 0)
-    query = run_once(
-        apply_operator("count", counting(ROWS, ("k",)), [read_files(session, tmp_path)], PARTITIONS), tmp_path
-    )
+    query = run_once(applied("count", counting(ROWS, ("k",)), [read_files(session, tmp_path)], PARTITIONS), tmp_path)
     assert query.lastProgress.observedMetrics["count"].reports == PARTITIONS
     assert query.lastProgress.observedMetrics["count"].rows_in == 1
 
@@ -241,21 +258,28 @@ def test_an_operator_that_fails_fails_the_query_with_its_own_words(session: Spar
     broken = counting_module.CountingOperator(
         inputs=(InputSpec(columns=ROWS, hashes=((),), changelog=False),), output=pa.schema([("missing", pa.int64())])
     )
-    frame = apply_operator("broken", broken, [read_files(session, tmp_path)], PARTITIONS)
+    frame = applied("broken", broken, [read_files(session, tmp_path)], PARTITIONS)
     query = start(frame, tmp_path, availableNow=True)
     with pytest.raises(StreamingQueryException) as caught:
         query.awaitTermination(DEADLINE_SECONDS)
     assert root_cause(caught.value).startswith("ValueError: Target schema's field names are not matching")
 
 
-def test_packing_keeps_the_hashes_that_spark_computed(session: SparkSession, tmp_path: Path) -> None:
-    add_file(session, tmp_path, 0, 4)
-    hashed = session.read.parquet(str(tmp_path / "in")).select("id", "k", F.xxhash64("k").alias("__hash0"))
-    schema = pa.schema([*ROWS, ("__hash0", pa.int64())])
-    packing = partial(pack, side=0, schema=schema, buckets=bucket_ids(PARTITIONS))
-    packed = hashed.coalesce(1).mapInArrow(packing, PACKED_DDL).collect()
-    tables = [from_blob(row.blob) for row in packed if row.side == 0]
-    assert {row["id"]: row["__hash0"] for table in tables for row in table.to_pylist()} == {
-        row.id: row["__hash0"] for row in hashed.collect()
-    }
-    assert [row.bucket for row in packed if row.side == TICK] == list(bucket_ids(PARTITIONS))
+def test_packing_hashes_keys_as_spark_does(session: SparkSession, tmp_path: Path) -> None:
+    names = {f"c{index}": text for index, text in enumerate(TYPED_VALUES) if "<" not in text}
+    schema = pa.schema([(name, to_arrow(text)) for name, text in names.items()])
+    values = {name: [TYPED_VALUES[text], None, MORE_VALUES[parse_type(text).root]] for name, text in names.items()}
+    (tmp_path / "in").mkdir()
+    pq.write_table(pa.table(values, schema=schema), tmp_path / "in" / "rows.parquet")
+    rows = session.read.schema(StructType([StructField(n, to_spark(t)) for n, t in names.items()])).parquet(
+        str(tmp_path / "in")
+    )
+    hashes = (*((name,) for name in names), tuple(names), ())
+    packing = partial(pack, side=0, schema=schema, hashes=hashes, buckets=bucket_ids(1))
+    packed = rows.coalesce(1).mapInArrow(packing, PACKED_DDL).collect()
+    (table,) = [from_blob(row.blob) for row in packed if row.side == 0]
+    expected = rows.select(*(F.xxhash64(*(F.col(name) for name in columns)) for columns in hashes[:-1])).collect()
+    for index in range(len(hashes) - 1):
+        assert table[f"__hash{index}"].to_pylist() == [row[index] for row in expected], hashes[index]
+    assert table[f"__hash{len(hashes) - 1}"].to_pylist() == [42, 42, 42]
+    assert [row.bucket for row in packed if row.side == TICK] == list(bucket_ids(1))

@@ -1,0 +1,142 @@
+"""Files of Parquet, read by the Python workers instead of Spark.
+
+Spark lists the files, and keeps in the checkpoint which have been read, as it does when it reads them itself; then a
+worker gets paths, and rows are in Arrow from the start. That is for operators with state, which want them so. A column
+that a file lacks is NULL, as it is for Spark; a type that Spark would refuse to read as the table's is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+
+from plans.errors import RunError
+from plans.model import Table
+from runtime.shell.arrow_rows import ArrowRows
+from runtime.types import to_arrow
+
+__all__ = ["PATHS_DDL", "are_local", "read_file", "rows_of_files"]
+
+PATHS_DDL = "path string, modificationTime timestamp, length bigint, content binary"
+"""What Spark knows of a file without reading it, under the names of its format for binary files."""
+
+_SURE_SINCE = 1900
+"""Since this year, times mean the same in the old calendar of Spark and in the new."""
+
+
+def rows_of_files(paths: DataFrame, name: str, table: Table, columns: Sequence[str]) -> ArrowRows:
+    """The ``columns`` of the files of table ``name`` whose ``paths`` come as a stream."""
+    types = {column.name: column.type for column in table.columns}
+    schema = pa.schema([(column, to_arrow(types[column])) for column in columns])
+    return ArrowRows(frame=paths, read=partial(_read_paths, schema=schema, name=name), schema=schema, uncounted=True)
+
+
+def are_local(spark: SparkSession, path: str) -> bool:
+    """Whether ``path`` is on a file system that workers have as a directory; not known on Spark Connect."""
+    jvm: Any = spark.sparkContext._jvm
+    found = jvm.org.apache.hadoop.fs.Path(path)
+    system = found.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
+    return urlsplit(str(system.getUri().toString())).scheme == "file"
+
+
+def _read_paths(batch: pa.RecordBatch, *, schema: pa.Schema, name: str) -> Iterator[pa.Table]:
+    for path in batch.column("path").to_pylist():
+        yield from read_file(path.removeprefix("file:"), schema, name)
+
+
+def read_file(path: str, schema: pa.Schema, name: str) -> Iterator[pa.Table]:
+    """The rows of one file, a table for each of its row groups; RunError, naming table ``name``, if that cannot be."""
+    try:
+        with pq.ParquetFile(path, memory_map=True, coerce_int96_timestamp_unit="us") as file:
+            found = _types(file)
+            present = [column for column in schema.names if column in found]
+            for column in present:
+                if not _fits(found[column], schema.field(column).type):
+                    raise RunError(
+                        f"table {name}: column {column} of {path} is of type {found[column]}, which cannot be read as "
+                        f"{schema.field(column).type}",
+                        hint="declare the column with the type that the files have, and cast it in the query",
+                    )
+            old = _has_old_calendar(file.metadata.metadata or {})
+            for group in range(file.num_row_groups):
+                rows = file.read_row_group(group, present, use_threads=False)
+                if old:
+                    _refuse_old_times(rows, path, name)
+                size = file.metadata.row_group(group).num_rows
+                columns = [
+                    _as(field.type, rows[field.name], found[field.name])
+                    if field.name in found
+                    else pa.nulls(size, field.type)
+                    for field in schema
+                ]
+                yield pa.table(columns, schema=schema)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise RunError(f"table {name}: {path} cannot be read as Parquet: {error}") from error
+
+
+def _types(file: pq.ParquetFile) -> dict[str, pa.DataType]:
+    """The types of the columns; INT96, which has no zone in Arrow, is a time in UTC."""
+    old = {
+        file.schema.column(i).path for i in range(len(file.schema)) if file.schema.column(i).physical_type == "INT96"
+    }
+    return {
+        field.name: pa.timestamp("us", tz="UTC") if field.name in old else field.type for field in file.schema_arrow
+    }
+
+
+def _as(wanted: pa.DataType, column: pa.ChunkedArray, found: pa.DataType) -> pa.ChunkedArray:
+    if column.type == wanted:
+        return column
+    if pa.types.is_timestamp(found) and found != column.type:
+        column = column.cast(found)
+    return column.cast(wanted, safe=not pa.types.is_timestamp(wanted))  # of nanoseconds, three digits go
+
+
+def _has_old_calendar(metadata: Mapping[bytes, bytes]) -> bool:
+    """Whether Spark has written a file by the calendar that was in use before 1582, as it did before version 3."""
+    version = metadata.get(b"org.apache.spark.version", b"")
+    legacy = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
+    return version.startswith((b"1.", b"2.")) or any(key in metadata for key in legacy)
+
+
+def _refuse_old_times(rows: pa.Table, path: str, name: str) -> None:
+    for field in rows.schema:
+        if pa.types.is_date(field.type) or pa.types.is_timestamp(field.type):
+            first = pc.min(rows[field.name].cast(pa.timestamp("us"), safe=False)).as_py()
+            if first is not None and first.year < _SURE_SINCE:
+                raise RunError(
+                    f"table {name}: column {field.name} of {path} has times before {_SURE_SINCE}, and an old Spark has "
+                    "written it by another calendar",
+                    hint="write the file anew with Spark 3 or later",
+                )
+
+
+def _fits(found: Any, wanted: Any) -> bool:
+    """Whether every value of ``found`` is one of ``wanted``; of times, to the microsecond."""
+    kinds = pa.types
+    fits = found == wanted
+    if kinds.is_timestamp(wanted):
+        same = kinds.is_timestamp(found) and (found.tz is None) == (wanted.tz is None)
+        fits = same or (wanted.tz is None and kinds.is_date32(found))
+    elif kinds.is_signed_integer(wanted) and kinds.is_integer(found):
+        fits = found.bit_width + kinds.is_unsigned_integer(found) <= wanted.bit_width
+    elif kinds.is_floating(wanted) and kinds.is_floating(found):
+        fits = found.bit_width <= wanted.bit_width
+    elif kinds.is_floating(wanted) and kinds.is_integer(found):
+        fits = found.bit_width <= (24 if wanted.bit_width == 32 else 53)
+    elif kinds.is_decimal(wanted) and kinds.is_integer(found):
+        fits = wanted.precision - wanted.scale >= (10 if found.bit_width <= 32 else 20)
+    elif kinds.is_decimal(wanted) and kinds.is_decimal(found):
+        more = wanted.scale - found.scale
+        fits = more >= 0 and found.precision + more <= wanted.precision
+    elif kinds.is_string(wanted) or kinds.is_binary(wanted):
+        checks = (kinds.is_string, kinds.is_binary, kinds.is_large_string, kinds.is_large_binary)
+        fits = any(check(found) for check in checks)
+    return bool(fits)
