@@ -34,7 +34,6 @@ KEYS = (1, 1_000, 20_000, 100_000, 200_000, 4_000_000)
 STRATEGIES = ("ONE_PHASE", "TWO_PHASE", "AUTO")
 BATCHES, TASKS, PARTITIONS = 5, 2, 2
 EVENTS = pa.schema([("k", pa.int64()), ("v", pa.float64())])
-DELTA = EVENTS.append(pa.field("__hash0", pa.int64()))
 OPERATOR = AggregateOperator(
     columns=EVENTS,
     changelog=False,
@@ -72,11 +71,7 @@ def main() -> None:
 
 
 def events(random: np.random.Generator, keys: int, rows: int) -> pa.Table:
-    k = random.integers(0, keys, rows)
-    hashes = (k.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-    hashes = (hashes ^ (hashes >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
-    hashes ^= hashes >> np.uint64(32)
-    return pa.table([k, random.random(rows), hashes.view(np.int64)], schema=DELTA)
+    return pa.table([random.integers(0, keys, rows), random.random(rows)], schema=EVENTS)
 
 
 class Job:
@@ -98,7 +93,8 @@ class Job:
             for record in pack(
                 batch.slice(task * share, share).to_batches(max_chunksize=65536),
                 side=0,
-                schema=DELTA,
+                schema=EVENTS,
+                hashes=spec.hashes,
                 buckets=buckets,
                 presum=spec.presum,
             )

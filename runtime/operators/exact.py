@@ -5,7 +5,8 @@ there. A conjunct is checked in the join if it compares columns and constants of
 integers, decimals, text and bytes (byte by byte), dates, timestamps and booleans. Floating-point numbers compare as in
 Java: NaN is neither equal to, nor less or greater than anything, while Spark takes it for the greatest number; below
 NOT they are left to Spark, since Flink turns ``NOT a > b`` into ``a <= b``. So is all else: conversions, arithmetic
-that can overflow, functions. Knows no Spark.
+that can overflow, functions. A filter leaves floating-point numbers to Spark, too: what it means must not depend on
+who reads the rows. Knows no Spark.
 
 >>> schema = pa.schema([("k", pa.int64()), ("s", pa.string())])
 >>> split_condition("l.k < r.k AND upper(l.s) = r.s AND r.s IN ('a', 'b')", schema, schema)
@@ -55,8 +56,8 @@ def split_condition(condition: str, left: pa.Schema, right: pa.Schema) -> Split:
 
 
 def is_exact(condition: str, columns: pa.Schema) -> bool:
-    """Whether Arrow answers all of ``condition`` over ``columns``, which it names without a prefix, as Flink does."""
-    return _is_exact(condition, _Types({"": columns}))
+    """Whether Arrow answers all of ``condition`` over ``columns``, which it names without a prefix, as Spark does."""
+    return _is_exact(condition, _Types({"": columns}, floating=False))
 
 
 def _conjuncts(condition: str) -> list[str]:
@@ -101,10 +102,11 @@ def _is_small(tree: exp.Expr) -> bool:
 
 
 class _Types:
-    """``sides`` has the columns under each prefix."""
+    """``sides`` has the columns under each prefix; ``floating`` says whether FLOAT and DOUBLE may be compared."""
 
-    def __init__(self, sides: dict[str, pa.Schema]) -> None:
+    def __init__(self, sides: dict[str, pa.Schema], *, floating: bool = True) -> None:
         self.sides = sides
+        self.floating = floating
 
     def decide(self, node: exp.Expr, *, negated: bool) -> bool:
         """Whether Arrow decides exactly on the truth of ``node``, which stands below NOT if ``negated``."""
@@ -142,7 +144,11 @@ class _Types:
         if one is None or other is None:
             return False
         if pa.types.is_floating(one) or pa.types.is_floating(other):
-            return not negated and all(_is_floating(kind, side) for kind, side in ((one, left), (other, right)))
+            return (
+                self.floating
+                and not negated
+                and all(_is_floating(kind, side) for kind, side in ((one, left), (other, right)))
+            )
         if pa.types.is_integer(one) and pa.types.is_integer(other):
             return True
         digits, others = _digits(one), _digits(other)
