@@ -10,7 +10,7 @@ It never sees Spark, a clock or a file: ``now`` is passed in, and segments of st
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -83,6 +83,14 @@ class SegmentStore(Protocol):
 
     def write(self, segment: str, table: pa.Table) -> int:
         """Store ``table`` under a new id and return its size in bytes."""
+        ...
+
+    def write_pieces(self, segment: str, pieces: Iterable[pa.Table]) -> int:
+        """As :meth:`write`, but of a table that need never be in memory as a whole."""
+        ...
+
+    def settle(self) -> None:
+        """Let the system have back the memory that reading segments took; what was read stays as it is."""
         ...
 
     def delete(self, segment: str) -> None: ...

@@ -7,10 +7,12 @@ checked again while it stays the same file. Knows bytes, no Arrow and no state s
 
 from __future__ import annotations
 
+import mmap
 import os
 import re
 import struct
 import uuid
+import weakref
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -21,7 +23,7 @@ import pyarrow as pa
 
 from plans.errors import RunError
 
-__all__ = ["Identity", "LocalFiles", "Summed", "identity"]
+__all__ = ["Identity", "LocalFiles", "Summed", "identity", "let_pages_go"]
 
 Identity = tuple[int, int, int]
 """Inode, size and time of a file, by which it is known again."""
@@ -32,6 +34,8 @@ _READ_BYTES = 1 << 20
 
 _checked: dict[str, Identity] = {}
 """Files that this process knows to be right."""
+_mapped: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
+"""Files that this process has in memory."""
 _swept: set[str] = set()
 """Directories that this process has cleared of what dead processes left half-written."""
 
@@ -69,14 +73,16 @@ class LocalFiles:
         """What was written under ``token``, mapped into memory; None if it is not there, or damaged and now removed."""
         path = self.path(token)
         try:
-            with pa.memory_map(str(path)) as source:
-                whole = source.read_buffer()
+            with open(path, "rb") as source:
+                pages = mmap.mmap(source.fileno(), 0, access=mmap.ACCESS_READ)
         except FileNotFoundError:
             _checked.pop(str(path), None)
             return None
-        except OSError:  # an empty file cannot be mapped
+        except ValueError:  # an empty file cannot be mapped
             self.remove(token)
             return None
+        _mapped.add(pages)
+        whole = pa.py_buffer(pages)
         if _checked.get(str(path)) != identity(path):
             if not _is_right(whole):
                 self.remove(token)
@@ -138,6 +144,13 @@ class LocalFiles:
             writer = re.fullmatch(r"[^.]+\.(\d+)\.[0-9a-f]+\.tmp", path.name)
             if writer is None or not _is_process(int(writer[1])):
                 path.unlink(missing_ok=True)
+
+
+def let_pages_go() -> None:
+    """Take the pages of mapped files out of this process; what is read again comes back from the system's cache."""
+    if hasattr(mmap, "MADV_DONTNEED"):  # elsewhere than on Unix, the system takes them when it needs them
+        for pages in list(_mapped):
+            pages.madvise(mmap.MADV_DONTNEED)
 
 
 def identity(path: Path) -> Identity:

@@ -2,21 +2,23 @@
 
 A segment is written once under a token that no other segment ever has, so a local file is never stale: it is there and
 right, or it is missing or damaged (:mod:`runtime.shell.local_files`) and fetched from the state store. Nothing is
-persisted before :meth:`Segments.commit`, so a segment that is written and deleted within one batch costs nothing.
+persisted before :meth:`Segments.commit`, so a segment that is written and deleted within one batch costs nothing; only
+one that comes in pieces, because it is large, is laid down as a file at once.
 Knows no manifest, and of the operator only its name.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
 import pyarrow as pa
 
 from plans.errors import RunError
-from runtime.shell.local_files import LocalFiles
+from runtime.shell.local_files import LocalFiles, let_pages_go
 from runtime.shell.opened import Opened
 
 __all__ = ["ChunkStore", "Segments", "Stored"]
@@ -61,12 +63,13 @@ class Segments:
         self._operator = operator
         self._opened = Opened(limit=0) if opened is None else opened
         self._pending: dict[str, pa.Table] = {}
+        self._laid: dict[str, str] = {}
         self._deleted: list[Stored] = []
 
     def read(self, segment: str) -> pa.Table:
         if segment in self._pending:
             return self._pending[segment]
-        token, count = self._stored[segment]
+        token, count = (self._laid[segment], 0) if segment in self._laid else self._stored[segment]
         path = self._files.path(token)
         table = self._opened.find(path)
         if table is None:
@@ -93,13 +96,24 @@ class Segments:
             ) from error
 
     def write(self, segment: str, table: pa.Table) -> int:
-        if segment in self._pending or segment in self._stored:
-            raise RunError(f"segment {segment!r} of state is written twice; segments are immutable")
+        self._check_new(segment)
         self._pending[segment] = table
         return int(table.nbytes)
 
+    def write_pieces(self, segment: str, pieces: Iterable[pa.Table]) -> int:
+        self._check_new(segment)
+        token = self._token()
+        size = self._lay(token, pieces)
+        self._laid[segment] = token
+        return size
+
+    def settle(self) -> None:
+        let_pages_go()
+
     def delete(self, segment: str) -> None:
-        if self._pending.pop(segment, None) is None:
+        if segment in self._laid:
+            self._files.remove(self._laid.pop(segment))
+        elif self._pending.pop(segment, None) is None:
             self._deleted.append(self._stored.pop(segment))
 
     def delete_all(self) -> None:
@@ -109,8 +123,13 @@ class Segments:
     def commit(self) -> dict[str, Stored]:
         """Persist what was written, remove what was deleted, and return where each segment is."""
         for segment, table in self._pending.items():
-            self._stored[segment] = self._persist(table)
+            token = self._token()
+            self._lay(token, [table])
+            self._stored[segment] = self._persist(token)
         self._pending.clear()
+        for segment, token in self._laid.items():
+            self._stored[segment] = self._persist(token)
+        self._laid.clear()
         for token, count in self._deleted:
             for index in range(count):
                 self._chunks.removeKey((f"{token}/{index}",))
@@ -119,10 +138,22 @@ class Segments:
         self._opened.forget_removed()
         return dict(self._stored)
 
-    def _persist(self, table: pa.Table) -> Stored:
-        token = self._token()
-        with self._files.writing(token) as file, pa.ipc.new_file(pa.PythonFile(file, "w"), table.schema) as writer:
-            writer.write_table(table)
+    def _check_new(self, segment: str) -> None:
+        if segment in self._pending or segment in self._laid or segment in self._stored:
+            raise RunError(f"segment {segment!r} of state is written twice; segments are immutable")
+
+    def _lay(self, token: str, pieces: Iterable[pa.Table]) -> int:
+        """Write a local file of ``pieces``, and return their size in bytes."""
+        pieces = iter(pieces)
+        first = next(pieces)
+        size = 0
+        with self._files.writing(token) as file, pa.ipc.new_file(pa.PythonFile(file, "w"), first.schema) as writer:
+            for piece in chain([first], pieces):
+                writer.write_table(piece)
+                size += piece.nbytes
+        return size
+
+    def _persist(self, token: str) -> Stored:
         count = 0
         for part in self._files.parts(token, CHUNK_BYTES):
             self._chunks.updateValue((f"{token}/{count}",), (part,))

@@ -103,8 +103,9 @@ def _codes(column: pa.Array) -> Int64s:
 
 def distinct_rows(rows: pa.Table, hashes: Int64s) -> tuple[Int64s, Int64s]:
     """As :func:`encode_groups` over all columns of ``rows``, comparing only rows that share one of ``hashes``."""
-    order = np.argsort(hashes, kind="stable")
-    same = hashes[order[1:]] == hashes[order[:-1]]
+    order = np.argsort(hashes)
+    in_order = hashes[order]
+    same = in_order[1:] == in_order[:-1]
     if not same.any():
         every = np.arange(len(hashes))
         return every, every

@@ -2,30 +2,44 @@
 
 A log-structured merge tree in miniature. Each micro-batch appends one segment with the rows it changed; a row's newest
 version wins; segments of like size are merged, so each row is rewritten a logarithmic number of times. A row whose
-``last write + ttl <= now`` is invisible at once and dropped when the oldest segment is next merged: dropping it earlier
-could uncover an older version. TTL 0 never expires. Knows nothing of joins, aggregates or Spark.
+``last write + ttl <= now`` is invisible at once, and dropped when the oldest segment is next merged or purged: dropping
+it earlier could uncover an older version. TTL 0 never expires. Knows nothing of joins, aggregates or Spark.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from runtime.operator import SegmentStore
 from runtime.state.identity import Mask, equal_rows, keep_newest
-from runtime.state.layout import COUNT, HASH, SUFFIX_MASK, WRITE, Int64s, StateLayout
+from runtime.state.layout import COUNT, HASH, SUFFIX_MASK, WRITE, Int64s, StateLayout, int64s
 from runtime.state.manifest import SegmentEntry, StateTable
+from runtime.state.merge import hash_ranges, newest_versions, taken
+from runtime.state.runs import in_order, matches, newest_in, spread
 
 __all__ = ["KeyedState"]
 
 _FANOUT = 4
 _SMALLEST_TIER = 4096
+_PIECE = 1 << 28
+"""Bytes that are merged at a time: a worker holds as much again for the result, and half as much to sort and copy."""
 _LARGEST_MERGE = 1 << 29
-"""Bytes. A merge maps what it reads, and takes as much again for its result and half as much to sort and copy; with
-1 GiB, a worker would come to take more than 2 GiB."""
+"""Bytes. Larger segments are merged only if they may hold several versions of a row: those would pile up for ever,
+while rows that are only there once cost the same in any number of segments."""
+
+
+class _Runs(NamedTuple):
+    """All rows as runs, from old to new: where the codes of each begin, and whether it may replace rows of others."""
+
+    tables: tuple[pa.Table, ...]
+    offsets: Int64s
+    shadows: tuple[bool, ...]
 
 
 class KeyedState:
@@ -47,43 +61,43 @@ class KeyedState:
         self._entries = list(table.segments)
         self._last_number = max((int(entry.id.rpartition("/")[2]) for entry in self._entries), default=0)
         self._rows = table.rows
-        self._stored: list[pa.Table] | None = None
+        self._stored: list[tuple[pa.Table, ...] | None] = [None] * len(self._entries)
         self._added: list[tuple[pa.Table, bool]] = []
+        self._known: _Runs | None = None
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
-    def _tables(self) -> list[pa.Table]:
-        if self._stored is None:
-            self._stored = [self._store.read(entry.id) for entry in self._entries]
-        return [*self._stored, *(table for table, _ in self._added)]
+    def _runs(self) -> _Runs:
+        if self._known is None:
+            stored = [(run, entry.shadows) for i, entry in enumerate(self._entries) for run in self._segment(i)]
+            runs = [*stored, *self._added]
+            offsets = np.cumsum([0, *(table.num_rows for table, _ in runs)])[:-1]
+            self._known = _Runs(tuple(table for table, _ in runs), offsets, tuple(shadows for _, shadows in runs))
+        return self._known
+
+    def _segment(self, index: int) -> tuple[pa.Table, ...]:
+        """The runs of a stored segment: one, or, of a large one, several with ascending hashes."""
+        found = self._stored[index]
+        if found is None:
+            table = self._store.read(self._entries[index].id)
+            whole = table.column(0).num_chunks == 1
+            found = (table,) if whole else tuple(pa.Table.from_batches([batch]) for batch in table.to_batches())
+            self._stored[index] = found
+        return found
 
     def find(self, identity: pa.Table, hashes: Int64s) -> Int64s:
         """The code of each row's newest version, -1 if there is none or it was deleted; expired rows are found too."""
-        codes = np.full(len(hashes), -1, np.int64)
         if not len(hashes):
-            return codes
-        tables = self._tables()
-        offsets = _offsets(tables)
-        open_ = np.argsort(hashes, kind="stable")
-        for table, offset in reversed(list(zip(tables, offsets, strict=True))):
-            if not open_.size:
-                break
-            sorted_hashes = _int64(table, HASH)
-            needles = hashes[open_]
-            low = np.searchsorted(sorted_hashes, needles, "left")
-            hit = low < len(sorted_hashes)
-            hit[hit] = sorted_hashes[low[hit]] == needles[hit]
-            places = np.flatnonzero(hit)
-            if not places.size:
-                continue
-            high = np.searchsorted(sorted_hashes, needles[places], "right")
-            place, row = _expand(places, low[places], high)
-            same = equal_rows(identity, open_[place], table, row)
-            codes[open_[place[same]]] = offset + row[same]
-            open_ = open_[codes[open_] < 0]
-        found = np.flatnonzero(codes >= 0)
-        deleted = self.integers(codes[found], COUNT) == 0
-        codes[found[deleted]] = -1
+            return np.empty(0, np.int64)
+        runs = self._runs()
+        which, codes = newest_in(runs.tables, identity, hashes)
+        for index, (table, shadows) in enumerate(zip(runs.tables, runs.shadows, strict=True)):
+            if shadows:  # only what replaces a row can delete it
+                here = np.flatnonzero(which == index)
+                which[here[int64s(table, COUNT)[codes[here]] == 0]] = -1
+        if len(runs.tables) > 1:
+            codes += runs.offsets[which]
+        codes[which < 0] = -1
         return codes
 
     def live(self, codes: Int64s) -> Mask:
@@ -99,52 +113,68 @@ class KeyedState:
         ``keys`` has the layout's key columns, without NULLs; ``key_hashes`` are their hashes. A key's rows are never
         spread over two portions.
         """
-        tables = [table for table in self._tables() if table.num_rows]
+        tables, offsets, shadows = self._runs()
         if not tables or not len(key_hashes):
             return
-        offsets = _offsets(tables)
-        order = np.argsort(key_hashes, kind="stable")
+        order = in_order(key_hashes)
         low_hash = key_hashes[order] & ~SUFFIX_MASK
-        high_hash = low_hash | SUFFIX_MASK
-        lows = [np.searchsorted(_int64(table, HASH), low_hash, "left") for table in tables]
-        highs = [np.searchsorted(_int64(table, HASH), high_hash, "right") for table in tables]
-        totals = np.cumsum(sum(high - low for low, high in zip(lows, highs, strict=True)))
-        shadowed = any(entry.shadows for entry in self._entries[1:]) or any(shadows for _, shadows in self._added)
+        found = [matches(int64s(table, HASH), low_hash, low_hash | SUFFIX_MASK) for table in tables]
+        totals = np.zeros(len(order), np.int64)
+        for places, first, last in found:
+            totals[places] += last - first
+        totals = np.cumsum(totals)
         begin = 0
         while begin < len(order):
             base = totals[begin - 1] if begin else 0
             end = max(begin + 1, int(np.searchsorted(totals, base + limit, "right")))
             if totals[end - 1] > base:
-                places, codes = [], []
-                for table, offset, low, high in zip(tables, offsets, lows, highs, strict=True):
-                    candidates = begin + np.flatnonzero(high[begin:end] > low[begin:end])
-                    place, row = _expand(candidates, low[candidates], high[candidates])
+                pieces = []
+                for table, offset, (places, first, last) in zip(tables, offsets, found, strict=True):
+                    part = slice(*np.searchsorted(places, (begin, end)))
+                    place, row = spread(places[part], first[part], last[part])
                     same = equal_rows(keys, order[place], table, row)
-                    places.append(place[same])
-                    codes.append(offset + row[same])
-                place, code = np.concatenate(places), np.concatenate(codes)
-                if shadowed:
-                    place, code = self._newest(place, code)
-                visible = self.live(code)
-                visible &= self.integers(code, COUNT) > 0
+                    if not same.all():
+                        place, row = place[same], row[same]
+                    pieces.append((place, offset + row, self._visible(table, row)))
+                place, code, visible = (np.concatenate(each) for each in zip(*pieces, strict=True))
+                if any(shadows[1:]):
+                    visible &= self._newest(place, code, [piece[0] for piece in pieces])
                 yield order[place[visible]], code[visible]
             begin = end
 
-    def _newest(self, place: Int64s, code: Int64s) -> tuple[Int64s, Int64s]:
-        hashes = self.integers(code, HASH)
-        order = np.lexsort((code, hashes, place))
-        place, code, hashes = place[order], code[order], hashes[order]
-        same = (place[1:] == place[:-1]) & (hashes[1:] == hashes[:-1])
+    def _visible(self, table: pa.Table, rows: Int64s) -> Mask:
+        result: Mask = int64s(table, COUNT)[rows] > 0
+        if self._ttl:
+            result &= int64s(table, WRITE)[rows] + self._ttl > self._now
+        return result
+
+    def _newest(self, place: Int64s, code: Int64s, pieces: Sequence[Int64s]) -> Mask:
+        """Which of the pairs are newest versions. ``pieces`` are the ``place`` of each run."""
+        keep = np.ones(len(place), np.bool_)
+        if not len(place):
+            return keep
+        base = int(place.min())
+        seen = np.zeros(int(place.max()) - base + 1, np.bool_)
+        several = seen.copy()
+        for piece in pieces:
+            several[piece - base] |= seen[piece - base]
+            seen[piece - base] = True
+        chosen = np.flatnonzero(several[place - base])
+        if not chosen.size:
+            return keep
+        hashes = self.integers(code[chosen], HASH)
+        order = np.lexsort((code[chosen], hashes, place[chosen]))
+        chosen, hashes = chosen[order], hashes[order]
+        same = (place[chosen[1:]] == place[chosen[:-1]]) & (hashes[1:] == hashes[:-1])
         names = self.layout.identity.names
-        keep = keep_newest(same, lambda rows: self.take(code[rows], names)) if len(code) else np.ones(0, np.bool_)
-        return place[keep], code[keep]
+        keep[chosen] = keep_newest(same, lambda rows: self.take(code[chosen[rows]], names))
+        return keep
 
     def take(self, codes: Int64s, names: list[str]) -> pa.Table:
         """The columns ``names`` of the rows with the given codes, in that order; chunked if it costs less."""
-        tables = self._tables()
+        tables, offsets, _ = self._runs()
         if len(tables) == 1:
             return tables[0].select(names).take(codes)
-        offsets = _offsets(tables)
         segment = np.searchsorted(offsets, codes, "right") - 1
         order = np.argsort(segment, kind="stable")
         bounds = np.searchsorted(segment[order], np.arange(len(tables) + 1))
@@ -163,16 +193,15 @@ class KeyedState:
 
     def integers(self, codes: Int64s, name: str) -> Int64s:
         """One of the int64 columns (hash, count, write time, associations) of the rows with the given codes."""
-        tables = self._tables()
+        tables, offsets, _ = self._runs()
         if len(tables) == 1:
-            return _int64(tables[0], name)[codes]
-        offsets = _offsets(tables)
+            return int64s(tables[0], name)[codes]
         segment = np.searchsorted(offsets, codes, "right") - 1
         result = np.empty(len(codes), np.int64)
         for index, table in enumerate(tables):
             part = np.flatnonzero(segment == index)
             if part.size:
-                result[part] = _int64(table, name)[codes[part] - offsets[index]]
+                result[part] = int64s(table, name)[codes[part] - offsets[index]]
         return result
 
     # --- writing ------------------------------------------------------------------------------------------------------
@@ -182,7 +211,7 @@ class KeyedState:
 
         ``__count`` 0 deletes. ``present`` says which of them :meth:`find` found, expired or not.
         """
-        counts = _int64(rows, COUNT)
+        counts = int64s(rows, COUNT)
         useful = (counts > 0) | present
         if not useful.all():
             rows = rows.filter(pa.array(useful))
@@ -190,23 +219,21 @@ class KeyedState:
         if not rows.num_rows:
             return
         self._rows += int((counts > 0).sum()) - int(present.sum())
-        hashes = _int64(rows, HASH)
+        hashes = int64s(rows, HASH)
         if (hashes[1:] < hashes[:-1]).any():
-            rows = rows.take(np.argsort(hashes, kind="stable"))
+            rows = rows.take(in_order(hashes))
         self._added.append((rows.combine_chunks(), bool(present.any())))
+        self._known = None
 
     def commit(self) -> StateTable:
-        """Write what changed, merge where due, drop what expired, and return the table for the manifest."""
+        """Write what changed, drop what expired or merge where due, and return the table for the manifest."""
         if self._added:
-            shadows = any(flag for _, flag in self._added)
             added = [table for table, _ in self._added]
-            merged = added[0] if len(added) == 1 else self._merge(added, oldest=not self._entries)
-            self._tables()
-            self._append(merged, shadows)
-            self._added = []
-        if self.purge_due(self._now):
-            self._purge()
-        else:
+            shadows = any(flag for _, flag in self._added)
+            end = len(self._entries)
+            self._added, self._known = [], None
+            self._write(end, end, iter(added) if len(added) == 1 else self._merged(added, end, end), shadows)
+        if not self._purge():
             self._compact()
         return StateTable(fingerprint=self.layout.fingerprint, rows=self._rows, segments=tuple(self._entries))
 
@@ -214,101 +241,121 @@ class KeyedState:
         """When expired rows are next to be dropped, in ms; None if nothing will expire."""
         if not self._ttl or not self._entries:
             return None
-        # A quarter of the TTL late: a steady stream is then rewritten at most four times per TTL.
-        return min(entry.first_write for entry in self._entries) + self._ttl + max(self._ttl // 4, 1)
+        return min(self._purge_of(entry) for entry in self._entries)
 
-    def purge_due(self, now: int) -> bool:
-        due = self.next_purge()
-        return due is not None and due <= now
+    def _purge_of(self, entry: SegmentEntry) -> int:
+        # A quarter of the TTL late: rows of a steady stream are then rewritten at most four times per TTL.
+        return entry.first_write + self._ttl + max(self._ttl // 4, 1)
 
-    def _append(self, table: pa.Table, shadows: bool) -> None:
-        writes = _int64(table, WRITE)
-        self._last_number += 1
-        entry_id = f"{self.layout.name}/{self._last_number}"
-        size = self._store.write(entry_id, table)
-        entry = SegmentEntry(entry_id, table.num_rows, size, int(writes.min()), int(writes.max()), shadows)
-        self._entries.append(entry)
-        if self._stored is not None:
-            self._stored.append(table)
+    def _write(self, begin: int, end: int, pieces: Iterator[pa.Table], shadows: bool) -> None:
+        """Put a segment of ``pieces``, which have ascending hashes, in the place of those from ``begin`` to ``end``."""
+        run = self._entries[begin:end]
+        first, second = next(pieces, None), next(pieces, None)
+        new: list[tuple[SegmentEntry, tuple[pa.Table, ...] | None]] = []
+        if first is not None:
+            self._last_number += 1
+            entry_id = f"{self.layout.name}/{self._last_number}"
+            seen: list[tuple[int, int, int]] = []
+            if second is None:
+                size = self._store.write(entry_id, next(_noted([first], seen)))
+            else:
+                size = self._store.write_pieces(entry_id, _noted(chain((first, second), pieces), seen))
+            rows, oldest, newest = zip(*seen, strict=True)
+            entry = SegmentEntry(entry_id, sum(rows), size, min(oldest), max(newest), shadows)
+            new.append((entry, (first,) if second is None else None))
+        for entry in run:
+            self._store.delete(entry.id)
+        self._entries[begin:end] = [entry for entry, _ in new]
+        self._stored[begin:end] = [tables for _, tables in new]
+        self._known = None
+
+    def _replace(self, begin: int, end: int) -> None:
+        shadows = begin > 0 and any(entry.shadows for entry in self._entries[begin:end])
+        tables = [run for index in range(begin, end) for run in self._segment(index)]
+        self._write(begin, end, self._merged(tables, begin, end), shadows)
 
     def _compact(self) -> None:
-        while True:
-            begin = len(self._entries) - 1
-            if begin < 0:
-                return
+        while self._entries:
+            begin = end = len(self._entries)
             tier = _tier(self._entries[-1].rows)
             while begin > 0 and _tier(self._entries[begin - 1].rows) <= tier:
                 begin -= 1
             run = self._entries[begin:]
-            if len(run) < _FANOUT or sum(entry.size for entry in run) > _LARGEST_MERGE:
+            if len(run) < _FANOUT:
                 return
-            self._replace(begin)
+            if sum(entry.size for entry in run) > _LARGEST_MERGE and not any(entry.shadows for entry in run[1:]):
+                return
+            self._replace(begin, end)
 
-    def _replace(self, begin: int) -> None:
-        tables = self._tables()[begin:]
-        run = self._entries[begin:]
-        merged = self._merge(tables, oldest=begin == 0)
-        del self._entries[begin:]
-        self._stored = self._tables()[:begin]
-        for entry in run:
-            self._store.delete(entry.id)
-        if merged.num_rows:
-            self._append(merged, begin > 0 and any(entry.shadows for entry in run))
-        if begin == 0:
-            self._rows = merged.num_rows
+    def _purge(self) -> bool:
+        """Drop rows that expired, if that is due. Whether segments were rewritten: at most one, if time only goes on.
 
-    def _purge(self) -> None:
-        kept = 0
-        while kept < len(self._entries) and self._entries[kept].last_write + self._ttl <= self._now:
-            kept += 1
-        # The oldest segments have expired as a whole: they need not be read, nor can they uncover anything.
-        for entry in self._entries[:kept]:
-            self._store.delete(entry.id)
-        del self._entries[:kept]
-        if self._stored is not None:
-            del self._stored[:kept]
-        if self._entries:
-            self._replace(0)
-        else:
+        Segments follow each other in time, so what is due are the oldest ones, and all but the last of these have
+        expired as a whole.
+        """
+        due = [index for index, entry in enumerate(self._entries) if self._ttl and self._purge_of(entry) <= self._now]
+        if not due:
+            return False
+        end = due[-1] + 1
+        whole = 0
+        while whole < len(self._entries) and self._entries[whole].last_write + self._ttl <= self._now:
+            whole += 1
+        if whole == len(self._entries):
+            self._drop(whole)
             self._rows = 0
+            return False
+        for _ in range(whole):
+            if any(entry.shadows for entry in self._entries):
+                self._replace(0, 1)  # reads what it drops, to tell versions of rows that newer segments have
+            else:
+                self._rows -= self._entries[0].rows
+                self._drop(1)
+        if end <= whole:
+            return False
+        self._replace(0, end - whole)
+        return True
 
-    def _merge(self, tables: list[pa.Table], *, oldest: bool) -> pa.Table:
-        rows = pa.concat_tables(tables)
-        hashes = _int64(rows, HASH)
-        order = np.argsort(hashes, kind="stable")
-        hashes = hashes[order]
-        if len(order) > 1:
-            identity = rows.select(self.layout.identity.names)
-            order = order[keep_newest(hashes[1:] == hashes[:-1], lambda places: identity.take(order[places]))]
-        if oldest:
-            alive = _int64(rows, COUNT)[order] > 0
-            if self._ttl:
-                alive &= _int64(rows, WRITE)[order] + self._ttl > self._now
-            order = order[alive]
-        # Column by column, so that beside the result only one column is ever held in memory as a whole.
-        return pa.table([column.combine_chunks().take(order) for column in rows.columns], schema=rows.schema)
+    def _drop(self, count: int) -> None:
+        """Remove the ``count`` oldest segments unread."""
+        self._write(0, count, iter(()), False)
+
+    def _merged(self, tables: Sequence[pa.Table], begin: int, end: int) -> Iterator[pa.Table]:
+        """The newest versions of the rows of ``tables``, which come to stand in place of segments ``begin`` to ``end``.
+
+        The oldest segment needs no rows that are deleted or expired: there is nothing that they hide.
+        """
+        newer = [run for i in range(end, len(self._entries)) if self._entries[i].shadows for run in self._segment(i)]
+        several = False
+        for part in hash_ranges(tables, size=_PIECE):
+            if several:
+                self._store.settle()
+            several = True
+            rows, order = newest_versions(self.layout, part)
+            if begin == 0:
+                order = order[int64s(rows, COUNT)[order] > 0]
+                if self._ttl:
+                    live = int64s(rows, WRITE)[order] + self._ttl > self._now
+                    self._forget(rows, order[~live], newer)
+                    order = order[live]
+            if len(order):
+                yield taken(rows, order)
+
+    def _forget(self, rows: pa.Table, gone: Int64s, newer: Sequence[pa.Table]) -> None:
+        """Count the rows at the places ``gone`` no more, unless there are newer versions of them."""
+        self._rows -= len(gone)
+        if newer and len(gone):
+            identity = rows.select(self.layout.identity.names).take(pa.array(gone))
+            which, _ = newest_in(newer, identity, int64s(rows, HASH)[gone])
+            self._rows += int((which >= 0).sum())
+
+
+def _noted(pieces: Iterable[pa.Table], seen: list[tuple[int, int, int]]) -> Iterator[pa.Table]:
+    """The pieces; of each that was taken, its rows and its first and last write are appended to ``seen``."""
+    for piece in pieces:
+        writes = int64s(piece, WRITE)
+        seen.append((piece.num_rows, int(writes.min()), int(writes.max())))
+        yield piece
 
 
 def _tier(rows: int) -> int:
     return int(math.log(max(rows, _SMALLEST_TIER), _FANOUT))
-
-
-def _offsets(tables: list[pa.Table]) -> Int64s:
-    return np.cumsum([0, *(table.num_rows for table in tables)])[:-1]
-
-
-def _int64(table: pa.Table, name: str) -> Int64s:
-    column = table[name]
-    values: Int64s = column.chunk(0).to_numpy() if column.num_chunks == 1 else column.to_numpy()
-    return values
-
-
-def _expand(places: Int64s, low: Int64s, high: Int64s) -> tuple[Int64s, Int64s]:
-    """Pair each place with every row from its ``low`` to before its ``high``."""
-    counts = high - low
-    if len(counts) and int(counts.max()) == 1 and int(counts.min()) == 1:
-        return places, low
-    place = np.repeat(places, counts)
-    starts = np.cumsum(counts) - counts
-    row = np.arange(len(place), dtype=np.int64) - np.repeat(starts - low, counts)
-    return place, row

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-__all__ = ["COUNT", "HASH", "SUFFIX_MASK", "WRITE", "Int64s", "StateLayout", "prefixed_hash"]
+__all__ = ["COUNT", "HASH", "SUFFIX_MASK", "WRITE", "Int64s", "StateLayout", "int64s", "prefixed_hash"]
 
 HASH, COUNT, WRITE = "__hash", "__count", "__write"
 
@@ -33,6 +33,13 @@ Int64s = npt.NDArray[np.int64]
 def prefixed_hash(key: Int64s, row: Int64s) -> Int64s:
     """The sort hash of rows that are found by key as well as by identity."""
     return (key & ~SUFFIX_MASK) | (row & SUFFIX_MASK)
+
+
+def int64s(table: pa.Table, name: str) -> Int64s:
+    """One of the int64 columns of ``table`` (hash, count, write time, associations), copied only if it is in pieces."""
+    column = table[name]
+    values: Int64s = column.chunk(0).to_numpy() if column.num_chunks == 1 else column.to_numpy()
+    return values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

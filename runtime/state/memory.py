@@ -9,6 +9,8 @@ True
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pyarrow as pa
 
 __all__ = ["MemoryStore"]
@@ -26,6 +28,12 @@ class MemoryStore:
     def write(self, segment: str, table: pa.Table) -> int:
         self.segments[segment] = table
         return int(table.nbytes)
+
+    def write_pieces(self, segment: str, pieces: Iterable[pa.Table]) -> int:
+        return self.write(segment, pa.concat_tables(pieces))
+
+    def settle(self) -> None:
+        pass
 
     def delete(self, segment: str) -> None:
         del self.segments[segment]

@@ -12,14 +12,15 @@ merged range by range: memory is bounded by the range, not by the table.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 
-from runtime.state.identity import Mask, distinct_rows, encode_groups, keep_newest, without_chunks
-from runtime.state.layout import COUNT, HASH, SUFFIX_MASK, WRITE, Int64s, StateLayout
+from runtime.state.identity import Mask, distinct_rows, encode_groups, without_chunks
+from runtime.state.layout import COUNT, HASH, SUFFIX_MASK, WRITE, Int64s, StateLayout, int64s
+from runtime.state.merge import hash_ranges, newest_versions
 
 __all__ = ["HOUR", "Counted", "Under", "count_parked", "count_rows", "newest_first"]
 
@@ -68,9 +69,10 @@ def count_rows(
     oldest: int | None = None
     newest: int | None = None
     shown: list[pa.Table] = []
-    for slices in _ranges(tables):
-        rows, order = _newest_versions(layout, slices)
-        writes = _integers(rows, WRITE)[order]
+    for slices in hash_ranges(tables, rows=_RANGE_ROWS, size=_RANGE_BYTES):
+        rows, order = newest_versions(layout, slices)
+        order = order[int64s(rows, COUNT)[order] > 0]
+        writes = int64s(rows, WRITE)[order]
         for index, ttl in enumerate(ttls):
             under[index] += _judged(writes, ttl, now)
         visible = _visible(writes, ttls[0], now)
@@ -88,7 +90,7 @@ def count_rows(
 def count_parked(key: Sequence[str], tables: Sequence[pa.Table], *, show: int = 0) -> Counted:
     """Count rows that wait for a deferred lookup, with the time of their last look as ``__write``."""
     rows = pa.concat_tables(tables).combine_chunks()
-    writes = _integers(rows, WRITE)
+    writes = int64s(rows, WRITE)
     keys = len(encode_groups([without_chunks(rows[name]) for name in key])[1]) if key else 1
     shown = newest_first([rows], show) if show else None
     under = (Under(rows=rows.num_rows),)
@@ -98,41 +100,7 @@ def count_parked(key: Sequence[str], tables: Sequence[pa.Table], *, show: int = 
 def newest_first(tables: Sequence[pa.Table], limit: int) -> pa.Table:
     """The ``limit`` rows that were written last, newest first; equal ones as they stand."""
     rows = pa.concat_tables(tables)
-    return rows.take(np.argsort(-_integers(rows, WRITE), kind="stable")[:limit])
-
-
-def _ranges(tables: Sequence[pa.Table]) -> Iterator[list[pa.Table]]:
-    """The same range of hashes of each table, range after range; a key's rows are never in two of them."""
-    total = sum(table.num_rows for table in tables)
-    if not total:
-        return
-    width = max(1, sum(table.nbytes for table in tables) // total)
-    pieces = -(-total // min(_RANGE_ROWS, max(1, _RANGE_BYTES // width)))
-    hashes = [_integers(table, HASH) for table in tables]
-    longest = max(hashes, key=len)
-    cuts = np.unique(longest[np.arange(1, pieces) * len(longest) // pieces] & ~SUFFIX_MASK)
-    bounds = [np.concatenate(([0], np.searchsorted(each, cuts), [len(each)])) for each in hashes]
-    for index in range(len(cuts) + 1):
-        found = [
-            table.slice(each[index], each[index + 1] - each[index])
-            for table, each in zip(tables, bounds, strict=True)
-            if each[index + 1] > each[index]
-        ]
-        if found:
-            yield found
-
-
-def _newest_versions(layout: StateLayout, slices: Sequence[pa.Table]) -> tuple[pa.Table, Int64s]:
-    """The rows of ``slices``, and the places of those that are there, by hash."""
-    rows = pa.concat_tables(slices)
-    hashes = _integers(rows, HASH)
-    order = np.arange(len(hashes))
-    if len(slices) > 1:
-        order = np.argsort(hashes, kind="stable")
-        hashes = hashes[order]
-        identity = rows.select(layout.identity.names)
-        order = order[keep_newest(hashes[1:] == hashes[:-1], lambda places: identity.take(order[places]))]
-    return rows, order[_integers(rows, COUNT)[order] > 0]
+    return rows.take(np.argsort(-int64s(rows, WRITE), kind="stable")[:limit])
 
 
 def _judged(writes: Int64s, ttl: int, now: int) -> Under:
@@ -150,10 +118,5 @@ def _visible(writes: Int64s, ttl: int, now: int) -> Mask:
 def _keys(layout: StateLayout, rows: pa.Table, places: Int64s) -> int:
     if not layout.key:
         return len(places)  # a row's identity is its key
-    hashes = _integers(rows, HASH)[places] & ~SUFFIX_MASK
+    hashes = int64s(rows, HASH)[places] & ~SUFFIX_MASK
     return len(distinct_rows(rows.select(list(layout.key)).take(places), hashes)[1])
-
-
-def _integers(table: pa.Table, name: str) -> Int64s:
-    values: Int64s = table[name].to_numpy()
-    return values

@@ -11,10 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plans.errors import RunError
+from runtime.state import keyed
 from runtime.state.keyed import KeyedState
 from runtime.state.layout import COUNT, HASH, WRITE, StateLayout, prefixed_hash
 from runtime.state.manifest import StateTable, read_manifest, write_manifest
 from runtime.state.memory import MemoryStore
+from runtime.stored.counts import count_rows
 
 LAYOUT = StateLayout(
     name="t",
@@ -32,6 +34,9 @@ class Batches:
         self.hasher = hasher
         self.store = MemoryStore()
         self.table = StateTable(fingerprint=LAYOUT.fingerprint)
+
+    def stored(self) -> list[pa.Table]:
+        return [self.store.read(entry.id) for entry in self.table.segments]
 
     def open(self, now: int = 0) -> KeyedState:
         return KeyedState(LAYOUT, self.table, self.store, ttl=self.ttl, now=now)
@@ -95,25 +100,89 @@ HASHERS = {
 }
 
 
+PIECES = {"in one piece": 1 << 28, "row by row": 1}
+
+
+@pytest.mark.parametrize("piece", PIECES.values(), ids=PIECES.keys())
 @pytest.mark.parametrize("hasher", HASHERS.values(), ids=HASHERS.keys())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(batches=st.lists(changes, max_size=14))
-def test_it_behaves_as_a_dictionary(hasher, batches):
+def test_it_behaves_as_a_dictionary(hasher, piece, batches):
     state = Batches(hasher=hasher)
     model: dict = {}
     every = [(k, r) for k in range(4) for r in ("p", "q", None)]
-    for batch in batches:
-        state.write(batch)
-        for row, (x, count) in batch.items():
-            model.pop(row, None)
-            if count:
-                model[row] = (x, count)
-        assert state.found(every) == model
-        assert state.scanned([0, 1, 2, 3]) == {
-            k: {r: value for (key, r), value in model.items() if key == k} for k in range(4)
-        }
-        assert state.table.rows == len(model)
-        assert len(state.table.segments) <= 4
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(keyed, "_PIECE", piece)
+        for batch in batches:
+            state.write(batch)
+            for row, (x, count) in batch.items():
+                model.pop(row, None)
+                if count:
+                    model[row] = (x, count)
+            assert state.found(every) == model
+            assert state.scanned([0, 1, 2, 3]) == {
+                k: {r: value for (key, r), value in model.items() if key == k} for k in range(4)
+            }
+            assert state.table.rows == len(model)
+            assert len(state.table.segments) <= 4
+
+
+@pytest.mark.parametrize("piece", PIECES.values(), ids=PIECES.keys())
+@settings(max_examples=80, deadline=None)
+@given(
+    batches=st.lists(st.tuples(st.integers(0, 30), changes), min_size=4, max_size=30),
+    ttl=st.integers(1, 60),
+)
+def test_rows_expire_by_their_last_write_and_are_dropped_a_quarter_of_the_ttl_later(piece, batches, ttl):
+    state = Batches(ttl=ttl, hasher=HASHERS["good"])
+    every = [(k, r) for k in range(4) for r in ("p", "q", None)]
+    model: dict = {}
+    now = 1000
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(keyed, "_PIECE", piece)
+        for step, batch in batches:
+            now += step
+            state.write(batch, now=now)
+            model |= {row: (now, change) for row, change in batch.items()}
+            live = {row: change for row, (at, change) in model.items() if change[1] and at + ttl > now}
+            assert state.found(every, now=now) == live
+            assert state.scanned([0, 1, 2, 3], now=now) == {
+                k: {r: value for (key, r), value in live.items() if key == k} for k in range(4)
+            }
+            # What is stored is counted independently, and none of it is overdue.
+            tables = state.stored()
+            assert state.table.rows == count_rows(LAYOUT, tables, ttls=(0,), now=now).under[0].rows
+            assert all(at + ttl + max(ttl // 4, 1) > now for table in tables for at in table[WRITE].to_pylist())
+            # Whatever TTL comes next, no version shows but the newest.
+            ttl_before, state.ttl = state.ttl, 1_000_000
+            newest = {row: change for row, (_, change) in model.items() if change[1]}
+            assert state.found(every, now=now).items() <= newest.items()
+            state.ttl = ttl_before
+
+
+def test_a_purge_rewrites_only_the_oldest_segment_that_is_due():
+    state = Batches(ttl=100)
+    for now in (0, 10, 20, 90):  # four alike: merged to one
+        state.write({(now * 5000 + n, "p"): (n, 1) for n in range(5000)}, now=now)
+    state.write({(n, "q"): (n, 1) for n in range(5000)}, now=95)
+    oldest, newer = (entry.id for entry in state.table.segments)
+    state.store.segments[newer] = None  # reading it would fail
+    state.write({}, now=125)
+    ids = [entry.id for entry in state.table.segments]
+    assert (len(ids), oldest in ids, ids[1]) == (2, False, newer)
+    assert state.table.rows == state.table.segments[0].rows + 5000 == 10_000
+    assert state.open(now=125).next_purge() == 90 + 125
+
+
+def test_large_segments_are_merged_only_if_newer_versions_are_among_them(monkeypatch):
+    monkeypatch.setattr(keyed, "_LARGEST_MERGE", 1)
+    once, again = Batches(), Batches()
+    for batch in range(8):
+        once.write({(batch, "p"): (1, 1)})
+        again.write({(0, "p"): (batch, 1)})
+    assert [entry.rows for entry in once.table.segments] == [1] * 8
+    assert len(again.table.segments) <= 4
+    assert again.found([(0, "p")]) == {(0, "p"): (7, 1)}
 
 
 def test_a_row_refreshed_in_a_newer_segment_outlives_its_older_version():

@@ -96,6 +96,29 @@ def test_writing_and_deleting_within_a_batch_costs_nothing(tmp_path: Path) -> No
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_segment_in_pieces_is_one_segment(tmp_path: Path) -> None:
+    store = DictStore()
+    first = Segments({}, store, tmp_path / "one")
+    assert first.write_pieces("a", (table(start, 10) for start in (0, 10, 20))) == 240
+    assert first.read("a") == table(0, 30)
+    assert store.calls == 0, "nothing is persisted before the call has succeeded"
+    first.settle()
+    stored = first.commit()
+    assert Segments(stored, store, tmp_path / "two").read("a").combine_chunks() == table(0, 30)
+
+
+def test_a_segment_in_pieces_that_is_deleted_within_the_batch_leaves_nothing(tmp_path: Path) -> None:
+    store = DictStore()
+    segments = Segments({}, store, tmp_path)
+    segments.write_pieces("a", [table(0, 10), table(10, 10)])
+    with pytest.raises(RunError, match="written twice"):
+        segments.write("a", table(0, 1))
+    segments.delete("a")
+    assert segments.commit() == {}
+    assert store.calls == 0
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_deleting_removes_the_segment_from_store_and_worker(tmp_path: Path) -> None:
     store = DictStore()
     first = Segments({}, store, tmp_path)

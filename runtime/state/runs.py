@@ -1,0 +1,91 @@
+"""Runs: rows in ascending order of their hashes, as segments have them. How to make one, and to find rows in it.
+
+>>> run = np.array([1, 3, 3, 7])
+>>> [each.tolist() for each in matches(run, np.array([2, 3, 7]), np.array([2, 3, 7]))]
+[[1, 2], [1, 3], [3, 4]]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from runtime.state.identity import equal_rows
+from runtime.state.layout import HASH, Int64s, int64s
+
+__all__ = ["in_order", "matches", "newest_in", "spread"]
+
+
+def in_order(hashes: Int64s) -> Int64s:
+    """The places of ``hashes`` in ascending order, equal ones as they stand.
+
+    A stable sort takes three to six times as long as numpy's default on evenly distributed hashes, but no time at all
+    on what is in order, or in a few runs.
+    """
+    if len(hashes) < 2 or not (hashes[1:] < hashes[:-1]).any():
+        return np.arange(len(hashes))
+    order = np.argsort(hashes)
+    found = hashes[order]
+    again = found[1:] == found[:-1]
+    if again.any():
+        run = np.cumsum(np.concatenate(([False], ~again)))
+        order = np.sort(run << 32 | order) & 0xFFFFFFFF
+    return order
+
+
+def matches(run: Int64s, first: Int64s, last: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+    """The places i for which ``run`` has hashes from ``first[i]`` to ``last[i]``, and where these begin and end in it.
+
+    ``first`` and ``last`` are best in ascending order: neighbours then lie on the same pages of the run.
+    """
+    if not len(run) or not len(first):
+        none = np.empty(0, np.int64)
+        return none, none, none
+    begin = np.searchsorted(run, first)
+    last_place = len(run) - 1
+    places = np.flatnonzero((begin <= last_place) & (run[np.minimum(begin, last_place)] <= last))
+    begin, last = begin[places], last[places]
+    end = begin + 1
+    more = np.flatnonzero((end <= last_place) & (run[np.minimum(end, last_place)] <= last))
+    if more.size:
+        end[more] = np.searchsorted(run, last[more], "right")
+    return places, begin, end
+
+
+def spread(places: Int64s, begin: Int64s, end: Int64s) -> tuple[Int64s, Int64s]:
+    """Pair each place with every row from its ``begin`` to before its ``end``."""
+    counts = end - begin
+    if not len(counts) or int(counts.max()) == 1:
+        return places, begin
+    place = np.repeat(places, counts)
+    starts = np.cumsum(counts) - counts
+    row = np.arange(len(place), dtype=np.int64) - np.repeat(starts - begin, counts)
+    return place, row
+
+
+def newest_in(tables: Sequence[pa.Table], rows: pa.Table, hashes: Int64s) -> tuple[Int64s, Int64s]:
+    """For each of ``rows``, the last of ``tables`` that has a row equal to it, -1 for none, and the row's place there.
+
+    ``tables`` are runs from old to new, in none of which a row is twice, and have the columns of ``rows``.
+    """
+    which, where = np.full(len(hashes), -1, np.int64), np.zeros(len(hashes), np.int64)
+    open_ = in_order(hashes)
+    needles = hashes[open_]
+    for index in range(len(tables) - 1, -1, -1):
+        if not open_.size:
+            break
+        place, row = spread(*matches(int64s(tables[index], HASH), needles, needles))
+        if not place.size:
+            continue
+        found = open_[place]
+        same = equal_rows(rows, found, tables[index], row)
+        if not same.all():
+            place, found, row = place[same], found[same], row[same]
+        which[found], where[found] = index, row
+        if index:
+            left = np.ones(len(open_), np.bool_)
+            left[place] = False
+            open_, needles = open_[left], needles[left]
+    return which, where
