@@ -3,7 +3,7 @@
 # make cache   one join for three sinks, without and with its result cached
 # make test    all tests
 # make lint    ruff and mypy
-# make faults KILLS=200 SEED=7  kill processes of a running job at random, and compare what comes out
+# make faults  kill processes of a running job at random, and compare what comes out; make faults KILLS=200 SEED=7
 # make flink-goldens  ask Flink anew for the answers that tests compare with; needs some minutes and 1 GB
 #
 # Each builds .venv first, if pyproject.toml is newer than it. PYTHON chooses the interpreter: make test PYTHON=python3.12

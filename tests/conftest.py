@@ -7,7 +7,6 @@ the report counts it as a rerun. A test of pure code gets none.
 from __future__ import annotations
 
 import fcntl
-import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,12 +14,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.spark.quick import quick_jvms
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Read by every Spark that a test starts, also in other processes and in clusters.
-os.environ.setdefault("SPARK_CONF_DIR", str(Path(__file__).parent / "spark" / "conf"))
-os.environ.setdefault("SPARK_DAEMON_JAVA_OPTS", "-XX:TieredStopAtLevel=1")
+quick_jvms()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,4 +1,4 @@
-"""The job of the fault tests: a changelog joined, then aggregated, into SQLite; its input, and what it must come to.
+"""The job of the kills: a changelog joined, then aggregated, into SQLite; its input, and what SQLite makes of that.
 
 orders ──┬──────────────────── copies     (appended; twice the same row would show)
          └─ left join ─ aggregate ─ totals (upserted)
@@ -11,41 +11,50 @@ import json
 import os
 import random
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import planner
-import plans
+from plans.model import Plan
 
-__all__ = ["Feed", "expected", "rows_of", "write_plan"]
+__all__ = ["Feed", "compiled", "expected", "rows_of"]
 
-_FILES = "'connector' = 'filesystem', 'format' = 'json'"
-SCRIPT = f"""
-SET 'table.exec.state.ttl' = '1 d';
-CREATE TABLE orders (id BIGINT, customer BIGINT, amount BIGINT)
-  WITH ({_FILES}, 'path' = 'input/orders', 'source.max-files-per-trigger' = '2');
-CREATE TABLE customers (customer BIGINT, country STRING)
-  WITH ({_FILES}, 'path' = 'input/customers', 'source.max-files-per-trigger' = '2', 'source.changelog' = 'true');
-CREATE TABLE totals (
-  country STRING, orders BIGINT, amount BIGINT, dearest BIGINT, PRIMARY KEY (country) NOT ENFORCED
-) WITH ('connector' = 'jdbc', 'url' = 'jdbc:sqlite:result.db', 'table-name' = 'totals');
-CREATE TABLE copies (id BIGINT, customer BIGINT, amount BIGINT)
-  WITH ('connector' = 'jdbc', 'url' = 'jdbc:sqlite:result.db', 'table-name' = 'copies');
-INSERT INTO totals
-  SELECT country, COUNT(*), SUM(amount), MAX(amount) FROM (
+_TABLES = ("orders", "customers")
+JOIN = """
     SELECT /*+ STATE_TTL('o' = '3 d', 'c' = '20 d') */ COALESCE(c.country, 'nowhere') AS country, o.amount
     FROM orders AS o LEFT JOIN customers AS c ON o.customer = c.customer
-  ) AS joined GROUP BY country;
-INSERT INTO copies SELECT id, customer, amount FROM orders;
 """
+"""Means the same to SQLite, to which the hint is a comment."""
 
 Row = tuple[Any, ...]
 
 
-def write_plan(directory: Path) -> None:
-    """``plan.json``, compiled; two files a batch, one of which may take back what the other inserts."""
-    plans.dump(planner.compile_sql(SCRIPT, {"parallelism.default": "2"}, name="faults"), directory / "plan.json")
+def script(directory: Path, *, files_per_batch: int) -> str:
+    """The job on the files of ``directory``: of each table at most so many a micro-batch, the oldest first."""
+    files = f"""'connector' = 'filesystem', 'format' = 'json',
+        'source.max-files-per-trigger' = '{files_per_batch}', 'path' = '{directory}/input/"""
+    database = f"'connector' = 'jdbc', 'url' = 'jdbc:sqlite:{directory}/result.db', 'table-name' = '"
+    return f"""
+SET 'table.exec.state.ttl' = '1 d';
+CREATE TABLE orders (id BIGINT, customer BIGINT, amount BIGINT) WITH ({files}orders');
+CREATE TABLE customers (customer BIGINT, country STRING) WITH ({files}customers', 'source.changelog' = 'true');
+CREATE TABLE totals (
+  country STRING, orders BIGINT, amount BIGINT, dearest BIGINT, PRIMARY KEY (country) NOT ENFORCED
+) WITH ({database}totals');
+CREATE TABLE copies (id BIGINT, customer BIGINT, amount BIGINT) WITH ({database}copies');
+INSERT INTO totals
+  SELECT country, COUNT(*), SUM(amount), MAX(amount) FROM ({JOIN}) AS joined GROUP BY country;
+INSERT INTO copies SELECT id, customer, amount FROM orders;
+"""
+
+
+def compiled(directory: Path, *, files_per_batch: int = 2) -> Plan:
+    """The plan; with two files a batch, one may take back what the other inserts."""
+    text = script(directory, files_per_batch=files_per_batch)
+    return planner.compile_sql(text, {"parallelism.default": "2"}, name="faults")
 
 
 class Feed:
@@ -58,19 +67,17 @@ class Feed:
         self._rows = rows
         self._files = 0
         self._countries: dict[int, str] = {}
-        self.orders: list[dict[str, int]] = []
-        for name in ("orders", "customers"):
-            (directory / "input" / name).mkdir(parents=True, exist_ok=True)
+        for table in _TABLES:
+            (directory / "input" / table).mkdir(parents=True, exist_ok=True)
 
     def add(self) -> None:
         """One more file for each table."""
-        first = len(self.orders)
-        new = [
+        first = self._files * self._rows
+        orders = [
             {"id": first + i, "customer": self._random.randrange(self._customers), "amount": self._random.randrange(99)}
             for i in range(self._rows)
         ]
-        self.orders += new
-        self._write("orders", new)
+        self._write("orders", orders)
         self._write("customers", [change for _ in range(4) for change in self._change()])
         self._files += 1
 
@@ -93,26 +100,36 @@ class Feed:
         os.utime(draft, (1_700_000_000 + self._files,) * 2)
         draft.rename(self._directory / "input" / table / f"{self._files:06}.json")
 
-    @property
-    def countries(self) -> Mapping[int, str]:
-        """Where each customer lives in the end."""
-        return self._countries
+
+def expected(directory: Path) -> dict[str, list[Row]]:
+    """What both tables must hold once all input files are read: what SQLite makes of them, at a single blow."""
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.execute("CREATE TABLE orders (id, customer, amount)")
+        database.executemany("INSERT INTO orders VALUES (:id, :customer, :amount)", _lines(directory, "orders"))
+        # What is left of a changelog: rows that came more often than they went.
+        living: Counter[Row] = Counter()
+        for change in _lines(directory, "customers"):
+            living[change["customer"], change["country"]] += 1 if change["op"] in ("+I", "+U") else -1
+        database.execute("CREATE TABLE customers (customer, country)")
+        database.executemany("INSERT INTO customers VALUES (?, ?)", living.elements())
+        totals = f"SELECT country, COUNT(*), SUM(amount), MAX(amount) FROM ({JOIN}) GROUP BY country"
+        return {
+            "totals": sorted(database.execute(totals).fetchall()),
+            "copies": sorted(database.execute("SELECT id, customer, amount FROM orders").fetchall()),
+        }
 
 
-def expected(feed: Feed) -> dict[str, list[Row]]:
-    """What both tables must hold, computed from the rows that were fed, one by one."""
-    groups: dict[str, list[int]] = {}
-    for order in feed.orders:
-        groups.setdefault(feed.countries.get(order["customer"], "nowhere"), []).append(order["amount"])
-    totals: list[Row] = sorted((name, len(found), sum(found), max(found)) for name, found in groups.items())
-    copies: list[Row] = sorted((order["id"], order["customer"], order["amount"]) for order in feed.orders)
-    return {"totals": totals, "copies": copies}
+def _lines(directory: Path, table: str) -> Iterator[dict[str, Any]]:
+    for path in sorted((directory / "input" / table).iterdir()):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            yield json.loads(line)
 
 
 def rows_of(directory: Path) -> dict[str, list[Row]]:
-    """What both tables hold, in order."""
-    connection = sqlite3.connect(directory / "result.db")
-    try:
-        return {name: sorted(connection.execute(f"SELECT * FROM {name}").fetchall()) for name in ("totals", "copies")}
-    finally:
-        connection.close()
+    """What both tables hold, in order; nothing of tables that are not there yet."""
+    with closing(sqlite3.connect(directory / "result.db")) as database:
+        there = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
+        return {
+            name: sorted(database.execute(f"SELECT * FROM {name}").fetchall()) if name in there else []
+            for name in ("totals", "copies")
+        }
