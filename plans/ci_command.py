@@ -16,6 +16,7 @@ import click
 from plans import git
 from plans.ci import RULES, Checked, check_plan, removed_plan, with_lint
 from plans.codec import read_plan_bytes, write_plan_bytes
+from plans.commands import allow_fact_edits_option
 from plans.config_option import allow_module_option
 from plans.diff_command import FAIL_ON, least_level
 from plans.errors import HintplanError, PlanError
@@ -40,7 +41,7 @@ __all__ = ["ci_command"]
 @click.option("--junit", "junit_file", type=click.Path(dir_okay=False), help="Write JUnit XML here.")
 @click.option("--fail-on", type=click.Choice(FAIL_ON), help="Fail if a change has this effect, or a worse one.")
 @allow_module_option
-@click.option("--allow-fact-edits", is_flag=True, help="Accept operators and tables that were changed by hand.")
+@allow_fact_edits_option
 def ci_command(
     paths: tuple[str, ...],
     base: str,

@@ -18,10 +18,10 @@ from plans.jsontext import MAX_BYTES
 from plans.model import Plan
 from plans.terminal import say, show, wants_colour
 
-__all__ = ["explain_command", "schema_command", "set_command", "validate_command"]
+__all__ = ["allow_fact_edits_option", "explain_command", "schema_command", "set_command", "validate_command"]
 
 _STDIN = "-"
-_allow_fact_edits = click.option(
+allow_fact_edits_option = click.option(
     "--allow-fact-edits", is_flag=True, help="Accept operators and tables that were changed by hand."
 )
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -42,7 +42,7 @@ def show_json(value: Any) -> None:
 
 @click.command("validate")
 @click.argument("paths", metavar="PLAN...", nargs=-1, required=True)
-@_allow_fact_edits
+@allow_fact_edits_option
 @_as_json
 def validate_command(paths: tuple[str, ...], allow_fact_edits: bool, as_json: bool) -> int:
     """Check plans without running them: text, schema, changed facts, and meaning."""
@@ -73,7 +73,7 @@ def schema_command() -> None:
 
 @click.command("explain")
 @click.argument("path", metavar="PLAN")
-@_allow_fact_edits
+@allow_fact_edits_option
 @_as_json
 def explain_command(path: str, allow_fact_edits: bool, as_json: bool) -> None:
     """Show the operators of a plan as a tree, with every state, its TTL, and who set it."""
@@ -105,7 +105,7 @@ def _painted(text: str, part: str) -> str:
 @click.argument("assignments", metavar="PATH=VALUE...", nargs=-1)
 @click.option("--remove", "removals", multiple=True, metavar="PATH", help="Remove a config key or a table option.")
 @click.option("--reason", metavar="TEXT", help="Keep this note beside the settings; '' takes the old one away.")
-@_allow_fact_edits
+@allow_fact_edits_option
 @_as_json
 def set_command(
     path: str,

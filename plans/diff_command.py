@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import click
 
+from plans.commands import allow_fact_edits_option
 from plans.config_option import allow_module_option, config_option
 from plans.diff import Change, diff
 from plans.diff_report import of_level
@@ -36,7 +37,7 @@ FAIL_ON = ("incompatible", "drop", "rebuild", "ttl", "restart", "any")
 )
 @config_option
 @allow_module_option
-@click.option("--allow-fact-edits", is_flag=True, help="Accept operators and tables that were changed by hand.")
+@allow_fact_edits_option
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 def diff_command(
     before: str,

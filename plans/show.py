@@ -15,7 +15,7 @@ from collections.abc import Collection, Sequence
 import click
 
 from plans.codec import read_plan_bytes, write_plan_bytes
-from plans.commands import show_tree
+from plans.commands import allow_fact_edits_option, show_tree
 from plans.config_option import allow_module_option
 from plans.errors import PlanError, SqlError
 from plans.model import Plan
@@ -48,7 +48,7 @@ _ENDINGS = {
 @click.option("--around", "centre", metavar="ID", multiple=True, help="Only this operator and what is near it.")
 @click.option("--hops", type=click.IntRange(min=0), default=1, show_default=True, help="How far --around reaches.")
 @allow_module_option
-@click.option("--allow-fact-edits", is_flag=True, help="Accept operators and tables that were changed by hand.")
+@allow_fact_edits_option
 def show_command(
     path: str,
     output: str | None,

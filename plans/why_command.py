@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from plans import git
+from plans.commands import allow_fact_edits_option
 from plans.config_option import allow_module_option, config_option
 from plans.errors import HintplanError
 from plans.jsontext import JsonText
@@ -35,7 +36,7 @@ __all__ = ["why_command"]
 @click.option("--sql", metavar="SCRIPT", help="The script, if it is not found beside the plan.")
 @config_option
 @allow_module_option
-@click.option("--allow-fact-edits", is_flag=True, help="Accept operators and tables that were changed by hand.")
+@allow_fact_edits_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def why_command(
     name: str,

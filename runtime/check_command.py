@@ -11,10 +11,11 @@ import click
 
 from plans.check_report import check_json, check_text
 from plans.checkpoint_record import CheckpointRecord, is_local_path, local_record
-from plans.commands import read_plan, show_json
+from plans.commands import allow_fact_edits_option, read_plan, show_json
 from plans.continuation import continuation
+from plans.run_options import conf_option, debug_option, one_spark
 from plans.terminal import show, wants_colour
-from runtime.cli import absolute, opened_session, settings_option
+from runtime.cli import absolute, opened_session
 
 __all__ = ["check_command"]
 
@@ -25,10 +26,10 @@ __all__ = ["check_command"]
 @click.option("--exit-code", is_flag=True, help="Exit with 2 if some state would be dropped.")
 @click.option("--master", metavar="URL", help="Spark master, if the checkpoint is behind a URL (default local[*]).")
 @click.option("--remote", metavar="URL", help="Spark Connect server that a run would use.")
-@settings_option
-@click.option("--allow-fact-edits", is_flag=True, help="Accept operators and tables that were changed by hand.")
+@conf_option
+@allow_fact_edits_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--debug", is_flag=True, help="Show tracebacks and what Spark says.")
+@debug_option
 def check_command(
     path: str,
     checkpoint: str,
@@ -48,8 +49,7 @@ def check_command(
       1   the run would be refused, whatever it is told
       2   with --exit-code: it goes on only without some state, and with --allow-state-drop
     """
-    if master and remote:
-        raise click.UsageError("--master starts Spark and --remote connects to it; give one of them")
+    one_spark(master, remote)
     plan = read_plan(path, allow_fact_edits=allow_fact_edits)
     if plan.mode == "batch":
         raise click.UsageError(f"{plan.name} is a batch plan: it keeps no state, so it has no checkpoint")

@@ -19,11 +19,21 @@ from typing import Any
 import click
 
 from plans.checkpoint_record import is_local_path, local_record
-from plans.commands import read_plan
+from plans.commands import allow_fact_edits_option, read_plan
 from plans.continuation import continuation, refuse
-from plans.durations import parse_duration
 from plans.errors import RunError
 from plans.model import Plan
+from plans.run_options import (
+    allow_host_option,
+    allow_plan_module_option,
+    allow_state_drop_option,
+    conf_option,
+    debug_option,
+    master_option,
+    one_spark,
+    remote_option,
+    trigger_option,
+)
 from plans.terminal import say
 
 __all__ = [
@@ -35,7 +45,6 @@ __all__ = [
     "opened_session",
     "run_command",
     "run_plan",
-    "settings_option",
 ]
 
 
@@ -58,45 +67,21 @@ class Stop:
             say(self.answer)
 
 
-def _settings(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for value in values:
-        key, equals, text = value.partition("=")
-        if not equals or not key.strip():
-            raise click.BadParameter(f"{value!r} is not of the form key=value")
-        found[key.strip()] = text.strip()
-    return found
-
-
-def _duration(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    if value is not None:
-        try:
-            parse_duration(value, require_unit=True)
-        except ValueError as error:
-            raise click.BadParameter(f"{error}; write a duration such as '5 s'") from error
-    return value
-
-
-settings_option = click.option(
-    "--conf", multiple=True, callback=_settings, metavar="KEY=VALUE", help="A Spark setting; repeatable."
-)
-
-
 @click.command("run")
 @click.argument("path", metavar="PLAN")
 @click.option("--once", is_flag=True, help="Take what is there, then stop.")
-@click.option("--trigger", callback=_duration, metavar="DURATION", help="Time between two batches (default 1 s).")
+@trigger_option("Time between two batches (default 1 s).")
 @click.option("--checkpoint", metavar="DIR", help="Where state is kept between runs; without it, it is forgotten.")
 @click.option("--take-over", is_flag=True, help="Use a checkpoint though a run on another machine may still use it.")
-@click.option("--master", metavar="URL", help="Spark master (default local[*]).")
-@click.option("--remote", metavar="URL", help="Spark Connect server, such as sc://host:15002.")
-@settings_option
+@master_option
+@remote_option
+@conf_option
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON record per batch or job; print sinks go to stderr.")
-@click.option("--allow-module", "allow_modules", multiple=True, metavar="MODULE", help="Where a plan's classes may be.")
-@click.option("--allow-host", "allow_hosts", multiple=True, metavar="HOST[:PORT]", help="Whom HTTP lookups may ask.")
-@click.option("--allow-state-drop", is_flag=True, help="Go on without state that the plan does not continue.")
-@click.option("--allow-fact-edits", is_flag=True, help="Accept operators and tables that were changed by hand.")
-@click.option("--debug", is_flag=True, help="Show tracebacks and what Spark says.")
+@allow_plan_module_option
+@allow_host_option
+@allow_state_drop_option
+@allow_fact_edits_option
+@debug_option
 def run_command(
     path: str,
     once: bool,
@@ -116,8 +101,7 @@ def run_command(
     """Run a plan on Spark, until it is stopped or, with --once, until its input is read."""
     if once and trigger:
         raise click.UsageError("--once takes what is there and stops; it has no --trigger")
-    if master and remote:
-        raise click.UsageError("--master starts Spark and --remote connects to it; give one of them")
+    one_spark(master, remote)
     plan = read_plan(path, allow_fact_edits=allow_fact_edits)
     if plan.mode == "batch":
         _refuse_streaming_options(plan, once=once, trigger=trigger, checkpoint=checkpoint)

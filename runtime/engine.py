@@ -59,6 +59,7 @@ class Engine:
     trigger: str | None
     allow_modules: Sequence[str]
     allow_hosts: Sequence[str]
+    allow_state_drop: bool
     as_json: bool
     debug: bool
     jobs: dict[str, Job] = field(default_factory=dict)
@@ -188,7 +189,7 @@ class Engine:
 
     def _settings(self, plan: Plan, *, once: bool) -> dict[str, Any]:
         where = None if self.checkpoint is None else f"{absolute(self.checkpoint)}/{_folder(plan.name)}"
-        return {"checkpoint": where, "once": once, **self._allowed()}
+        return {"checkpoint": where, "once": once, "allow_state_drop": self.allow_state_drop, **self._allowed()}
 
     def _allowed(self) -> dict[str, Any]:
         return {"allow_modules": self.allow_modules, "allow_hosts": self.allow_hosts}

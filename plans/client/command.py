@@ -17,10 +17,21 @@ from typing import Any
 import click
 
 from plans.client.client import Client
-from plans.config_option import config_option, key_values
-from plans.durations import parse_duration
+from plans.commands import allow_fact_edits_option
+from plans.config_option import config_option
 from plans.errors import SqlError
 from plans.lazy import load
+from plans.run_options import (
+    allow_host_option,
+    allow_plan_module_option,
+    allow_state_drop_option,
+    conf_option,
+    debug_option,
+    master_option,
+    one_spark,
+    remote_option,
+    trigger_option,
+)
 from plans.terminal import say
 from plans.text_file import read_text
 
@@ -29,34 +40,22 @@ __all__ = ["sql_command"]
 _STDIN = "<stdin>"
 
 
-def _pairs(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
-    return key_values(values)
-
-
-def _duration(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    if value is not None:
-        try:
-            parse_duration(value, require_unit=True)
-        except ValueError as error:
-            raise click.BadParameter(f"{error}; write a duration such as '5 s'") from error
-    return value
-
-
 @click.command("sql")
 @click.argument("script", required=False, type=click.Path(dir_okay=False, allow_dash=True))
 @click.option("--continue-on-error", is_flag=True, help="Go on with the next statement after one that fails.")
 @config_option
 @click.option("--strict-hints", is_flag=True, help="Make hints that do not do what they say errors.")
 @click.option("--checkpoint", metavar="DIR", help="Where INSERTs keep state between runs, a directory per plan.")
-@click.option("--trigger", callback=_duration, metavar="DURATION", help="Time between batches of background jobs.")
-@click.option("--master", metavar="URL", help="Spark master (default local[*]).")
-@click.option("--remote", metavar="URL", help="Spark Connect server, such as sc://host:15002.")
-@click.option("--conf", multiple=True, callback=_pairs, metavar="KEY=VALUE", help="A Spark setting; repeatable.")
+@trigger_option("Time between batches of background jobs.")
+@master_option
+@remote_option
+@conf_option
 @click.option("--json", "as_json", is_flag=True, help="Print rows as JSON, an object a line.")
-@click.option("--allow-module", "allow_modules", multiple=True, metavar="MODULE", help="Where a plan's classes may be.")
-@click.option("--allow-host", "allow_hosts", multiple=True, metavar="HOST[:PORT]", help="Whom HTTP lookups may ask.")
-@click.option("--allow-fact-edits", is_flag=True, help="Accept operators and tables that were changed by hand.")
-@click.option("--debug", is_flag=True, help="Show tracebacks and what Spark says.")
+@allow_plan_module_option
+@allow_host_option
+@allow_state_drop_option
+@allow_fact_edits_option
+@debug_option
 def sql_command(
     script: str | None,
     continue_on_error: bool,
@@ -70,8 +69,7 @@ def sql_command(
 
     Without SCRIPT, on a terminal, statements are typed in.
     """
-    if options["master"] and options["remote"]:
-        raise click.UsageError("--master starts Spark and --remote connects to it; give one of them")
+    one_spark(options["master"], options["remote"])
     typed = script is None and sys.stdin.isatty() and not as_json
     file = None if typed else _STDIN if script in (None, "-") else script
     text = "" if typed else read_text(script or "-", file or _STDIN)

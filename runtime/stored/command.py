@@ -8,13 +8,14 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from plans.commands import read_plan, show_json
+from plans.commands import allow_fact_edits_option, read_plan, show_json
 from plans.configuration import STATE_TTL, TIME_ZONE, canonical_key
 from plans.edit import set_value
 from plans.errors import PlanError, RunError
 from plans.model import Plan
+from plans.run_options import conf_option, debug_option, master_option, one_spark, remote_option
 from plans.terminal import say, show, wants_colour
-from runtime.cli import absolute, opened_session, settings_option
+from runtime.cli import absolute, opened_session
 from runtime.stored.report import Part, state_json, state_text
 
 __all__ = ["state_command"]
@@ -27,12 +28,12 @@ __all__ = ["state_command"]
 @click.option("--if", "edits", multiple=True, metavar="PATH=TTL", help="Also count under another TTL; repeatable.")
 @click.option("--show", "shown", type=click.IntRange(min=0), default=0, metavar="N", help="Print the N newest rows.")
 @click.option("--at", metavar="TIME", help="Judge expiry at this time, ISO 8601 (default: now).")
-@click.option("--master", metavar="URL", help="Spark master (default local[*]).")
-@click.option("--remote", metavar="URL", help="Spark Connect server, such as sc://host:15002.")
-@settings_option
+@master_option
+@remote_option
+@conf_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--allow-fact-edits", is_flag=True, help="Accept operators and tables that were changed by hand.")
-@click.option("--debug", is_flag=True, help="Show tracebacks and what Spark says.")
+@allow_fact_edits_option
+@debug_option
 def state_command(
     path: str,
     checkpoint: str,
@@ -54,8 +55,7 @@ def state_command(
     hintplan state plan.json --checkpoint DIR --if join_o_c.leftState.ttl=3d --if config.table.exec.state.ttl='2 h'
     hintplan state plan.json --checkpoint DIR --entry join_o_c.leftState --show 20
     """
-    if master and remote:
-        raise click.UsageError("--master starts Spark and --remote connects to it; give one of them")
+    one_spark(master, remote)
     plan = read_plan(path, allow_fact_edits=allow_fact_edits)
     edited = _edited(plan, edits)
     now = _time(at, plan)

@@ -51,10 +51,12 @@ def run(
         text = "".join(json.dumps(row) + "\n" for row in rows)
         (tmp_path / "orders" / f"{index}.json").write_text(text, encoding="utf-8")
 
-    def run(text: str, *, as_json: bool = False, checkpoint: str | None = None) -> tuple[str, str]:
+    def run(
+        text: str, *, as_json: bool = False, checkpoint: str | None = None, allow_state_drop: bool = False
+    ) -> tuple[str, str]:
         engine = Engine(
             master=None, remote=None, conf={}, checkpoint=checkpoint, trigger="100 ms", allow_modules=(),
-            allow_hosts=(), as_json=as_json, debug=False, _spark=spark,
+            allow_hosts=(), allow_state_drop=allow_state_drop, as_json=as_json, debug=False, _spark=spark,
         )  # fmt: skip
         client = Client(
             session=Session.open(file="job.sql"),
@@ -138,6 +140,18 @@ def test_a_plan_goes_on_where_its_checkpoint_ends(run: Callable[..., tuple[str, 
     assert [path.name for path in (tmp_path / "state").iterdir()] == ["sums"], "queries leave nothing behind"
 
 
+def test_a_changed_query_goes_on_without_its_state_if_that_is_allowed(
+    run: Callable[..., tuple[str, str]], tmp_path: Path
+) -> None:
+    run(f"{SUMS};", checkpoint="state")
+    changed = SUMS.replace("FROM orders", "FROM orders WHERE id <> 2")
+    with pytest.raises(SqlError, match="--allow-state-drop"):
+        run(f"{changed};", checkpoint="state")
+    (tmp_path / "orders" / "2.json").write_text('{"id": 9, "country": "FR"}\n')
+    # With its state, the FR of order 2 would count, too.
+    assert run(f"{changed};", checkpoint="state", allow_state_drop=True)[0] == "+I[FR, 1]\n"
+
+
 def test_a_job_in_the_background_takes_rows_that_come_later(
     run: Callable[..., tuple[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -207,7 +221,7 @@ def test_spark_is_started_before_a_run_listens_to_signals(monkeypatch: pytest.Mo
     monkeypatch.setattr(runtime.engine, "run_plan", lambda *given, **more: done.append("runs") or 0)
     engine = Engine(
         master=None, remote=None, conf={}, checkpoint=None, trigger=None, allow_modules=(), allow_hosts=(),
-        as_json=False, debug=False,
+        allow_state_drop=False, as_json=False, debug=False,
     )  # fmt: skip
     assert engine.insert(Plan(name="p")) == 0
     assert done == ["started", "runs"]
