@@ -34,6 +34,16 @@ def overdrawn(groups: Int64s, weights: Int64s, start: Int64s) -> Mask:
     ``groups`` and ``weights`` (+1 or -1, or what rows summed up weigh together, which is not negative) are per row in
     arrival order; ``start`` is each group's count before them.
     """
+    result = np.zeros(len(groups), np.bool_)
+    taken = np.bincount(groups[weights < 0], minlength=len(start))
+    # Most groups had before what is taken from them, in whatever order.
+    doubtful = np.flatnonzero((taken > start)[groups])
+    if doubtful.size:
+        result[doubtful] = _overdrawn(groups[doubtful], weights[doubtful], start)
+    return result
+
+
+def _overdrawn(groups: Int64s, weights: Int64s, start: Int64s) -> Mask:
     order = np.argsort(groups, kind="stable")
     group, weight = groups[order], weights[order]
     total = np.cumsum(weight)
