@@ -49,6 +49,7 @@ from runtime.expressions import check_expression, quoted
 from runtime.functions.apply import apply_function
 from runtime.lookup.apply import apply_lookup
 from runtime.lookup.plan import LookupRun
+from runtime.narrowing import narrowed
 from runtime.operator import INSERT, KIND
 from runtime.operators import build_operator
 from runtime.operators.exact import split_condition
@@ -119,7 +120,7 @@ def build(edges: Edges) -> dict[str, Rows]:
     RunError, naming the operator, for an expression that may not run or something that cannot be read.
     """
     rows: dict[str, Rows] = {}
-    for operator in edges.plan.operators:
+    for operator in narrowed(edges.plan.operators, edges.columns):
         if not isinstance(operator, Sink):
             rows[operator.id] = _rows(operator, [rows[name] for name in operator.inputs], edges)
     return rows

@@ -22,6 +22,7 @@ from sqlglot.errors import SqlglotError
 from plans.errors import RunError
 from plans.model import Join, LookupJoin
 from runtime.kernels.pairs import JoinCondition
+from runtime.operators.exact import span_of
 
 __all__ = ["compile_condition", "compile_filter"]
 
@@ -102,6 +103,9 @@ class _Compiler:
         """An operand beside ``other``: a whole number beside a DECIMAL is one, as Arrow fails to convert small ones."""
         number = node.this if isinstance(node, exp.Neg) else node
         column = self._type_of(other) if isinstance(other, exp.Column) else None
+        if column == pa.timestamp("us") and isinstance(node.parent, (exp.Add, exp.Sub)):
+            span = span_of(node)
+            return self.compile(node) if span is None else pc.scalar(pa.scalar(span, pa.duration("us")))
         if column is not None and pa.types.is_decimal(column) and isinstance(number, exp.Literal) and number.is_int:
             return pc.scalar(Decimal(number.name) * (-1 if number is not node else 1))
         return self.compile(node)

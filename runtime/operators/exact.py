@@ -16,14 +16,19 @@ Split(within="l.k < r.k AND r.s IN ('a', 'b')", above='upper(l.s) = r.s')
 from __future__ import annotations
 
 import re
-from datetime import date, datetime
+from collections.abc import Sequence
+from datetime import date, datetime, timedelta
+from decimal import Decimal
 from typing import NamedTuple
 
 import pyarrow as pa
 from sqlglot import exp, parse_one, tokenize
+from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import TokenType
 
-__all__ = ["Split", "is_exact", "split_condition"]
+from plans.model import JoinColumn
+
+__all__ = ["Split", "conjuncts", "exact_below", "is_exact", "span_of", "split_condition"]
 
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE)
 _CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END)
@@ -31,7 +36,9 @@ _EQUALITIES = (exp.EQ, exp.NEQ, exp.NullSafeEQ)
 _ORDERINGS = (exp.LT, exp.LTE, exp.GT, exp.GTE)
 _NUMBER = re.compile(r"(\d+)(?:\.(\d+))?")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?")
-_MOST_CONJUNCTS, _MOST_NODES, _DEEPEST = 64, 256, 16
+_SPAN = re.compile(r"\d{1,8}(\.\d{1,3})?")
+_SECONDS = {"DAY": 86_400, "HOUR": 3_600, "MINUTE": 60, "SECOND": 1}
+_MOST_CONJUNCTS, _MOST_NODES, _DEEPEST, _LONGEST = 64, 256, 16, 4096
 """Conditions beyond are Spark's: the compiler and Arrow walk an expression recursively."""
 _EXACT_IN_FLOAT = 1 << 24
 
@@ -45,9 +52,9 @@ class Split(NamedTuple):
 
 def split_condition(condition: str, left: pa.Schema, right: pa.Schema) -> Split:
     """Share out ``condition``, which was found harmless, over columns ``l.<name>`` and ``r.<name>``."""
-    parts = _conjuncts(condition)
+    parts = conjuncts(condition)
     types = _Types({"l": left, "r": right})
-    exact = [len(parts) <= _MOST_CONJUNCTS and _is_exact(part, types) for part in parts]
+    exact = [len(parts) <= _MOST_CONJUNCTS and _is_exact(_parsed(part), types) for part in parts]
     within, above = (
         " AND ".join(part for part, inside in zip(parts, exact, strict=True) if inside is wanted)
         for wanted in (True, False)
@@ -57,13 +64,36 @@ def split_condition(condition: str, left: pa.Schema, right: pa.Schema) -> Split:
 
 def is_exact(condition: str, columns: pa.Schema) -> bool:
     """Whether Arrow answers all of ``condition`` over ``columns``, which it names without a prefix, as Spark does."""
-    return _is_exact(condition, _Types({"": columns}, floating=False))
+    return _is_exact(_parsed(condition), _Types({"": columns}, floating=False))
 
 
-def _conjuncts(condition: str) -> list[str]:
+def exact_below(condition: str, output: Sequence[JoinColumn], left: pa.Schema, right: pa.Schema) -> str | None:
+    """What of a condition on the ``output`` of an inner join the join can check, over the columns of its sides."""
+    types = _Types({"l": left, "r": right}, floating=False)
+    sides = {column.name: column for column in output}
+    found = []
+    for part in conjuncts(condition)[:_MOST_CONJUNCTS]:
+        tree = _parsed(part)
+        columns = [] if tree is None else list(tree.find_all(exp.Column))
+        if tree is None or not all(len(column.parts) == 1 and column.name in sides for column in columns):
+            continue
+        for column in columns:
+            of = sides[column.name]
+            column.set("table", exp.to_identifier(of.side[0]))
+            column.set("this", exp.to_identifier(of.column, quoted=True))
+        if _is_exact(tree, types):
+            text = tree.sql(dialect="spark")
+            found.append(f"({text})" if isinstance(tree, exp.Or) else text)
+    return " AND ".join(found) or None
+
+
+def conjuncts(condition: str) -> list[str]:
     """The parts between those AND that hold the whole together, as they are written."""
     cuts, depth, between = [0], 0, 0
-    tokens = tokenize(condition, dialect="spark")
+    try:
+        tokens = tokenize(condition, dialect="spark")
+    except SqlglotError:
+        return [condition]
     for before, token in zip([None, *tokens], tokens, strict=False):
         if before is not None and before.token_type == TokenType.DOT:
             continue  # the name of a column
@@ -82,12 +112,17 @@ def _conjuncts(condition: str) -> list[str]:
     return [condition[begin:end].strip() for begin, end in zip(cuts[::2], cuts[1::2], strict=True)]
 
 
-def _is_exact(part: str, types: _Types) -> bool:
+def _parsed(part: str) -> exp.Expr | None:
+    if len(part) > _LONGEST:
+        return None
     try:
-        tree = parse_one(part, dialect="spark")
-    except RecursionError:
-        return False
-    return _is_small(tree) and tree.find(exp.Column) is not None and types.decide(tree, negated=False)
+        return parse_one(part, dialect="spark")
+    except (RecursionError, SqlglotError):
+        return None
+
+
+def _is_exact(tree: exp.Expr | None, types: _Types) -> bool:
+    return tree is not None and _is_small(tree) and bool(list(tree.find_all(exp.Column))) and types.decide(tree)
 
 
 def _is_small(tree: exp.Expr) -> bool:
@@ -108,7 +143,7 @@ class _Types:
         self.sides = sides
         self.floating = floating
 
-    def decide(self, node: exp.Expr, *, negated: bool) -> bool:
+    def decide(self, node: exp.Expr, *, negated: bool = False) -> bool:
         """Whether Arrow decides exactly on the truth of ``node``, which stands below NOT if ``negated``."""
         if isinstance(node, exp.Paren):
             return self.decide(node.this, negated=negated)
@@ -167,10 +202,23 @@ class _Types:
             return pa.bool_()
         if isinstance(node, exp.Literal) and node.is_string:
             return pa.string()
-        if type(node) is exp.Cast and isinstance(node.this, exp.Literal) and node.this.is_string:
+        if isinstance(node, (exp.Add, exp.Sub)) and span_of(node.expression) is not None:
+            shifted = self.type_of(node.this)
+            return shifted if shifted == pa.timestamp("us") else None
+        if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal) and node.this.is_string:
             return _temporal(node.to.this, node.this.name)
         number = node.this if isinstance(node, exp.Neg) else node
         return _number(number.name) if isinstance(number, exp.Literal) and not number.is_string else None
+
+
+def span_of(node: exp.Expr) -> timedelta | None:
+    """An interval of days or less, as planners write it: ``INTERVAL '4' HOUR``; None for anything else."""
+    if not (isinstance(node, exp.Interval) and isinstance(node.this, exp.Literal) and isinstance(node.unit, exp.Var)):
+        return None
+    name, found = node.unit.name.upper(), _SPAN.fullmatch(node.this.name)
+    if found is None or name not in _SECONDS or (found[1] and name != "SECOND"):
+        return None
+    return timedelta(microseconds=int(Decimal(found[0]) * 1_000_000) * _SECONDS[name])
 
 
 def _is_floating(kind: pa.DataType, node: exp.Expr) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import operator
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from itertools import product
 from typing import Any
@@ -13,12 +14,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from planner.compile import compile_sql
+from plans.columns import output_columns
 from plans.errors import RunError
-from plans.model import Join
+from plans.model import Join, Plan
+from runtime.narrowing import narrowed
 from runtime.operators.condition import compile_condition
 from runtime.operators.exact import Split, split_condition
 from runtime.state.memory import MemoryStore
 from tests.runtime.changelog import delta, events_of, fold
+from tests.runtime.pipeline import Pipeline
 from tests.runtime.test_join_operator import join
 
 TYPES: dict[str, tuple[pa.DataType, list[Any]]] = {
@@ -92,6 +97,8 @@ CONSTANTS = [
     ("l.text >= 'a'", lambda row: row["text"].encode() >= b"a"),
     ("l.day > DATE '2024-02-28'", lambda row: row["day"] > dt.date(2024, 2, 28)),
     ("l.time > TIMESTAMP_NTZ '2024-02-29 01:02:03.000003'", lambda row: row["time"] >= TYPES["time"][1][1]),
+    ("l.time + INTERVAL '90' MINUTE > TIMESTAMP_NTZ '2024-02-29 02:32:03.000003'", lambda row: row["time"].year > 1),
+    ("l.time - INTERVAL '1.5' SECOND < TIMESTAMP_NTZ '2024-02-29 01:02:02'", lambda row: row["time"].year < 9999),
     ("l.flag", lambda row: row["flag"]),
     ("NOT l.flag OR l.int = 3", lambda row: not row["flag"] or row["int"] == 3),
     ("coalesce(l.flag, FALSE)", lambda row: row["flag"]),
@@ -138,6 +145,10 @@ def test_null_is_neither_in_nor_out_of_a_list_but_the_same_as_null() -> None:
         "l.flag < r.flag",
         "l.flag BETWEEN FALSE AND r.flag",
         "l.day > DATE '2024-02-30'",
+        "l.day + INTERVAL '1' DAY > r.day",
+        "l.time + INTERVAL '1' MONTH > r.time",
+        "l.time + INTERVAL '1.5' HOUR > r.time",
+        "l.time - r.time < INTERVAL '1' HOUR",
         "l.big > 9223372036854775808",
         "l.int = 3L",
         "1 = 1",
@@ -200,3 +211,57 @@ def test_a_condition_changes_nothing_of_the_state_of_an_inner_join_at_any_restar
             assert segment.equals(stores[1].segments[name])
     assert shown[0] == shown[1]
     assert fold(shown[1]) == {(1, "a0", 1, "a2"): 1, (1, "a0", 1, "a4"): 1, (1, "a3", 1, "a4"): 1}
+
+
+TABLES = """
+CREATE TABLE a (k BIGINT, x BIGINT, t TIMESTAMP(3)) WITH ('connector'='filesystem', 'path'='a', 'format'='json');
+CREATE TABLE b (k BIGINT, y BIGINT, t TIMESTAMP(3)) WITH ('connector'='filesystem', 'path'='b', 'format'='json');
+CREATE TABLE o (x BIGINT, y BIGINT) WITH ('connector'='print');
+"""
+WITHIN_HOURS = "b.t BETWEEN a.t AND a.t + INTERVAL '4' HOUR"
+
+
+def conditions_of(plan: Plan) -> list[str | None]:
+    joins = narrowed(plan.operators, output_columns(plan))
+    return [op.condition for op in joins if isinstance(op, Join)]
+
+
+@pytest.mark.parametrize(
+    ("join", "expected"),
+    [
+        (f"JOIN b ON a.k = b.k AND {WITHIN_HOURS}", "r.`t` BETWEEN l.`t` AND l.`t` + INTERVAL '4' HOUR"),
+        (
+            f"JOIN b ON a.k = b.k AND (a.x < b.y OR b.y = 3) AND {WITHIN_HOURS} AND UPPER(CAST(x AS STRING)) <> 'Y'",
+            "(l.x < r.y OR r.y = 3) AND r.`t` BETWEEN l.`t` AND l.`t` + INTERVAL '4' HOUR",
+        ),
+        ("JOIN b ON a.k = b.k AND UPPER(CAST(x AS STRING)) <> CAST(y AS STRING)", None),
+        ("LEFT JOIN b ON a.k = b.k WHERE a.t + INTERVAL '4' HOUR > b.t OR y IS NULL", None),
+    ],
+)
+def test_comparisons_above_an_inner_join_narrow_it(join: str, expected: str | None) -> None:
+    plan = compile_sql(f"{TABLES} INSERT INTO o SELECT a.x, b.y FROM a {join};")
+    assert conditions_of(plan) == [expected]
+
+
+def test_a_join_that_others_read_too_is_not_narrowed() -> None:
+    plan = compile_sql(f"{TABLES} INSERT INTO o SELECT a.x, b.y FROM a JOIN b ON a.k = b.k AND {WITHIN_HOURS};")
+    *_, calc, sink = plan.operators
+    other = (replace(calc, id="calc_other"), replace(sink, id="sink_other", inputs=("calc_other",)))
+    assert conditions_of(plan) != [None]
+    assert conditions_of(replace(plan, operators=(*plan.operators, *other))) == [None]
+
+
+def test_narrowed_joins_leave_the_same_rows() -> None:
+    query = f"SELECT a.x, b.y FROM a JOIN b ON a.k = b.k AND a.x < b.y AND {WITHIN_HOURS}"
+    plan = compile_sql(f"{TABLES} INSERT INTO o {query};")
+    noon = dt.datetime(2024, 2, 29, 12)
+    a = [(1, x, noon + dt.timedelta(hours=x)) for x in range(5)]
+    b = [(1, y, noon + dt.timedelta(hours=y, minutes=1 if y == 6 else 0)) for y in range(8)]
+    within = Pipeline(replace(plan, operators=narrowed(plan.operators, output_columns(plan))))
+    above = Pipeline(plan)
+    for left, right in ((a[:2], b[:5]), (a[2:], b[5:])):
+        for pipeline in (within, above):
+            pipeline.batch({"a": left, "b": right})
+    # Hours x and y are at most four apart; y = 6 is a minute later.
+    expected = {(x, y): 1 for x in range(5) for y in range(8) if x < y <= x + 4 and (x, y) != (2, 6)}
+    assert within.result == above.result == expected
