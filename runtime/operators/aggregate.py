@@ -26,7 +26,7 @@ from runtime.kernels.values import VALUE, ValueChange, update_values, values_lay
 from runtime.operator import DELETE, INSERT, KIND, UPDATE_AFTER, UPDATE_BEFORE, InputSpec, Result, SegmentStore
 from runtime.operator import hash_column as hash_name
 from runtime.operators.in_order import Order, changed_in_order, marks_of
-from runtime.state.identity import Mask, encode_groups, equal_rows, hashed_groups
+from runtime.state.identity import Mask, encode_groups, equal_columns, equal_rows, hashed_groups, without_chunks
 from runtime.state.keyed import KeyedState
 from runtime.state.layout import COUNT, HASH, WRITE, Int64s, StateLayout
 from runtime.state.manifest import read_manifest, write_manifest
@@ -166,8 +166,7 @@ def _update(
     hashes = batch[hash_name(0)].to_numpy()[first]
     codes = groups_state.find(keys, hashes)
     live = groups_state.live(codes)
-    old_count = np.zeros(len(first), np.int64)
-    old_count[live] = groups_state.integers(codes[live], COUNT)
+    old, old_count = _stored(operator, groups_state, codes, live)
     if weights is not None:
         retracted = np.bincount(groups[weights < 0], minlength=len(first))
         if (retracted > old_count).any():
@@ -178,22 +177,31 @@ def _update(
         return operator.output.empty_table()
     change = np.bincount(groups, weights=weights, minlength=len(first)).astype(np.int64)
     new_count = old_count + change
-    old = _accumulators(operator, groups_state, codes, live)
     new = _changed(operator, states, batch, weights, groups, keys, hashes, old, now)
     rows = [pa.array(hashes), *keys.columns, *new.values(), pa.array(new_count), pa.array(np.full(len(first), now))]
     table = pa.table(rows, [HASH, *operator.keys, *new, COUNT, WRITE]).cast(operator.groups_layout.schema)
     groups_state.put(table, codes >= 0)
-    return _emit(operator, keys, old, new, live, new_count > 0, np.argsort(first))
+    return _emit(operator, keys, old, new, live, new_count > 0, _by_place(first, batch.num_rows))
 
 
-def _accumulators(operator: AggregateOperator, state: KeyedState, codes: Int64s, live: Mask) -> dict[str, pa.Array]:
-    names = [name for name, _ in operator.stored]
-    if not names:
-        return {}
-    stored = state.take(codes[live], names)
-    place = np.cumsum(live) - 1
-    aligned = stored.take(pa.array(place, mask=~live))
-    return {name: aligned[name].combine_chunks() for name in names}
+def _by_place(places: Int64s, size: int) -> Int64s:
+    """The order of ``places``, which are distinct and below ``size``."""
+    which = np.full(size, -1, np.int64)
+    which[places] = np.arange(len(places))
+    order: Int64s = which[which >= 0]
+    return order
+
+
+def _stored(
+    operator: AggregateOperator, state: KeyedState, codes: Int64s, live: Mask
+) -> tuple[dict[str, pa.Array], Int64s]:
+    """What is stored of each group, NULL of those that are not ``live``, and how many rows each has."""
+    names = [*(name for name, _ in operator.stored), COUNT]
+    rows = state.take(codes[live], names)
+    if not live.all():
+        rows = rows.take(pa.array(np.cumsum(live) - 1, mask=~live))
+    columns = {name: without_chunks(rows[name]) for name in names}
+    return columns, np.asarray(pc.fill_null(columns.pop(COUNT), 0))
 
 
 def _changed(
@@ -314,20 +322,25 @@ def _emit(
     if "+U" not in operator.kinds:
         changed &= ~(was & is_)
     elif not operator.ttl:
-        every = np.arange(len(was))
-        same = equal_rows(before.drop_columns(list(operator.keys)), every, after, every)
+        same = equal_columns(before.drop_columns(list(operator.keys)), after)
         changed &= ~(was & is_ & same)
     emit_old = changed & was & (~is_ | ("-U" in operator.kinds))
     emit_new = changed & is_
-    size = len(was)
-    # Row 2i is group i before, row 2i+1 after: an update's -U directly precedes its +U.
-    emitted = np.column_stack((emit_old, emit_new))[order].ravel()
-    place = np.column_stack((order, order + size)).ravel()[emitted]
-    kinds = np.column_stack((np.where(is_, UPDATE_BEFORE, DELETE), np.where(was, UPDATE_AFTER, INSERT)))[order].ravel()
-    rows = pa.concat_tables([before, after]).combine_chunks().take(place)
+    if emit_old.any():
+        size = len(was)
+        # Row 2i is group i before, row 2i+1 after: an update's -U directly precedes its +U.
+        emitted = np.column_stack((emit_old, emit_new))[order].ravel()
+        place = np.column_stack((order, order + size)).ravel()[emitted]
+        rows = pa.concat_tables([before, after]).combine_chunks().take(place)
+        both = np.column_stack((np.where(is_, UPDATE_BEFORE, DELETE), np.where(was, UPDATE_AFTER, INSERT)))
+        kinds = both[order].ravel()[emitted]
+    else:
+        place = order if emit_new.all() else order[emit_new[order]]
+        rows = after.take(place)
+        kinds = np.where(was, UPDATE_AFTER, INSERT)[place]
     if KIND not in operator.output.names:
         return rows
-    return rows.append_column(operator.output.field(KIND), pa.array(kinds[emitted].astype(np.int8)))
+    return rows.append_column(operator.output.field(KIND), pa.array(kinds.astype(np.int8)))
 
 
 def _results(operator: AggregateOperator, keys: pa.Table, state: dict[str, pa.Array]) -> pa.Table:
