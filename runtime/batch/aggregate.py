@@ -1,9 +1,9 @@
 """A group aggregate as Spark's own, with the results of the streaming kernels (:mod:`runtime.kernels.accumulators`).
 
 Types and NULL rules are Flink's: integer sums wrap around at the width of their type, AVG of an integer is truncated to
-that type, SUM and AVG of no values are NULL. A sum of BIGINT is added up in halves of 32 bits, since Spark's own either
-fails at an overflow or gives NULL. MIN and MAX pass over NaN as long as there is a number. FIRST_VALUE, LAST_VALUE and
-LISTAGG go by the order in which Spark happens to bring the rows.
+that type, SUM and AVG of no values are NULL, and of DECIMAL if they have more than 38 digits. A sum of BIGINT is added
+up in halves of 32 bits, since Spark's own either fails at an overflow or gives NULL. MIN and MAX pass over NaN as long
+as there is a number. FIRST_VALUE, LAST_VALUE and LISTAGG go by the order in which Spark happens to bring the rows.
 
     native_aggregate(aggregate, frame, {"country": "STRING", "amount": "BIGINT"})
 """
@@ -15,6 +15,7 @@ from decimal import Decimal
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import DecimalType
 
 from plans.model import Aggregate, AggregateCall
 from plans.types import DataType, parse_type
@@ -50,12 +51,13 @@ def _call(call: AggregateCall, kind: DataType | None) -> Column:
     elif call.function in ("MIN", "MAX"):
         result = _extreme(call.function, value, kind)
     else:
-        total = _sum(value, kind, distinct=call.distinct)
+        total = _decimal_sum(call, kind) if kind.root == "DECIMAL" else _sum(value, kind, distinct=call.distinct)
         if call.function == "SUM":
             result = _narrowed(total, kind)
         else:
             result = _average(total, F.count_distinct(value) if call.distinct else F.count(value), kind)
-    return result.cast(to_spark(call.type)).alias(call.name)
+    shown = to_spark(call.type)
+    return (result.try_cast(shown) if isinstance(shown, DecimalType) else result.cast(shown)).alias(call.name)
 
 
 def _extreme(function: str, value: Column, kind: DataType) -> Column:
@@ -66,11 +68,19 @@ def _extreme(function: str, value: Column, kind: DataType) -> Column:
 
 
 def _sum(value: Column, kind: DataType, *, distinct: bool) -> Column:
-    """The sum: of integers as BIGINT that wraps around, of a DECIMAL with 38 digits, of others as DOUBLE."""
+    """The sum: of integers as BIGINT that wraps around, of others as DOUBLE."""
     if kind.root == "BIGINT":
         return _wrapped_distinct_sum(value) if distinct else _wrapped_sum(value)
-    total = F.sum_distinct(value) if distinct else F.sum(value)
-    return total.cast(f"decimal(38, {kind.scale})") if kind.root == "DECIMAL" else total
+    return F.sum_distinct(value) if distinct else F.sum(value)
+
+
+def _decimal_sum(call: AggregateCall, kind: DataType) -> Column:
+    """A sum with 38 digits, NULL if it needs more; the functions of PySpark have none that is also DISTINCT."""
+    value = quoted(call.argument or "")
+    if call.filter:
+        value = f"CASE WHEN {quoted(call.filter)} THEN {value} END"
+    total = F.expr(f"try_sum({'DISTINCT ' if call.distinct else ''}{value})")
+    return total.try_cast(f"decimal(38, {kind.scale})")
 
 
 def _wrapped_sum(value: Column) -> Column:
@@ -97,5 +107,5 @@ def _average(total: Column, count: Column, kind: DataType) -> Column:
         return F.when(count > 0, F.call_function("div", total, count))
     if kind.root == "DECIMAL":
         # The quotient has scale max(6, s) and is rounded half up: Flink's type and rule.
-        return F.when(count > 0, total / count.cast("decimal(20, 0)"))
+        return F.try_divide(total, count.cast("decimal(20, 0)"))
     return F.when(count > 0, total / count)

@@ -5,13 +5,15 @@ keep the extreme; under retraction they and DISTINCT calls also need the values 
 (:mod:`runtime.kernels.values`). FIRST_VALUE, LAST_VALUE and LISTAGG go by the order in which rows come, and pass over
 NULL; under retraction or DISTINCT they need the values in that order (:mod:`runtime.kernels.arrivals`). Result types
 and NULL rules are Flink's: AVG of an integer is truncated to that integer type, integer sums wrap around, AVG of a
-DECIMAL rounds half up, SUM of no values is NULL.
+DECIMAL rounds half up, SUM of no values is NULL. A sum of DECIMAL that needs more than 38 digits is NULL, and stays so
+as long as there is the group: its digits are lost, and Flink's sum of only the values that come after it a wrong one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +22,7 @@ import pyarrow.compute as pc
 from plans.model import AggregateCall
 from runtime.state.layout import Int64s
 
-__all__ = ["Accumulator", "accumulators_of", "combine", "contribution", "result", "summed"]
+__all__ = ["Accumulator", "accumulators_of", "combine", "contribution", "known", "result", "summed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +112,8 @@ def contribution(accumulator: Accumulator, rows: pa.Table, weights: Int64s | Non
     if not accumulator.is_linear:
         return values
     values = pc.cast(values, accumulator.type)
+    if pa.types.is_decimal(accumulator.type):  # NULL is a sum that is lost
+        values = _zero_for_null(values, accumulator.type)
     if weights is not None and len(weights) and weights.min() < 0:
         if pa.types.is_decimal(accumulator.type):
             values = pc.if_else(pa.array(weights < 0), pc.negate(values), values)
@@ -121,7 +125,7 @@ def contribution(accumulator: Accumulator, rows: pa.Table, weights: Int64s | Non
 def summed(groups: Int64s, accumulators: Sequence[Accumulator], parts: Sequence[pa.Array]) -> list[pa.Array]:
     """Fold the contributions ``parts`` per group; groups are numbered without gaps, and the result is in that order.
 
-    A linear accumulator without a contribution is 0, any other NULL.
+    A linear accumulator without a contribution is 0, any other NULL. A sum of DECIMAL with too many digits is NULL.
     """
     size = int(groups.max(initial=-1)) + 1
     return [_summed(groups, a, part, size) for a, part in zip(accumulators, parts, strict=True)]
@@ -139,12 +143,30 @@ def _summed(groups: Int64s, accumulator: Accumulator, part: pa.Array, size: int)
         np.add.at(totals, groups, values)
         return pa.array(totals)
     fold = "sum" if accumulator.is_linear else accumulator.function
+    if fold == "sum" and not _sums_fit(part):
+        part = pc.cast(part, pa.decimal256(76, accumulator.type.scale))
     table = pa.table([pa.array(groups), part], ["group", "part"])
-    folded = table.group_by("group", use_threads=False).aggregate([("part", fold)])
+    kept = pc.ScalarAggregateOptions(skip_nulls=fold != "sum")
+    folded = table.group_by("group", use_threads=False).aggregate([("part", fold, kept)])
     place = np.empty(size, np.int64)
     place[folded["group"].to_numpy()] = np.arange(size)
     column = folded[f"part_{fold}"].combine_chunks().take(pa.array(place))
-    return _zero_for_null(column, accumulator.type) if accumulator.is_linear else column
+    return _fitting(column, accumulator.type) if accumulator.is_linear else column
+
+
+def _sums_fit(numbers: pa.Array) -> bool:
+    """Whether no sum of some of these decimals has more than 38 digits."""
+    ends = pc.min_max(numbers).as_py()
+    most = max((abs(end) for end in ends.values() if end is not None), default=Decimal(0))
+    return most.scaleb(numbers.type.scale) * len(numbers) < 10**38
+
+
+def _fitting(numbers: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Decimals as ``kind``, of the same scale; NULL where they have too many digits."""
+    if numbers.type == kind:
+        return numbers
+    most = pa.scalar(Decimal(10 ** (kind.precision - kind.scale)), pa.decimal256(kind.precision - kind.scale + 1, 0))
+    return pc.cast(pc.if_else(pc.less(pc.abs(numbers), most), numbers, pa.scalar(None, numbers.type)), kind)
 
 
 def _joined(groups: Int64s, texts: pa.Array, size: int, accumulator: Accumulator) -> pa.Array:
@@ -162,8 +184,15 @@ def _zero_for_null(column: pa.Array, kind: pa.DataType) -> pa.Array:
     return pc.fill_null(column, pa.scalar(0, pa.int64()).cast(kind))
 
 
+def known(accumulator: Accumulator, stored: pa.Array, live: pa.Array) -> pa.Array:
+    """What :func:`combine` goes on from: what is ``stored``, which is NULL where the group is not ``live``."""
+    if not (accumulator.is_linear and pa.types.is_decimal(accumulator.type)):
+        return stored
+    return pc.if_else(live, stored, pa.scalar(Decimal(0), accumulator.type))
+
+
 def combine(accumulator: Accumulator, old: pa.Array, change: pa.Array) -> pa.Array:
-    """The new accumulator from the ``old`` one (NULL where the group is new) and the batch's change."""
+    """The new accumulator from the ``old`` one (:func:`known`) and the batch's change."""
     if accumulator.is_extreme:
         fold = pc.min_element_wise if accumulator.function == "min" else pc.max_element_wise
         if pa.types.is_boolean(accumulator.type):  # Arrow orders booleans per group, but not element by element
@@ -171,12 +200,11 @@ def combine(accumulator: Accumulator, old: pa.Array, change: pa.Array) -> pa.Arr
         return fold(old, change)
     if not accumulator.is_linear:
         return _in_order(accumulator, old, change)
-    old = _zero_for_null(old, accumulator.type)
     if pa.types.is_decimal(accumulator.type):
         # Arrow widens the precision of a decimal sum by one, beyond what 128 bits may declare.
         wide = pa.decimal256(38, accumulator.type.scale)
-        return pc.cast(pc.add(pc.cast(old, wide), pc.cast(change, wide)), accumulator.type)
-    return pc.add(old, change)
+        return _fitting(pc.add(pc.cast(old, wide), pc.cast(change, wide)), accumulator.type)
+    return pc.add(_zero_for_null(old, accumulator.type), change)
 
 
 def _in_order(accumulator: Accumulator, old: pa.Array, change: pa.Array) -> pa.Array:
@@ -211,5 +239,5 @@ def _average(total: pa.Array, count: pa.Array, kind: pa.DataType) -> pa.Array:
         return _narrow(pc.divide(_zero_for_null(total, pa.int64()), divisor), kind)
     if pa.types.is_decimal(kind):
         wide = pc.divide(pc.cast(total, pa.decimal256(38, total.type.scale)), pc.cast(divisor, pa.decimal256(19, 0)))
-        return pc.cast(pc.round(wide, ndigits=kind.scale, round_mode="half_towards_infinity"), kind)
+        return _fitting(pc.round(wide, ndigits=kind.scale, round_mode="half_towards_infinity"), kind)
     return pc.cast(pc.divide(total, pc.cast(divisor, pa.float64())), kind)

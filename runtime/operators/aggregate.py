@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from plans.model import AggregateCall, PhaseStrategy, RowKind
-from runtime.kernels.accumulators import Accumulator, accumulators_of, combine, contribution, result, summed
+from runtime.kernels.accumulators import Accumulator, accumulators_of, combine, contribution, known, result, summed
 from runtime.kernels.arrivals import arrivals_layout
 from runtime.kernels.partial import ROWS, WEIGHT, PartialSums
 from runtime.kernels.retraction import overdrawn, weights_of
@@ -201,7 +201,10 @@ def _stored(
     if not live.all():
         rows = rows.take(pa.array(np.cumsum(live) - 1, mask=~live))
     columns = {name: without_chunks(rows[name]) for name in names}
-    return columns, np.asarray(pc.fill_null(columns.pop(COUNT), 0))
+    counts = np.asarray(pc.fill_null(columns.pop(COUNT), 0))
+    if not live.all():
+        columns |= {a.name: known(a, columns[a.name], pa.array(live)) for a in operator.accumulators}
+    return columns, counts
 
 
 def _changed(
@@ -303,7 +306,9 @@ def _spread(accumulator: Accumulator, groups: Int64s, part: pa.Array, size: int)
     place = np.full(size, -1, np.int64)
     place[groups[first]] = np.arange(len(first))
     spread = folded.take(pa.array(place, mask=place < 0))
-    return spread if accumulator.is_extreme else pc.fill_null(spread, pa.scalar(0, pa.int64()).cast(accumulator.type))
+    if accumulator.is_extreme:
+        return spread
+    return pc.if_else(pa.array(place < 0), pa.scalar(0, pa.int64()).cast(accumulator.type), spread)
 
 
 def _emit(

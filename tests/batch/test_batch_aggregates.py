@@ -39,6 +39,11 @@ CASES: dict[str, tuple[str | None, str | None, list[Any]]] = {
         "DECIMAL(38, 18)",
         [Decimal("2.166666666666666666"), Decimal("2.166666666666666667"), Decimal("-1"), None],
     ),
+    "DECIMAL(38, 0)": (
+        "DECIMAL(38, 0)",
+        "DECIMAL(38, 6)",
+        [Decimal("9" * 38), Decimal("9" * 38), None, Decimal(1), Decimal("8" * 38), Decimal(7)],
+    ),
     "STRING": (None, None, ["b", "", "a", None, "ä"]),
     "BOOLEAN": (None, None, [True, False, None]),
     "DATE": (None, None, [date(2020, 1, 2), date(1969, 12, 31), None]),

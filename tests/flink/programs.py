@@ -76,6 +76,18 @@ TABLES: dict[str, tuple[dict[str, str], Rows]] = {
             ("+U", 2, "y", None), ("+I", 2, "y", 6), ("+I", 3, "z", 7), ("-D", 3, "z", None), ("+I", 1, "y", 8),
         ],
     ),
+    "n": (
+        {"k": "BIGINT", "b": "BIGINT", "i": "INT", "h": "SMALLINT", "t": "TINYINT", "x": "DECIMAL(38, 0)", "z": "DECIMAL(20, 8)"},
+        _inserts(
+            (1, 9223372036854775807, 2147483647, 32767, 127, "9" * 38, "1.00000001"),
+            (2, 5, 6, 7, -128, "-5", "1.00000005"),
+            (1, 1, 1, 1, 1, "1", "2.00000001"),
+            (2, -9223372036854775808, -2147483648, -32768, -1, "7", "1.00000004"),
+            (2, None, None, None, None, None, None),
+            (3, -1, -1, -1, -1, "-1", "999999999999.99999999"),
+            (3, 4611686018427387904, 1073741824, 16384, 64, "3", "999999999999.99999999"),
+        ),
+    ),
 }
 """Changelogs are legal ones, but for those of upserts."""
 
@@ -459,6 +471,20 @@ PROGRAMS: dict[str, Program] = {
     "not exists beside or": (
         "id BIGINT", "SELECT id FROM o WHERE v = 20 OR NOT EXISTS (SELECT 1 FROM c WHERE c.k = o.k)"),
     "distinct rows with a value": ("k BIGINT, n BIGINT", "SELECT DISTINCT k, (SELECT COUNT(*) FROM c WHERE c.k = o.k) FROM o"),
+    # Numbers that leave their type
+    "sums that wrap around": ("k BIGINT, b BIGINT, i INT, h SMALLINT, t TINYINT", "SELECT k, SUM(b), SUM(i), SUM(h), SUM(t) FROM n GROUP BY k"),
+    "averages that wrap around": ("k BIGINT, b BIGINT, i INT, h SMALLINT, t TINYINT", "SELECT k, AVG(b), AVG(i), AVG(h), AVG(t) FROM n GROUP BY k"),
+    "decimal sums with too many digits": ("k BIGINT, x DECIMAL(38, 0), z DECIMAL(38, 8)", "SELECT k, SUM(x), SUM(z) FROM n GROUP BY k"),
+    "decimal averages with too many digits": ("k BIGINT, x DECIMAL(38, 6), z DECIMAL(38, 8)", "SELECT k, AVG(x), AVG(z) FROM n GROUP BY k"),
+    "distinct decimal sums": ("k BIGINT, x DECIMAL(38, 0), z DECIMAL(38, 8)", "SELECT k, SUM(DISTINCT x), AVG(DISTINCT z) FROM n GROUP BY k"),
+    "integers that wrap around": (
+        "b BIGINT, i INT, h SMALLINT, t TINYINT, c BIGINT, j INT",
+        "SELECT b + 1, i * 2, -h, t - CAST(1 AS TINYINT), b * i, ABS(i) FROM n"),
+    "a filter on what wraps around": ("b BIGINT", "SELECT b FROM n WHERE b + 1 < b OR i - 1 > i"),
+    "a join on what wraps around": ("a BIGINT, b BIGINT", "SELECT x.b, y.b FROM n AS x JOIN n AS y ON x.i + 1 = y.i"),
+    "a left join with a condition that wraps around": (
+        "a BIGINT, b BIGINT", "SELECT x.b, y.b FROM n AS x LEFT JOIN n AS y ON x.k = y.k AND x.b + y.i < y.b * 2"),
+    "a sum of products that wrap around": ("k BIGINT, s BIGINT", "SELECT k, SUM(b * b - i) FROM n GROUP BY k"),
 }
 
 # Programs with hints or a configured TTL: the states that Flink's compiled plan gives them are recorded, too.

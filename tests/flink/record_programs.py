@@ -23,7 +23,14 @@ from values import plain
 
 RECORDED = Path(__file__).parent / "programs.json"
 KINDS = {"+I": RowKind.INSERT, "-U": RowKind.UPDATE_BEFORE, "+U": RowKind.UPDATE_AFTER, "-D": RowKind.DELETE}
-TYPES = {"BIGINT": Types.LONG(), "INT": Types.INT(), "STRING": Types.STRING(), "DOUBLE": Types.DOUBLE()}
+TYPES = {
+    "BIGINT": Types.LONG(),
+    "INT": Types.INT(),
+    "SMALLINT": Types.SHORT(),
+    "TINYINT": Types.BYTE(),
+    "STRING": Types.STRING(),
+    "DOUBLE": Types.DOUBLE(),
+}
 
 
 def environment() -> tuple[StreamExecutionEnvironment, StreamTableEnvironment]:

@@ -532,3 +532,20 @@ def test_distinct_values_in_order_of_inserts() -> None:
     run = Run(operator)
     assert run.batch(inserts(("a", "x"), ("a", "y"), ("a", "x"))) == [("+I", ("a", "x", "y", "x+y"))]
     assert run.batch(inserts(("a", "y"), ("a", "z"), ("a", "x")))[-1] == ("+U", ("a", "x", "z", "x+y+z"))
+
+
+def test_a_sum_with_too_many_digits_is_null_until_its_group_is_gone() -> None:
+    most = Decimal("9" * 38)
+    columns = pa.schema([("k", pa.string()), ("v", pa.decimal128(38, 0))])
+    calls = (call("SUM", "v", "DECIMAL(38, 0)"), call("AVG", "v", "DECIMAL(38, 6)"), call("COUNT", "v"))
+    types = (pa.decimal128(38, 0), pa.decimal128(38, 6), pa.int64())
+    run = Run(aggregate(*calls, types=types, columns=columns))
+    left = fold(run.batch(inserts(("a", most), ("b", most), ("c", Decimal(4)))))
+    assert left == Counter([("a", most, None, 1), ("b", most, None, 1), ("c", 4, 4, 1)])
+    left = fold(run.batch(inserts(("a", Decimal(1)), ("b", most), ("b", most), ("c", None))), left)
+    assert left == Counter([("a", None, None, 2), ("b", None, None, 3), ("c", 4, 4, 1)])
+    left = fold(run.batch([("-D", ("a", Decimal(1))), ("+I", ("b", Decimal(5)))]), left)
+    assert left == Counter([("a", None, None, 1), ("b", None, None, 4), ("c", 4, 4, 1)])
+    left = fold(run.batch([("-D", ("a", most))]), left)
+    left = fold(run.batch(inserts(("a", Decimal(3)))), left)
+    assert left == Counter([("a", 3, 3, 1), ("b", None, None, 4), ("c", 4, 4, 1)])
