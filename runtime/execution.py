@@ -50,6 +50,7 @@ from runtime.run_lock import RunLock, acquire
 from runtime.session import default_partitions, is_remote, prepare_session, shares_machine, start_session
 from runtime.several_sinks import SeveralSinks, SinkWriter
 from runtime.sharing import above, shared_operators
+from runtime.shell.arrow_rows import ROWS
 from runtime.shipping import ship_code
 
 __all__ = ["Execution", "execute"]
@@ -378,14 +379,20 @@ def _rows_of_sink(calcs: Sequence[Operator], rows: Any, *, edges: Edges) -> Any:
 def _writer(plan: Plan, sink_id: str, rows: Mapping[str, Rows], location: str, results: str | None) -> Any:
     sink = plan.operator(sink_id)
     assert isinstance(sink, Sink)
-    frame = rows[sink.inputs[0]].frame.drop(*ARRIVAL.names)
+    table = plan.tables[sink.table]
+    found = rows[sink.inputs[0]]
     where = f"{location.rstrip('/')}/{sink.id}"
-    changelog = KIND in frame.columns
-    counted = frame.observe(sink.id, F.count(F.lit(1)).alias("rows_out"))
-    if results is not None:
-        writer = files.writer(counted, results)
+    if results is None and found.in_arrow is not None and connectors.drops_rows(table):
+        counted = found.in_arrow.counted().observe(sink.id, F.sum(ROWS).alias("rows_out"))
+        writer = connectors.writer(counted, sink.table, table, changelog=False, checkpoint=where)
     else:
-        writer = connectors.writer(counted, sink.table, plan.tables[sink.table], changelog=changelog, checkpoint=where)
+        frame = found.frame.drop(*ARRIVAL.names)
+        changelog = KIND in frame.columns
+        counted = frame.observe(sink.id, F.count(F.lit(1)).alias("rows_out"))
+        if results is not None:
+            writer = files.writer(counted, results)
+        else:
+            writer = connectors.writer(counted, sink.table, table, changelog=changelog, checkpoint=where)
     return writer.queryName(sink.id).option("checkpointLocation", where)
 
 

@@ -29,6 +29,7 @@ __all__ = [
     "READERS",
     "WRITERS",
     "batch_writer",
+    "drops_rows",
     "micro_batch_writer",
     "read",
     "read_batch",
@@ -113,6 +114,11 @@ def writer(
     """
     chosen = _chosen(WRITERS, "written to", name, table)
     return chosen(df, name, table, changelog=changelog, checkpoint=checkpoint)
+
+
+def drops_rows(table: Table) -> bool:
+    """Whether the sink does nothing with rows, so that they need not be Spark's."""
+    return WRITERS.get(table.options["connector"]) is blackhole.writer
 
 
 def micro_batch_writer(

@@ -1,4 +1,4 @@
-"""The blackhole sink: takes every row, of any kind, and drops it. Spark still computes them all."""
+"""The blackhole sink: takes every row, of any kind, and drops it. All are still computed, in Arrow where they are."""
 
 from __future__ import annotations
 

@@ -15,7 +15,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
-__all__ = ["ArrowRows", "Read", "Step", "tables"]
+__all__ = ["ROWS", "ArrowRows", "Read", "Step", "tables"]
+
+ROWS = "rows"
 
 Read = Callable[[pa.RecordBatch], Iterator[pa.Table]]
 """What a batch of the frame stands for; picklable."""
@@ -48,6 +50,10 @@ class ArrowRows:
             partial(_unpacked, read=self.read, steps=self.steps, schema=self.schema), spark_schema
         )
 
+    def counted(self) -> DataFrame:
+        """How many rows each task has, in the column ``rows``; the rows are made, and dropped."""
+        return self.frame.mapInArrow(partial(_counted, read=self.read, steps=self.steps), f"{ROWS} bigint")
+
 
 def tables(found: Iterable[pa.Table], steps: Sequence[Step]) -> Iterator[pa.Table]:
     """What ``steps`` make of each table, where that has rows."""
@@ -56,6 +62,11 @@ def tables(found: Iterable[pa.Table], steps: Sequence[Step]) -> Iterator[pa.Tabl
             table = step(table)
         if table.num_rows:
             yield table
+
+
+def _counted(batches: Iterable[pa.RecordBatch], *, read: Read, steps: Sequence[Step]) -> Iterator[pa.RecordBatch]:
+    rows = sum(table.num_rows for batch in batches for table in tables(read(batch), steps))
+    yield pa.RecordBatch.from_arrays([pa.array([rows])], [ROWS])
 
 
 def _unpacked(

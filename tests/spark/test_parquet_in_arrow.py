@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -103,6 +104,21 @@ def test_columns_that_are_in_the_path_are_read_by_spark(spark: SparkSession, tmp
         add(tmp_path / "orders" / f"customer={customer}", "a.parquet", amounts, 1_700_000_000)
     run(spark, tmp_path)
     assert folded(tmp_path) == {("c0", 1, 5): 1, ("c1", 1, 6): 1}
+
+
+def test_a_sink_that_drops_rows_still_counts_them(spark: SparkSession, tmp_path: Path) -> None:
+    add(tmp_path / "customers", "all.parquet", pa.table({"id": [0, 1], "name": ["c0", "c1"]}), 1_700_000_000)
+    add(tmp_path / "orders", "a.parquet", orders(0, 10), 1_700_000_000)
+    add(tmp_path / "orders", "b.parquet", pa.table({"customer": [1]}), 1_700_000_001)
+    add(tmp_path / "orders", "c.parquet", orders(10, 15), 1_700_000_002)
+    script = QUERY.format(directory=tmp_path, columns=PLAIN).replace(
+        "'connector' = 'filesystem', 'format' = 'json'", "'connector' = 'blackhole'"
+    )
+    script = re.sub(r"'blackhole'.*?\);", "'blackhole');", script)
+    execution = execute(compile_sql(script, {"parallelism.default": "2"}), spark, once=True)
+    assert execution.await_termination(180)
+    # Two new groups in the first batch, and both of them changed in the second.
+    assert [batch.rows_out for batch in execution.new_batches()] == [2, 4]
 
 
 def folded(directory: Path) -> dict[tuple[object, ...], int]:
