@@ -29,7 +29,7 @@ class ArrowCalc:
 
     def __call__(self, rows: pa.Table) -> pa.Table:
         if self.condition is not None:
-            rows = rows.filter(pa.array(self.condition.holds(rows.select([]), rows)))
+            rows = rows.filter(pa.array(self.condition.holds(rows.select([]), rows, rows.num_rows)))
         return pa.table([rows[source] for _, source in self.columns], [name for name, _ in self.columns])
 
 

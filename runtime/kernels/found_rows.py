@@ -49,7 +49,8 @@ class JoinedRows:
         start = np.append(found.start, np.int64(0))[codes]
         left, right = _pairs(start, count)
         for condition in self.conditions:
-            holds = condition.holds(_taken(table, left, condition.left), _taken(found.table, right, condition.right))
+            of_left, of_right = _taken(table, left, condition.left), _taken(found.table, right, condition.right)
+            holds = condition.holds(of_left, of_right, len(left))
             left, right = left[holds], right[holds]
         absent = None
         if self.padded:

@@ -274,9 +274,10 @@ def _shown(operator: JoinOperator, side: int) -> list[str]:
 
 def _holds(condition: JoinCondition, side: int, rows: pa.Table, place: Int64s, other: KeyedState, code: Int64s) -> Mask:
     mine, theirs = (condition.left, condition.right) if side == LEFT else (condition.right, condition.left)
-    my_rows = rows.select(list(mine)).take(place) if mine else rows.select([])
+    my_rows = _taken(rows.select(list(mine)), place)
     their_rows = other.take(code, list(theirs)) if theirs else rows.select([])
-    return condition.holds(my_rows, their_rows) if side == LEFT else condition.holds(their_rows, my_rows)
+    left, right = (my_rows, their_rows) if side == LEFT else (their_rows, my_rows)
+    return condition.holds(left, right, len(place))
 
 
 def _associate(

@@ -60,7 +60,7 @@ def holds(condition: str, left: pa.Table, right: pa.Table) -> list[bool]:
     op = Join(
         id="j", inputs=("a", "b"), join_type="inner", keys=(), condition=condition, state=(), output=(), changelog=()
     )
-    return compile_condition(op, left.schema, right.schema).holds(left, right).tolist()
+    return compile_condition(op, left.schema, right.schema).holds(left, right, left.num_rows).tolist()
 
 
 def ordered(value: Any) -> Any:

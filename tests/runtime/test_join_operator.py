@@ -324,6 +324,15 @@ def test_a_condition_counts_only_partners_that_satisfy_it(kind, history, cuts):
         assert fold(run.batch(left, right)) == fold(expected)
 
 
+@pytest.mark.parametrize("condition", ["1 = 2", "NULL", "1 < 2"])
+def test_a_condition_may_be_about_no_column(condition):
+    run = Run(join("left", condition=condition))
+    out = run.batch([("+I", (1, "a1")), ("+I", (1, "a2")), ("+I", (2, "a"))], [("+I", (1, "b1")), ("+I", (1, "b2"))])
+    partners = ("b1", "b2") if condition == "1 < 2" else (None,)
+    pairs = {(1, a, b and 1, b): 1 for a in ("a1", "a2") for b in partners}
+    assert fold(out) == {**pairs, (2, "a", None, None): 1}
+
+
 @pytest.mark.parametrize(("age", "joined"), [(999, True), (1000, False)])
 @pytest.mark.parametrize("side", [0, 1])
 def test_a_row_expires_to_the_millisecond(age, joined, side):
