@@ -39,6 +39,7 @@ __all__ = [
     "carried",
     "continued",
     "keeps_state",
+    "numbered_states",
     "operators_of",
     "parks_rows",
     "query_records",
@@ -156,6 +157,24 @@ def operators_of(plan: Plan, query: Query, *, top: str | None = None) -> list[st
     operators = {operator.id: operator for operator in plan.operators}
     tops = [name for sink in query.sinks for name in _top(operators, query, sink)] if top is None else [top]
     return _order(operators, tops)
+
+
+def numbered_states(plan: Plan, query: Query) -> list[str]:
+    """The operators of a query that keep state, each at the number that Spark knows it by: once for each time it runs.
+
+    Spark numbers them from the sink down, the operators below the first input of one before those below the next.
+    """
+    operators = {operator.id: operator for operator in plan.operators}
+    found: list[str] = []
+    waiting = [name for sink in reversed(query.sinks) for name in reversed(_top(operators, query, sink))]
+    if query.is_shared:
+        waiting = waiting[:1]
+    while waiting:
+        name = waiting.pop()
+        if keeps_state(operators[name]):
+            found.append(name)
+        waiting += reversed(operators[name].inputs)
+    return found
 
 
 def carried(recorded: Sequence[QueryRecord], wanted: Sequence[QueryRecord]) -> tuple[QueryVerdict, ...]:

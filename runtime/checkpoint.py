@@ -8,18 +8,20 @@ What a record means, and what becomes of state under another plan, is decided in
 
 from __future__ import annotations
 
+import re
+
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from plans.checkpoint_record import CheckpointRecord, parse_record, record_line, record_path
 
-__all__ = ["read_record", "write_record"]
+__all__ = ["literally", "read_record", "write_record"]
 
 
 def read_record(spark: SparkSession, checkpoint: str) -> CheckpointRecord | None:
     """What ``checkpoint`` belongs to, None if it is new; RunError if this version of hintplan cannot read it."""
     try:
-        lines = [row.value for row in spark.read.text(record_path(checkpoint)).collect()]
+        lines = [row.value for row in spark.read.text(literally(record_path(checkpoint))).collect()]
     except AnalysisException as error:
         if error.getCondition() != "PATH_NOT_FOUND":
             raise
@@ -32,3 +34,12 @@ def write_record(spark: SparkSession, checkpoint: str, record: CheckpointRecord)
     """Add ``record`` to those of ``checkpoint``: it is there whole or not at all, and the older ones stay."""
     line = spark.createDataFrame([(record_line(record),)], "value string")
     line.coalesce(1).write.mode("append").text(record_path(checkpoint))
+
+
+def literally(path: str) -> str:
+    """``path`` for a reader of Spark's, which takes ``[``, ``*`` and the like for patterns; writers do not.
+
+    >>> literally("/data/run[1]")
+    '/data/run\\\\[1\\\\]'
+    """
+    return re.sub(r"([\[\]{}*?\\])", r"\\\1", path)

@@ -25,6 +25,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from plans.cached import cached_of
+from plans.carryover import numbered_states
 from plans.check_report import checkpoint_notes
 from plans.configuration import PARALLELISM, TIME_ZONE
 from plans.continuation import continuation, record_after, refuse
@@ -40,7 +41,7 @@ from runtime.batch.session import Session
 from runtime.build import Edges, apply_operators, build, edges_of
 from runtime.checkpoint import read_record, write_record
 from runtime.connectors.filesystem import wrong_line
-from runtime.explanation import WrongLine, failed
+from runtime.explanation import Owners, WrongLine, failed
 from runtime.lookup.plan import LookupRun
 from runtime.operator import KIND
 from runtime.progress import BatchProgress, LookupProgress, OperatorProgress, batch_progress
@@ -77,6 +78,7 @@ class Execution:
     sinks: Mapping[str, Sequence[str]] = field(default_factory=dict)
     _lock: RunLock | None = None
     _wrong_line: WrongLine = lambda file: None
+    _owners: Mapping[str, Owners] = field(default_factory=dict)
     _counts: dict[tuple[str, int], int] = field(default_factory=dict)
     _seen: dict[str, int] = field(default_factory=dict)
     _operators: dict[str, Mapping[str, OperatorProgress]] = field(default_factory=dict)
@@ -168,7 +170,8 @@ class Execution:
             if error is not None:
                 self.stop()
                 named = " and ".join(self.sinks.get(sink, (sink,)))
-                raise failed(f"the query of {named} failed", error, self._wrong_line) from error
+                owners = self._owners.get(sink, ())
+                raise failed(f"the query of {named} failed", error, self._wrong_line, owners=owners) from error
 
     def stop_between_batches(self) -> bool:
         """Stop every query that is not in the middle of a micro-batch, or has finished one since the first call.
@@ -288,6 +291,7 @@ def execute(
         sinks={query.id: query.sinks for query in running if query.is_shared},
         _counts=counts,
         _wrong_line=partial(wrong_line, own, plan.tables),
+        _owners={query.id: numbered_states(plan, query) for query in running},
     )
     if checkpoint is not None and not is_remote(own):
         execution._lock = acquire(own, checkpoint, take_over=take_over)

@@ -7,13 +7,13 @@ Everything else keeps its root cause (:mod:`runtime.failure`).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from urllib.parse import unquote
 
 from plans.errors import RunError
 from runtime.failure import WORKER_HINT, evidence, root_cause
 
-__all__ = ["Explanation", "WrongLine", "explained", "failed"]
+__all__ = ["Explanation", "Owners", "WrongLine", "explained", "failed"]
 
 Explanation = tuple[str, str]
 """What is wrong, and what to do."""
@@ -21,27 +21,30 @@ Explanation = tuple[str, str]
 WrongLine = Callable[[str], tuple[str, str] | None]
 """Finds the format of a file, and its first line that cannot be read, which Spark does not tell."""
 
+Owners = Sequence[str]
+"""The operators that keep state in the query, each at the number that Spark knows it by."""
+
 _RESUME = "then run again; nothing that was committed is lost"
 _RESTORE = "restore it, or the whole checkpoint, from a backup, " + _RESUME
 _SHOWN = 80
 _URL = r"(?:file:(?://)?)?"
 
 
-def failed(what: str, error: BaseException, wrong_line: WrongLine, after: str = "") -> RunError:
+def failed(what: str, error: BaseException, wrong_line: WrongLine, after: str = "", owners: Owners = ()) -> RunError:
     """The error that a user gets for one of Spark's: ``what`` failed, of what, ``after`` it, and what mends it."""
-    if known := explained(error, wrong_line):
+    if known := explained(error, wrong_line, owners):
         cause, hint = known
         return RunError(f"{what}: {cause}{after}", hint=hint)
     cause = root_cause(error)
     return RunError(f"{what}: {cause}{after}", hint=WORKER_HINT if cause.startswith("ModuleNotFoundError") else None)
 
 
-def explained(error: BaseException, wrong_line: WrongLine) -> Explanation | None:
+def explained(error: BaseException, wrong_line: WrongLine, owners: Owners = ()) -> Explanation | None:
     """What ``error`` of a query that ended or did not start comes from; None if it is none of the known faults."""
     text = evidence(error)
     if "Traceback (most recent call last)" in text:
         return None  # from Python code, whose own error says it best
-    found = _malformed_row(text, wrong_line)
+    found = _malformed_row(text, wrong_line) or _no_room(text) or _damaged_state(text, owners)
     return found or next((found for explain in _FAULTS if (found := explain(text)) is not None), None)
 
 
@@ -86,19 +89,21 @@ def _not_allowed(text: str) -> Explanation | None:
     )
 
 
-def _damaged_state(text: str) -> Explanation | None:
+def _damaged_state(text: str, owners: Owners) -> Explanation | None:
     """A file of the checkpoint that has changed since it was written, or is gone."""
     state = re.search(rf"{_URL}(/\S*?/state/\d+/\d+/[^\s,:;()\]]+?)(?=[.,;:]?(?:\s|\)|\]|$))", text)
     checksum = re.search(r"CHECKPOINT_FILE_CHECKSUM_VERIFICATION_FAILED\].*?File: (\S+)", text, re.DOTALL)
     if checksum:
-        return f"a file of the checkpoint is damaged: {_local(checksum[1])}", _RESTORE
+        return f"a file of the checkpoint is damaged: {_owned(checksum[1], owners)}", _RESTORE
     signs = r"CANNOT_LOAD_STATE_STORE|FileNotFoundException|EOFException|Corruption|does not exist"
     if state and re.search(signs, text):
         gone = re.search(r"FileNotFoundException|does not exist|NOT_EXISTS|MISSING_SNAPSHOT", text)
         what = "is missing" if gone else "cannot be read, it is damaged"
-        return f"a file of the checkpoint {what}: {_local(state[1])}", _RESTORE
+        return f"a file of the checkpoint {what}: {_owned(state[1], owners)}", _RESTORE
     if "CANNOT_LOAD_STATE_STORE" in text:
-        return "state cannot be loaded from the checkpoint: a file is missing or damaged", _RESTORE
+        # Of a file that cannot be decoded, only Spark's log has the number of the operator.
+        whose = f"state of {' or '.join(dict.fromkeys(owners))}" if owners else "state"
+        return f"{whose} cannot be loaded from the checkpoint: a file is missing or damaged", _RESTORE
     return None
 
 
@@ -120,8 +125,6 @@ def _another_run(text: str) -> Explanation | None:
 
 
 _FAULTS: tuple[Callable[[str], Explanation | None], ...] = (
-    _no_room,
-    _damaged_state,
     _damaged_log,
     _another_run,
     _not_allowed,
@@ -132,6 +135,13 @@ def _named(text: str) -> str:
     """The first file that the text names beside what went wrong, in words, if it names one."""
     found = re.search(rf"(?:Exception|Error|denied|failed)\b[^\n/]*?{_URL}(/[^\s:,()\]]+)", text)
     return f" ({_local(found[1])})" if found else ""
+
+
+def _owned(url: str, owners: Owners) -> str:
+    """A file of a checkpoint, and the operator whose state it has, if it is one of state."""
+    path = _local(url)
+    found = re.search(r"/state/(\d+)/\d+/[^/]+$", path)
+    return f"{path} (state of {owners[int(found[1])]})" if found and int(found[1]) < len(owners) else path
 
 
 def _local(url: str) -> str:

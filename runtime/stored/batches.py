@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from plans.errors import RunError
+from runtime.checkpoint import literally
 from runtime.shell.saved import Saved, decode
 from runtime.stored.counts import Counted
 from runtime.stored.partition import COUNTED_DDL, Question, count_partition, read_counted
@@ -34,7 +35,7 @@ class Batch:
 
 def committed_batches(spark: SparkSession, checkpoint: str) -> dict[str, Batch | None]:
     """The last committed batch of each query in ``checkpoint``, None for one that has committed none."""
-    root = checkpoint.rstrip("/")
+    root = literally(checkpoint.rstrip("/"))
     found: dict[str, int | None] = {path[-2]: None for path in _paths(spark, f"{root}/*/metadata")}
     for *_, query, _folder, name in _paths(spark, f"{root}/*/commits/*"):
         if name.isdigit():

@@ -36,6 +36,7 @@ from runtime.stored.counts import Counted, Under, newest_first
 from runtime.stored.entries import Entry, choice, entries_of, stored_amounts
 from runtime.stored.owner import Owner, owner_of
 from runtime.stored.partition import PARKED, Kept, Parked, Question
+from runtime.stored.plain_path import plain_path
 
 __all__ = ["read_state"]
 
@@ -76,26 +77,27 @@ def read_state(
     now = int(time.time() * 1000) if at is None else at
     kept = entries_of(plan, edited)
     try:
-        batches = committed_batches(own, checkpoint)
-        committed = {query: batch for query, batch in batches.items() if batch is not None}
-        saved = saved_states(own, checkpoint, committed)
-        queries = _queries(plan, record, batches)
-        owners = {
-            number: owner_of(number[1], found, plan, kept, operators_of(plan, queries[number[0]]))
-            for number, found in saved.items()
-        }
-        wanted = choice(kept, {owner.id for owner in owners.values()}, entries)
-        readable = {
-            number: tuple(entry for entry in kept[owner.id] if wanted(owner.id, entry.name))
-            for number, owner in owners.items()
-            if owner.status == "read"
-        }
-        questions = [
-            _question(number, saved[number], kept[owners[number].id], asked, now, show)
-            for number, asked in readable.items()
-            if asked
-        ]
-        answers = counted(own, checkpoint, committed, questions)
+        with plain_path(own, checkpoint) as path:
+            batches = committed_batches(own, path)
+            committed = {query: batch for query, batch in batches.items() if batch is not None}
+            saved = saved_states(own, path, committed)
+            queries = _queries(plan, record, batches)
+            owners = {
+                number: owner_of(number[1], found, plan, kept, operators_of(plan, queries[number[0]]))
+                for number, found in saved.items()
+            }
+            wanted = choice(kept, {owner.id for owner in owners.values()}, entries)
+            readable = {
+                number: tuple(entry for entry in kept[owner.id] if wanted(owner.id, entry.name))
+                for number, owner in owners.items()
+                if owner.status == "read"
+            }
+            questions = [
+                _question(number, saved[number], kept[owners[number].id], asked, now, show)
+                for number, asked in readable.items()
+                if asked
+            ]
+            answers = counted(own, path, committed, questions)
     except PySparkException as error:
         raise RunError(f"the state in {checkpoint} cannot be read: {root_cause(error)}") from error
     found = _Found(

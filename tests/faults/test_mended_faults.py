@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -119,7 +120,9 @@ def test_damaged_state_is_named_and_goes_on_once_it_is_restored(spark: SparkSess
             if path.suffix in (".changelog", ".zip"):
                 damage(path)
         said = refused(plan, spark, checkpoint)
-        assert "the checkpoint" in said
+        # The operator next to the sink is Spark's number 0. Of what cannot be decoded Spark does not name the file.
+        of_file = r"sink_result/state/(0/\d/\S+ \(state of aggregate_t\)|1/\d/\S+ \(state of join_o_c\))"
+        assert re.search(rf"{of_file}|state of aggregate_t or join_o_c cannot be loaded from the checkpoint", said)
         assert "from a backup" in said
         shutil.rmtree(checkpoint)
         backup.rename(checkpoint)

@@ -62,6 +62,21 @@ def test_a_known_fault_is_told_with_its_file_and_what_to_do(case: str) -> None:
     assert hint in found[1]
 
 
+@pytest.mark.parametrize("case", ["damaged file", "missing file"])
+def test_a_file_of_state_is_told_with_the_operator_whose_state_it_has(case: str) -> None:
+    text = CASES[case][0].replace("/state/0/", "/state/1/")
+    found = explained(RuntimeError(text), lambda file: None, ["aggregate_t", "join_o_c"])
+    assert found is not None
+    assert found[0].endswith("/ck/sink_r/state/1/1/7.changelog (state of join_o_c)")
+
+
+def test_state_that_cannot_be_decoded_is_that_of_one_of_the_operators_of_the_query() -> None:
+    text = "[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred.\nLZ4Exception: Error decoding offset 688"
+    found = explained(RuntimeError(text), lambda file: None, ["aggregate_t", "join_o_c", "join_o_c"])
+    assert found is not None
+    assert found[0].startswith("state of aggregate_t or join_o_c cannot be loaded from the checkpoint")
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -14,9 +14,11 @@ from pyspark.sql import SparkSession
 
 import planner
 import plans
+from plans.carryover import numbered_states
 from plans.edit import set_value
 from plans.errors import PlanError, RunError
 from plans.model import Plan
+from plans.queries import Query
 from runtime import read_state
 from runtime.execution import execute
 from runtime.stored import command
@@ -166,6 +168,29 @@ def _check_other_plans(spark: SparkSession, directory: Path, checkpoint: Path, a
         read_state(stranger, str(checkpoint), spark, at=at)
     with pytest.raises(RunError, match="there is no checkpoint in"):
         read_state(stranger, str(directory / "nothing"), spark, at=at)
+
+
+def test_states_are_numbered_from_the_sink_down_also_in_a_checkpoint_with_an_odd_name(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    text = script(tmp_path).partition("INSERT")[0] + """
+        CREATE VIEW sums AS SELECT k, COUNT(a) AS n FROM l GROUP BY k;
+        INSERT INTO joined SELECT z.b, CAST(x.n + y.n AS STRING)
+        FROM sums AS x JOIN sums AS y ON x.k = y.k JOIN (SELECT k, MAX(b) AS b FROM r GROUP BY k) AS z ON x.k = z.k"""
+    plan = planner.compile_sql(text)
+    add_rows(tmp_path, "l", [{"k": 1, "a": "x"}])
+    add_rows(tmp_path, "r", [{"k": 1, "b": "y"}])
+    checkpoint = tmp_path / "state [1] {a,b}*?"
+    run(plan, spark, checkpoint)
+    found = read_state(plan, str(checkpoint), spark)
+    (query,) = found.queries
+    stored = {operator.number: operator.id for operator in query.operators}
+    wanted = ["join_x_y_z", "join_x_y", "aggregate_l", "aggregate_l", "aggregate_r"]
+    assert [stored[number] for number in range(len(stored))] == wanted
+    assert numbered_states(plan, Query(id="sink_joined", sinks=("sink_joined",))) == wanted
+    changed = planner.compile_sql(text.replace("MAX(b)", "MIN(b)"))
+    with pytest.raises(RunError, match="allow-state-drop"):
+        run(changed, spark, checkpoint)
 
 
 def _check_command(
