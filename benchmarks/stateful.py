@@ -114,8 +114,8 @@ def workloads(scale: float, only: str) -> Iterator[Callable[[Path], Workload]]:
     """What makes the workloads whose names contain ``only``, in a directory."""
     for keys in (200_000, 4_000_000):
         if only in f"aggregate, {int(keys * scale):,} keys":
-            yield lambda scratch, keys=keys: aggregate(scratch, keys=int(keys * scale), rows=int(8_000_000 * scale))
-    facts, dimension = int(4_000_000 * scale), int(400_000 * scale)
+            yield lambda scratch, keys=keys: aggregate(scratch, keys=int(keys * scale), rows=int(24_000_000 * scale))
+    facts, dimension = int(12_000_000 * scale), int(400_000 * scale)
     if only in f"inner join, {facts:,} x {dimension:,} rows":
         yield lambda scratch: inner_join(scratch, facts=facts, dimension=dimension)
 

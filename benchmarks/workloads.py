@@ -89,7 +89,7 @@ def part(workload: Workload, share: float) -> Workload:
     return replace(workload, tables=tuple(tables), rows=rows)
 
 
-def aggregate(scratch: Path, *, keys: int, rows: int, batches: int = 8) -> Workload:
+def aggregate(scratch: Path, *, keys: int, rows: int, batches: int = 6) -> Workload:
     """COUNT and SUM per key, of random keys."""
     random = np.random.default_rng(keys)
     size = rows // batches
@@ -100,7 +100,7 @@ def aggregate(scratch: Path, *, keys: int, rows: int, batches: int = 8) -> Workl
     return Workload(name=name, tables=(table,), query=_AGGREGATE, rows=size * batches, per_key=rows >= 10 * keys)
 
 
-def inner_join(scratch: Path, *, facts: int, dimension: int, batches: int = 4) -> Workload:
+def inner_join(scratch: Path, *, facts: int, dimension: int, batches: int = 3) -> Workload:
     """Facts with random keys and a dimension with one row a key, arriving side by side."""
     random = np.random.default_rng(facts)
     keys = random.permutation(dimension)

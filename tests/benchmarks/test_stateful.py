@@ -14,7 +14,7 @@ from planner import compile_sql
 
 MAKERS = {
     "aggregate": lambda scratch: aggregate(scratch, keys=100, rows=8000),
-    "join": lambda scratch: inner_join(scratch, facts=4000, dimension=400),
+    "join": lambda scratch: inner_join(scratch, facts=3000, dimension=300),
     "small aggregate": lambda scratch: small_aggregate(scratch, keys=1000, fill=2, batches=3),
     "small join": lambda scratch: small_join(scratch, keys=1000, fill=2, batches=3),
 }
@@ -44,10 +44,10 @@ def test_a_workload_has_one_stateful_operator(make: Callable[[Path], Workload], 
 
 def test_a_part_is_the_first_files_of_each_table(tmp_path: Path) -> None:
     whole = MAKERS["join"](tmp_path)
-    quarter = part(whole, 0.25)
-    assert quarter.rows == 1100
+    third = part(whole, 1 / 3)
+    assert third.rows == whole.rows // 3
     for table in (0, 1):
-        (only,) = batches(quarter, table)
+        (only,) = batches(third, table)
         np.testing.assert_array_equal(only, batches(whole, table)[0])
 
 
