@@ -1,6 +1,6 @@
 """What a batch costs a stateful operator by itself, and how much memory its worker has, by the size of its state.
 
-    python benchmarks/state.py                                # all of it, some five minutes
+    python benchmarks/state.py                                # all of it, some three minutes
     python benchmarks/state.py --only 'small batches'
     python benchmarks/state.py --only 'large batches' --profile
 
@@ -135,9 +135,9 @@ CASES = (
         for keys in (50_000, 5_000_000, 10_000_000)
     ),
     *(
-        Case(name="large batches", operator=operator, keys=keys, rows=rows, batches=8)
+        Case(name="large batches", operator=operator, keys=keys, rows=rows, batches=24 if keys > rows * 2 else 8)
         for operator in OPERATORS
-        for keys, rows in ((100_000, 500_000), (2_000_000, 500_000), (2_000_000, 2_000_000))
+        for keys, rows in ((100_000, 500_000), (2_000_000, 500_000), (2_000_000, 2_000_000), (10_000_000, 1_000_000))
     ),
     *(
         Case(name="expiring", operator=operator, keys=keys, rows=500, batches=80, ttl=HOUR, step=HOUR // 40)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
@@ -109,6 +108,7 @@ class Segments:
 
     def settle(self) -> None:
         let_pages_go()
+        pa.default_memory_pool().release_unused()
 
     def delete(self, segment: str) -> None:
         if segment in self._laid:
@@ -145,12 +145,13 @@ class Segments:
     def _lay(self, token: str, pieces: Iterable[pa.Table]) -> int:
         """Write a local file of ``pieces``, and return their size in bytes."""
         pieces = iter(pieces)
-        first = next(pieces)
+        piece = next(pieces)
         size = 0
-        with self._files.writing(token) as file, pa.ipc.new_file(pa.PythonFile(file, "w"), first.schema) as writer:
-            for piece in chain([first], pieces):
+        with self._files.writing(token) as file, pa.ipc.new_file(pa.PythonFile(file, "w"), piece.schema) as writer:
+            while piece is not None:
                 writer.write_table(piece)
                 size += piece.nbytes
+                piece = next(pieces, None)
         return size
 
     def _persist(self, token: str) -> Stored:

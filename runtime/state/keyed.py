@@ -20,14 +20,14 @@ from runtime.operator import SegmentStore
 from runtime.state.identity import Mask, equal_rows, keep_newest
 from runtime.state.layout import COUNT, HASH, SUFFIX_MASK, WRITE, Int64s, StateLayout, int64s
 from runtime.state.manifest import SegmentEntry, StateTable
-from runtime.state.merge import hash_ranges, newest_versions, taken
+from runtime.state.merge import gathered, hash_ranges, newest_versions, taken
 from runtime.state.runs import in_order, matches, newest_in, spread
 
 __all__ = ["KeyedState"]
 
 _FANOUT = 4
 _SMALLEST_TIER = 4096
-_PIECE = 1 << 28
+_PIECE = 1 << 27
 """Bytes that are merged at a time: a worker holds as much again for the result, and half as much to sort and copy."""
 _LARGEST_MERGE = 1 << 29
 """Bytes. Larger segments are merged only if they may hold several versions of a row: those would pile up for ever,
@@ -250,19 +250,24 @@ class KeyedState:
     def _write(self, begin: int, end: int, pieces: Iterator[pa.Table], shadows: bool) -> None:
         """Put a segment of ``pieces``, which have ascending hashes, in the place of those from ``begin`` to ``end``."""
         run = self._entries[begin:end]
+        pieces = gathered(pieces, _PIECE // 2)
         first, second = next(pieces, None), next(pieces, None)
         new: list[tuple[SegmentEntry, tuple[pa.Table, ...] | None]] = []
         if first is not None:
             self._last_number += 1
             entry_id = f"{self.layout.name}/{self._last_number}"
             seen: list[tuple[int, int, int]] = []
+            kept: tuple[pa.Table, ...] | None = None
             if second is None:
                 size = self._store.write(entry_id, next(_noted([first], seen)))
+                kept = (first,)
             else:
-                size = self._store.write_pieces(entry_id, _noted(chain((first, second), pieces), seen))
+                every = _noted(chain(iter([first, second]), pieces), seen)
+                first = second = None  # so that each piece is gone when the one after the next is made
+                size = self._store.write_pieces(entry_id, every)
             rows, oldest, newest = zip(*seen, strict=True)
             entry = SegmentEntry(entry_id, sum(rows), size, min(oldest), max(newest), shadows)
-            new.append((entry, (first,) if second is None else None))
+            new.append((entry, kept))
         for entry in run:
             self._store.delete(entry.id)
         self._entries[begin:end] = [entry for entry, _ in new]
@@ -325,11 +330,10 @@ class KeyedState:
         The oldest segment needs no rows that are deleted or expired: there is nothing that they hide.
         """
         newer = [run for i in range(end, len(self._entries)) if self._entries[i].shadows for run in self._segment(i)]
-        several = False
+        is_large = sum(table.nbytes for table in tables) > _PIECE
         for part in hash_ranges(tables, size=_PIECE):
-            if several:
+            if is_large:  # what the batch read so far, and what the range before it did
                 self._store.settle()
-            several = True
             rows, order = newest_versions(self.layout, part)
             if begin == 0:
                 order = order[int64s(rows, COUNT)[order] > 0]

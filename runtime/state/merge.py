@@ -5,7 +5,7 @@ Memory is bounded by the range, not by the segments, which are mapped files. Kno
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +13,10 @@ import pyarrow as pa
 from runtime.state.identity import keep_newest, without_chunks
 from runtime.state.layout import HASH, SUFFIX_MASK, Int64s, StateLayout, int64s
 
-__all__ = ["hash_ranges", "newest_versions", "taken"]
+__all__ = ["gathered", "hash_ranges", "newest_versions", "taken"]
+
+_SAMPLES = 256
+"""Of the hashes of each range, by which ranges are made alike."""
 
 
 def hash_ranges(tables: Sequence[pa.Table], *, rows: int | None = None, size: int) -> Iterator[list[pa.Table]]:
@@ -28,8 +31,10 @@ def hash_ranges(tables: Sequence[pa.Table], *, rows: int | None = None, size: in
     most = max(1, size // width)
     pieces = -(-total // (most if rows is None else min(rows, most)))
     hashes = [int64s(table, HASH) for table in tables]
-    longest = max(hashes, key=len)
-    cuts = np.unique(longest[np.arange(1, pieces) * len(longest) // pieces] & ~SUFFIX_MASK)
+    # Of all tables: one alone may cover a part of the hashes only.
+    step = max(1, total // (pieces * _SAMPLES))
+    sample = np.sort(np.concatenate([each[::step] for each in hashes]))
+    cuts = np.unique(sample[np.arange(1, pieces) * len(sample) // pieces] & ~SUFFIX_MASK)
     bounds = [np.concatenate(([0], np.searchsorted(each, cuts), [len(each)])) for each in hashes]
     for index in range(len(cuts) + 1):
         found = [
@@ -59,3 +64,15 @@ def newest_versions(layout: StateLayout, tables: Sequence[pa.Table]) -> tuple[pa
 def taken(rows: pa.Table, order: Int64s) -> pa.Table:
     """The rows at the places ``order``, in one piece; column by column, so that only one is held twice."""
     return pa.table([without_chunks(column).take(pa.array(order)) for column in rows.columns], schema=rows.schema)
+
+
+def gathered(pieces: Iterable[pa.Table], size: int) -> Iterator[pa.Table]:
+    """``pieces``, with those joined to their neighbours that have less than ``size`` bytes; each without chunks."""
+    held: list[pa.Table] = []
+    for piece in pieces:
+        held.append(piece)
+        if sum(each.nbytes for each in held) >= size:
+            yield pa.concat_tables(held).combine_chunks()
+            held = []
+    if held:
+        yield pa.concat_tables(held).combine_chunks()
