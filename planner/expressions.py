@@ -168,12 +168,37 @@ def fields_of(expression: Expr) -> tuple[Field, ...]:
 
 
 def conjuncts(expression: Expr | None) -> tuple[Expr, ...]:
-    """The parts of a condition that must all be true."""
+    """The parts of a condition that must all be true; of alternatives, what they have in common is taken out."""
     if expression is None:
         return ()
     if isinstance(expression, Call) and expression.function == "AND":
         return tuple(part for arg in expression.args for part in conjuncts(arg))
+    if isinstance(expression, Call) and expression.function == "OR":
+        return _factored(expression)
     return (expression,)
+
+
+def _factored(expression: Call) -> tuple[Expr, ...]:
+    """``(a AND b) OR (a AND c)`` as ``a`` and ``b OR c``."""
+    branches = [conjuncts(each) for each in _alternatives(expression)]
+    common = tuple(part for part in branches[0] if all(part in branch for branch in branches[1:]))
+    if not common:
+        return (expression,)
+    rest = [conjunction(tuple(part for part in branch if part not in common)) for branch in branches]
+    remaining: Expr | None = None
+    for part in rest:
+        if part is None:  # a branch that is no more than what is common
+            return common
+        remaining = part if remaining is None else call("OR", (remaining, part), BOOLEAN, expression.offset)
+    return common if remaining is None else (*common, remaining)
+
+
+def _alternatives(expression: Expr) -> Iterator[Expr]:
+    if isinstance(expression, Call) and expression.function == "OR":
+        for arg in expression.args:
+            yield from _alternatives(arg)
+    else:
+        yield expression
 
 
 def conjunction(parts: tuple[Expr, ...]) -> Expr | None:

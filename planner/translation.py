@@ -50,6 +50,8 @@ class Translator:
         if handler is None:
             what, advice = _REFUSED.get(type(node), (f"{node.key.upper()} expressions", "write it another way"))
             raise self.source.error(f"{what} are not supported", offset_of(node), advice)
+        if node.args.get("negate") and handler is not _like:  # what a version of sqlglot may say of other nodes, too
+            raise self.source.error(f"NOT {node.key.upper()} is not supported", offset_of(node), "write NOT (...)")
         return handler(self, node)
 
     def condition(self, node: exp.Expr) -> Expr:
@@ -207,7 +209,8 @@ def _like(t: Translator, node: exp.Expr) -> Expr:
         text = like_pattern(pattern.name, escape)
     except ValueError as error:
         raise t.source.error(str(error), offset_of(pattern), "write an escape before %, _ or itself") from None
-    return call("LIKE", (value, literal(text, STRING, offset_of(pattern))), BOOLEAN, offset)
+    found = call("LIKE", (value, literal(text, STRING, offset_of(pattern))), BOOLEAN, offset)
+    return call("NOT", (found,), BOOLEAN, offset) if node.args.get("negate") else found
 
 
 _ARITHMETIC: dict[type, str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%"}

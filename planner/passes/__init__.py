@@ -13,6 +13,7 @@ from planner.passes.drop_idle_sorts import drop_idle_sorts
 from planner.passes.extract_join_keys import extract_join_keys
 from planner.passes.extract_lookup_keys import extract_lookup_keys
 from planner.passes.merge_calcs import merge_calcs
+from planner.passes.order_joins import order_joins
 from planner.passes.prune_columns import prune_columns
 from planner.passes.push_down_filters import push_down_filters
 from planner.passes.split_calls import split_calls
@@ -23,6 +24,7 @@ __all__ = ["PASSES", "optimise"]
 PASSES: tuple[Callable[[Context, Relation], Relation], ...] = (
     drop_idle_sorts,
     push_down_filters,
+    order_joins,
     extract_join_keys,
     extract_lookup_keys,
     split_calls,

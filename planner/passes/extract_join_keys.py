@@ -46,7 +46,7 @@ from planner.relations import (
     identity,
 )
 
-__all__ = ["Side", "extract_join_keys", "is_simple", "is_simple_node"]
+__all__ = ["Side", "equalities", "extract_join_keys", "has_one_row", "is_simple", "is_simple_node"]
 
 _SIMPLE = frozenset(
     (
@@ -125,12 +125,12 @@ def _with_keys(context: Context, join: Join) -> Relation:
     keys: list[tuple[Field, Field]] = []
     rest: list[Expr] = []
     for part in join.on:
-        pairs = _equalities(part, left, right)
+        pairs = equalities(part, left, right)
         keys += [key for a, b in pairs if (key := (left.column(a), right.column(b))) not in keys]
         if not pairs:
             rest.append(part)
     if not keys:
-        if not (join.keyless or _has_one_row(join.left) or _has_one_row(join.right)):
+        if not (join.keyless or has_one_row(join.left) or has_one_row(join.right)):
             raise _no_equality(context, join)
         keys.append((left.column(literal(1, INT)), right.column(literal(1, INT))))
     above: tuple[Expr, ...] = ()
@@ -153,7 +153,7 @@ def _with_keys(context: Context, join: Join) -> Relation:
     return relation
 
 
-def _equalities(part: Expr, left: Side, right: Side) -> tuple[tuple[Expr, Expr], ...]:
+def equalities(part: Expr, left: Side, right: Side) -> tuple[tuple[Expr, Expr], ...]:
     """The pairs of a left and a right expression whose equality means the same as ``part``; none if it is no such."""
     if not isinstance(part, Call) or not is_deterministic(part):
         return ()
@@ -193,12 +193,12 @@ def _is_null_safe(part: Call) -> bool:
     )
 
 
-def _has_one_row(relation: Relation) -> bool:
+def has_one_row(relation: Relation) -> bool:
     """Whether the relation never has more than one row: it is an aggregate without GROUP BY."""
     if isinstance(relation, Calc):
-        return _has_one_row(relation.input)
+        return has_one_row(relation.input)
     if isinstance(relation, Join):
-        return _has_one_row(relation.left) and _has_one_row(relation.right)
+        return has_one_row(relation.left) and has_one_row(relation.right)
     return isinstance(relation, Aggregate) and not relation.keys
 
 

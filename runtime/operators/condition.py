@@ -194,7 +194,8 @@ class _Compiler:
     def _like(self, node: exp.Like) -> pc.Expression:
         if not (isinstance(node.expression, exp.Literal) and node.expression.is_string):
             raise self._refused(node)
-        return pc.match_like(self.compile(node.this), pattern=node.expression.this)
+        found = pc.match_like(self.compile(node.this), pattern=node.expression.this)
+        return ~found if node.args.get("negate") else found
 
     def _bitwiseleftshift(self, node: exp.BitwiseLeftShift) -> pc.Expression:
         return pc.shift_left(self.compile(node.this), self._places(node))

@@ -72,3 +72,10 @@ def test_division_by_minus_one_wraps_around_and_by_zero_fails() -> None:
     assert value_of("x div x", [-(2**63), -1, None], pa.int64()) == [1, 1, None]
     with pytest.raises(pa.ArrowInvalid, match="divide by zero"):
         value_of("x div 0", [1], pa.int32())
+
+
+def test_not_like_is_the_opposite_of_like() -> None:
+    values = ["abc", "xbc", None]
+    assert value_of("x LIKE 'a%'", values, pa.string()) == [True, False, None]
+    assert value_of("x NOT LIKE 'a%'", values, pa.string()) == [False, True, None]
+    assert value_of("NOT x LIKE 'a%'", values, pa.string()) == [False, True, None]

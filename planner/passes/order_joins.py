@@ -1,0 +1,108 @@
+"""Puts inner joins into an order in which each has an equality, where the order that was written has none.
+
+``FROM part, supplier, partsupp`` joins two tables first that only the third connects. The first table stays first; of
+the others, the first in the order written that has an equality with those before it comes next. Joins that have their
+equalities stay as they are, and so do their ids.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from planner.context import Context
+from planner.expressions import Expr, fields_of
+from planner.passes.extract_join_keys import Side, equalities, has_one_row
+from planner.relations import (
+    Aggregate,
+    Cached,
+    Calc,
+    Correlate,
+    Expand,
+    Join,
+    LookupJoin,
+    Relation,
+    Scan,
+    Sort,
+    StateInput,
+    Union,
+    UnnamedInput,
+    identity,
+)
+
+__all__ = ["order_joins"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Input:
+    """An input of a chain of joins, the state that is kept of it, and where its join stands."""
+
+    relation: Relation
+    state: StateInput
+    offset: int
+
+
+def order_joins(context: Context, relation: Relation) -> Relation:
+    """Reorder chains of inner joins of which one has no equality."""
+    if isinstance(relation, Scan):
+        return relation
+    if isinstance(relation, Calc | Aggregate | LookupJoin | Sort | Cached | Correlate | Expand):
+        return replace(relation, input=order_joins(context, relation.input))
+    if isinstance(relation, Union):
+        return replace(relation, inputs=tuple(order_joins(context, i) for i in relation.inputs))
+    if not _all_connected(context, relation):
+        relation = _in_order(context, relation)
+    left, right = order_joins(context, relation.left), order_joins(context, relation.right)
+    return replace(relation, left=left, right=right)
+
+
+def _is_link(relation: Relation) -> bool:
+    return isinstance(relation, Join) and relation.join_type == "inner" and not relation.keyless
+
+
+def _all_connected(context: Context, relation: Relation) -> bool:
+    """Whether each join of the chain that ends in ``relation`` has what a join needs."""
+    if not isinstance(relation, Join) or not _is_link(relation):
+        return True
+    connected = _is_connected(context, relation.left, relation.right, relation.on)
+    return connected and _all_connected(context, relation.left)
+
+
+def _is_connected(context: Context, left: Relation, right: Relation, parts: tuple[Expr, ...]) -> bool:
+    sides = Side(context, left), Side(context, right)
+    return has_one_row(left) or has_one_row(right) or any(equalities(part, *sides) for part in parts)
+
+
+def _chain(join: Join) -> tuple[list[_Input], list[Expr]]:
+    """The inputs of a chain of joins, as written, and all their conditions."""
+    if isinstance(join.left, Join) and _is_link(join.left):
+        inputs, parts = _chain(join.left)
+    else:
+        inputs, parts = [_Input(relation=join.left, state=join.states[0], offset=join.offset)], []
+    return [*inputs, _Input(relation=join.right, state=join.states[1], offset=join.offset)], [*parts, *join.on]
+
+
+def _in_order(context: Context, join: Join) -> Join:
+    (first, *waiting), parts = _chain(join)
+    found: Relation = first.relation
+    state = first.state
+    while waiting:
+        chosen = next((i for i in waiting if _is_connected(context, found, i.relation, tuple(parts))), waiting[0])
+        waiting.remove(chosen)
+        fields = (*found.fields, *chosen.relation.fields)
+        ids = {f.id for f in fields}
+        on = tuple(part for part in parts if {f.id for f in fields_of(part)} <= ids)
+        parts = [part for part in parts if part not in on]
+        found = Join(
+            left=found,
+            right=chosen.relation,
+            join_type="inner",
+            on=on,
+            items=identity(fields),
+            states=(state, chosen.state),
+            offset=chosen.offset,
+            base=f"{found.base}_{chosen.relation.base}",
+            block=join.block,
+        )
+        state = UnnamedInput
+    assert isinstance(found, Join)
+    return replace(found, base=join.base)
