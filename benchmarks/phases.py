@@ -94,7 +94,7 @@ class Job:
                 batch.slice(task * share, share).to_batches(max_chunksize=65536),
                 side=0,
                 schema=EVENTS,
-                hashes=spec.hashes,
+                route=spec.hashes[0],
                 buckets=buckets,
                 presum=spec.presum,
             )

@@ -19,7 +19,7 @@ from runtime.operator import Presum, hash_column
 from runtime.shell.arrow_rows import Read, Step, tables
 from runtime.shell.blobs import blob_column
 
-__all__ = ["PACKED_DDL", "TICK", "UNCOUNTED", "as_it_is", "pack"]
+__all__ = ["PACKED_DDL", "TICK", "UNCOUNTED", "as_it_is", "hashed", "pack"]
 
 UNCOUNTED = "uncounted"
 """The column that says how many rows a task has read beyond those that Spark has counted."""
@@ -52,7 +52,7 @@ def pack(
     *,
     side: int,
     schema: pa.Schema,
-    hashes: Sequence[tuple[str, ...]],
+    route: tuple[str, ...],
     buckets: Sequence[int],
     presum: Presum | None = None,
     read: Read = as_it_is,
@@ -61,9 +61,9 @@ def pack(
     """Yield packed rows for the batches of one task; task 0 also yields a tick for every bucket.
 
     A stage of Spark that runs at all has a task 0, so with any data anywhere each partition is called, and an idle one
-    can expire its state. ``schema`` has the columns of rows that are wanted, to which the hashes of the columns in each
-    of ``hashes`` are added; ``buckets`` is the bucket id per target partition. A tick at the end says how many rows
-    were read beyond those of ``batches``.
+    can expire its state. ``schema`` has the columns of rows that are wanted, to which the hash of the columns ``route``
+    is added, by which rows are routed; ``buckets`` is the bucket id per target partition. A tick at the end says how
+    many rows were read beyond those of ``batches``.
     """
     task = TaskContext.get()
     number = 0 if task is None else task.partitionId()
@@ -72,7 +72,7 @@ def pack(
     counter = _Counter()
     sequence = 0
     for table in _gather(tables(counter.counted(batches, read), steps)):
-        rows = _hashed(_conform(table.select(schema.names), schema), hashes)
+        rows = hashed(_conform(table.select(schema.names), schema), [route])
         sums = None if presum is None else presum.sum_up(rows)
         if sums is None:
             presum = None
@@ -147,12 +147,13 @@ def _conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
     return table if table.schema.equals(schema) else table.cast(schema)
 
 
-def _hashed(table: pa.Table, hashes: Sequence[tuple[str, ...]]) -> pa.Table:
-    """``table`` with a column for the hash of each set of columns."""
+def hashed(table: pa.Table, hashes: Sequence[tuple[str, ...]], first: int = 0) -> pa.Table:
+    """``table`` with a column for the hash of each set of columns in ``hashes``, from the ``first`` on."""
+    if first >= len(hashes):
+        return table
     whole = table.combine_chunks()
-    arrays = {name: whole[name].chunk(0) for columns in hashes for name in columns}
-    for index, columns in enumerate(hashes):
-        found = hash_rows([arrays[name] for name in columns], whole.num_rows)
+    for index, columns in enumerate(hashes[first:], first):
+        found = hash_rows([whole[name].chunk(0) for name in columns], whole.num_rows)
         whole = whole.append_column(hash_column(index), pa.array(found))
     return whole
 

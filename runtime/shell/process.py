@@ -21,7 +21,7 @@ from runtime.arrival import in_order
 from runtime.operator import Presum, Result, StatefulOperator
 from runtime.shell.blobs import chunks, from_blob, to_blob
 from runtime.shell.opened import Opened
-from runtime.shell.pack import TICK
+from runtime.shell.pack import TICK, hashed
 from runtime.shell.saved import MANIFEST_DDL, Saved, decode, encode
 from runtime.shell.segments import Segments, Stored
 
@@ -65,7 +65,8 @@ class PartitionProcessor(StatefulProcessor):
         deltas: list[pa.Table | None] = []
         for side, spec in enumerate(self._operator.inputs):
             tables = [from_blob(blob) for found, _, _, blob in blobs if found == side]
-            deltas.append(in_order(joined(tables, spec.presum)) if tables else None)
+            # One hash has come with the rows; the others are made here, as they would only be more to shuffle.
+            deltas.append(hashed(in_order(joined(tables, spec.presum)), spec.hashes, 1) if tables else None)
         yield from self._call(deltas, timerValues.getCurrentProcessingTimeInMs(), expired=None)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:

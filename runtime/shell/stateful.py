@@ -79,7 +79,7 @@ def _pack_input(
         pack,
         side=side,
         schema=schema,
-        hashes=spec.hashes,
+        route=spec.hashes[0],
         buckets=buckets,
         presum=None if told else spec.presum,  # sums have no order
         read=rows.read,

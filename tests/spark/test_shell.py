@@ -26,7 +26,7 @@ from runtime.operator import InputSpec, StatefulOperator
 from runtime.session import prepare_session
 from runtime.shell.blobs import from_blob
 from runtime.shell.buckets import bucket_ids, murmur3
-from runtime.shell.pack import PACKED_DDL, TICK, pack
+from runtime.shell.pack import PACKED_DDL, TICK, hashed, pack
 from runtime.shell.stateful import apply_operator
 from runtime.types import to_arrow, to_spark
 from tests.spark.counting import counting
@@ -274,12 +274,13 @@ def test_packing_hashes_keys_as_spark_does(session: SparkSession, tmp_path: Path
     rows = session.read.schema(StructType([StructField(n, to_spark(t)) for n, t in names.items()])).parquet(
         str(tmp_path / "in")
     )
-    hashes = (*((name,) for name in names), tuple(names), ())
-    packing = partial(pack, side=0, schema=schema, hashes=hashes, buckets=bucket_ids(1))
+    columns = (*((name,) for name in names), tuple(names), ())
+    packing = partial(pack, side=0, schema=schema, route=columns[0], buckets=bucket_ids(1))
     packed = rows.coalesce(1).mapInArrow(packing, PACKED_DDL).collect()
-    (table,) = [from_blob(row.blob) for row in packed if row.side == 0]
-    expected = rows.select(*(F.xxhash64(*(F.col(name) for name in columns)) for columns in hashes[:-1])).collect()
-    for index in range(len(hashes) - 1):
-        assert table[f"__hash{index}"].to_pylist() == [row[index] for row in expected], hashes[index]
-    assert table[f"__hash{len(hashes) - 1}"].to_pylist() == [42, 42, 42]
+    (blob,) = [row.blob for row in packed if row.side == 0]
+    table = hashed(from_blob(blob), columns, 1)
+    expected = rows.select(*(F.xxhash64(*map(F.col, each)) for each in columns[:-1])).collect()
+    for index in range(len(columns) - 1):
+        assert table[f"__hash{index}"].to_pylist() == [row[index] for row in expected], columns[index]
+    assert table[f"__hash{len(columns) - 1}"].to_pylist() == [42, 42, 42]
     assert [row.bucket for row in packed if row.side == TICK] == list(bucket_ids(1))
