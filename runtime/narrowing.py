@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from plans.model import Calc, Column, Join, Operator
+from runtime.expressions import check_expression
 from runtime.operators.exact import conjuncts, exact_below
 from runtime.operators.schema import state_schema
 
@@ -21,28 +22,30 @@ __all__ = ["narrowed"]
 
 
 def narrowed(operators: Sequence[Operator], columns: Mapping[str, tuple[Column, ...]]) -> tuple[Operator, ...]:
-    """``operators`` to build; ``columns`` are the output columns of each."""
+    """``operators`` to build; ``columns`` are the output columns of each. RunError for a filter that may not run."""
     readers = Counter(name for operator in operators for name in operator.inputs)
-    filters = {
-        operator.inputs[0]: operator.filter
+    above = {
+        operator.inputs[0]: operator
         for operator in operators
         if isinstance(operator, Calc) and operator.filter is not None and readers[operator.inputs[0]] == 1
     }
     return tuple(
-        _with(operator, filters[operator.id], columns)
-        if isinstance(operator, Join) and operator.join_type == "inner" and operator.id in filters
+        _with(operator, above[operator.id], columns)
+        if isinstance(operator, Join) and operator.join_type == "inner" and operator.id in above
         else operator
         for operator in operators
     )
 
 
-def _with(join: Join, above: str, columns: Mapping[str, tuple[Column, ...]]) -> Join:
+def _with(join: Join, calc: Calc, columns: Mapping[str, tuple[Column, ...]]) -> Join:
+    text = calc.filter or ""
+    known: dict[tuple[str, ...], str] = {(column.name,): column.name for column in join.output}
+    check_expression(text, known, operator=calc.id, path=f"operators.{calc.id}.filter")
     left, right = (state_schema(join.id, columns[source]) for source in join.inputs)
-    found = exact_below(above, join.output, left, right)
+    found = exact_below(text, join.output, left, right)
     if found is None:
         return join
     if join.condition is None:
         return replace(join, condition=found)
-    within = conjuncts(join.condition)
-    held = join.condition if len(within) > 1 else f"({join.condition})"
+    held = join.condition if len(conjuncts(join.condition)) > 1 else f"({join.condition})"
     return replace(join, condition=f"{held} AND {found}")
