@@ -15,20 +15,9 @@ from pathlib import Path
 
 import plans
 from plans.compiled import with_record
-from plans.model import (
-    Calc,
-    Join,
-    JoinColumn,
-    JoinKey,
-    Operator,
-    Plan,
-    Scan,
-    SelectItem,
-    Sink,
-    StateEntry,
-    Table,
-    TableColumn,
-)
+from plans.model import Calc, Join, JoinColumn, JoinKey, Operator, Plan, Scan, SelectItem, Sink
+from plans.setting_groups import StateEntry
+from plans.tables import Table, TableColumn
 
 ROUNDS = 3
 

@@ -13,8 +13,8 @@ from planner.hint_options import HintOption, last_ones, read_arguments, value_of
 from planner.hint_tokens import HintTokens
 from planner.source import Report
 from plans.cached import ENABLED, SETTINGS, STORAGE_LEVEL
-from plans.model import Value
 from plans.names import did_you_mean
+from plans.setting_groups import Value
 
 __all__ = ["CACHED", "CachedHint", "read_cached_hint"]
 

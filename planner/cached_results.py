@@ -13,7 +13,7 @@ from planner.cached_hints import CACHED, CachedHint
 from planner.context import Context
 from planner.relations import Cached, Relation
 from plans.cached import CONFIG_ENABLED, ENABLED
-from plans.model import Value
+from plans.setting_groups import Value
 
 __all__ = ["by_config", "cached_block", "cached_table", "has_cached_hint", "only_in_batch"]
 

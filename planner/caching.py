@@ -10,8 +10,8 @@ from planner.catalog import declare_view
 from planner.context import CachedTable, Context
 from planner.statements import CacheTable, CreateView, UncacheTable
 from plans.cached import ENABLED, STORAGE_LEVEL
-from plans.model import Value
 from plans.names import did_you_mean
+from plans.setting_groups import Value
 
 __all__ = ["cache_table", "uncache_table"]
 

@@ -15,8 +15,8 @@ from planner.scope import Input, Scope
 from planner.statements import CreateTable, CreateView, Drop
 from planner.translation import Translator
 from plans.connectors import check_table
-from plans.model import Table, TableColumn, Watermark
 from plans.names import did_you_mean
+from plans.tables import Table, TableColumn, Watermark
 from plans.types import DataType
 
 __all__ = ["declare_table", "declare_view", "drop"]

@@ -15,7 +15,8 @@ from planner.expressions import Expr, Field, Ref
 from planner.ledger import Ledger
 from planner.source import Report, Source
 from planner.statements import CreateView
-from plans.model import Function, Table, Value
+from plans.setting_groups import Value
+from plans.tables import Function, Table
 from plans.types import DataType
 
 __all__ = [

@@ -17,8 +17,8 @@ from planner.source import Source
 from planner.statements import Describe, Show
 from plans.client.actions import ShowRows, ShowText
 from plans.errors import SqlError
-from plans.model import TableColumn
 from plans.names import did_you_mean
+from plans.tables import TableColumn
 from plans.types import parse_type
 
 __all__ = ["described", "known_names", "listed", "shown_table", "shown_view", "sql_like"]

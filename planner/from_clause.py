@@ -25,7 +25,8 @@ from planner.scope import Input, Scope, resolve
 from planner.translation import Translator, only
 from plans.configuration import EVENTS_DUPLICATE
 from plans.connectors import is_upsert_source, source_kinds
-from plans.model import JoinType, Table
+from plans.model import JoinType
+from plans.tables import Table
 
 __all__ = ["From", "build_from"]
 

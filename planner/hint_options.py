@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from planner.hint_tokens import HintTokens
 from planner.source import Report, Source
-from plans.model import Value
+from plans.setting_groups import Value
 from plans.setting_values import SettingError, SettingSpec, parse_value
 
 __all__ = ["HintOption", "last_ones", "read_arguments", "value_of"]

@@ -35,8 +35,8 @@ from planner.statements import Insert, Select
 from planner.unique_keys import is_insert_only
 from plans.changelog import refused_kinds
 from plans.connectors import can_lookup, can_read, can_write, is_bounded, sink_kinds
-from plans.model import Table, TableColumn
 from plans.names import did_you_mean
+from plans.tables import Table, TableColumn
 from plans.types import parse_type
 
 __all__ = ["build_insert", "result_table"]

@@ -14,8 +14,8 @@ from planner.hint_options import HintOption, last_ones, read_arguments, value_of
 from planner.hint_tokens import HintTokens
 from planner.source import Report
 from plans.lookup_settings import CONFIG_KEYS, GROUPS, SETTINGS, Group
-from plans.model import Value
 from plans.names import did_you_mean
+from plans.setting_groups import Value
 from plans.setting_values import SettingSpec
 
 __all__ = ["LOOKUP", "OPTIONS", "LookupHint", "read_lookup", "read_options"]

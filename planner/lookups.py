@@ -39,7 +39,7 @@ from plans.connectors import CONNECTORS, can_lookup
 from plans.lookup_layers import Contradiction, Resolved, config_layers, table_layer
 from plans.lookup_layers import resolve as resolve_layers
 from plans.lookup_settings import GROUPS, SETTINGS, Group
-from plans.model import Layers
+from plans.setting_groups import Layers
 from plans.setting_layers import Settings
 
 __all__ = ["check_time", "lookup_join"]

@@ -36,7 +36,8 @@ from plans.call_document import typed_call
 from plans.call_settings import resolved_call
 from plans.configuration import DEFAULT_STATE_TTL, STATE_TTL
 from plans.lookup_document import typed
-from plans.model import AggregateCall, JoinColumn, JoinKey, Operator, SelectItem, SortKey, StateEntry
+from plans.model import AggregateCall, JoinColumn, JoinKey, Operator, SelectItem, SortKey
+from plans.setting_groups import StateEntry
 
 __all__ = ["Lowering"]
 

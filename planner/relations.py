@@ -16,8 +16,10 @@ from dataclasses import dataclass
 from planner.expressions import Expr, Field, Literal, Ref
 from planner.lookup_hints import LookupHint
 from plans.lookup_settings import Group
-from plans.model import FunctionKind, JoinType, Layers
+from plans.model import JoinType
+from plans.setting_groups import Layers
 from plans.setting_layers import Settings
+from plans.tables import FunctionKind
 
 __all__ = [
     "Aggregate",

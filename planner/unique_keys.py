@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from planner.expressions import Ref
 from planner.relations import Aggregate, Cached, Calc, Correlate, Expand, Item, Join, LookupJoin, Relation, Scan, Sort
-from plans.model import Table
+from plans.tables import Table
 
 __all__ = ["is_insert_only", "unique_keys"]
 

@@ -20,7 +20,7 @@ from planner.context import Context, FunctionEntry
 from planner.statements import CreateFunction
 from plans.classes import FUNCTIONS, ClassRefusal, importable_from, load_named_class
 from plans.errors import SqlError
-from plans.model import Column, Function, FunctionKind
+from plans.tables import Column, Function, FunctionKind
 from plans.types import DataType, parse_type
 
 __all__ = ["ONE_COLUMN", "declare_function", "read_declaration", "register_function"]

@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from plans.model import CachedSettings, Layers, Operator, Plan, Scan, Sink, Value
+from plans.model import Operator, Plan, Scan, Sink
+from plans.setting_groups import CachedSettings, Layers, Value
 from plans.setting_values import SettingSpec, shown
 
 __all__ = [

@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from plans.call_document import call_groups
 from plans.call_settings import CALL_GROUPS, is_async, resolved_call
 from plans.errors import Diagnostic
-from plans.model import Correlate, Function, Plan
+from plans.model import Correlate, Plan
 from plans.setting_check import origins_apart
+from plans.tables import Function
 
 __all__ = ["check_calls"]
 

@@ -12,8 +12,10 @@ from typing import Any
 
 from plans.call_settings import CALL_GROUPS, CALL_SETTINGS
 from plans.lookup_document import output_document, read_output
-from plans.model import Argument, CallRetry, CallSettings, Column, Correlate, Function, Value
+from plans.model import Argument, Correlate
+from plans.setting_groups import CallRetry, CallSettings, Value
 from plans.setting_layers import Settings, group_document, read_group
+from plans.tables import Column, Function
 
 __all__ = [
     "argument_document",

@@ -10,7 +10,8 @@ from dataclasses import replace
 from plans.call_document import call_groups, with_call_groups
 from plans.call_settings import resolved_call
 from plans.errors import PlanError
-from plans.model import Correlate, Plan, Value
+from plans.model import Correlate, Plan
+from plans.setting_groups import Value
 from plans.setting_layers import Settings, edits_of, ordered
 
 __all__ = ["resettled_call", "with_call_retry", "with_call_setting"]

@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from plans.model import FunctionKind, Layers, Value
+from plans.setting_groups import Layers, Value
 from plans.setting_layers import Settings, Specs, layered
 from plans.setting_values import SettingError, SettingSpec, parse_value
+from plans.tables import FunctionKind
 
 __all__ = [
     "CALL_GROUPS",

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from plans.durations import format_duration, parse_duration
-from plans.model import CallRetry, Correlate
+from plans.model import Correlate
+from plans.setting_groups import CallRetry
 from plans.setting_layers import Settings
 from plans.setting_words import labelled, marked
 

@@ -20,10 +20,8 @@ from plans.model import (
     AggregateCall,
     Calc,
     ChangelogNormalize,
-    Column,
     Correlate,
     Expand,
-    Function,
     Join,
     JoinColumn,
     LookupJoin,
@@ -33,11 +31,10 @@ from plans.model import (
     Sink,
     SinkMaterialize,
     Sort,
-    Table,
-    TableColumn,
     Union,
 )
 from plans.names import did_you_mean
+from plans.tables import Column, Function, Table, TableColumn
 from plans.types import DataType, parse_type
 
 __all__ = ["MOST_ROWS", "UNSORTABLE", "check_columns", "output_columns", "physical_columns"]

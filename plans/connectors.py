@@ -19,9 +19,10 @@ from plans.errors import Diagnostic
 from plans.jdbc import SQLITE_URL, check_jdbc, is_postgres
 from plans.lookup_connectors import HTTP, PYTHON, PYTHON_CLASSES, REDIS, check_http, check_python, check_redis
 from plans.lookup_settings import SETTINGS
-from plans.model import RowKind, Table, TableColumn
+from plans.model import RowKind
 from plans.options import ConnectorSpec, LookupMode, OptionSpec, bad_value
 from plans.setting_values import SettingError, parse_value
+from plans.tables import Table, TableColumn
 from plans.types import parse_type
 
 __all__ = [

@@ -19,7 +19,7 @@ from difflib import get_close_matches
 from typing import Literal
 
 from plans.errors import Diagnostic
-from plans.model import Table, TableColumn
+from plans.tables import Table, TableColumn
 from plans.types import DataType, parse_type
 
 __all__ = ["FieldSpec", "check_fields", "field_specs", "row_limit"]

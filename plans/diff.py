@@ -35,12 +35,14 @@ from plans.effects import (
     effect_of,
     in_batch,
 )
-from plans.model import Operator, Plan, Table, Value
+from plans.model import Operator, Plan
 from plans.operator_match import Match, match
+from plans.setting_groups import Value
 from plans.setting_layers import EDIT
 from plans.setting_values import shown
 from plans.settings import Setting, settings_by_name
 from plans.states import same_duration, state_of
+from plans.tables import Table
 
 __all__ = ["Change", "diff"]
 

@@ -17,8 +17,9 @@ from typing import Any
 
 from plans.call_document import function_document
 from plans.document import operator_document, table_document
-from plans.model import Function, Operator, Plan, Table
+from plans.model import Operator, Plan
 from plans.operator_settings import group_names
+from plans.tables import Function, Table
 
 __all__ = [
     "document_digests",

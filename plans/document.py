@@ -37,14 +37,12 @@ from plans.model import (
     SinkMaterialize,
     Sort,
     SortKey,
-    StateEntry,
-    Table,
-    TableColumn,
     Union,
-    Watermark,
 )
 from plans.phases import PHASES, phase_groups, read_phases
+from plans.setting_groups import StateEntry
 from plans.setting_layers import group_document
+from plans.tables import Table, TableColumn, Watermark
 
 __all__ = ["LAYERS", "OPS", "from_document", "op_name", "operator_document", "table_document", "to_document"]
 

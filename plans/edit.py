@@ -22,11 +22,12 @@ from plans.diff import Change, diff
 from plans.document import operator_document
 from plans.durations import DurationError, format_duration, parse_duration
 from plans.errors import PlanError
-from plans.model import Aggregate, Correlate, LookupJoin, Operator, Plan, StateEntry, Stateful
+from plans.model import Aggregate, Correlate, LookupJoin, Operator, Plan, Stateful
 from plans.names import did_you_mean
 from plans.phases import PHASES, STRATEGY
 from plans.phases_edit import set_phases, settable_phases, with_phases_layer
 from plans.reasons import with_reason, without_idle_reasons
+from plans.setting_groups import StateEntry
 from plans.settings_edit import resettled, set_setting, settable
 from plans.states import same_duration, state_of
 

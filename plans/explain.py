@@ -27,7 +27,6 @@ from plans.lookup_words import describe_lookup, lookup_parts
 from plans.model import (
     Aggregate,
     AggregateCall,
-    CachedSettings,
     Calc,
     ChangelogNormalize,
     Correlate,
@@ -41,16 +40,16 @@ from plans.model import (
     SinkMaterialize,
     Sort,
     SortKey,
-    StateEntry,
-    Table,
     Union,
 )
 from plans.operator_settings import group_names, settings_of
 from plans.phases import one_phase_because, phase_words
 from plans.queries import queries
+from plans.setting_groups import CachedSettings, StateEntry
 from plans.setting_layers import edits_of
 from plans.setting_words import settings_json
 from plans.states import source, state_of, top_layer
+from plans.tables import Table
 from plans.terminal import clean
 
 __all__ = ["describe", "explain", "explain_json", "summary", "who_set"]

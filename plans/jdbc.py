@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, unquote
 
 from plans.errors import Diagnostic
-from plans.model import Table
 from plans.options import ENVIRONMENT
+from plans.tables import Table
 
 __all__ = [
     "POSTGRES_URL",

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from plans.errors import Diagnostic
-from plans.model import Table
+from plans.tables import Table
 
 __all__ = ["Slot", "Text", "check_pattern", "parse_pattern", "pattern_columns"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from plans.lookup_settings import CACHE, FULL, PARTIAL, SETTINGS
-from plans.model import Value
+from plans.setting_groups import Value
 
 __all__ = ["STRATEGY", "applicable", "belongs", "cache_problems"]
 

@@ -15,8 +15,9 @@ from plans.lookup_cache import cache_problems
 from plans.lookup_document import lookup_groups
 from plans.lookup_layers import Contradiction, Resolved, config_layers, resolve, table_layer
 from plans.lookup_settings import CACHE, GROUPS, Group
-from plans.model import Layers, LookupJoin, Plan
+from plans.model import LookupJoin, Plan
 from plans.setting_check import origins_apart
+from plans.setting_groups import Layers
 from plans.setting_values import shown
 
 __all__ = ["asked_of", "check_lookups", "resolved"]

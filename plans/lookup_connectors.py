@@ -2,7 +2,7 @@
 
 How they reach what they look up belongs to the runtime.
 
->>> from plans.model import Table, TableColumn
+>>> from plans.tables import Table, TableColumn
 >>> table = Table(columns=(TableColumn(name="code", type="STRING"),),
 ...     options={"connector": "http", "url": "ftp://rates/{code}"})
 >>> print(*check_http("tables.rates.options", table))
@@ -17,8 +17,8 @@ from collections.abc import Iterator
 
 from plans.errors import Diagnostic
 from plans.key_pattern import Text, check_pattern, parse_pattern, pattern_columns
-from plans.model import Table
 from plans.options import ENVIRONMENT, ConnectorSpec, OptionSpec
+from plans.tables import Table
 
 __all__ = ["HTTP", "PYTHON", "REDIS", "check_http", "check_python", "check_redis"]
 

@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from plans.lookup_settings import GROUPS, SETTINGS, Group
-from plans.model import AsyncSettings, CacheSettings, JoinColumn, LookupJoin, LookupKey, RetrySettings
+from plans.model import JoinColumn, LookupJoin, LookupKey
+from plans.setting_groups import AsyncSettings, CacheSettings, RetrySettings
 from plans.setting_layers import Settings, group_document, ordered, read_group
 
 __all__ = [

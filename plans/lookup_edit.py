@@ -18,7 +18,8 @@ from plans.lookup_check import asked_of, resolved
 from plans.lookup_document import lookup_groups, with_lookup_groups
 from plans.lookup_layers import layered_cache
 from plans.lookup_settings import CACHE, SETTINGS, Group
-from plans.model import LookupJoin, Plan, Value
+from plans.model import LookupJoin, Plan
+from plans.setting_groups import Value
 from plans.setting_layers import EDIT, Settings, edits_of, ordered
 
 __all__ = ["resettled_lookup", "with_lookup_retry", "with_lookup_setting"]

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from plans.lookup_cache import STRATEGY, applicable, belongs, cache_problems
 from plans.lookup_settings import CACHE, CONFIG_KEYS, FULL, SETTINGS, Group
-from plans.model import Layers, Value
+from plans.setting_groups import Layers, Value
 from plans.setting_layers import EDIT, SETTING_LAYERS, Settings, layered, ordered, top_layer
 from plans.setting_values import SettingError, SettingSpec, parse_value
 

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 
 from plans.durations import format_duration, parse_duration
 from plans.lookup_settings import CACHE
-from plans.model import LookupJoin, RetrySettings
+from plans.model import LookupJoin
+from plans.setting_groups import RetrySettings
 from plans.setting_layers import Settings
 from plans.setting_values import shown
 from plans.setting_words import labelled, marked

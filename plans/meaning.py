@@ -23,7 +23,8 @@ from plans.call_document import function_document
 from plans.configuration import TIME_ZONE
 from plans.digest import operator_facts
 from plans.document import table_document
-from plans.model import Correlate, LookupJoin, Operator, Plan, Scan, Sink, Table, TableColumn
+from plans.model import Correlate, LookupJoin, Operator, Plan, Scan, Sink
+from plans.tables import Table, TableColumn
 
 __all__ = ["meaning", "meanings"]
 

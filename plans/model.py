@@ -4,10 +4,11 @@ Facts (operators, edges, keys, expressions, schemas, functions) are what the que
 lookups and calls wait, retry and cache, phases of aggregates, cached results, config, connector options) are free to
 edit. Facts and settings are told apart in :mod:`plans.digest`. Columns are addressed by name, never by position.
 Expressions are Spark SQL text over the columns of the operator's input; they are checked against an allow list before
-every run. This module knows nothing of JSON, SQL or Spark.
+every run. Here are the operators and the plan; what the latter declares is in :mod:`plans.tables`, and what is free to
+edit in an operator in :mod:`plans.setting_groups`. This module knows nothing of JSON, SQL or Spark.
 
->>> Column(name="o_id", type="BIGINT")
-Column(name='o_id', type='BIGINT')
+>>> Scan(id="scan_orders", table="orders", columns=("o_id",)).inputs
+()
 """
 
 from __future__ import annotations
@@ -16,35 +17,35 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from plans.setting_groups import (
+    AsyncSettings,
+    CachedSettings,
+    CacheSettings,
+    CallRetry,
+    CallSettings,
+    PhaseSettings,
+    RetrySettings,
+    StateEntry,
+)
+from plans.tables import Function, Table
+
 __all__ = [
     "Aggregate",
     "AggregateCall",
     "Argument",
-    "AsyncSettings",
-    "CacheSettings",
-    "CachedSettings",
     "Calc",
-    "CallRetry",
-    "CallSettings",
     "ChangelogNormalize",
-    "Column",
     "Correlate",
     "Expand",
-    "Function",
-    "FunctionKind",
     "Join",
     "JoinColumn",
     "JoinKey",
     "JoinType",
-    "Layers",
     "LookupJoin",
     "LookupKey",
     "Mode",
     "Operator",
-    "PhaseSettings",
-    "PhaseStrategy",
     "Plan",
-    "RetrySettings",
     "RowKind",
     "Scan",
     "SelectItem",
@@ -52,13 +53,8 @@ __all__ = [
     "SinkMaterialize",
     "Sort",
     "SortKey",
-    "StateEntry",
     "Stateful",
-    "Table",
-    "TableColumn",
     "Union",
-    "Value",
-    "Watermark",
 ]
 
 FORMAT = "1.0"
@@ -67,93 +63,6 @@ RowKind = Literal["+I", "-U", "+U", "-D"]
 JoinType = Literal["inner", "left", "right", "full", "semi", "anti"]
 Mode = Literal["streaming", "batch"]
 Side = Literal["left", "right"]
-OutputMode = Literal["ordered", "allow_unordered"]
-RetryMode = Literal["inline", "deferred"]
-PhaseStrategy = Literal["AUTO", "ONE_PHASE", "TWO_PHASE"]
-FunctionKind = Literal["table", "async-table", "scalar", "async-scalar"]
-Value = str | int | bool
-Layers = Mapping[str, Mapping[str, Value]]
-"""What each layer (default, config, table, hint) said of a group of settings: values by the name of the setting."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
-    """A named column; ``type`` is in Flink's spelling, such as ``DECIMAL(10, 2)``."""
-
-    name: str
-    type: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableColumn:
-    """A declared column of a table: physical, or computed when ``expression`` is set."""
-
-    name: str
-    type: str
-    expression: str | None = None
-    comment: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Watermark:
-    """``WATERMARK FOR column AS expression``, recorded as declared."""
-
-    column: str
-    expression: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
-    """A connector table as ``CREATE TABLE`` declared it; ``options`` includes ``connector``."""
-
-    columns: tuple[TableColumn, ...]
-    primary_key: tuple[str, ...] = ()
-    watermark: Watermark | None = None
-    comment: str | None = None
-    options: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Function:
-    """A user-defined function as ``CREATE FUNCTION`` and its class declared it.
-
-    ``arguments`` are the declared types in order. ``output`` are the columns of the rows that a call returns; a scalar
-    function has one.
-    """
-
-    class_name: str
-    language: Literal["PYTHON"] = "PYTHON"
-    kind: FunctionKind
-    arguments: tuple[str, ...]
-    output: tuple[Column, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StateEntry:
-    """One state of a stateful operator (FLIP-292): ``ttl`` runs, ``origin`` says what each layer asked for.
-
-    ``ttl`` and the values of ``origin`` are durations in canonical spelling (``3 d``; ``0 ms`` never expires).
-    ``origin`` has the keys ``default``, ``config`` and ``hint``, as far as that layer spoke; a ``ttl`` that differs
-    from the topmost of them is a plan edit. ``input`` names the input as the query does.
-    """
-
-    index: int
-    name: str
-    input: str
-    ttl: str
-    origin: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CachedSettings:
-    """Whether the output of an operator is kept for later readers, and at which of Spark's storage levels (FLIP-205).
-
-    Batch only. It is created with the first job that computes it, and dropped with the session at the latest.
-    """
-
-    enabled: bool
-    storage_level: str
-    origin: Layers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,43 +145,6 @@ class LookupKey:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AsyncSettings:
-    """Whether a lookup waits for one row after the other, or for up to ``capacity`` at once (FLIP-234).
-
-    ``timeout`` is a duration that covers all attempts of a row; ``0 ms`` waits forever.
-    """
-
-    enabled: bool
-    output_mode: OutputMode
-    capacity: int
-    timeout: str
-    origin: Layers
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetrySettings:
-    """How a row that found nothing is looked up again: up to ``max_attempts`` more times, ``fixed_delay`` apart.
-
-    ``mode`` says where it waits: ``inline`` holds up the rows behind it, ``deferred`` parks it in state.
-    """
-
-    predicate: Literal["lookup_miss"]
-    strategy: Literal["fixed_delay"]
-    fixed_delay: str
-    max_attempts: int
-    mode: RetryMode
-    origin: Layers
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CacheSettings:
-    """The ``lookup.*`` options that run (FLIP-221), by name: those of the chosen ``lookup.cache``, and no others."""
-
-    values: Mapping[str, Value]
-    origin: Layers
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LookupJoin:
     """Looks every input row up in ``table`` by ``keys`` at the moment it is processed; row kinds pass through.
 
@@ -305,31 +177,6 @@ class Argument:
 
     column: str | None = None
     constant: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallSettings:
-    """How many calls of an asynchronous function may wait at once, and how long each may take (FLIP-498).
-
-    ``timeout`` is a duration that covers all attempts of a call; ``0 ms`` waits forever.
-    """
-
-    buffer_capacity: int
-    timeout: str
-    origin: Layers
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallRetry:
-    """How a call that failed is made again: up to ``max_attempts`` more times, ``fixed_delay`` apart.
-
-    With the strategy ``no_retry`` it is not, and the other settings have no effect.
-    """
-
-    strategy: Literal["fixed_delay", "no_retry"]
-    fixed_delay: str
-    max_attempts: int
-    origin: Layers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -366,17 +213,6 @@ class AggregateCall:
     filter: str | None = None
     separator: str | None = None
     type: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PhaseSettings:
-    """Whether an aggregate sums the rows of a micro-batch up per key before they are shuffled.
-
-    ``TWO_PHASE`` does where it can, ``ONE_PHASE`` does not, ``AUTO`` does where it makes rows fewer. Streaming only.
-    """
-
-    strategy: PhaseStrategy
-    origin: Layers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,11 +23,12 @@ from plans.diff import Change
 from plans.digest import operator_facts
 from plans.document import to_document
 from plans.graph import check_graph
-from plans.model import Operator, Plan, Table
+from plans.model import Operator, Plan
 from plans.picture import Picture, changed_operators, one_line, under_new_ids
 from plans.setting_values import shown
 from plans.settings import Setting, operator_settings
 from plans.states import state_of
+from plans.tables import Table
 from plans.terminal import clean
 
 __all__ = ["box_data", "change_data", "function_data", "row_kinds", "table_data"]

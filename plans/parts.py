@@ -19,8 +19,9 @@ from plans.cached import CACHED_LAYERS
 from plans.compiled import digest_of
 from plans.digest import operator_facts, table_facts
 from plans.document import from_document, operator_document, table_document, to_document
-from plans.model import Operator, Plan, Table
+from plans.model import Operator, Plan
 from plans.setting_layers import SETTING_LAYERS
+from plans.tables import Table
 
 __all__ = [
     "ABSENT",

@@ -18,7 +18,8 @@ from dataclasses import replace
 from typing import Any
 
 from plans.changelog import ORDERED
-from plans.model import Aggregate, PhaseSettings, PhaseStrategy, Value
+from plans.model import Aggregate
+from plans.setting_groups import PhaseSettings, PhaseStrategy, Value
 from plans.setting_layers import EDIT, Settings, Specs, edits_of, layered, read_group
 from plans.setting_values import SettingError, SettingSpec, parse_value
 from plans.setting_words import marked

@@ -1,6 +1,6 @@
 """Edits of the phases of aggregates, what follows from config, and what is wrong with them.
 
->>> from plans.model import StateEntry
+>>> from plans.setting_groups import StateEntry
 >>> state = StateEntry(index=0, name="groupAggregateState", input="t", ttl="1 d", origin={"config": "1 d"})
 >>> total = Aggregate(id="aggregate_t", inputs=("scan_t",), keys=(), aggregates=(), state=(state,), changelog=("+I",))
 >>> plan = Plan(name="p", operators=(total,))

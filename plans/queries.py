@@ -4,7 +4,8 @@ Such a query computes the operator once for each micro-batch, keeps its state on
 The sinks must be of connectors that take a micro-batch as it is; files need a query of their own, for Spark's file sink
 commits by query. So do calcs that ask for the current time, which only a query knows. Pure: a plan in, names out.
 
->>> from plans.model import Scan, Table
+>>> from plans.model import Scan
+>>> from plans.tables import Table
 >>> scan = Scan(id="scan_t", table="t", columns=("a",))
 >>> sinks = tuple(Sink(id=f"sink_{name}", inputs=("scan_t",), table=name) for name in "rs")
 >>> tables = {name: Table(columns=(), options={"connector": "print"}) for name in "rs"}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from plans.errors import Diagnostic
-from plans.model import Value
+from plans.setting_groups import Value
 from plans.setting_layers import SETTING_LAYERS, Settings
 from plans.setting_values import shown
 

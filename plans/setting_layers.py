@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from plans.model import Layers, Value
+from plans.setting_groups import Layers, Value
 from plans.setting_values import SettingSpec, parse_value
 
 __all__ = [

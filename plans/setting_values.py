@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from plans.durations import DurationError, format_duration, parse_duration
-from plans.model import Value
 from plans.names import nearest
+from plans.setting_groups import Value
 
 __all__ = ["MAX_LONG", "Kind", "SettingError", "SettingSpec", "iso_time", "parse_value", "shown"]
 

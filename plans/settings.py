@@ -18,10 +18,11 @@ from dataclasses import dataclass
 
 from plans.cached import SETTINGS as CACHED
 from plans.document import operator_document
-from plans.model import Aggregate, Operator, Plan, Sink, Value
+from plans.model import Aggregate, Operator, Plan, Sink
 from plans.operator_settings import settings_of
 from plans.phases import PHASES, STRATEGY
 from plans.phases import SPECS as PHASE_SPECS
+from plans.setting_groups import Value
 from plans.setting_layers import EDIT, Specs, set_by
 from plans.states import source, state_of
 

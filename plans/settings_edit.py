@@ -24,9 +24,10 @@ from plans.errors import PlanError
 from plans.graph import check_graph
 from plans.lookup_edit import resettled_lookup, with_lookup_retry, with_lookup_setting
 from plans.lookup_settings import SETTINGS
-from plans.model import Aggregate, Correlate, LookupJoin, Operator, Plan, Value
+from plans.model import Aggregate, Correlate, LookupJoin, Operator, Plan
 from plans.names import did_you_mean, nearest
 from plans.operator_settings import group_names, settings_of
+from plans.setting_groups import Value
 from plans.setting_layers import Specs
 from plans.setting_values import SettingError, SettingSpec, parse_value
 

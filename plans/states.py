@@ -13,8 +13,9 @@ from plans.configuration import DEFAULT_STATE_TTL, STATE_TTL
 from plans.document import LAYERS, op_name
 from plans.durations import DurationError, format_duration, parse_duration
 from plans.errors import Diagnostic
-from plans.model import Operator, Plan, StateEntry, Stateful
+from plans.model import Operator, Plan, Stateful
 from plans.names import did_you_mean
+from plans.setting_groups import StateEntry
 
 __all__ = ["STATE_NAMES", "check_states", "same_duration", "source", "spoken_ttl", "state_of", "top_layer"]
 

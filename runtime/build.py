@@ -27,7 +27,6 @@ from plans.changelog import output_kinds
 from plans.columns import output_columns
 from plans.model import (
     Calc,
-    Column,
     Correlate,
     Expand,
     Join,
@@ -41,6 +40,7 @@ from plans.model import (
     Stateful,
     Union,
 )
+from plans.tables import Column
 from runtime import connectors
 from runtime.arithmetic import spark_expression
 from runtime.arrival import ARRIVAL

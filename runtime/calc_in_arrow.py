@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from plans.model import Calc, Column, SelectItem
+from plans.model import Calc, SelectItem
+from plans.tables import Column
 from runtime.expressions import check_expression, quoted
 from runtime.kernels.pairs import JoinCondition
 from runtime.operators.condition import compile_filter

@@ -13,7 +13,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from plans.model import Calc, Column, Join, Operator
+from plans.model import Calc, Join, Operator
+from plans.tables import Column
 from runtime.expressions import check_expression
 from runtime.operators.exact import conjuncts, exact_below
 from runtime.operators.schema import state_schema

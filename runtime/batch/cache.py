@@ -18,7 +18,8 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from plans.model import CachedSettings, Plan
+from plans.model import Plan
+from plans.setting_groups import CachedSettings
 from runtime.session import is_remote
 
 __all__ = ["CacheEntry", "CachedResult", "ResultCache"]

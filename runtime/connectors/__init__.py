@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from plans.errors import RunError
-from plans.model import Table
+from plans.tables import Table
 from runtime.connectors import blackhole, datagen, filesystem, jdbc, print_sink
 from runtime.shell.arrow_rows import ArrowRows
 

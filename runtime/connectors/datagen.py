@@ -26,7 +26,7 @@ from pyspark.sql.types import StructType
 from plans.connectors import option
 from plans.datagen import FieldSpec, field_specs, row_limit
 from plans.errors import RunError
-from plans.model import Table
+from plans.tables import Table
 from runtime.connectors.generators import batch, row_width
 from runtime.connectors.schema import physical_schema
 

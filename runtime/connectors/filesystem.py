@@ -32,7 +32,7 @@ from pyspark.sql.types import StringType
 
 from plans.connectors import option
 from plans.errors import RunError
-from plans.model import Table
+from plans.tables import Table
 from runtime.arrival import ARRIVAL
 from runtime.connectors.parquet_files import PATHS_DDL, are_local, rows_of_files
 from runtime.connectors.schema import physical_schema

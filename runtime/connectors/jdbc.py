@@ -24,7 +24,7 @@ from pyspark.sql.utils import is_remote
 
 from plans.connectors import SQLITE_URL
 from plans.errors import RunError
-from plans.model import Column, Table
+from plans.tables import Column, Table
 from runtime.connectors.netting import Net, Row, net
 from runtime.connectors.sqlite import (
     SqliteTable,

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from plans.errors import RunError
-from plans.model import Table
+from plans.tables import Table
 from runtime.shell.arrow_rows import ArrowRows
 from runtime.types import to_arrow
 

@@ -18,7 +18,7 @@ from functools import partial
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from plans.model import Table
+from plans.tables import Table
 from runtime.connectors.rowtext import lines
 from runtime.operator import KIND
 

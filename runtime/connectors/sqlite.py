@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from plans.errors import RunError
-from plans.model import Column
+from plans.tables import Column
 from plans.types import parse_type
 from runtime.connectors.netting import Net, Row
 

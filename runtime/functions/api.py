@@ -23,7 +23,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from plans.model import FunctionKind
+from plans.tables import FunctionKind
 
 __all__ = [
     "AsyncScalarFunction",

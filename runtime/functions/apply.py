@@ -15,7 +15,8 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from plans.model import Column, Correlate, Function
+from plans.model import Correlate
+from plans.tables import Column, Function
 from runtime.arithmetic import spark_expression
 from runtime.expressions import check_expression, quoted
 from runtime.functions.metrics import FUNCTION_METRICS

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from plans.errors import RunError
-from plans.model import FunctionKind
+from plans.tables import FunctionKind
 from plans.types import parse_type
 from runtime.functions.failures import shown
 from runtime.functions.values import Converter, converter, row_values

@@ -9,7 +9,7 @@ from typing import Any
 
 from plans.classes import FUNCTIONS
 from plans.errors import RunError
-from plans.model import FunctionKind
+from plans.tables import FunctionKind
 from plans.types import parse_type
 from runtime.classes import load_class
 from runtime.functions.api import (

@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from plans.model import Column
+from plans.tables import Column
 
 __all__ = [
     "NO_WATERMARK",

@@ -18,7 +18,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from plans.durations import parse_duration
-from plans.model import Column, JoinColumn, LookupJoin, Table
+from plans.model import JoinColumn, LookupJoin
+from plans.tables import Column, Table
 from runtime.arithmetic import spark_expression
 from runtime.expressions import check_expression, quoted
 from runtime.kernels.pairs import JoinCondition

@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from plans.durations import parse_duration
 from plans.errors import RunError
-from plans.model import Column, LookupJoin, Table
+from plans.model import LookupJoin
+from plans.tables import Column, Table
 from runtime.classes import load_class
 from runtime.lookup.api import CacheReloadTrigger, LookupCache, LookupContext
 from runtime.lookup.join import LookupRows

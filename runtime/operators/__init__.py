@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from plans.durations import parse_duration
-from plans.model import Aggregate, ChangelogNormalize, Column, SinkMaterialize, Stateful
+from plans.model import Aggregate, ChangelogNormalize, SinkMaterialize, Stateful
 from plans.phases import strategy_of
+from plans.tables import Column
 from runtime.operator import StatefulOperator
 
 __all__ = ["build_operator"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from plans.errors import RunError
-from plans.model import Column
+from plans.tables import Column
 from runtime.types import to_arrow
 
 __all__ = ["state_schema"]

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from plans.model import Aggregate, AggregateCall, StateEntry
+from plans.model import Aggregate, AggregateCall
+from plans.setting_groups import StateEntry
 from runtime.batch.aggregate import native_aggregate
 from runtime.operators import build_operator
 from runtime.state.memory import MemoryStore
@@ -78,7 +79,7 @@ def rows_of(kind: str) -> list[tuple[Any, ...]]:
 
 def by_kernel(kind: str) -> list[tuple[Any, ...]]:
     columns = tuple(zip(COLUMNS, ("STRING", "BOOLEAN", kind), strict=True))
-    from plans.model import Column
+    from plans.tables import Column
 
     operator = build_operator(
         aggregate(kind), (tuple(Column(name=name, type=text) for name, text in columns),), (False,)

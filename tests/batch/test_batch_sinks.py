@@ -11,7 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from plans.errors import PlanError, RunError
-from plans.model import Calc, Operator, Plan, Scan, SelectItem, Sink, Sort, SortKey, Table, TableColumn
+from plans.model import Calc, Operator, Plan, Scan, SelectItem, Sink, Sort, SortKey
+from plans.tables import Table, TableColumn
 from runtime.execution import execute
 from tests.batch.programs import batch_plan, cached, read_rows, write_rows
 from tests.functions import test_functions_on_spark as calls

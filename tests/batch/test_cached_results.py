@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 
 from plans.cached import STORAGE_LEVELS, layered
 from plans.errors import PlanError, RunError
-from plans.model import Plan, Scan, Sink, Table, TableColumn
+from plans.model import Plan, Scan, Sink
+from plans.tables import Table, TableColumn
 from runtime import CachedResult, Session, execute
 from runtime.batch.cache import _storage_level
 from tests.batch.programs import batch_plan, cached, read_rows, write_rows

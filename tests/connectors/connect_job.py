@@ -14,7 +14,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from plans.errors import RunError
-from plans.model import Table, TableColumn
+from plans.tables import Table, TableColumn
 from runtime.connectors import read, writer
 
 OPTIONS = {

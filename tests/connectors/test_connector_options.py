@@ -9,7 +9,7 @@ import pytest
 
 from plans.connectors import can_read, can_write, check_table, is_upsert_sink, sink_kinds
 from plans.datagen import field_specs, row_limit
-from plans.model import Table, TableColumn
+from plans.tables import Table, TableColumn
 
 FILES = {"connector": "filesystem", "path": "data/orders", "format": "json"}
 SQLITE = {"connector": "jdbc", "url": "jdbc:sqlite:out.db", "table-name": "result"}

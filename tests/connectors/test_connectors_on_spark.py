@@ -11,7 +11,7 @@ import pytest
 from pyspark.errors import StreamingQueryException
 
 from plans.errors import RunError
-from plans.model import Table, TableColumn
+from plans.tables import Table, TableColumn
 from runtime.connectors import read, refuse_unbounded, writer
 from runtime.operator import KIND
 

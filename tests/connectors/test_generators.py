@@ -12,7 +12,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from plans.datagen import FieldSpec, field_specs
 from plans.errors import RunError
-from plans.model import Table, TableColumn
+from plans.tables import Table, TableColumn
 from runtime.connectors.datagen import DatagenReader
 from runtime.connectors.generators import batch
 from runtime.types import to_arrow

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from plans.errors import RunError
-from plans.model import Column
+from plans.tables import Column
 from runtime.connectors.jdbc import SqliteBatch
 from runtime.connectors.netting import Net
 from runtime.connectors.sqlite import SqliteTable, append_rows, apply_net, check_target, storage_columns

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from plans.errors import RunError
-from plans.model import Column
+from plans.tables import Column
 from runtime.functions import AsyncTableFunction
 from runtime.functions.metrics import FunctionCounters
 from runtime.functions.spec import CallPolicy, FunctionSpec

@@ -17,24 +17,9 @@ from pyspark.sql import SparkSession
 
 import plans
 from plans.errors import RunError
-from plans.model import (
-    Aggregate,
-    AggregateCall,
-    Argument,
-    CallRetry,
-    CallSettings,
-    Column,
-    Correlate,
-    Function,
-    JoinColumn,
-    Operator,
-    Plan,
-    Scan,
-    Sink,
-    StateEntry,
-    Table,
-    TableColumn,
-)
+from plans.model import Aggregate, AggregateCall, Argument, Correlate, JoinColumn, Operator, Plan, Scan, Sink
+from plans.setting_groups import CallRetry, CallSettings, StateEntry
+from plans.tables import Column, Function, Table, TableColumn
 from runtime.execution import Execution, execute
 from runtime.functions.apply import apply_function
 from runtime.lookup.plan import LookupRun

@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from plans.model import Column
+from plans.tables import Column
 from runtime.lookup.api import AsyncLookupFunction, Key, LookupContext, LookupFunction, Row
 from runtime.lookup.join import LookupRows
 from runtime.lookup.policy import FetchPolicy

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from plans.model import Column
+from plans.tables import Column
 from runtime.lookup.api import CacheReloadTrigger, LookupCache, LookupContext, LookupFunction
 from runtime.lookup.full_cache import FullCache, Reloads
 from runtime.lookup.metrics import LOOKUP_METRICS

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from plans.connectors import check_table
-from plans.model import Column, Table, TableColumn
+from plans.tables import Column, Table, TableColumn
 from runtime.lookup.api import AsyncLookupFunction, LookupContext, LookupFunction, ScanFunction
 from runtime.lookup.sources import open_source
 from runtime.types import to_arrow

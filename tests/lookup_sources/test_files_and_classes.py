@@ -12,7 +12,7 @@ import pyarrow.parquet
 import pytest
 
 from plans.errors import RunError
-from plans.model import Table, TableColumn
+from plans.tables import Table, TableColumn
 from runtime.lookup.sources import open_source
 from tests.lookup_sources.asking import asked, context, scanned
 

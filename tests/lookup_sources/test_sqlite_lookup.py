@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from plans.errors import RunError
-from plans.model import Column
+from plans.tables import Column
 from runtime.connectors.jdbc import SqliteBatch
 from runtime.connectors.sqlite import SqliteTable
 from runtime.types import to_arrow

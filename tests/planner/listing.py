@@ -21,12 +21,11 @@ from plans.model import (
     SelectItem,
     SinkMaterialize,
     Sort,
-    StateEntry,
     Stateful,
     Union,
-    Value,
 )
 from plans.operator_settings import settings_of
+from plans.setting_groups import StateEntry, Value
 
 __all__ = ["listing", "states"]
 

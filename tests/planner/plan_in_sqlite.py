@@ -14,7 +14,6 @@ from plans.model import (
     Aggregate,
     AggregateCall,
     Calc,
-    Column,
     Correlate,
     Expand,
     Join,
@@ -26,6 +25,7 @@ from plans.model import (
     Sort,
     Union,
 )
+from plans.tables import Column
 
 __all__ = ["database", "run_plan"]
 

@@ -6,7 +6,8 @@ import pytest
 
 from planner import compile_sql
 from plans.errors import Diagnostic, SqlError
-from plans.model import Calc, Plan, Table, TableColumn, Watermark
+from plans.model import Calc, Plan
+from plans.tables import Table, TableColumn, Watermark
 from plans.validate import validate
 
 SINK = "CREATE TABLE s (x STRING) WITH ('connector' = 'print');"

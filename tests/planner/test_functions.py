@@ -18,7 +18,8 @@ from planner.user_functions import read_declaration
 from plans.classes import ClassRefusal
 from plans.cli import main
 from plans.client import actions
-from plans.model import Column, Correlate, Function
+from plans.model import Correlate
+from plans.tables import Column, Function
 from tests.planner import declared
 
 TABLES = """CREATE TABLE t (id BIGINT, c STRING) WITH ('connector' = 'datagen');

@@ -16,8 +16,9 @@ from plans.diff_report import report_text
 from plans.edit import set_value
 from plans.explain import explain, explain_json
 from plans.meaning import meaning
-from plans.model import Plan, Scan, Sink, Sort, SortKey, Table, TableColumn, Union
+from plans.model import Plan, Scan, Sink, Sort, SortKey, Union
 from plans.rewrite import rewrite
+from plans.tables import Table, TableColumn
 
 ORDERS = Table(
     columns=(TableColumn(name="id", type="BIGINT"), TableColumn(name="total", type="DOUBLE")),

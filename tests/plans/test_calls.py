@@ -17,9 +17,10 @@ from plans.diff_report import report_text
 from plans.edit import set_value
 from plans.explain import explain, explain_json
 from plans.meaning import meaning
-from plans.model import CallRetry, CallSettings, Correlate, Plan
+from plans.model import Correlate, Plan
 from plans.rewrite import rewrite
 from plans.schema import schema_text
+from plans.setting_groups import CallRetry, CallSettings
 from plans.setting_values import shown
 from plans.settings import operator_settings
 

@@ -19,10 +19,7 @@ from plans.durations import format_duration
 from plans.model import (
     Aggregate,
     AggregateCall,
-    AsyncSettings,
-    CacheSettings,
     Calc,
-    Column,
     Expand,
     Join,
     JoinColumn,
@@ -31,17 +28,14 @@ from plans.model import (
     LookupKey,
     Operator,
     Plan,
-    RetrySettings,
     Scan,
     SelectItem,
     Sink,
-    StateEntry,
-    Table,
-    TableColumn,
     Union,
-    Watermark,
 )
 from plans.printer import print_value
+from plans.setting_groups import AsyncSettings, CacheSettings, RetrySettings, StateEntry
+from plans.tables import Column, Table, TableColumn, Watermark
 
 
 def test_a_plan_written_by_hand_in_canonical_form_comes_back_byte_by_byte(plan_text: str) -> None:

@@ -18,7 +18,8 @@ from plans.diff_report import report_text
 from plans.digest import plan_digests
 from plans.edit import set_value
 from plans.effects import UNREADABLE
-from plans.model import Plan, Table
+from plans.model import Plan
+from plans.tables import Table
 
 Patched = Callable[..., str]
 

@@ -9,8 +9,9 @@ import pytest
 import plans
 from plans.edit import remove_value, set_value
 from plans.errors import PlanError
-from plans.model import Join, Plan, StateEntry
+from plans.model import Join, Plan
 from plans.rewrite import rewrite
+from plans.setting_groups import StateEntry
 from plans.states import source, state_of
 from plans.validate import validate
 

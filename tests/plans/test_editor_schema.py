@@ -16,8 +16,8 @@ from plans.connectors import CONNECTORS
 from plans.datagen import SETTINGS as FIELD_SETTINGS
 from plans.durations import parse_duration
 from plans.editor_schema import editor_schema
-from plans.model import Table, TableColumn
 from plans.option_words import CONNECTOR_WORDS, FIELD_WORDS, OPTION_WORDS
+from plans.tables import Table, TableColumn
 
 SCHEMA = editor_schema()
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)

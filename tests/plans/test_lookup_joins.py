@@ -17,9 +17,10 @@ from plans.edit import set_value
 from plans.explain import explain, explain_json
 from plans.lookup_layers import layered_cache, resolve
 from plans.lookup_settings import SETTINGS
-from plans.model import LookupJoin, Plan, RetrySettings, Value
+from plans.model import LookupJoin, Plan
 from plans.rewrite import rewrite
 from plans.schema import schema_text
+from plans.setting_groups import RetrySettings, Value
 from plans.setting_values import SettingError, parse_value
 from plans.validate import validate
 

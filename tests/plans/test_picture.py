@@ -15,8 +15,9 @@ from plans.diff import diff
 from plans.document import OPS
 from plans.edit import set_value
 from plans.graph_text import MERMAID_EDGES, MERMAID_TEXT, dot, mermaid
-from plans.model import Calc, Plan, Scan, SelectItem, Sink, Table, Union
+from plans.model import Calc, Plan, Scan, SelectItem, Sink, Union
 from plans.picture import KINDS, Picture, around, folded, picture
+from plans.tables import Table
 
 HOSTILE = 'x"]; end --> y</script><b>`%%{init}%%` #quot; \\ \x1b[2J \u202egnp.\n|{}'
 

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 import plans
-from plans.model import Calc, Join, Operator, Plan, Scan, SelectItem, Sink, Table, TableColumn, Union
+from plans.model import Calc, Join, Operator, Plan, Scan, SelectItem, Sink, Union
+from plans.tables import Table, TableColumn
 from plans.validate import validate
 
 Patched = Callable[..., str]

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 from plans.errors import RunError
-from plans.model import Calc, Column, SelectItem
+from plans.model import Calc, SelectItem
+from plans.tables import Column
 from runtime.calc_in_arrow import calc_in_arrow
 
 COLUMNS = (

@@ -25,7 +25,8 @@ from plans.checkpoint_record import CheckpointRecord, parse_record, record_line
 from plans.continuation import Continuation, continuation, record_after, refuse
 from plans.digest import plan_digests
 from plans.edit import set_value
-from plans.model import Aggregate, Plan, Table
+from plans.model import Aggregate, Plan
+from plans.tables import Table
 from tests.runtime.restarted import Restartable, of_sink
 
 O_COLUMNS = {"id": "BIGINT", "k": "BIGINT", "v": "BIGINT", "s": "STRING"}

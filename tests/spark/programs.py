@@ -18,7 +18,6 @@ from plans.model import (
     Aggregate,
     AggregateCall,
     Calc,
-    Column,
     Join,
     JoinColumn,
     JoinKey,
@@ -27,11 +26,10 @@ from plans.model import (
     Scan,
     SelectItem,
     Sink,
-    StateEntry,
-    Table,
-    TableColumn,
     Union,
 )
+from plans.setting_groups import StateEntry
+from plans.tables import Column, Table, TableColumn
 
 __all__ = ["add_rows", "changes", "expected", "fold", "revenue_plan", "sample"]
 

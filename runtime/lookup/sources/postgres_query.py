@@ -18,7 +18,7 @@ from psycopg import sql
 
 from plans.errors import RunError
 from plans.jdbc import split_name
-from plans.model import Column
+from plans.tables import Column
 from plans.types import DataType, parse_type
 from runtime.lookup.api import Key, LookupContext, Row
 from runtime.lookup.sources.decoding import Decoder, decimal_decoder, integer_decoder, text_decoder

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from plans.errors import RunError
 from plans.jdbc import SQLITE_URL
-from plans.model import Column
+from plans.tables import Column
 from plans.types import DataType, parse_type
 from runtime.connectors.sqlite import quoted, uri
 from runtime.lookup.api import Key, LookupContext, LookupFunction, Row, ScanFunction
