@@ -35,6 +35,7 @@ from planner.expressions import (
 )
 from planner.from_clause import From
 from planner.nullability import may_be_null
+from planner.operands import comparable
 from planner.relations import Aggregate, AggregateItem, Calc, Item, Join, Relation, StateInput, UnnamedInput, identity
 from planner.scope import Scope
 from planner.translation import Translator
@@ -56,14 +57,20 @@ class Value:
     offset: int
 
 
-def values_in(node: exp.Expr) -> Iterator[exp.Expr]:
-    """The scalar sub-queries and EXISTS in an expression; not what IN, ALL and ANY read, nor what is aggregated."""
-    if isinstance(node, exp.Query | exp.Exists):
+def values_in(node: exp.Expr, *, filters: bool = False) -> Iterator[exp.Expr]:
+    """The scalar sub-queries and EXISTS in an expression; not what ALL and ANY read, nor what is aggregated.
+
+    IN with a sub-query is one of them only where its being NULL is as good as its being false: below AND and OR in what
+    ``filters``.
+    """
+    below = filters and isinstance(node, exp.And | exp.Or | exp.Paren)
+    is_in = isinstance(node, exp.In) and node.args.get("query") is not None
+    if isinstance(node, exp.Query | exp.Exists) or (is_in and filters):
         yield node
     elif not isinstance(node, exp.All | exp.Any) and not _is_aggregate(node):
         for child in node.iter_expressions():
-            if not (isinstance(node, exp.In) and child is node.args.get("query")):
-                yield from values_in(child)
+            if not (is_in and child is node.args.get("query")):
+                yield from values_in(child, filters=below)
 
 
 def _is_aggregate(node: exp.Expr) -> bool:
@@ -73,14 +80,24 @@ def _is_aggregate(node: exp.Expr) -> bool:
 def has_values(select: exp.Select) -> bool:
     """Whether sub-queries in the clauses of ``select`` are values."""
     having = select.args.get("having")
-    clauses = [*select.expressions, *subqueries.plain_conditions(select), *([having] if having is not None else [])]
-    return any(True for clause in clauses for _ in values_in(clause))
+    clauses = [*select.expressions, *([having] if having is not None else [])]
+    found = [value for clause in clauses for value in values_in(clause)]
+    found += [value for part in subqueries.plain_conditions(select) for value in values_in(part, filters=True)]
+    return bool(found)
 
 
-def compile_values(context: Context, environment: Environment, scope: Scope, nodes: list[exp.Expr]) -> dict[int, Value]:
+def compile_values(
+    context: Context, environment: Environment, scope: Scope, nodes: list[exp.Expr], *, filters: bool = False
+) -> dict[int, Value]:
     """The sub-queries in ``nodes`` by their place; ``scope`` is that of the block they stand in."""
-    found = [each for node in nodes for each in values_in(node)]
-    return {offset_of(node): _value(context, environment, scope, node) for node in found}
+    found = [each for node in nodes for each in values_in(node, filters=filters)]
+    return {offset_of(_placed(node)): _value(context, environment, scope, node) for node in found}
+
+
+def _placed(node: exp.Expr) -> exp.Expr:
+    """The node whose place is that of the value: what stands before IN may be a value itself."""
+    found: exp.Expr = node.args["query"] if isinstance(node, exp.In) else node
+    return found
 
 
 def join_values(
@@ -139,11 +156,11 @@ def _rejects_null(condition: Expr, ids: set[int]) -> bool:
 
 
 def _value(context: Context, environment: Environment, scope: Scope, node: exp.Expr) -> Value:
+    if isinstance(node, exp.In):
+        return _in(context, environment, scope, node)
     query = node.this if isinstance(node, exp.Exists) else node
     select = subqueries.plain_select(query)
-    if select is None or select.args.get("with_") or has_cached_hint(context, select_offset(select)):
-        return _apart(context, environment, query, node)
-    if context.batch and (ordering.is_ordered(select) or select.args.get("distinct")):
+    if select is None or not _is_block(context, select):
         return _apart(context, environment, query, node)
     queries.refuse_clauses(context, select)
     if select.args.get("from_") is None:
@@ -163,6 +180,33 @@ def _apart(context: Context, environment: Environment, query: exp.Expr, node: ex
     if not _has_one_row(context, relation, frozenset()):
         raise _several_rows(context, offset)
     return Value(relation=relation, on=(), worth=Ref(field=relation.fields[0], offset=offset), offset=offset)
+
+
+def _in(context: Context, environment: Environment, scope: Scope, node: exp.In) -> Value:
+    """``x IN (SELECT y ...)`` where NULL is as good as false: whether there is a group of ``y`` that equals ``x``."""
+    offset = offset_of(node)
+    functions = context.catalog.functions
+    asked = Translator(source=context.source, scope=scope, clause="WHERE", functions=functions).expression(node.this)
+    select = subqueries.plain_select(node.args["query"])
+    if select is not None and _is_block(context, select) and not grouping.is_grouped(context, select):
+        return _Block(context, environment, scope, node, select).contains(asked)
+    relation = queries.build_query(context, environment, node.args["query"])
+    _check_one_column(context, [f.name for f in relation.fields], offset)
+    key = Ref(field=relation.fields[0], offset=offset)
+    pair = comparable(context.source, "IN", (key, asked), offset)
+    if may_be_null(context, relation, key):
+        known = call("IS NOT NULL", (key,), BOOLEAN, offset)
+        relation = queries.filtered(relation, (known,), environment.block)
+    grouped = _aggregate(relation, (key.field,), (), UnnamedInput, offset, environment.block)
+    worth = call("IS NOT NULL", (key,), BOOLEAN, offset)
+    return Value(relation=grouped, on=(call("=", pair, BOOLEAN, offset),), worth=worth, offset=offset)
+
+
+def _is_block(context: Context, select: exp.Select) -> bool:
+    """Whether the FROM and WHERE of ``select`` say all about which rows there are."""
+    if select.args.get("with_") or has_cached_hint(context, select_offset(select)):
+        return False
+    return not (context.batch and (ordering.is_ordered(select) or select.args.get("distinct")))
 
 
 def _count(context: Context) -> AggregateItem:
@@ -277,6 +321,18 @@ class _Block:
                     e.offset,
                     "compute with the value outside the sub-query",
                 )
+
+    def contains(self, asked: Expr) -> Value:
+        """Whether the one column of the sub-query has the value ``asked``."""
+        functions = self.context.catalog.functions
+        selected = self._selected(
+            Translator(source=self.context.source, scope=self.found.scope, clause="SELECT", functions=functions)
+        )
+        inner, outer = comparable(self.context.source, "IN", (selected, asked), self.offset)
+        same = call("=", (inner, outer), BOOLEAN, self.offset)
+        self.equalities = ((inner, outer, same), *self.equalities)
+        self.keys = tuple(dict.fromkeys(each for each, _, _ in self.equalities))
+        return self._exists()
 
     def _exists(self) -> Value:
         if not self.keys:

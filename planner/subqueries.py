@@ -69,7 +69,7 @@ def _sub_query(node: exp.Expr) -> _SubQuery | None:
 
 def joins_in_where(select: exp.Select) -> bool:
     """Whether WHERE has sub-queries, which become joins."""
-    values = (value for part in plain_conditions(select) for value in scalar_subqueries.values_in(part))
+    values = (value for part in plain_conditions(select) for value in scalar_subqueries.values_in(part, filters=True))
     return any(_sub_query(part) for part in _where(select)) or any(True for _ in values)
 
 
@@ -115,7 +115,7 @@ def filtered_block(
 ) -> tuple[Relation, tuple[Expr, ...]]:
     """The filtered relation, and the conditions that refer to an outer block."""
     conditions = plain_conditions(select)
-    values = scalar_subqueries.compile_values(context, environment, found.scope, conditions)
+    values = scalar_subqueries.compile_values(context, environment, found.scope, conditions, filters=True)
     translator = Translator(
         source=context.source,
         scope=found.scope,
@@ -160,19 +160,8 @@ def _semi_join(
     keyless = False
     right, outputs, on = _right_side(context, environment, sub_query, scope)
     if sub_query.value is not None:
-        if len(outputs) != 1:
-            raise source.error(f"IN compares one value with {len(outputs)} columns", offset, "select one column")
-        value = Translator(source=source, scope=scope, clause="WHERE", functions=context.catalog.functions).expression(
-            sub_query.value
-        )
-        pair = comparable(source, "IN", (value, outputs[0]), offset)
-        same: Expr = call("=", pair, BOOLEAN, offset)
-        if sub_query.negated:
-            nulls = tuple(v for v, side in zip(pair, (left, right), strict=True) if may_be_null(context, side, v))
-            for value in nulls:
-                same = call("OR", (same, call("IS NULL", (value,), BOOLEAN, offset)), BOOLEAN, offset)
-            keyless = bool(nulls)
-        on = (same, *on)
+        same, keyless = _in(context, sub_query, scope, (left, right), outputs)
+        on = (*same, *on)
     known = {f.id for f in (*left.fields, *right.fields)}
     for part in on:
         if any(f.id not in known for f in fields_of(part)):
@@ -194,6 +183,35 @@ def _semi_join(
         base=f"{left.base}_{right.base}",
         block=environment.block,
     )
+
+
+def _in(
+    context: Context, sub_query: _SubQuery, scope: Scope, sides: tuple[Relation, Relation], outputs: tuple[Expr, ...]
+) -> tuple[tuple[Expr, ...], bool]:
+    """What of ``[NOT] IN`` joins the two sides, and whether NULLs make every row meet every other."""
+    source, offset, node = context.source, sub_query.offset, sub_query.value
+    nodes = node.expressions if isinstance(node, exp.Tuple) else [node]
+    if len(outputs) != len(nodes):
+        what = "one value" if len(nodes) == 1 else f"{len(nodes)} values"
+        columns = f"{len(outputs)} column{'s' * (len(outputs) != 1)}"
+        advice = "select one column" if len(nodes) == 1 else f"select {len(nodes)} columns"
+        raise source.error(f"IN compares {what} with {columns}", offset, advice)
+    if sub_query.negated and len(nodes) > 1:
+        advice = "write NOT EXISTS (SELECT ... WHERE inner.x = outer.x AND inner.y = outer.y)"
+        raise source.error("NOT IN of several values is not supported", offset, advice)
+    translator = Translator(source=source, scope=scope, clause="WHERE", functions=context.catalog.functions)
+    pairs = [
+        comparable(source, "IN", (translator.expression(each), output), offset)
+        for each, output in zip(nodes, outputs, strict=True)
+    ]
+    if not sub_query.negated:
+        return tuple(call("=", pair, BOOLEAN, offset) for pair in pairs), False
+    (pair,) = pairs
+    nulls = tuple(v for v, side in zip(pair, sides, strict=True) if may_be_null(context, side, v))
+    same: Expr = call("=", pair, BOOLEAN, offset)
+    for value in nulls:
+        same = call("OR", (same, call("IS NULL", (value,), BOOLEAN, offset)), BOOLEAN, offset)
+    return (same,), bool(nulls)
 
 
 def _right_side(

@@ -183,11 +183,14 @@ def _between(t: Translator, node: exp.Expr) -> Expr:
 
 
 def _in(t: Translator, node: exp.Expr) -> Expr:
-    if node.args.get("query"):
+    query = node.args.get("query")
+    if query is not None and offset_of(query) in t.values:
+        return t.values[offset_of(query)]
+    if query is not None:
         raise t.source.error(
-            "IN (SELECT ...) is supported only as a condition of WHERE that must be true on its own",
+            "IN (SELECT ...) is supported only in WHERE, below AND and OR",
             offset_of(node),
-            "put it in WHERE, joined to the rest with AND, or write EXISTS (SELECT ... WHERE inner.x = outer.x)",
+            "put it there, or write EXISTS (SELECT ... WHERE inner.x = outer.x)",
         )
     only(t.source, node, "this", "expressions")
     values = (t.expression(node.this), *(t.expression(e) for e in node.expressions))

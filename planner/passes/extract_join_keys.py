@@ -68,7 +68,7 @@ _SIMPLE = frozenset(
         "LIKE",
     )
 )
-_ARITHMETIC = frozenset(("+", "-", "*", "div", "NEGATE"))
+_ARITHMETIC = frozenset(("+", "-", "*", "div", "NEGATE", "abs"))
 _ANY_VALUE = {
     "BOOLEAN": "FALSE",
     "DATE": "1970-01-01",

@@ -625,6 +625,20 @@ PROGRAMS: dict[str, Program] = {
         "p STRING, n BIGINT, b BIGINT",
         "SELECT segment, COUNT(*), SUM(bal) FROM customer WHERE phone LIKE '_3-%' AND bal > "
         "(SELECT AVG(bal) FROM customer WHERE bal > 0) AND NOT EXISTS (SELECT * FROM orders WHERE orders.ck = customer.ck AND orders.placed > 130) GROUP BY segment"),
+    # IN beside other conditions, and of several values
+    "in of two values": ("id BIGINT, k BIGINT", "SELECT id, k FROM o WHERE (k, s) IN (SELECT g.k, g.s FROM g)"),
+    "in beside or": ("id BIGINT", "SELECT id FROM o WHERE k = 1 OR k IN (SELECT k FROM c)"),
+    "in below or and and": (
+        "id BIGINT", "SELECT id FROM o WHERE s = 'z' OR (k IN (SELECT k FROM c WHERE w > 10) AND v > 0)"),
+    "correlated in beside or": ("id BIGINT", "SELECT id FROM o WHERE k = 1 OR k IN (SELECT c.k FROM c WHERE c.w = o.v)"),
+    "in of an aggregate beside or": (
+        "id BIGINT", "SELECT id FROM o WHERE id = 1 OR v IN (SELECT SUM(w) FROM c GROUP BY name HAVING COUNT(*) > 0)"),
+    "two ins beside or": ("id BIGINT", "SELECT id FROM o WHERE k IN (SELECT k FROM a) OR id IN (SELECT oid FROM i WHERE qty > 3)"),
+    "left join with the size of a difference": (
+        "id BIGINT, name STRING", "SELECT o.id, c.name FROM o LEFT JOIN c ON o.k = c.k AND ABS(o.v - c.w) < 10"),
+    "not like": ("k BIGINT, name STRING", "SELECT k, name FROM c WHERE name NOT LIKE '%o%'"),
+    "left join on not like": (
+        "id BIGINT, name STRING", "SELECT o.id, c.name FROM o LEFT JOIN c ON o.k = c.k AND (c.name NOT LIKE 't%' OR o.v > 15)"),
 }
 
 # Programs with hints or a configured TTL: the states that Flink's compiled plan gives them are recorded, too.
