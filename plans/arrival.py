@@ -1,18 +1,25 @@
-"""Where rows are told by their arrival: the order of a changelog source, which Spark reads in any order.
+"""Where the order of rows matters, and where they are told by their arrival as Spark reads them in any order.
 
 A retraction must not stand before the row that it takes back. Operators with state put out changes that fit in any
 order between partitions, but the files of a micro-batch, and the pieces of a large one, are read as it suits the
 scheduler. From a scan of changes up to the first operator with state, each row therefore has beside it when it arrived.
 
     told_by_arrival(plan)  # frozenset({'scan_orders', 'calc_orders'})
+
+An aggregate with a first or last value or a list, and rows kept by the key of a sink, depend on the order of rows that
+are no changes, too: joins below them put out what comes in the order in which it came.
+
+    read_in_order(plan)  # frozenset({'join_o_c', 'scan_orders', 'scan_customers'})
 """
 
 from __future__ import annotations
 
 from plans.connectors import source_kinds
-from plans.model import Operator, Plan, Scan, Sink, Stateful
+from plans.model import Aggregate, Operator, Plan, Scan, Sink, SinkMaterialize, Stateful
 
-__all__ = ["told_by_arrival"]
+__all__ = ["read_in_order", "told_by_arrival"]
+
+_ORDERED_CALLS = ("FIRST_VALUE", "LAST_VALUE", "LISTAGG")
 
 
 def told_by_arrival(plan: Plan) -> frozenset[str]:
@@ -26,6 +33,18 @@ def told_by_arrival(plan: Plan) -> frozenset[str]:
         if isinstance(operator, Stateful) or operator.id in wanted:
             wanted |= found & {*operator.inputs}
     return frozenset(wanted)
+
+
+def read_in_order(plan: Plan) -> frozenset[str]:
+    """The operators whose output, at whatever distance, an operator reads that depends on the order of its rows."""
+    found: set[str] = set()
+    for operator in reversed(plan.operators):
+        by_order = isinstance(operator, SinkMaterialize) or (
+            isinstance(operator, Aggregate) and any(call.function in _ORDERED_CALLS for call in operator.aggregates)
+        )
+        if by_order or operator.id in found:
+            found |= {*operator.inputs}
+    return frozenset(found)
 
 
 def _of_changes(operator: Operator, plan: Plan) -> bool:

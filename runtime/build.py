@@ -21,7 +21,7 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from plans.arrival import told_by_arrival
+from plans.arrival import read_in_order, told_by_arrival
 from plans.carryover import state_lineages
 from plans.changelog import output_kinds
 from plans.columns import output_columns
@@ -80,6 +80,8 @@ class Edges:
     """What the state of each operator is computed from (:mod:`plans.carryover`); a batch job keeps none."""
     told: frozenset[str] = frozenset()
     """The operators whose rows have the columns of ``ARRIVAL`` (:mod:`plans.arrival`); a batch job needs none."""
+    ordered: frozenset[str] = frozenset()
+    """The operators whose output is read by its order (:mod:`plans.arrival`)."""
     observe_as: Callable[[str], Any] = str
     """What the metrics of an operator are observed as: a stream reports them under its id, a batch job elsewhere."""
 
@@ -111,6 +113,7 @@ def edges_of(plan: Plan, spark: SparkSession, *, partitions: int, lookups: Looku
         lookups=lookups,
         lineages=state_lineages(plan),
         told=told_by_arrival(plan),
+        ordered=read_in_order(plan),
     )
 
 
@@ -271,7 +274,7 @@ def _correlate(operator: Correlate, inputs: list[DataFrame], edges: Edges) -> Da
 def _stateful(operator: Stateful, inputs: list[Rows], edges: Edges) -> ArrowRows:
     columns = tuple(edges.columns[name] for name in operator.inputs)
     changelog = tuple(edges.changelog[name] for name in operator.inputs)
-    built = build_operator(operator, columns, changelog)
+    built = build_operator(operator, columns, changelog, in_order=operator.id in edges.ordered)
     told = [side for side, name in enumerate(operator.inputs) if name in edges.told]
     lineage = edges.lineages.get(operator.id)
     rows = [each.in_arrow or each.frame for each in inputs]

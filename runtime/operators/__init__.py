@@ -15,9 +15,11 @@ __all__ = ["build_operator"]
 
 
 def build_operator(
-    op: Stateful, inputs: tuple[tuple[Column, ...], ...], changelog: tuple[bool, ...]
+    op: Stateful, inputs: tuple[tuple[Column, ...], ...], changelog: tuple[bool, ...], *, in_order: bool = False
 ) -> StatefulOperator:
     """Bind ``op`` to its input columns; ``changelog`` says per input whether it carries row kinds.
+
+    ``in_order`` says that the order of its output matters to an operator above it (:mod:`plans.arrival`).
 
     RunError if a column type cannot be kept in state or the join condition is beyond what a join evaluates.
     """
@@ -57,4 +59,5 @@ def build_operator(
         ttls=(ttls[0], ttls[1]),
         columns=tuple((column.name, column.side, column.column) for column in op.output),
         emits_changelog=op.changelog != ("+I",),
+        in_order=in_order,
     )

@@ -43,7 +43,10 @@ _PRESERVED: dict[JoinType, tuple[bool, bool]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinOperator:
-    """A join bound to the columns of its inputs. ``columns`` are the output's (name, side, input column)."""
+    """A join bound to the columns of its inputs. ``columns`` are the output's (name, side, input column).
+
+    ``in_order`` says that what one side of a batch adds leaves in the order in which its rows came, not in any.
+    """
 
     kind: JoinType
     left: pa.Schema
@@ -55,6 +58,7 @@ class JoinOperator:
     ttls: tuple[int, int]
     columns: tuple[tuple[str, str, str], ...]
     emits_changelog: bool
+    in_order: bool = False
 
     @property
     def sides(self) -> tuple[pa.Schema, pa.Schema]:
@@ -119,9 +123,13 @@ class _Output:
         self.operator = operator
         self.deletes: list[pa.Table] = []
         self.inserts: list[pa.Table] = []
+        self.came: list[Int64s] = []
 
-    def add(self, left: pa.Table | None, right: pa.Table | None, weights: Int64s) -> None:
-        """Emit row i of the given sides ``abs(weights[i])`` times; a missing side is NULL."""
+    def add(self, left: pa.Table | None, right: pa.Table | None, weights: Int64s, came: Int64s) -> None:
+        """Emit row i of the given sides ``abs(weights[i])`` times; a missing side is NULL.
+
+        ``came`` is the place in the batch of the row that row i is emitted for.
+        """
         for sign, target, kind in ((-1, self.deletes, DELETE), (1, self.inserts, INSERT)):
             whole = bool((weights == sign).all())
             chosen = np.arange(len(weights)) if whole else np.flatnonzero(weights < 0 if sign < 0 else weights > 0)
@@ -139,8 +147,13 @@ class _Output:
             if self.operator.emits_changelog:
                 columns.append(pa.array(np.full(len(chosen), kind, np.int8)))
             target.append(pa.table(columns, schema=self.operator.output))
+            if sign > 0:
+                self.came.append(came[chosen])
 
     def pieces(self) -> list[pa.Table]:
+        if self.operator.in_order and self.inserts:
+            order = np.argsort(np.concatenate(self.came), kind="stable")
+            return [*self.deletes, pa.concat_tables(self.inserts).take(order)]
         return [*self.deletes, *self.inserts]
 
 
@@ -161,10 +174,10 @@ def _apply(
             _pad_netted(operator, output, side, batch.filter(pa.array(~keyed)), weights[~keyed])
         batch, weights = batch.filter(pa.array(keyed)), weights[keyed]
     if batch.num_rows:
-        rows, net, partners = _net(operator, side, batch, weights, states, now, output)
+        rows, net, partners, came = _net(operator, side, batch, weights, states, now, output)
         if _PRESERVED[operator.kind][side]:
             shown = partners > 0 if operator.kind == "semi" else partners == 0
-            _pad(output, side, rows, np.where(shown, net, 0))
+            _pad(output, side, rows, np.where(shown, net, 0), came)
     return output.pieces()
 
 
@@ -173,7 +186,7 @@ def _pad_netted(operator: JoinOperator, output: _Output, side: int, batch: pa.Ta
     rows = batch.select(operator.sides[side].names)
     entries, first = distinct_rows(rows, batch[hash_name(1)].to_numpy())
     net = np.bincount(entries, weights=weights, minlength=len(first)).astype(np.int64)
-    _pad(output, side, rows.take(first), net)
+    _pad(output, side, rows.take(first), net, first)
 
 
 def _net(
@@ -184,10 +197,10 @@ def _net(
     states: tuple[KeyedState, ...],
     now: int,
     output: _Output,
-) -> tuple[pa.Table, Int64s, Int64s]:
+) -> tuple[pa.Table, Int64s, Int64s, Int64s]:
     """Net the batch, join it with the other side's state, and make it part of its own side's state.
 
-    Returns the distinct rows, the net change of each, and how many partners each has.
+    Returns the distinct rows, the net change of each, how many partners each has, and where in the batch it came first.
     """
     own = states[side]
     row_hashes = prefixed_hash(batch[hash_name(0)].to_numpy(), batch[hash_name(1)].to_numpy())
@@ -206,7 +219,8 @@ def _net(
     if operator.changelog[side] and weights.min() < 0:
         dropped = np.bincount(entries[overdrawn(entries, weights, old)], minlength=len(first))
     new = old + net + dropped
-    partners = _match(operator, side, rows, hashes & ~SUFFIX_MASK, net, dropped, states[1 - side], now, output)
+    key_hashes = hashes & ~SUFFIX_MASK
+    partners = _match(operator, side, rows, key_hashes, net, dropped, first, states[1 - side], now, output)
     stored = [pa.array(hashes), *rows.columns]
     if _PRESERVED[operator.kind][side]:
         # Flink counts the partners of a row each time that it comes, also if it is gone again within the batch.
@@ -216,7 +230,7 @@ def _net(
         stored.append(pa.array(known))
     stored += [pa.array(new), pa.array(np.full(len(first), now, np.int64))]
     own.put(pa.table(stored, schema=own.layout.schema), codes >= 0)
-    return rows, net, partners
+    return rows, net, partners, first
 
 
 def _match(
@@ -226,6 +240,7 @@ def _match(
     key_hashes: Int64s,
     net: Int64s,
     dropped: Int64s,
+    came: Int64s,
     other: KeyedState,
     now: int,
     output: _Output,
@@ -249,7 +264,7 @@ def _match(
             mine = _taken(rows.select(mine_shown), place)
             theirs = other.take(code, theirs_shown)
             left, right = (mine, theirs) if side == LEFT else (theirs, mine)
-            output.add(left, right, net[place] * copies)
+            output.add(left, right, net[place] * copies, came[place])
         if tracked:
             met_codes.append(code)
             met_rows.append(place)
@@ -257,7 +272,7 @@ def _match(
         met = np.concatenate(met_rows)
         gained = np.maximum(net + dropped, 0)[met]
         lost = (dropped + np.maximum(-(net + dropped), 0))[met]
-        _associate(operator, 1 - side, other, np.concatenate(met_codes), gained, lost, now, output)
+        _associate(operator, 1 - side, other, np.concatenate(met_codes), gained, lost, came[met], now, output)
     return partners
 
 
@@ -287,6 +302,7 @@ def _associate(
     met_codes: Int64s,
     gained: Int64s,
     lost: Int64s,
+    came: Int64s,
     now: int,
     output: _Output,
 ) -> None:
@@ -306,15 +322,17 @@ def _associate(
     copies = rows[COUNT].to_numpy()
     sign = 1 if operator.kind == "semi" else -1
     became = np.where((old == 0) & (new > 0), sign, 0) + np.where((old > 0) & (new == 0), -sign, 0)
-    _pad(output, side, rows, became * copies)
+    last = np.zeros(len(codes), np.int64)
+    np.maximum.at(last, place, came)
+    _pad(output, side, rows, became * copies, last)
     names = state.layout.schema.names
     rows = rows.set_column(names.index(PARTNERS), PARTNERS, pa.array(new))
     rows = rows.set_column(names.index(WRITE), WRITE, pa.array(np.full(len(codes), now, np.int64)))
     state.put(rows.cast(state.layout.schema), np.ones(len(codes), np.bool_))
 
 
-def _pad(output: _Output, side: int, rows: pa.Table, weights: Int64s) -> None:
+def _pad(output: _Output, side: int, rows: pa.Table, weights: Int64s, came: Int64s) -> None:
     if side == LEFT:
-        output.add(rows, None, weights)
+        output.add(rows, None, weights, came)
     else:
-        output.add(None, rows, weights)
+        output.add(None, rows, weights, came)

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 from sqlglot import exp, parse_one
 
+from plans.arrival import read_in_order
 from plans.changelog import output_kinds
 from plans.columns import output_columns
 from plans.connectors import source_kinds
@@ -118,7 +119,9 @@ class Pipeline:
 
     def _stateful(self, operator: Stateful, inputs: list[pa.Table], now: int) -> pa.Table:
         columns = tuple(self.columns[name] for name in operator.inputs)
-        built = build_operator(operator, columns, tuple(self.changelog[name] for name in operator.inputs))
+        in_order = operator.id in read_in_order(self.plan)
+        changelog = tuple(self.changelog[name] for name in operator.inputs)
+        built = build_operator(operator, columns, changelog, in_order=in_order)
         deltas = []
         for spec, table in zip(built.inputs, inputs, strict=True):
             rows = table.to_pylist()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
@@ -160,6 +161,17 @@ def test_deletes_leave_before_inserts():
     run = Run(join("left"))
     run.batch([("+I", (1, "a1"))], [])
     assert run.batch([], [("+I", (1, "b1"))]) == [("-D", (1, "a1", None, None)), ("+I", (1, "a1", 1, "b1"))]
+
+
+@pytest.mark.parametrize("kind", ["inner", "left"])
+def test_rows_leave_in_the_order_in_which_they_came_where_that_matters(kind):
+    names = [f"a{number}" for number in range(40)]
+    run = Run(replace(join(kind), in_order=True))
+    run.batch([], [("+I", (key, f"b{key}")) for key in range(3)])
+    out = run.batch([("+I", (number % 4, name)) for number, name in enumerate(names)], [])
+    assert [row[1] for _, row in out if row[2] is not None or kind == "left"] == [
+        name for number, name in enumerate(names) if number % 4 < 3 or kind == "left"
+    ]
 
 
 def test_rows_of_one_batch_meet_before_they_are_padded():

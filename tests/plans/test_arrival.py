@@ -1,0 +1,26 @@
+"""Which operators are read by the order of their rows."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner import compile_sql
+from plans.arrival import read_in_order
+
+TABLES = """
+CREATE TABLE o (k BIGINT, v STRING) WITH ('connector' = 'filesystem', 'format' = 'json', 'path' = 'o');
+CREATE TABLE c (k BIGINT, n STRING) WITH ('connector' = 'filesystem', 'format' = 'json', 'path' = 'c');
+CREATE TABLE r (k BIGINT, x STRING) WITH ('connector' = 'print');
+"""
+
+
+@pytest.mark.parametrize("call", ["FIRST_VALUE(x)", "LAST_VALUE(x)", "LISTAGG(x)"])
+def test_what_is_below_a_first_or_last_value_or_a_list_is_read_in_order(call: str) -> None:
+    query = f"SELECT k, {call} FROM (SELECT o.k, UPPER(v) AS x FROM o JOIN c ON o.k = c.k) GROUP BY k"
+    plan = compile_sql(f"{TABLES} INSERT INTO r {query};")
+    assert read_in_order(plan) == {"scan_o", "scan_c", "join_o_c", "calc_o_c"}
+
+
+def test_sums_and_extremes_do_not_read_in_order() -> None:
+    query = "SELECT o.k, MAX(v) FROM o JOIN c ON o.k = c.k GROUP BY o.k"
+    assert read_in_order(compile_sql(f"{TABLES} INSERT INTO r {query};")) == frozenset()
