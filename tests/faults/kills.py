@@ -300,6 +300,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     started = time.monotonic()
     try:
         (directory / "cluster").mkdir()
+        # Processes that are killed leave files of Spark's behind, which go with the directory.
+        os.environ["SPARK_LOCAL_DIRS"] = str(directory / "local")
         with running_cluster(directory / "cluster") as (master, python):
             say = lambda line: print(f"{time.monotonic() - started:7.1f} s  {line}", flush=True)  # noqa: E731
             hit = run_kills(master, python, directory, kills=chosen.kills, seed=chosen.seed, say=say, targets=targets)
@@ -307,7 +309,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (Failed, subprocess.TimeoutExpired) as failure:
         print(f"{failure}\nleft for a look: {directory}", file=sys.stderr)
         return 1
-    shutil.rmtree(directory)
+    shutil.rmtree(directory, ignore_errors=True)  # executors may just be ending
     return 0
 
 

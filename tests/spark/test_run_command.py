@@ -188,7 +188,7 @@ def test_a_missing_java_is_named_with_what_to_install(job: Path, monkeypatch: py
         (["--once", "--trigger", "5 s"], "--once takes what is there and stops"),
         (["--trigger", "5"], "write a duration such as '5 s'"),
         (["--master", "local", "--remote", "sc://x"], "give one of them"),
-        (["--conf", "spark.x"], "not of the form key=value"),
+        (["--conf", "spark.x"], "expected key=value, found 'spark.x'"),
     ],
 )
 def test_wrong_usage_is_explained(arguments: list[str], message: str) -> None:
