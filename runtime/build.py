@@ -140,7 +140,7 @@ def _rows(operator: Operator, inputs: list[Rows], edges: Edges) -> Rows:
         table = edges.plan.tables[operator.table]
         in_arrow = connectors.read_in_arrow(edges.spark, operator.table, table, operator.columns)
     elif isinstance(operator, Calc) and (below := inputs[0].in_arrow) is not None:
-        calc = calc_in_arrow(operator, edges.columns[operator.inputs[0]], edges.beside(operator.id))
+        calc = calc_in_arrow(operator, edges.columns[operator.inputs[0]], edges.beside(operator.id).names)
         in_arrow = None if calc is None else below.then(calc, edges.schema(operator.id))
     rows = Rows(lambda: BUILDERS[type(operator)](operator, [each.frame for each in inputs], edges), in_arrow)
     if in_arrow is None:
