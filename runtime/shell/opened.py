@@ -22,13 +22,16 @@ __all__ = ["Opened"]
 
 _KEPT_BYTES = 1 << 30
 """Of mapped files, which count as memory of the worker while the system leaves their pages in place."""
+_KEPT_FILES = 256
+"""Each takes a file descriptor, of which a process often has 1,024."""
 
 
 class Opened:
-    """Tables by the files that they are mapped from, the last used ones that fit into ``limit`` bytes."""
+    """Tables by the files that they are mapped from, the last used ones: ``files`` at most, of ``limit`` bytes."""
 
-    def __init__(self, limit: int = _KEPT_BYTES) -> None:
+    def __init__(self, limit: int = _KEPT_BYTES, files: int = _KEPT_FILES) -> None:
         self._limit = limit
+        self._files = files
         self._tables: OrderedDict[Path, tuple[Identity, pa.Table]] = OrderedDict()
 
     def find(self, path: Path) -> pa.Table | None:
@@ -48,8 +51,10 @@ class Opened:
         if lying is None:
             return
         self._tables[path] = lying, table
-        while sum(size for (_, size, _), _ in self._tables.values()) > self._limit:
-            self._tables.popitem(last=False)
+        size = sum(size for (_, size, _), _ in self._tables.values())
+        while size > self._limit or len(self._tables) > self._files:
+            _, ((_, less, _), _) = self._tables.popitem(last=False)
+            size -= less
 
     def forget(self, path: Path) -> None:
         """Let go of what is kept of ``path``, if anything is."""

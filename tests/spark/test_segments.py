@@ -252,8 +252,9 @@ def test_what_another_worker_removed_is_let_go_with_the_next_batch(tmp_path: Pat
     assert held() is None
 
 
-def test_segments_stay_open_only_as_far_as_they_fit(tmp_path: Path) -> None:
-    store, opened = DictStore(), Opened(limit=20_000)
+@pytest.mark.parametrize("opened", [Opened(limit=20_000), Opened(files=2)], ids=["bytes", "files"])
+def test_segments_stay_open_only_as_far_as_they_fit(tmp_path: Path, opened: Opened) -> None:
+    store = DictStore()
     first = Segments({}, store, tmp_path, opened=opened)
     for name in "abc":
         first.write(name, table(0, 1000))
