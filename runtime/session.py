@@ -93,6 +93,9 @@ def start_session(master: str | None, conf: Mapping[str, str], *, remote: str | 
         defaults["spark.ui.enabled"] = "false" if _is_local(master) else "true"
         defaults["spark.ui.showConsoleProgress"] = "false"
         defaults["spark.log.level"] = "ERROR"
+        if _is_local(master):
+            # What is shuffled never leaves the machine, and is mostly numbers: compressing it only takes time.
+            defaults["spark.shuffle.compress"] = "false"
     if _is_local(master or remote):
         # Local workers must run where hintplan, pyarrow and protobuf are; elsewhere the cluster decides.
         os.environ["PYSPARK_PYTHON"] = sys.executable

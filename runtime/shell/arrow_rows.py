@@ -15,6 +15,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from runtime.worker.zip_paths import forget_zip_finders
+
 __all__ = ["ROWS", "ArrowRows", "Read", "Step", "tables"]
 
 ROWS = "rows"
@@ -65,6 +67,7 @@ def tables(found: Iterable[pa.Table], steps: Sequence[Step]) -> Iterator[pa.Tabl
 
 
 def _counted(batches: Iterable[pa.RecordBatch], *, read: Read, steps: Sequence[Step]) -> Iterator[pa.RecordBatch]:
+    forget_zip_finders()
     rows = sum(table.num_rows for batch in batches for table in tables(read(batch), steps))
     yield pa.RecordBatch.from_arrays([pa.array([rows])], [ROWS])
 
@@ -72,6 +75,7 @@ def _counted(batches: Iterable[pa.RecordBatch], *, read: Read, steps: Sequence[S
 def _unpacked(
     batches: Iterable[pa.RecordBatch], *, read: Read, steps: Sequence[Step], schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
+    forget_zip_finders()
     for batch in batches:
         for table in tables(read(batch), steps):
             yield from table.cast(schema).to_batches()

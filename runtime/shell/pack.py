@@ -18,6 +18,7 @@ from runtime.kernels.xxhash import hash_rows
 from runtime.operator import Presum, hash_column
 from runtime.shell.arrow_rows import Read, Step, tables
 from runtime.shell.blobs import blob_column
+from runtime.worker.zip_paths import forget_zip_finders
 
 __all__ = ["PACKED_DDL", "TICK", "UNCOUNTED", "as_it_is", "hashed", "pack"]
 
@@ -65,6 +66,7 @@ def pack(
     is added, by which rows are routed; ``buckets`` is the bucket id per target partition. A tick at the end says how
     many rows were read beyond those of ``batches``.
     """
+    forget_zip_finders()
     task = TaskContext.get()
     number = 0 if task is None else task.partitionId()
     if number == 0:

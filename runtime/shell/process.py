@@ -24,6 +24,7 @@ from runtime.shell.opened import Opened
 from runtime.shell.pack import TICK, hashed
 from runtime.shell.saved import MANIFEST_DDL, Saved, decode, encode
 from runtime.shell.segments import Segments, Stored
+from runtime.worker.zip_paths import forget_zip_finders
 
 __all__ = ["METRICS", "OUTPUT_DDL", "PartitionProcessor", "joined"]
 
@@ -56,6 +57,7 @@ class PartitionProcessor(StatefulProcessor):
         self._lineage = lineage
 
     def init(self, handle: StatefulProcessorHandle) -> None:
+        forget_zip_finders()
         self._handle = handle
         self._manifest = handle.getValueState("manifest", MANIFEST_DDL)
         self._segments = handle.getMapState("segments", "id string", "data binary")
