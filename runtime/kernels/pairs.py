@@ -28,6 +28,14 @@ class JoinCondition:
 
         The rows of both tables are side by side; one of which the condition needs no columns may be without rows.
         """
+        answers = self.answers(left, right, pairs)
+        if pa.types.is_null(answers.type):
+            return np.zeros(pairs, np.bool_)
+        result: Mask = answers.fill_null(False).to_numpy(zero_copy_only=False)
+        return result
+
+    def answers(self, left: pa.Table, right: pa.Table, pairs: int) -> pa.Array:
+        """True, false or NULL for each pair; as :meth:`holds`."""
         from pyarrow.acero import Declaration, ProjectNodeOptions, TableSourceNodeOptions  # which loads pandas
 
         columns = {f"l.{name}": left[name] for name in self.left} | {f"r.{name}": right[name] for name in self.right}
@@ -35,8 +43,4 @@ class JoinCondition:
         # As a column, in one thread, it is there in a fifth of the time in which rows are filtered by it.
         steps = (TableSourceNodeOptions(rows), ProjectNodeOptions([self.expression], [_HELD]))
         plan = [Declaration(name, step) for name, step in zip(("table_source", "project"), steps, strict=True)]
-        answers = Declaration.from_sequence(plan).to_table(use_threads=False)[_HELD].combine_chunks()
-        if pa.types.is_null(answers.type):
-            return np.zeros(pairs, np.bool_)
-        result: Mask = answers.fill_null(False).to_numpy(zero_copy_only=False)
-        return result
+        return Declaration.from_sequence(plan).to_table(use_threads=False)[_HELD].combine_chunks()

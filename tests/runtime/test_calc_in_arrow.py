@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import pickle
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -41,6 +43,42 @@ def test_columns_are_chosen_and_named_and_kinds_stay_beside_them() -> None:
     found = pickle.loads(pickle.dumps(made))(ROWS)
     assert found.column_names == ["e", "text", "__kind"]
     assert found.to_pylist()[1] == {"e": 2, "text": None, "__kind": 1}
+
+
+def test_comparisons_are_true_false_or_null() -> None:
+    made = calc_in_arrow(
+        calc(
+            SelectItem(name="x", type="BOOLEAN", expression="a >= 2 AND a < 4"),
+            SelectItem(name="y", type="BOOLEAN", expression="a = 1 OR `b c` = 'y'"),
+            SelectItem(name="z", type="BOOLEAN", expression="d IS NULL"),
+        ),
+        COLUMNS,
+        (),
+    )
+    assert made is not None
+    found = pickle.loads(pickle.dumps(made))(ROWS)
+    assert found["x"].to_pylist() == [False, True, None, False]
+    assert found["y"].to_pylist() == [True, None, True, False]
+    assert found["z"].to_pylist() == [False, False, False, True]
+
+
+def test_the_day_of_a_timestamp_is_text() -> None:
+    times = [
+        dt.datetime(1, 1, 1),
+        dt.datetime(1969, 12, 31, 23, 59, 59, 999999),
+        None,
+        dt.datetime(2024, 2, 29, 12),
+        dt.datetime(9999, 12, 31, 23, 59, 59, 999999),
+    ]
+    day = SelectItem(name="day", type="STRING", expression="date_format(t, 'yyyy-MM-dd')")
+    made = calc_in_arrow(calc(day), (Column(name="t", type="TIMESTAMP(3)"),), ())
+    assert made is not None
+    found = made(pa.table({"t": pa.array(times, pa.timestamp("us"))}))
+    assert found["day"].to_pylist() == ["0001-01-01", "1969-12-31", None, "2024-02-29", "9999-12-31"]
+    # That of an instant depends on the session's time zone.
+    assert calc_in_arrow(calc(day), (Column(name="t", type="TIMESTAMP_LTZ(3)"),), ()) is None
+    month = replace(day, expression="date_format(t, 'yyyy-MM')")
+    assert calc_in_arrow(calc(month), (Column(name="t", type="TIMESTAMP(3)"),), ()) is None
 
 
 FILTERS = [
