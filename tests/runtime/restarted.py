@@ -103,10 +103,9 @@ class Restartable(Pipeline):
         processor.init(self.states.setdefault(self._numbers[operator.id], _Partition()))  # type: ignore[arg-type]
         rows = []
         for side, (spec, table) in enumerate(zip(built.inputs, inputs, strict=True)):
-            found = table.to_pylist()
-            for index, names in enumerate(spec.hashes):
-                hashes = [stable_hash(tuple(row[name] for name in names)) for row in found]
-                table = table.append_column(hash_column(index), pa.array(hashes, pa.int64()))
+            # Rows come with the hash that routes them; the others are made by the processor.
+            hashes = [stable_hash(tuple(row[name] for name in spec.hashes[0])) for row in table.to_pylist()]
+            table = table.append_column(hash_column(0), pa.array(hashes, pa.int64()))
             rows += [Row(side=side, task=0, seq=0, blob=to_blob(table))] if table.num_rows else []
         out = processor.handleInputRows((0,), iter(rows), _Time(now))
         blobs = [from_blob(row.blob) for row in out if row.blob is not None]
