@@ -1,9 +1,12 @@
 # make demo    the flights example, from SQL to results
 # make enrich  the lookup example, on a PostgreSQL server that it starts, or on SQLite
 # make cache   one join for three sinks, without and with its result cached
-# make test    all tests
+# make test    the tests, but for those of `make integration`
+# make integration  tests on clusters with the installed wheel, and long ones
 # make lint    ruff and mypy
 # make faults  kill processes of a running job at random, and compare what comes out; make faults KILLS=200 SEED=7
+# make fuzz    random queries against DuckDB, hostile plans and scripts; make fuzz QUERIES=3000 PLANS=20000 SEED=1
+# make soak    watch a job that runs for half an hour for what grows; make soak MINUTES=30
 # make flink-goldens  ask Flink anew for the answers that tests compare with; needs some minutes and 1 GB
 #
 # Each builds .venv first, if pyproject.toml is newer than it. PYTHON chooses the interpreter: make test PYTHON=python3.12
@@ -12,7 +15,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: demo enrich cache test lint ruff mypy flink-goldens faults java servers browser clean
+.PHONY: demo enrich cache test integration lint ruff mypy flink-goldens faults fuzz soak java servers browser clean
 
 demo: $(INSTALLED) java
 	PATH="$(CURDIR)/$(BIN):$$PATH" examples/flights/demo.sh
@@ -24,7 +27,12 @@ cache: $(INSTALLED) java
 	cd examples/cache && ../../$(BIN)/python run.py
 
 test: $(INSTALLED) java servers browser
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not integration"
+
+TESTS ?=
+
+integration: $(INSTALLED) java servers browser
+	$(BIN)/python -m pytest -m integration $(TESTS)
 
 lint: ruff mypy
 
@@ -39,12 +47,26 @@ flink-goldens: java
 	@test -x .flink/bin/python || { $(PYTHON) -m venv .flink && .flink/bin/pip install --quiet 'apache-flink==2.3.*'; }
 	.flink/bin/python tests/flink/record_functions.py
 	.flink/bin/python tests/flink/record_programs.py
+	.flink/bin/python tests/flink/record_sinks.py
 
 KILLS ?= 10
 SEED ?= 1
 
 faults: $(INSTALLED) java
 	$(BIN)/python -m tests.faults.kills --kills $(KILLS) --seed $(SEED)
+
+QUERIES ?= 3000
+PLANS ?= 20000
+# The number of the first query, to see one again; each seed has a million.
+FIRST ?=
+
+fuzz: $(INSTALLED) java
+	$(BIN)/python -m tests.fuzz --queries $(QUERIES) --plans $(PLANS) --seed $(SEED) $(if $(FIRST),--first $(FIRST))
+
+MINUTES ?= 30
+
+soak: $(INSTALLED) java
+	$(BIN)/python -m tests.soak --minutes $(MINUTES) --seed $(SEED)
 
 java:
 	@.ci/java
@@ -65,6 +87,6 @@ $(INSTALLED): pyproject.toml
 	@touch $@
 
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis examples/flights/data examples/flights/checkpoint \
+	rm -rf .venv .integration .mypy_cache .pytest_cache .ruff_cache .hypothesis examples/flights/data examples/flights/checkpoint \
 	examples/flights/*.db examples/flights/*.json examples/cache/*.db \
 	examples/enrich/data examples/enrich/*.db examples/enrich/*.json examples/enrich/*.jsonl examples/enrich/job.sql

@@ -22,6 +22,7 @@ __all__ = [
     "convert",
     "implicitly_assignable",
     "may_overflow",
+    "of_length",
 ]
 
 _INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
@@ -176,15 +177,20 @@ def cast(value: Expr, target: DataType, offset: int, *, function: str = "CAST") 
         converted = value if source.is_text else call(function, (value,), STRING, offset)
         if source.root == "BOOLEAN":
             converted = call("upper", (converted,), STRING, offset)  # Flink writes TRUE and FALSE
-        if target.root == "CHAR":
-            length = Literal(text=str(target.precision), type=parse_type("INT"))
-            return call("rpad", (converted, length, Literal(text=" ", type=STRING)), target, offset)
-        if target.root == "VARCHAR" and (not source.is_text or not implicitly_assignable(source, target)):
-            length = Literal(text=str(target.precision), type=parse_type("INT"))
-            return call("substring", (converted, Literal(text="1", type=parse_type("INT")), length), target, offset)
+        fits = source.is_text and implicitly_assignable(source, target)
+        if target.root == "CHAR" or (target.root == "VARCHAR" and not fits):
+            return of_length(converted, target, offset)
         if source.is_text:
             return call("CAST", (value,), target, offset)
     return converted
+
+
+def of_length(text: Expr, target: DataType, offset: int) -> Expr:
+    """``text`` with the length of a CHAR, filled up with spaces, or at most that of a VARCHAR."""
+    length = Literal(text=str(target.precision), type=parse_type("INT"))
+    if target.root == "CHAR":
+        return call("rpad", (text, length, Literal(text=" ", type=STRING)), target, offset)
+    return call("substring", (text, Literal(text="1", type=parse_type("INT")), length), target, offset)
 
 
 def convert(value: Expr, target: DataType) -> Expr:

@@ -127,11 +127,15 @@ class Cte:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """What a query block inherits: the CTEs in reach, the block's name, and whether a UNION removes its duplicates."""
+    """What a query block inherits: the CTEs in reach, the block's name, and whether a UNION removes its duplicates.
+
+    ``readings`` are the views and CTEs that the block is in, from the outside in, and where each of them is read.
+    """
 
     block: str
     ctes: Mapping[str, Cte] = field(default_factory=dict)
     under_union: bool = False
+    readings: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(slots=True)

@@ -26,12 +26,14 @@ __all__ = [
     "offset_of",
     "parse_expression",
     "parse_query",
+    "refuse_long_numbers",
     "select_offset",
     "starts_at",
     "tokenize",
 ]
 
 _START = "start"
+_LONGEST_NUMBER = 400
 _COMMA = "comma"
 
 
@@ -152,6 +154,14 @@ def tokenize(text: str, offset: int = 0) -> list[Token]:
     return [Token(t.token_type, t.text, t.line, t.col, t.start + offset, t.end + offset) for t in found]
 
 
+def refuse_long_numbers(source: Source, found: list[Token]) -> None:
+    """SqlError for a number that is longer than any that fits a type; Python itself does not read all of them."""
+    for token in found:
+        if token.token_type == TokenType.NUMBER and len(token.text) > _LONGEST_NUMBER:
+            message = f"a number has at most {_LONGEST_NUMBER} characters, found {len(token.text):,}"
+            raise source.error(message, token.start, "no type has more than 38 digits")
+
+
 def parse_query(source: Source, text: str, query: list[Token]) -> exp.Query:
     """Parse the tokens of one query; ``text`` is what they were cut from. SqlError at the token that does not fit."""
     try:
@@ -204,6 +214,12 @@ def parse_expression(source: Source, text: str, tokens_: list[Token]) -> exp.Exp
 def is_comma_join(join: exp.Join) -> bool:
     """Whether the join was written as ``a, b``."""
     return bool(join.meta[_COMMA])
+
+
+def place_at(node: exp.Expr, offset: int) -> exp.Expr:
+    """``node``, made by us, with the place that it stands for."""
+    node.meta[_START] = offset
+    return node
 
 
 def offset_of(node: exp.Expr) -> int:

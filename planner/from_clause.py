@@ -93,6 +93,7 @@ def _input(context: Context, environment: Environment, node: exp.Expr, *, looked
     base = name or "query"
     if isinstance(node, exp.Table):
         target = find_table(context, environment, node)
+        readings = (*environment.readings, (node.name, described.offset))
         if isinstance(target, TableEntry):
             context.count_scan(described.offset)
             relation = _scan(context, environment, node, target, base)
@@ -100,12 +101,12 @@ def _input(context: Context, environment: Environment, node: exp.Expr, *, looked
                 relation = cached_table(context, node.name, relation)
         elif isinstance(target, Cte):
             context.used_ctes.add(offset_of(target.query))
-            inner = replace(target.environment, block=node.name)
+            inner = replace(target.environment, block=node.name, readings=readings)
             relation = queries.build_query(context, inner, target.query)
             relation = queries.renamed(context, relation, target.columns, described.offset)
         else:
             context.ledger.view_sites.add((node.name, described.offset))
-            relation = cached_table(context, node.name, queries.build_view(context, target))
+            relation = cached_table(context, node.name, queries.build_view(context, target, readings))
     else:
         only(context.source, node, "this", "alias", "joins")
         inner = replace(environment, block=name or environment.block, under_union=False)
@@ -129,6 +130,7 @@ def _scan(context: Context, environment: Environment, node: exp.Table, entry: Ta
         options=options,
         changelog=source_kinds(entry.table) != ("+I",),
         normalized=_normalized(context, node.name, entry.table, place),
+        readings=environment.readings,
         offset=place,
         base=base,
         block=environment.block,

@@ -18,12 +18,13 @@ from planner.grouping_sets import GROUP_ID, GroupingSets, grouping_number, group
 from planner.ordering import SortKeys
 from planner.relations import Aggregate, AggregateItem, Calc, Expand, Item, Relation, StateInput, identity
 from planner.scope import Scope
+from planner.subquery_values import join_values
 from planner.translation import Translator, only
 
 __all__ = ["build", "column_for", "is_grouped"]
 
 
-def is_grouped(context: Context, select: exp.Select) -> bool:
+def is_grouped(select: exp.Select) -> bool:
     """Whether the block aggregates; SELECT DISTINCT alone does not count."""
     if select.args.get("group") is not None:
         return True
@@ -55,15 +56,11 @@ def build(
     keys = groups.keys
     having = select.args.get("having")
     clauses = [*select.expressions, *([] if having is None else [having])]
-    values = scalar_subqueries.compile_values(context, environment, scope, clauses)
     translator = Translator(
-        source=context.source,
-        scope=scope,
-        clause="SELECT",
-        functions=context.catalog.functions,
-        aggregates=True,
-        values={place: value.worth for place, value in values.items()},
+        source=context.source, scope=scope, clause="SELECT", functions=context.catalog.functions, aggregates=True
     )
+    values = scalar_subqueries.compile_values(context, environment, translator, clauses)
+    translator = replace(translator, values={place: value.worth for place, value in values.items()})
     selected = queries.projections(context, select, translator)
     conditions: tuple[Expr, ...] = ()
     if having is not None:
@@ -125,7 +122,7 @@ def build(
         **{c: i.field for c, i in zip(calls, items, strict=True)},
     }
     known = {f.id for f in results.values()} | ({group_id.id} if group_id is not None else set())
-    known |= {f.id for value in values.values() for f in value.relation.fields}
+    known |= {f.id for value in values.values() for f in value.fields}
 
     def over_results(expression: Expr) -> Expr:
         def change(e: Expr) -> Expr | None:
@@ -144,7 +141,7 @@ def build(
         return found
 
     conditions = tuple(over_results(c) for c in conditions)
-    grouped = scalar_subqueries.join_values(
+    grouped = join_values(
         context, grouped, values, StateInput(), environment.block, conditions=conditions, outer=over_results
     )
     grouped = queries.filtered(grouped, conditions, environment.block)

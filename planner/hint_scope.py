@@ -16,7 +16,7 @@ from planner.scope import Input
 from planner.source import Report
 from plans.names import nearest
 
-__all__ = ["BlockHints", "match_name", "resolve_block"]
+__all__ = ["BlockHints", "explain_division", "match_name", "resolve_block"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +84,41 @@ def resolve_block(
         )
         return BlockHints()
     return BlockHints(by_input=found)
+
+
+def explain_division(report: Report, hints: BlockHints, in_from: tuple[Input, ...]) -> None:
+    """Say which states the keys of a block set that both joins and aggregates; ``in_from`` are the inputs in FROM.
+
+    Two inputs in FROM are those of a join. A single one is that of the aggregate, wherever sub-queries become joins.
+    """
+    if len(in_from) == 1:
+        _note(
+            report,
+            [(key, hinted) for key, hinted in hints.by_input.items() if key == in_from[0].name],
+            "the state of the aggregation; the joins with sub-queries of this block keep the configured TTL",
+            "to hint such a join, put it into a sub-query with an alias, without the aggregation",
+        )
+    joined = {found.name for found in in_from if not (found.looked_up or found.called)}
+    if len(joined) > 1:
+        _note(
+            report,
+            [(key, hinted) for key, hinted in hints.by_input.items() if key in joined],
+            "the states of the join; the aggregation of this block keeps the configured TTL",
+            "to hint the aggregation, put the join into a sub-query with an alias and use the alias as key",
+        )
+    _note(
+        report,
+        [(key, hinted) for key, hinted in hints.by_input.items() if all(key != found.name for found in in_from)],
+        "a state of the join with the sub-query, not that of the aggregation of this block",
+        "to hint the aggregation, use the name of what stands in FROM",
+    )
+
+
+def _note(report: Report, hinted: list[tuple[str, Hinted]], what: str, advice: str) -> None:
+    if hinted:
+        keys = ", ".join(f"'{key}'" for key, _ in hinted)
+        said = f"{STATE_TTL} key {keys} sets" if len(hinted) == 1 else f"{STATE_TTL} keys {keys} set"
+        report.note(f"{said} {what}", min(h.offset for _, h in hinted), advice)
 
 
 def _winners(ledger: Ledger, report: Report, select: int) -> list[HintEntry]:

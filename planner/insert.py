@@ -1,6 +1,6 @@
 """INSERT INTO: the query's columns are fitted to the sink's, and its changes to what the sink can take.
 
-Columns go by position. What would lose values needs a CAST in the query. Rows that share a key of the sink are all kept
+Columns go by position. Rows that share a key of the sink are all kept
 for it, unless that is switched off; in batch mode, what would leave wrong rows in the sink is refused.
 """
 
@@ -10,26 +10,22 @@ import itertools
 
 from sqlglot import exp
 
-from planner.coercion import cast, castable, implicitly_assignable
+from planner.bare_selects import read_query
 from planner.context import Context, Environment, TableEntry
-from planner.dialect import offset_of, parse_query
-from planner.expressions import NULL, Expr, Field, Literal, Ref, is_deterministic
+from planner.dialect import offset_of
+from planner.expressions import NULL, Field, Literal, is_deterministic
 from planner.passes import optimise
 from planner.queries import build_query
 from planner.relations import (
     Aggregate,
-    Cached,
     Calc,
-    Correlate,
-    Expand,
     Item,
     Join,
-    LookupJoin,
     Relation,
     Scan,
-    Sort,
-    Union,
+    inputs_of,
 )
+from planner.sink_columns import fitted
 from planner.sink_keys import check_key_in_batch, materialized_by
 from planner.statements import Insert, Select
 from planner.unique_keys import is_insert_only
@@ -48,7 +44,7 @@ def build_insert(context: Context, statement: Insert) -> tuple[Relation, tuple[s
     Also the columns of the sink's primary key, if all rows must be kept by it.
     """
     entry = _sink(context, statement)
-    query = parse_query(context.source, context.text, list(statement.query))
+    query = read_query(context.source, context.text, list(statement.query))
     relation = build_query(context, Environment(block=statement.table), query)
     targets = _targets(context, statement, entry)
     if len(targets) != len(relation.fields):
@@ -60,7 +56,7 @@ def build_insert(context: Context, statement: Insert) -> tuple[Relation, tuple[s
         )
     places = _places(query, len(targets))
     values = {
-        t.name: _fitted(context, statement, t, f, place)
+        t.name: fitted(context, statement, t, f, place)
         for t, f, place in zip(targets, relation.fields, places, strict=True)
     }
     items = tuple(
@@ -87,7 +83,7 @@ def result_table(context: Context, statement: Select) -> tuple[str, TableEntry]:
 
     A column without a name is called EXPR$n, one whose name is taken gets a number, as in Flink.
     """
-    query = parse_query(context.source, context.text, list(statement.query))
+    query = read_query(context.source, context.text, list(statement.query))
     with context.on_trial():
         relation = build_query(context, Environment(block="query"), query)
     names: list[str] = []
@@ -167,29 +163,6 @@ def _places(query: exp.Query, width: int) -> list[int]:
     return [offset_of(first)] * width
 
 
-def _fitted(context: Context, statement: Insert, target: Field, source: Field, place: int) -> Expr:
-    value = Ref(field=source)
-    if source.type == NULL:
-        declared = {c.name: c.type for c in context.catalog.tables[statement.table].table.columns}
-        if declared[target.name].endswith("NOT NULL"):
-            message = f"column '{target.name}' of sink '{statement.table}' is NOT NULL"
-            raise context.source.error(message, place, "select a value for it")
-        return Literal(text=None, type=target.type.as_nullable())
-    if not implicitly_assignable(source.type, target.type):
-        what = f"'{source.name}'" if source.name else "a value"
-        wanted = target.type.as_nullable()
-        advice = f"write CAST({source.name or '...'} AS {wanted})"
-        if not castable(source.type, wanted):
-            advice = f"select a {wanted}, or declare the column as {source.type.as_nullable()}"
-        given = source.type.as_nullable()
-        raise context.source.error(
-            f"column '{target.name}' of sink '{statement.table}' is {wanted}, but {what} is {given}",
-            place,
-            advice,
-        )
-    return cast(value, parse_type(str(target.type)).as_nullable(), place)
-
-
 def _check_scans(context: Context, relation: Relation) -> None:
     """Refuse to read what only lookup joins can use."""
     if isinstance(relation, Scan):
@@ -214,18 +187,12 @@ def _check_scans(context: Context, relation: Relation) -> None:
                 relation.options.offset,
                 "remove it, or set the option in the table's WITH (...)",
             )
-    elif isinstance(relation, Join):
-        _check_scans(context, relation.left)
-        _check_scans(context, relation.right)
-    else:
-        for branch in relation.inputs if isinstance(relation, Union) else (relation.input,):
-            _check_scans(context, branch)
+    for below in inputs_of(relation):
+        _check_scans(context, below)
 
 
 def _check_repeatable(context: Context, relation: Relation, statement: Insert) -> None:
     """Refuse expressions that give other values when a row is taken back than when it was added."""
-    if isinstance(relation, Scan):
-        return
     if isinstance(relation, Calc) and not is_insert_only(relation.input):
         expressions = (*(i.expr for i in relation.items), *([relation.filter] if relation.filter is not None else []))
         bad = next((e for e in expressions if not is_deterministic(e)), None)
@@ -235,14 +202,8 @@ def _check_repeatable(context: Context, relation: Relation, statement: Insert) -
                 getattr(bad, "offset", 0) or statement.offset,
                 "compute it before the join or aggregation, such as in a computed column of the table",
             )
-    if isinstance(relation, Calc | Aggregate | LookupJoin | Sort | Cached | Correlate | Expand):
-        _check_repeatable(context, relation.input, statement)
-    elif isinstance(relation, Join):
-        _check_repeatable(context, relation.left, statement)
-        _check_repeatable(context, relation.right, statement)
-    else:
-        for branch in relation.inputs:
-            _check_repeatable(context, branch, statement)
+    for below in inputs_of(relation):
+        _check_repeatable(context, below, statement)
 
 
 def _check_changes(context: Context, statement: Insert, entry: TableEntry, relation: Relation) -> None:
@@ -273,12 +234,8 @@ def _first_updating(relation: Relation) -> tuple[str, int]:
         if is_insert_only(relation.input) or relation.calls:
             return kind, relation.offset
         return _first_updating(relation.input)
-    if isinstance(relation, Join):
-        if relation.join_type not in ("inner", "semi"):
-            return f"the {relation.join_type} join", relation.offset
-        return _first_updating(relation.right if is_insert_only(relation.left) else relation.left)
-    if isinstance(relation, Calc | LookupJoin | Sort | Cached | Correlate | Expand):
-        return _first_updating(relation.input)
+    if isinstance(relation, Join) and relation.join_type not in ("inner", "semi"):
+        return f"the {relation.join_type} join", relation.offset
     if isinstance(relation, Scan):
         return f"the changelog of '{relation.table}'", relation.offset
-    return _first_updating(next(i for i in relation.inputs if not is_insert_only(i)))
+    return _first_updating(next(i for i in inputs_of(relation) if not is_insert_only(i)))

@@ -16,16 +16,21 @@ from planner.insert import build_insert, result_table
 from planner.ledger import Ledger, Outcome
 from planner.lowering import Lowering
 from planner.places import Places, places_of
+from planner.repeated_reads import warn_of_repeated_reads
 from planner.settings import Settings
 from planner.statements import Insert, Select
 from plans.cached import with_config_layer
 from plans.changelog import with_changelogs
+from plans.columns import output_columns
 from plans.compiled import with_record
 from plans.findings import Finding
-from plans.model import Correlate, LookupJoin, Operator, Plan, Scan, Sink
+from plans.model import Correlate, LookupJoin, Operator, Plan, Scan, Sink, Stateful
 from plans.phases_edit import with_phases_layer
+from plans.types import parse_type
 
 __all__ = ["Compilation", "Job"]
+
+_NESTED = ("ARRAY", "MAP", "ROW")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +152,6 @@ class Job:
         """
         outcomes = tuple(o for o in self._context.ledger.outcomes() if self._concerns(o, within))
         self._warn_of_unused(outcomes)
-        self._context.report.finish(None)
         used = sorted({o.table for o in self._lowering.operators if isinstance(o, Scan | LookupJoin | Sink)})
         plan = Plan(
             name=self._settings.name or name or "_".join(dict.fromkeys(self._sinks)),
@@ -158,6 +162,9 @@ class Job:
             functions={name: self._functions[name].function for name in sorted(self._functions)},
             operators=self.operators,
         )
+        warn_of_repeated_reads(self._context.report, self._lowering.asked, with_config_layer(plan))
+        self._context.report.finish(None)
+        self._refuse_nested_state(plan)
         plan = with_phases_layer(with_config_layer(with_changelogs(plan)))
         context = self._context
         return Compilation(
@@ -166,6 +173,23 @@ class Job:
             findings=tuple(context.report.findings),
             places=places_of(context.source, context.ledger, self._settings.offsets, self._tables, plan),
         )
+
+    def _refuse_nested_state(self, plan: Plan) -> None:
+        """SqlError if an operator of a stream would have to keep values that cannot be compared."""
+        if plan.mode == "batch":
+            return
+        columns = output_columns(plan)
+        sinks = (operator for operator in plan.operators if isinstance(operator, Sink))
+        for (statement, _), sink in zip(self._inserts, sinks, strict=True):
+            for operator in self._feeding(sink):
+                kept = (c for source in operator.inputs for c in columns[source] if parse_type(c.type).root in _NESTED)
+                if isinstance(operator, Stateful) and (column := next(kept, None)) is not None:
+                    raise self._context.source.error(
+                        f"'{column.name}' of type {column.type} would have to be kept in state by {operator.id}, "
+                        "which compares rows",
+                        statement.offset,
+                        "leave the column out below joins and aggregates, or use batch mode",
+                    )
 
     def _concerns(self, outcome: Outcome, within: tuple[int, int]) -> bool:
         start, end = within

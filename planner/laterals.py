@@ -137,7 +137,7 @@ def _only_call(context: Context, node: exp.Subquery) -> tuple[exp.Anonymous, tup
     if place is not None:
         message = "a condition inside LATERAL is not supported: its operator makes the call and nothing else"
         raise source.error(message, offset_of(place), "put it into the WHERE of the query around it")
-    first = select.expressions[0]
+    first = next(iter(select.expressions), select)
     if len(select.expressions) != 1 or not isinstance(first, exp.Star):
         message = "a SELECT list inside LATERAL is not supported: its operator makes the call and nothing else"
         raise source.error(message, offset_of(first), f"{_FORM}, and select in the query around it")

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 import re
 
 from planner.expressions import BIGINT, DOUBLE, INT, Literal, literal
@@ -24,6 +25,9 @@ def number_literal(source: Source, text: str, offset: int) -> Literal:
             raise source.error(f"{text} does not fit into BIGINT", offset, f"write CAST('{text}' AS DECIMAL(38, 0))")
         return literal(str(int(text)), INT if int(text) < 2**31 else BIGINT, offset)
     if "e" in text:
+        digits, value = text.partition("e")[0].strip("0."), float(text)
+        if math.isinf(value) or (digits and not value):
+            raise source.error(f"{text} does not fit into DOUBLE", offset, "its numbers go from 4.9E-324 to 1.8E308")
         return literal(text.upper(), DOUBLE, offset)
     whole, _, fraction = text.partition(".")
     whole = whole.lstrip("0")

@@ -56,8 +56,9 @@ class _Dimension:
 
 def check_time(context: Context, version: exp.Expr, left: Relation, scope: Scope) -> None:
     """Refuse every time but the processing time: PROCTIME(), or a column of the left side that is computed as it."""
-    source, offset = context.source, offset_of(version.args["expression"])
-    node = version.args["expression"]
+    source, node = context.source, version.args.get("expression")
+    # Without a time, as in FOR SYSTEM_TIME AS p, the table is what there is to point at.
+    offset = offset_of(node if node is not None else version.parent or version)
     if version.args.get("kind") != "AS OF":
         raise source.error(
             f"FOR SYSTEM_TIME {version.args.get('kind')} is not supported",

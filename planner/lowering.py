@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 from planner.expressions import Expr, Field, Literal, Ref
 from planner.ids import IdSupply
@@ -29,6 +30,7 @@ from planner.relations import (
     Union,
     UnnamedInput,
 )
+from planner.repeated_reads import Asked, readings_of
 from planner.spark_text import identifier, spark_text
 from plans import model
 from plans.cached import layered
@@ -57,7 +59,7 @@ class _Lowered:
 class Lowering:
     """Collects the operators of all sinks of a script; ``config`` gives the TTL where no hint does.
 
-    A ``batch`` job keeps no state.
+    A ``batch`` job keeps no state. ``asked`` has each lookup and call as often as the job comes to it, by its place.
     """
 
     def __init__(
@@ -73,6 +75,7 @@ class Lowering:
         self.operators: list[Operator] = []
         self._ids = IdSupply()
         self._known: dict[str, str] = {}
+        self.asked: dict[int, list[Asked]] = {}
 
     def sink(self, table: str, relation: Relation, materialized: tuple[str, ...]) -> None:
         """Add a sink for ``relation``, whose fields have the names of the table's columns.
@@ -116,7 +119,9 @@ class Lowering:
             return self._sort(relation, exact)
         if isinstance(relation, Cached):
             return self._cached(relation)
-        return self._union(relation)
+        if isinstance(relation, Union):
+            return self._union(relation)
+        assert_never(relation)
 
     def _scan(self, scan: Scan, exact: bool) -> _Lowered:
         columns = tuple(f.name for f in scan.fields)
@@ -198,6 +203,7 @@ class Lowering:
         found = self._add(operator, (lookup.name,), lookup.block)
         for offset, setting in lookup.hinted:
             self.ledger.applied(offset, f"{found}.{setting}".rstrip("."))
+        self._ask(lookup, found)
         return _Lowered(id=found, columns=columns, names=_names(lookup.fields, columns))
 
     def _correlate(self, call: Correlate) -> _Lowered:
@@ -222,7 +228,14 @@ class Lowering:
             retry=retry,
         )
         found = self._add(operator, (call.function,), call.block)
+        self._ask(call, found)
         return _Lowered(id=found, columns=columns, names=_names(call.fields, columns))
+
+    def _ask(self, relation: LookupJoin | Correlate, operator: str) -> None:
+        target = relation.table if isinstance(relation, LookupJoin) else relation.function
+        lookup = isinstance(relation, LookupJoin)
+        asked = Asked(operator=operator, target=target, is_lookup=lookup, readings=readings_of(relation))
+        self.asked.setdefault(relation.offset, []).append(asked)
 
     def _expand(self, expand: Expand) -> _Lowered:
         source = self._lower(expand.input)

@@ -5,9 +5,11 @@ Columns declared NOT NULL are trusted, as in Flink. What is not known not to be 
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from planner.context import Context
 from planner.expressions import Call, Expr, Literal, Ref, conjuncts
-from planner.relations import Aggregate, Cached, Calc, Correlate, Expand, Join, LookupJoin, Relation, Scan, Sort
+from planner.relations import Aggregate, Cached, Calc, Correlate, Expand, Join, LookupJoin, Relation, Scan, Sort, Union
 from plans.types import parse_type
 
 __all__ = ["may_be_null"]
@@ -62,6 +64,10 @@ def _column_may_be_null(context: Context, relation: Relation, field: int) -> boo
         for side, pads in sides:
             if any(f.id == expression.field.id for f in side.fields):
                 return pads or _column_may_be_null(context, side, expression.field.id)
-    if isinstance(relation, LookupJoin | Correlate) and any(f.id == field for f in relation.input.fields):
-        return _column_may_be_null(context, relation.input, field)
-    return True
+        return True
+    if isinstance(relation, LookupJoin | Correlate):
+        passed = any(f.id == field for f in relation.input.fields)
+        return not passed or _column_may_be_null(context, relation.input, field)
+    if isinstance(relation, Union):
+        return True
+    assert_never(relation)

@@ -21,6 +21,7 @@ from plans.types import DataType
 
 __all__ = ["arithmetic", "comparable", "mismatch", "not_distinct", "shift_time"]
 
+_EXACT_IN_FLOAT = 1 << 24
 _OR_NULL = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}
 
 
@@ -56,10 +57,19 @@ def comparable(source: Source, what: str, values: tuple[Expr, ...], offset: int)
         raise mismatch(source, what, found[0].type, other, offset)
     if common == NULL:
         raise source.error(f"{what} needs a typed operand, not NULL", offset, "write IS NULL or CAST(NULL AS <type>)")
+    if common.root == "FLOAT":  # where Spark compares a FLOAT and an integer as DOUBLE
+        return tuple(v if _is_float(v) else cast(v, common, v.offset) for v in found)
     if common.root in ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ"):
         roots = {v.type.root for v in found}
         return tuple(convert(v, common) if len(roots - {"NULL"}) > 1 else v for v in found)
     return tuple(found)
+
+
+def _is_float(value: Expr) -> bool:
+    """Whether all values are a FLOAT each, or are converted to it without being rounded."""
+    if isinstance(value, Literal) and value.text is not None and value.type.is_integer:
+        return abs(int(value.text)) <= _EXACT_IN_FLOAT
+    return value.type.root not in ("INT", "BIGINT")
 
 
 def not_distinct(source: Source, what: str, a: Expr, b: Expr, offset: int) -> Expr:

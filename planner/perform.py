@@ -36,6 +36,7 @@ from plans.client import actions
 from plans.client.actions import Action, Performed
 from plans.configuration import DML_SYNC, FORCE_RECOMPILE
 from plans.errors import SqlError
+from plans.model import Plan
 
 __all__ = ["perform"]
 
@@ -68,6 +69,8 @@ def _action(session: Session, unit: Unit, statement: Statement) -> Action:
     if isinstance(statement, SetOption) and not statement.key:
         values = session.configuration.values
         return actions.ShowRows(columns=("key", "value"), rows=tuple(values.items()))
+    if isinstance(statement, CacheTable):
+        return _cached(session, unit, statement)
     if isinstance(statement, UncacheTable):
         return _uncached(session, unit, statement)
     if isinstance(statement, Declaration):
@@ -120,11 +123,20 @@ def _declared(session: Session, statement: Declaration) -> Action:
         what = statement.kind.lower()
         said = f"{what} {statement.name} dropped" if done else f"there is no {what} {statement.name}"
         return actions.Told(text=said)
-    if isinstance(statement, CacheTable):
-        return actions.Told(text=f"{statement.name} is cached from here on")
     what = "function" if isinstance(statement, CreateFunction) else "view"
     what = "table" if isinstance(statement, CreateTable) else what
     return actions.Told(text=f"{what} {statement.name} {'created' if done else 'is there already, and stays'}")
+
+
+def _cached(session: Session, unit: Unit, statement: CacheTable) -> Action:
+    done = session.apply(statement)
+    text = f"{statement.name} is cached from here on"
+    if statement.lazy or not done:
+        return actions.Told(text=text)
+    findings = session.context.report.findings[:]
+    read = _reading(session, unit, statement.name, statement.offset)
+    session.context.report.findings[:] = findings
+    return actions.FillCached(plan=read, text=text)
 
 
 def _uncached(session: Session, unit: Unit, statement: UncacheTable) -> Action:
@@ -132,16 +144,20 @@ def _uncached(session: Session, unit: Unit, statement: UncacheTable) -> Action:
     read = None
     if known is not None and known.settings[ENABLED]:
         # What is cached is what reading all of it would read.
-        words = ((TokenType.SELECT, "SELECT"), (TokenType.STAR, "*"), (TokenType.FROM, "FROM"))
-        place = statement.offset
-        tokens = [Token(kind, text, 1, 1, place, place) for kind, text in words]
-        tokens.append(Token(TokenType.IDENTIFIER, statement.name, 1, 1, place, place))
-        read = _compiled(session, unit, Select(query=tuple(tokens), offset=place)).plan
+        read = _reading(session, unit, statement.name, statement.offset)
         session.begin_report()
     text = f"{statement.name} is not cached from here on"
     if not session.apply(statement):
         text = f"there is no table or view {statement.name}"
     return actions.Told(text=text) if read is None else actions.DropCached(plan=read, text=text)
+
+
+def _reading(session: Session, unit: Unit, name: str, place: int) -> Plan:
+    """The plan of ``SELECT * FROM name``."""
+    words = ((TokenType.SELECT, "SELECT"), (TokenType.STAR, "*"), (TokenType.FROM, "FROM"))
+    tokens = [Token(kind, text, 1, 1, place, place) for kind, text in words]
+    tokens.append(Token(TokenType.IDENTIFIER, name, 1, 1, place, place))
+    return _compiled(session, unit, Select(query=tuple(tokens), offset=place)).plan
 
 
 def _setting(session: Session, key: str) -> str:

@@ -11,17 +11,19 @@ from dataclasses import replace
 from sqlglot import exp
 
 from planner import from_clause, grouping, intersection, ordering, scalar_subqueries, subqueries
+from planner.bare_selects import read_query
 from planner.cached_results import cached_block
 from planner.coercion import cast, common_type
 from planner.context import Context, Cte, Environment
-from planner.dialect import offset_of, parse_query, select_offset
+from planner.dialect import offset_of, select_offset
 from planner.expressions import NULL, Expr, Field, Ref, conjunction
-from planner.hint_scope import BlockHints, resolve_block
+from planner.hint_scope import BlockHints, explain_division, resolve_block
 from planner.inputs import inputs_of, names_elsewhere, sources_of
 from planner.lookup_scope import resolve_lookups
 from planner.relations import Aggregate, Calc, Item, Relation, StateInput, Union, UnnamedInput, identity
 from planner.scope import Scope, star
 from planner.statements import CreateView
+from planner.subquery_values import join_values
 from planner.translation import Translator, only
 
 __all__ = [
@@ -48,10 +50,10 @@ _CLAUSES = {
 }
 
 
-def build_view(context: Context, view: CreateView) -> Relation:
-    """The relation of a view's query, under the view's column names."""
-    query = parse_query(context.source, context.text, list(view.query))
-    relation = build_query(context, Environment(block=view.name), query)
+def build_view(context: Context, view: CreateView, readings: tuple[tuple[str, int], ...] = ()) -> Relation:
+    """The relation of a view's query, under the view's column names; ``readings`` end with where it is read."""
+    query = read_query(context.source, context.text, list(view.query))
+    relation = build_query(context, Environment(block=view.name, readings=readings), query)
     return renamed(context, relation, view.columns, view.offset)
 
 
@@ -137,38 +139,34 @@ def _select(context: Context, environment: Environment, select: exp.Select) -> R
     only(source, select, *known, *ordering.CLAUSES)
     if select.args.get("from_") is None:
         raise source.error("SELECT without FROM is not supported", select_offset(select), "read from a table")
-    groups = grouping.is_grouped(context, select)
-    hints = block_hints(context, environment, select, aggregates=groups or bool(select.args.get("distinct")))
+    groups = grouping.is_grouped(select)
+    aggregated = groups or bool(select.args.get("distinct"))
+    hints = block_hints(context, environment, select, aggregates=aggregated)
     found = from_clause.build_from(context, environment, select, hints, None)
-    relation, scope = subqueries.apply_where(context, environment, found, select, hints)
-    state = UnnamedInput
-    values = {} if groups else scalar_subqueries.compile_values(context, environment, scope, select.expressions)
-    if groups or values or select.args.get("distinct"):
-        name = None if subqueries.joins_in_where(select) else found.name
-        state = StateInput(name=name, hint=hints.of(name))
+    relation, scope = subqueries.apply_where(context, environment, found, select, hints, aggregates=aggregated)
+    translator = Translator(source=source, scope=scope, clause="SELECT", functions=context.catalog.functions)
+    values = {} if groups else scalar_subqueries.compile_values(context, environment, translator, select.expressions)
+    of_joins = of_aggregate = UnnamedInput
+    if aggregated:  # sub-queries become joins below or above the aggregate, which alone has the input's name
+        of_aggregate = StateInput(name=found.name, hint=hints.of(found.name))
+    elif values and not subqueries.joins_in_where(select):
+        of_joins = StateInput(name=found.name, hint=hints.of(found.name))
     _warn_of_unused(context, hints, select)
     if values:
-        relation = scalar_subqueries.join_values(context, relation, values, state, environment.block)
-        state = UnnamedInput
+        relation = join_values(context, relation, values, of_joins, environment.block)
     keys = ordering.sort_keys(context, select)
     if groups:
-        relation, items, sorted_by = grouping.build(context, environment, select, relation, scope, state, keys)
-        state = UnnamedInput
+        relation, items, sorted_by = grouping.build(context, environment, select, relation, scope, of_aggregate, keys)
+        of_aggregate = UnnamedInput
     else:
-        translator = Translator(
-            source=source,
-            scope=scope,
-            clause="SELECT",
-            functions=context.catalog.functions,
-            values={place: value.worth for place, value in values.items()},
-        )
+        translator = replace(translator, values={place: value.worth for place, value in values.items()})
         items = tuple(Item(field=context.field_for(e, n), expr=e) for n, e in projections(context, select, translator))
         in_order = replace(translator, clause="ORDER BY")
         sorted_by = tuple(None if node is None else in_order.expression(node) for node in keys.expressions)
     listed = Calc(
         input=relation, filter=None, items=_distinct_fields(context, items), base=relation.base, block=environment.block
     )
-    relation = _distinct(context, environment, select, listed, state)
+    relation = _distinct(context, environment, select, listed, of_aggregate)
     if ordering.is_ordered(select):
         relation = ordering.over_select(context, select, listed, relation, keys, sorted_by, environment.block)
     return cached_block(context, relation, select_offset(select), environment.block)
@@ -194,9 +192,7 @@ def _distinct(
     return relation
 
 
-def block_hints(
-    context: Context, environment: Environment, select: exp.Select, *, aggregates: bool, semi: bool = False
-) -> BlockHints:
+def block_hints(context: Context, environment: Environment, select: exp.Select, *, aggregates: bool) -> BlockHints:
     """The TTLs that the hints of ``select`` give to its inputs."""
     offset = select_offset(select)
     if offset not in context.ledger.hints.after_select:
@@ -204,6 +200,7 @@ def block_hints(
     inputs = [i for node in sources_of(select) for i in inputs_of(context, environment, node)]
     elsewhere = names_elsewhere(context, environment, select)
     lookups = resolve_lookups(context.ledger, context.report, offset, tuple(inputs), elsewhere)
+    in_from = tuple(inputs)
     joins = sum(not (i.looked_up or i.called) for i in inputs) > 1
     joins = joins or scalar_subqueries.has_values(select)
     for name in subqueries.semi_join_inputs(context, environment, select):
@@ -218,18 +215,13 @@ def block_hints(
         context.report,
         offset,
         tuple(inputs),
-        stateful=joins or aggregates or semi,
+        stateful=joins or aggregates,
         batch=context.batch,
         advice=advice,
         elsewhere=elsewhere,
     )
-    if joins and aggregates and resolved.by_input:
-        keys = ", ".join(f"'{k}'" for k in resolved.by_input)
-        context.report.note(
-            f"STATE_TTL keys {keys} set the states of the join; the aggregation of this block keeps the configured TTL",
-            min(h.offset for h in resolved.by_input.values()),
-            "to hint the aggregation, put the join into a sub-query with an alias and use the alias as key",
-        )
+    if joins and aggregates:
+        explain_division(context.report, resolved, in_from)
     return replace(resolved, lookups=lookups)
 
 

@@ -10,8 +10,9 @@ made) and ``block`` (the name of the block it was written in). Nodes are immutab
 from __future__ import annotations
 
 import typing
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import assert_never
 
 from planner.expressions import Expr, Field, Literal, Ref
 from planner.lookup_hints import LookupHint
@@ -41,6 +42,8 @@ __all__ = [
     "Union",
     "UnnamedInput",
     "identity",
+    "inputs_of",
+    "map_inputs",
 ]
 
 
@@ -76,7 +79,8 @@ class Scan:
     """``options`` is the OPTIONS hint after the table's name, which only a lookup can follow.
 
     ``changelog`` says that the source emits updates and deletes, too. ``normalized`` are the columns by which its
-    rows replace each other, if that is not yet a whole changelog.
+    rows replace each other, if that is not yet a whole changelog. ``readings`` are the views and CTEs through which
+    the table is read, from the outside in, and where each of them is.
     """
 
     table: str
@@ -84,6 +88,7 @@ class Scan:
     options: LookupHint | None = None
     changelog: bool = False
     normalized: tuple[str, ...] = ()
+    readings: tuple[tuple[str, int], ...] = ()
     offset: int
     base: str
     block: str
@@ -308,6 +313,36 @@ class Cached:
 
 
 Relation = Scan | Calc | Join | LookupJoin | Correlate | Expand | Aggregate | Union | Sort | Cached
+
+
+def inputs_of(relation: Relation) -> tuple[Relation, ...]:
+    """What ``relation`` reads, from left to right."""
+    match relation:
+        case Scan():
+            return ()
+        case Calc() | LookupJoin() | Correlate() | Expand() | Aggregate() | Sort() | Cached():
+            return (relation.input,)
+        case Join():
+            return relation.left, relation.right
+        case Union():
+            return relation.inputs
+        case _:
+            assert_never(relation)
+
+
+def map_inputs(relation: Relation, change: Callable[[Relation], Relation]) -> Relation:
+    """``relation`` over what ``change`` makes of each of its inputs."""
+    match relation:
+        case Scan():
+            return relation
+        case Calc() | LookupJoin() | Correlate() | Expand() | Aggregate() | Sort() | Cached():
+            return replace(relation, input=change(relation.input))
+        case Join():
+            return replace(relation, left=change(relation.left), right=change(relation.right))
+        case Union():
+            return replace(relation, inputs=tuple(change(each) for each in relation.inputs))
+        case _:
+            assert_never(relation)
 
 
 def identity(fields: tuple[Field, ...]) -> tuple[Item, ...]:

@@ -1,15 +1,14 @@
 """Scalar sub-queries: ``(SELECT MAX(x) FROM t WHERE t.k = o.k)``, and EXISTS anywhere but on its own in WHERE.
 
 Such a sub-query becomes an aggregate by the columns that it compares with the outer block, which a LEFT JOIN brings to
-the rows of that block; without such columns it has one row, for all. What its SELECT list makes of the aggregates is
-computed above the join, where COUNT of no rows is 0. HAVING stands below it, so that COUNT of no rows is NULL beside
-HAVING: that is so in Flink. A condition of WHERE that cannot be true without a partner makes the join an inner one.
+the rows of that block; without such columns it has one row, for all. Without GROUP BY, its SELECT list and HAVING are
+computed above the join, so that no rows are a group, too, in which COUNT is 0; with GROUP BY they are computed below. A
+condition of WHERE that cannot be true without a partner makes the join an inner one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 
 from sqlglot import exp
 
@@ -17,6 +16,7 @@ from planner import aggregates, from_clause, grouping, ordering, queries, subque
 from planner.cached_results import has_cached_hint
 from planner.context import Context, Environment
 from planner.dialect import offset_of, select_offset
+from planner.empty_groups import Group, group_of, may_hold_for_nothing, zero_if_absent
 from planner.expressions import (
     BIGINT,
     BOOLEAN,
@@ -27,6 +27,7 @@ from planner.expressions import (
     Field,
     Ref,
     call,
+    conjunction,
     conjuncts,
     fields_of,
     literal,
@@ -38,39 +39,34 @@ from planner.nullability import may_be_null
 from planner.operands import comparable
 from planner.relations import Aggregate, AggregateItem, Calc, Item, Join, Relation, StateInput, UnnamedInput, identity
 from planner.scope import Scope
+from planner.subquery_values import Value
 from planner.translation import Translator
 from planner.unique_keys import unique_keys
 
-__all__ = ["Value", "compile_values", "has_values", "join_values", "values_in"]
-
-_COMPARISONS = frozenset(("=", "<>", "<", "<=", ">", ">=", "BETWEEN", "LIKE"))
-_NULL_FROM_NULL = frozenset(("CAST", "+", "-", "*", "div", "%", "NEGATE", "abs"))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Value:
-    """A sub-query: ``relation`` joined ``on`` equalities with the outer block, and what it then is worth."""
-
-    relation: Relation
-    on: tuple[Expr, ...]
-    worth: Expr
-    offset: int
+__all__ = ["compile_values", "has_values", "is_one_group", "values_in"]
 
 
 def values_in(node: exp.Expr, *, filters: bool = False) -> Iterator[exp.Expr]:
     """The scalar sub-queries and EXISTS in an expression; not what ALL and ANY read, nor what is aggregated.
 
-    IN with a sub-query is one of them only where its being NULL is as good as its being false: below AND and OR in what
-    ``filters``.
+    IN with a sub-query is one of them where its being NULL is as good as its being false: below AND and OR in what
+    ``filters``; and wherever the sub-query is one group.
     """
     below = filters and isinstance(node, exp.And | exp.Or | exp.Paren)
     is_in = isinstance(node, exp.In) and node.args.get("query") is not None
-    if isinstance(node, exp.Query | exp.Exists) or (is_in and filters):
+    if isinstance(node, exp.Query | exp.Exists) or (is_in and (filters or is_one_group(node.args["query"]))):
         yield node
-    elif not isinstance(node, exp.All | exp.Any) and not _is_aggregate(node):
+    elif not isinstance(node, exp.All | exp.Any | exp.Filter) and not _is_aggregate(node):
         for child in node.iter_expressions():
             if not (is_in and child is node.args.get("query")):
                 yield from values_in(child, filters=below)
+
+
+def is_one_group(query: exp.Expr) -> bool:
+    """Whether ``query`` aggregates without GROUP BY, so that it has one row."""
+    while isinstance(query, exp.Subquery) and not ordering.is_ordered(query):
+        query = query.this
+    return isinstance(query, exp.Select) and query.args.get("group") is None and grouping.is_grouped(query)
 
 
 def _is_aggregate(node: exp.Expr) -> bool:
@@ -87,11 +83,16 @@ def has_values(select: exp.Select) -> bool:
 
 
 def compile_values(
-    context: Context, environment: Environment, scope: Scope, nodes: list[exp.Expr], *, filters: bool = False
+    context: Context,
+    environment: Environment,
+    translator: Translator,
+    nodes: list[exp.Expr],
+    *,
+    filters: bool = False,
 ) -> dict[int, Value]:
-    """The sub-queries in ``nodes`` by their place; ``scope`` is that of the block they stand in."""
+    """The sub-queries in ``nodes`` by their place; ``translator`` is that of the block they stand in."""
     found = [each for node in nodes for each in values_in(node, filters=filters)]
-    return {offset_of(_placed(node)): _value(context, environment, scope, node) for node in found}
+    return {offset_of(_placed(node)): _value(context, environment, translator, node) for node in found}
 
 
 def _placed(node: exp.Expr) -> exp.Expr:
@@ -100,98 +101,94 @@ def _placed(node: exp.Expr) -> exp.Expr:
     return found
 
 
-def join_values(
-    context: Context,
-    relation: Relation,
-    values: Mapping[int, Value],
-    state: StateInput,
-    block: str,
-    *,
-    conditions: tuple[Expr, ...] = (),
-    outer: Callable[[Expr], Expr] = lambda expression: expression,
-) -> Relation:
-    """``relation`` with the columns of all ``values``; ``conditions`` will be put above, and ``outer`` says what an
-    expression of the outer block is over ``relation``.
-    """
-    for value in values.values():
-        ids = {f.id for f in value.relation.fields}
-        on = tuple(_over(part, ids, outer) for part in value.on)
-        known = {f.id for f in relation.fields} | ids
-        for part in on:
-            if any(f.id not in known for f in fields_of(part)):
-                raise context.source.error(
-                    "a sub-query can refer to the block directly around it only", part.offset, "join the tables"
-                )
-        relation = Join(
-            left=relation,
-            right=value.relation,
-            join_type="inner" if any(_rejects_null(c, ids) for c in conditions) else "left",
-            on=on,
-            items=identity((*relation.fields, *value.relation.fields)),
-            states=(state, UnnamedInput),
-            offset=value.offset,
-            base=f"{relation.base}_{value.relation.base}",
-            block=block,
-        )
-        state = UnnamedInput
-    return relation
-
-
-def _over(part: Expr, own: set[int], outer: Callable[[Expr], Expr]) -> Expr:
-    """An equality with its side of the outer block replaced."""
-    assert isinstance(part, Call)
-    sides = (a if any(f.id in own for f in fields_of(a)) else outer(a) for a in part.args)
-    return call(part.function, tuple(sides), BOOLEAN, part.offset)
-
-
-def _rejects_null(condition: Expr, ids: set[int]) -> bool:
-    """Whether ``condition`` is not true if the fields with ``ids`` are NULL."""
-
-    def is_null(e: Expr) -> bool:
-        if isinstance(e, Ref):
-            return e.field.id in ids
-        return isinstance(e, Call) and e.function in _NULL_FROM_NULL and any(map(is_null, e.args))
-
-    return isinstance(condition, Call) and condition.function in _COMPARISONS and any(map(is_null, condition.args))
-
-
-def _value(context: Context, environment: Environment, scope: Scope, node: exp.Expr) -> Value:
-    if isinstance(node, exp.In):
-        return _in(context, environment, scope, node)
-    query = node.this if isinstance(node, exp.Exists) else node
+def _value(context: Context, environment: Environment, translator: Translator, node: exp.Expr) -> Value:
+    query = node.args["query"] if isinstance(node, exp.In) else node.this if isinstance(node, exp.Exists) else node
     select = subqueries.plain_select(query)
-    if select is None or not _is_block(context, select):
-        return _apart(context, environment, query, node)
-    queries.refuse_clauses(context, select)
-    if select.args.get("from_") is None:
-        raise context.source.error("a sub-query without FROM is not supported", offset_of(node), "write the value")
-    return _Block(context, environment, scope, node, select).value()
+    block = select is not None and _is_block(context, select)
+    if block:
+        assert select is not None
+        queries.refuse_clauses(context, select)
+    asked: tuple[Expr, ...] | None = None
+    if isinstance(node, exp.In):
+        if not is_one_group(query):
+            value = translator.expression(node.this)
+            return _in(context, environment, translator.scope, node, value, select if block else None)
+        asked = tuple(map(translator.expression, _asked(node)))
+    if not block:
+        return _apart(context, environment, query, node, asked)
+    assert select is not None
+    return _Block(context, environment, translator.scope, node, select).value(asked)
 
 
-def _apart(context: Context, environment: Environment, query: exp.Expr, node: exp.Expr) -> Value:
+def _asked(node: exp.Expr) -> list[exp.Expr]:
+    """What stands before IN."""
+    return list(node.this.expressions) if isinstance(node.this, exp.Tuple) else [node.this]
+
+
+def _apart(
+    context: Context, environment: Environment, query: exp.Expr, node: exp.Expr, asked: tuple[Expr, ...] | None
+) -> Value:
     """A query that is compiled by itself, as it cannot refer to the outer block."""
     relation = queries.build_query(context, environment, query)
     offset = offset_of(node)
+    _check_columns(context, node, len(relation.fields))
+    group = group_of(relation)
+    if group is not None:
+        return _of_group(context, node, group, (), asked)
     if isinstance(node, exp.Exists):
         count = _count(context)
         grouped = _aggregate(relation, (), (count,), UnnamedInput, offset, environment.block)
         return Value(relation=grouped, on=(), worth=_is_some(count, offset), offset=offset)
-    _check_one_column(context, [f.name for f in relation.fields], offset)
     if not _has_one_row(context, relation, frozenset()):
         raise _several_rows(context, offset)
-    return Value(relation=relation, on=(), worth=Ref(field=relation.fields[0], offset=offset), offset=offset)
+    value = Ref(field=relation.fields[0], offset=offset)
+    worth = value if asked is None else _same(context, relation.fields, asked, offset)
+    return Value(relation=relation, on=(), worth=worth, offset=offset)
 
 
-def _in(context: Context, environment: Environment, scope: Scope, node: exp.In) -> Value:
+def _same(context: Context, values: Iterable[Expr | Field], asked: tuple[Expr, ...], offset: int) -> Expr:
+    """Whether all that is ``asked`` equals the ``values``."""
+    found = (e if not isinstance(e, Field) else Ref(field=e, offset=offset) for e in values)
+    pairs = (comparable(context.source, "IN", pair, offset) for pair in zip(asked, found, strict=True))
+    same = conjunction(tuple(call("=", pair, BOOLEAN, offset) for pair in pairs))
+    assert same is not None
+    return same
+
+
+def _of_group(
+    context: Context, node: exp.Expr, group: Group, on: tuple[Expr, ...], asked: tuple[Expr, ...] | None
+) -> Value:
+    """A sub-query that is one group, if there are any rows or not; without its row if its HAVING is not true."""
+    offset = offset_of(node)
+    there = conjunction(group.conditions)
+    if there is not None and not isinstance(node, exp.Query):
+        there = call("coalesce", (there, literal("FALSE", BOOLEAN)), BOOLEAN, offset)
+    if isinstance(node, exp.Exists):
+        worth = literal("TRUE", BOOLEAN, offset) if there is None else there
+        return Value(relation=None if there is None else group.relation, on=on, worth=worth, offset=offset)
+    worth = group.values[0]
+    if asked is not None:
+        worth = _same(context, group.values, asked, offset)
+        worth = worth if there is None else call("AND", (there, worth), BOOLEAN, offset)
+    elif there is not None:
+        worth = call("CASE", (there, worth, literal(None, worth.type)), worth.type, offset)
+    return Value(relation=group.relation, on=on, worth=worth, offset=offset)
+
+
+def _in(
+    context: Context,
+    environment: Environment,
+    scope: Scope,
+    node: exp.In,
+    asked: Expr,
+    select: exp.Select | None,
+) -> Value:
     """``x IN (SELECT y ...)`` where NULL is as good as false: whether there is a group of ``y`` that equals ``x``."""
     offset = offset_of(node)
-    functions = context.catalog.functions
-    asked = Translator(source=context.source, scope=scope, clause="WHERE", functions=functions).expression(node.this)
-    select = subqueries.plain_select(node.args["query"])
-    if select is not None and _is_block(context, select) and not grouping.is_grouped(context, select):
+    if select is not None and not grouping.is_grouped(select):
         return _Block(context, environment, scope, node, select).contains(asked)
     relation = queries.build_query(context, environment, node.args["query"])
-    _check_one_column(context, [f.name for f in relation.fields], offset)
+    _check_columns(context, node, len(relation.fields))
     key = Ref(field=relation.fields[0], offset=offset)
     pair = comparable(context.source, "IN", (key, asked), offset)
     if may_be_null(context, relation, key):
@@ -206,7 +203,8 @@ def _is_block(context: Context, select: exp.Select) -> bool:
     """Whether the FROM and WHERE of ``select`` say all about which rows there are."""
     if select.args.get("with_") or has_cached_hint(context, select_offset(select)):
         return False
-    return not (context.batch and (ordering.is_ordered(select) or select.args.get("distinct")))
+    distinct = select.args.get("distinct") and not is_one_group(select)
+    return not (context.batch and (ordering.is_ordered(select) or distinct))
 
 
 def _count(context: Context) -> AggregateItem:
@@ -233,10 +231,17 @@ def _aggregate(
     )
 
 
-def _check_one_column(context: Context, names: list[str], offset: int) -> None:
-    if len(names) != 1:
-        message = f"a scalar sub-query has one column, found {len(names)}"
-        raise context.source.error(message, offset, "select one column")
+def _check_columns(context: Context, node: exp.Expr, found: int) -> None:
+    """Refuse a value of several columns, and IN of more or fewer than it asks for; EXISTS takes any."""
+    wanted = len(_asked(node)) if isinstance(node, exp.In) else 1
+    if isinstance(node, exp.Exists) or found == wanted:
+        return
+    columns = f"{found} column{'s' * (found != 1)}"
+    message = f"a scalar sub-query has one column, found {found}"
+    if isinstance(node, exp.In):
+        message = f"IN compares {'one value' if wanted == 1 else f'{wanted} values'} with {columns}"
+    advice = "select one column" if wanted == 1 else f"select {wanted} columns"
+    raise context.source.error(message, offset_of(node), advice)
 
 
 def _several_rows(context: Context, offset: int) -> Exception:
@@ -267,12 +272,16 @@ class _Block:
         self.context = context
         self.block = environment.block
         self.select = select
+        self.node = node
         self.exists = isinstance(node, exp.Exists)
         self.offset = offset_of(node)
-        self.grouped = grouping.is_grouped(context, select)
-        own = queries.block_hints(context, environment, select, aggregates=True)
+        self.grouped = grouping.is_grouped(select)
+        aggregates = self.grouped or not isinstance(node, exp.Query)
+        own = queries.block_hints(context, environment, select, aggregates=aggregates)
         self.found: From = from_clause.build_from(context, environment, select, own, scope)
-        self.input, correlated = subqueries.filtered_block(context, environment, self.found, select, own)
+        self.input, correlated = subqueries.filtered_block(
+            context, environment, self.found, select, own, aggregates=aggregates
+        )
         self.own = {f.id for f in self.input.fields}
         self.state = StateInput(name=self.found.name, hint=own.of(self.found.name))
         self.equalities = tuple(self._equality(part) for part in correlated)
@@ -291,10 +300,12 @@ class _Block:
             "write inner.column = outer.column, or join the tables and group the result",
         )
 
-    def value(self) -> Value:
+    def value(self, asked: tuple[Expr, ...] | None) -> Value:
+        """What the sub-query is worth: its value, or whether that is ``asked``, or whether it has a row."""
+        one_group = self.grouped and self.select.args.get("group") is None
         if self.exists and not self.grouped:
             return self._exists()
-        if self.exists or self.select.args.get("distinct"):
+        if not one_group and (self.exists or self.select.args.get("distinct")):
             advice = "put it in WHERE, joined to the rest with AND" if self.exists else "aggregate the column"
             what = "EXISTS of an aggregate" if self.exists else "a sub-query with DISTINCT"
             raise self.context.source.error(f"{what} is not supported here", self.offset, advice)
@@ -304,14 +315,19 @@ class _Block:
         if not self.grouped:
             return self._one_row(translator)
         return self._aggregated(
-            Translator(source=self.context.source, scope=scope, clause="SELECT", functions=functions, aggregates=True)
+            Translator(source=self.context.source, scope=scope, clause="SELECT", functions=functions, aggregates=True),
+            asked,
         )
 
-    def _selected(self, translator: Translator) -> Expr:
-        found = queries.projections(self.context, self.select, translator)
-        _check_one_column(self.context, [name for name, _ in found], self.offset)
-        self._check_own(found[0][1])
-        return found[0][1]
+    def _selected(self, translator: Translator) -> tuple[Expr, ...]:
+        """The columns of the sub-query; none if it is not asked for any."""
+        found = tuple(e for _, e in queries.projections(self.context, self.select, translator))
+        if self.exists:
+            return ()
+        _check_columns(self.context, self.node, len(found))
+        for expression in found:
+            self._check_own(expression)
+        return found
 
     def _check_own(self, expression: Expr) -> None:
         for e in walk(expression):
@@ -325,7 +341,7 @@ class _Block:
     def contains(self, asked: Expr) -> Value:
         """Whether the one column of the sub-query has the value ``asked``."""
         functions = self.context.catalog.functions
-        selected = self._selected(
+        (selected,) = self._selected(
             Translator(source=self.context.source, scope=self.found.scope, clause="SELECT", functions=functions)
         )
         inner, outer = comparable(self.context.source, "IN", (selected, asked), self.offset)
@@ -346,13 +362,19 @@ class _Block:
 
     def _one_row(self, translator: Translator) -> Value:
         """A column of rows that are unique by what they are compared by."""
-        selected = self._selected(translator)
+        (selected,) = self._selected(translator)
         relation, keys, (column,) = self._columns([selected])
+        if not keys:
+            items = (Item(field=self.context.field_for(selected, ""), expr=selected),)
+            shown = Calc(input=self.input, filter=None, items=items, base=self.input.base, block=self.block)
+            group = group_of(shown)
+            if group is not None:
+                return _of_group(self.context, self.node, group, (), None)
         if not _has_one_row(self.context, relation, frozenset(f.id for f in keys)):
             raise _several_rows(self.context, self.offset)
         return Value(relation=relation, on=self._on(keys), worth=Ref(field=column), offset=self.offset)
 
-    def _aggregated(self, translator: Translator) -> Value:
+    def _aggregated(self, translator: Translator, asked: tuple[Expr, ...] | None) -> Value:
         selected = self._selected(translator)
         having = self.select.args.get("having")
         conditions: tuple[Expr, ...] = ()
@@ -360,7 +382,9 @@ class _Block:
             conditions = conjuncts(translator.condition(having.this))
         groups = self._groups(translator)
         calls = tuple(
-            dict.fromkeys(e for root in (selected, *conditions) for e in walk(root) if isinstance(e, AggregateCallExpr))
+            dict.fromkeys(
+                e for root in (*selected, *conditions) for e in walk(root) if isinstance(e, AggregateCallExpr)
+            )
         )
         wanted = [e for c in calls for e in (c.argument, c.filter) if e is not None]
         relation, keys, columns = self._columns(wanted)
@@ -380,18 +404,32 @@ class _Block:
         results: dict[Expr, Expr] = {k: Ref(field=f) for k, f in zip(self.keys, keys, strict=True) if k in groups}
         results |= {c: Ref(field=item.field) for c, item in zip(calls, items, strict=True)}
         below = tuple(self._over(condition, results) for condition in conditions)
-        if self.keys and not groups and not conditions:  # of no rows, for which there is no group
-            results |= {
-                c: call("coalesce", (results[c], literal(0, BIGINT)), BIGINT, c.offset)
-                for c in calls
-                if c.function == "COUNT"
-            }
-        return Value(
-            relation=queries.filtered(grouped, below, self.block),
-            on=self._on(keys),
-            worth=self._over(selected, results),
-            offset=self.offset,
+        values = tuple(self._over(e, results) for e in selected)
+        if self.select.args.get("group") is not None or (
+            isinstance(self.node, exp.Query) and not all(map(may_hold_for_nothing, conditions))
+        ):
+            return self._of_groups(queries.filtered(grouped, below, self.block), keys, values[0])
+        counts = {Ref(field=item.field) for item in items if item.function == "COUNT"}
+
+        def absent(e: Expr) -> Expr | None:
+            return zero_if_absent(e) if e in counts else None
+
+        group = Group(
+            relation=grouped,
+            values=tuple(rewrite(e, absent) for e in values),
+            conditions=tuple(rewrite(condition, absent) for condition in below),
         )
+        return _of_group(self.context, self.node, group, self._on(keys), asked)
+
+    def _of_groups(self, relation: Relation, keys: tuple[Field, ...], value: Expr) -> Value:
+        """A value that is NULL without a group, whatever it is computed from."""
+        if not isinstance(value, Ref):
+            item = Item(field=self.context.field("", value.type), expr=value)
+            relation = Calc(
+                input=relation, filter=None, items=(*identity(keys), item), base=relation.base, block=self.block
+            )
+            value = Ref(field=item.field, offset=self.offset)
+        return Value(relation=relation, on=self._on(keys), worth=value, offset=self.offset)
 
     def _groups(self, translator: Translator) -> tuple[Expr, ...]:
         """What the sub-query itself groups by: only what it is compared by, or it would have several rows."""

@@ -22,7 +22,7 @@ from sqlglot.errors import TokenError
 from planner.caching import cache_table, uncache_table
 from planner.catalog import declare_table, declare_view, drop
 from planner.context import ClassAccess, Context
-from planner.dialect import Token, tokenize
+from planner.dialect import Token, refuse_long_numbers, tokenize
 from planner.hints import Hints, read_hints
 from planner.job import Job
 from planner.ledger import Ledger
@@ -117,6 +117,7 @@ class Session:
                 tokens = tokenize(scanned.text, start)
             except TokenError as error:
                 raise self.source.error("the statement cannot be read", start, str(error)) from error
+            refuse_long_numbers(self.source, tokens)
             hints = read_hints(self.source, scanned, tokens, context.report)
             context.ledger.hints.after_select.update(hints.after_select)
             context.ledger.hints.after_name.update(hints.after_name)

@@ -24,6 +24,7 @@ from planner.nullability import may_be_null
 from planner.operands import comparable
 from planner.relations import Join, Relation, StateInput, identity
 from planner.scope import Input, Scope
+from planner.subquery_values import check_around, join_values
 from planner.translation import Translator
 
 __all__ = ["apply_where", "filtered_block", "joins_in_where", "plain_conditions", "plain_select", "semi_join_inputs"]
@@ -60,10 +61,13 @@ def _sub_query(node: exp.Expr) -> _SubQuery | None:
     while isinstance(inner, exp.Not | exp.Paren):
         negated ^= isinstance(inner, exp.Not)
         inner = inner.this
+    query = inner.this if isinstance(inner, exp.Exists) else inner.args.get("query")
+    if not isinstance(query, exp.Query) or scalar_subqueries.is_one_group(query):
+        return None  # the latter is a value, whether it has rows or not
     if isinstance(inner, exp.Exists):
         return _SubQuery(query=inner.this, value=None, negated=negated, offset=offset_of(inner))
-    if isinstance(inner, exp.In) and inner.args.get("query") is not None:
-        return _SubQuery(query=inner.args["query"], value=inner.this, negated=negated, offset=offset_of(inner))
+    if isinstance(inner, exp.In):
+        return _SubQuery(query=query, value=inner.this, negated=negated, offset=offset_of(inner))
     return None
 
 
@@ -88,7 +92,7 @@ def semi_join_inputs(context: Context, environment: Environment, select: exp.Sel
 
 def _only_input(context: Context, environment: Environment, query: exp.Expr) -> Input | None:
     select = plain_select(query)
-    if select is None or grouping.is_grouped(context, select) or select.args.get("distinct") or joins_in_where(select):
+    if select is None or grouping.is_grouped(select) or select.args.get("distinct") or joins_in_where(select):
         return None
     inputs = [i for node in sources_of(select) for i in inputs_of(context, environment, node)]
     return inputs[0] if len(inputs) == 1 else None
@@ -96,34 +100,46 @@ def _only_input(context: Context, environment: Environment, query: exp.Expr) -> 
 
 def plain_select(query: exp.Expr) -> exp.Select | None:
     """The one SELECT that a query is, parentheses aside; None if it is more."""
-    while isinstance(query, exp.Subquery) and not ordering.is_ordered(query):
+    while isinstance(query, exp.Subquery) and not ordering.is_ordered(query) and not query.args.get("with_"):
         query = query.this
     return query if isinstance(query, exp.Select) else None
 
 
 def apply_where(
-    context: Context, environment: Environment, found: From, select: exp.Select, hints: BlockHints
+    context: Context,
+    environment: Environment,
+    found: From,
+    select: exp.Select,
+    hints: BlockHints,
+    *,
+    aggregates: bool,
 ) -> tuple[Relation, Scope]:
     """Filter ``found`` by the WHERE clause of ``select``."""
-    relation, correlated = filtered_block(context, environment, found, select, hints)
+    relation, correlated = filtered_block(context, environment, found, select, hints, aggregates=aggregates)
     assert not correlated
     return relation, found.scope
 
 
 def filtered_block(
-    context: Context, environment: Environment, found: From, select: exp.Select, hints: BlockHints
+    context: Context,
+    environment: Environment,
+    found: From,
+    select: exp.Select,
+    hints: BlockHints,
+    *,
+    aggregates: bool,
 ) -> tuple[Relation, tuple[Expr, ...]]:
-    """The filtered relation, and the conditions that refer to an outer block."""
+    """The filtered relation, and the conditions that refer to an outer block.
+
+    If the block ``aggregates``, what hints say of its input is said of the aggregate, as in Flink, and of no join here.
+    """
     conditions = plain_conditions(select)
-    values = scalar_subqueries.compile_values(context, environment, found.scope, conditions, filters=True)
     translator = Translator(
-        source=context.source,
-        scope=found.scope,
-        clause="WHERE",
-        functions=context.catalog.functions,
-        values={place: value.worth for place, value in values.items()},
+        source=context.source, scope=found.scope, clause="WHERE", functions=context.catalog.functions
     )
-    of_values = {f.id for value in values.values() for f in value.relation.fields}
+    values = scalar_subqueries.compile_values(context, environment, translator, conditions, filters=True)
+    translator = replace(translator, values={place: value.worth for place, value in values.items()})
+    of_values = {f.id for value in values.values() for f in value.fields}
     own = {f.id for f in found.relation.fields} | of_values
     plain: list[Expr] = []
     above: list[Expr] = []
@@ -132,7 +148,7 @@ def filtered_block(
         ids = {f.id for f in fields_of(condition)}
         (correlated if not ids <= own else above if ids & of_values else plain).append(condition)
     relation = queries.filtered(found.relation, tuple(plain), environment.block)
-    name = found.name
+    name = None if aggregates else found.name
     for sub_query in filter(None, map(_sub_query, _where(select))):
         relation = _semi_join(
             context, environment, relation, found.scope, sub_query, StateInput(name=name, hint=hints.of(name)), hints
@@ -140,9 +156,7 @@ def filtered_block(
         name = None
     if values:
         state = StateInput(name=name, hint=hints.of(name))
-        relation = scalar_subqueries.join_values(
-            context, relation, values, state, environment.block, conditions=tuple(above)
-        )
+        relation = join_values(context, relation, values, state, environment.block, conditions=tuple(above))
         relation = queries.filtered(relation, tuple(above), environment.block)
     return relation, tuple(correlated)
 
@@ -156,18 +170,12 @@ def _semi_join(
     left_state: StateInput,
     hints: BlockHints,
 ) -> Relation:
-    source, offset = context.source, sub_query.offset
-    keyless = False
+    offset, keyless = sub_query.offset, False
     right, outputs, on = _right_side(context, environment, sub_query, scope)
     if sub_query.value is not None:
         same, keyless = _in(context, sub_query, scope, (left, right), outputs)
         on = (*same, *on)
-    known = {f.id for f in (*left.fields, *right.fields)}
-    for part in on:
-        if any(f.id not in known for f in fields_of(part)):
-            raise source.error(
-                "a sub-query can refer to the block directly around it only", part.offset, "join the tables"
-            )
+    check_around(context, on, {f.id for f in (*left.fields, *right.fields)})
     named = _only_input(context, environment, sub_query.query)
     taken = named is not None and any(named.name == i.name for i in scope.inputs)
     name = named.name if named is not None and not taken else None
@@ -223,7 +231,7 @@ def _right_side(
         select = ordering.without_idle_clauses(select)
     if (
         select is None
-        or grouping.is_grouped(context, select)
+        or grouping.is_grouped(select)
         or select.args.get("distinct")
         or select.args.get("with_")
         or (context.batch and ordering.is_ordered(select))
@@ -232,11 +240,9 @@ def _right_side(
         relation = queries.build_query(context, environment, sub_query.query)
         return relation, tuple(Ref(field=f) for f in relation.fields), ()
     queries.refuse_clauses(context, select)
-    if select.args.get("from_") is None:
-        raise context.source.error("a sub-query without FROM is not supported", sub_query.offset, "compare directly")
     own = queries.block_hints(context, environment, select, aggregates=False)
     found = from_clause.build_from(context, environment, select, own, scope)
-    relation, correlated = filtered_block(context, environment, found, select, own)
+    relation, correlated = filtered_block(context, environment, found, select, own, aggregates=False)
     outputs: tuple[Expr, ...] = ()
     if sub_query.value is not None:
         translator = Translator(

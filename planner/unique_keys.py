@@ -7,9 +7,24 @@ field ids; any superset of a key identifies rows as well.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import assert_never
 
 from planner.expressions import Ref
-from planner.relations import Aggregate, Cached, Calc, Correlate, Expand, Item, Join, LookupJoin, Relation, Scan, Sort
+from planner.relations import (
+    Aggregate,
+    Cached,
+    Calc,
+    Correlate,
+    Expand,
+    Item,
+    Join,
+    LookupJoin,
+    Relation,
+    Scan,
+    Sort,
+    Union,
+    inputs_of,
+)
 from plans.tables import Table
 
 __all__ = ["is_insert_only", "unique_keys"]
@@ -39,7 +54,9 @@ def unique_keys(relation: Relation, tables: Mapping[str, Table]) -> Keys:
     if isinstance(relation, Correlate):
         # A table function may return several rows for one.
         return _shown(unique_keys(relation.input, tables), relation.items) if relation.scalar else _NONE
-    return _NONE
+    if isinstance(relation, Expand | Union):
+        return _NONE
+    assert_never(relation)
 
 
 def _of_join(join: Join, tables: Mapping[str, Table]) -> Keys:
@@ -83,13 +100,15 @@ def _shown(keys: Iterable[frozenset[int]], items: tuple[Item, ...]) -> Keys:
 
 def is_insert_only(relation: Relation) -> bool:
     """Whether the relation only ever gains rows."""
-    if isinstance(relation, Scan):
-        return not relation.changelog
-    if isinstance(relation, Calc | LookupJoin | Sort | Cached | Correlate | Expand):
-        return is_insert_only(relation.input)
-    if isinstance(relation, Join):
-        inner = relation.join_type in ("inner", "semi")
-        return inner and is_insert_only(relation.left) and is_insert_only(relation.right)
-    if isinstance(relation, Aggregate):
-        return not relation.calls and is_insert_only(relation.input)
-    return all(is_insert_only(i) for i in relation.inputs)
+    match relation:
+        case Scan():
+            itself = not relation.changelog
+        case Join():
+            itself = relation.join_type in ("inner", "semi")
+        case Aggregate():
+            itself = not relation.calls
+        case Calc() | LookupJoin() | Sort() | Cached() | Correlate() | Expand() | Union():
+            itself = True
+        case _:
+            assert_never(relation)
+    return itself and all(map(is_insert_only, inputs_of(relation)))

@@ -1,11 +1,12 @@
 """User-defined functions: CREATE FUNCTION, and what a class says of itself.
 
 A class declares ``function_kind`` (which its base class sets), ``arguments`` (types in Flink's spelling) and ``result``
-(``ROW<...>``, or one type, which becomes one column). Nothing else of it is looked at, and it is not called. Does not
-know what base classes there are.
+(``ROW<...>``, or one type, which becomes one column). Whether it can be called as it is declared is looked at, too
+(:mod:`plans.class_shape`); it is not called. Does not know what base classes there are.
 
 >>> class Locate:
 ...     function_kind, arguments, result = "async-table", ("STRING",), "ROW<lat DOUBLE, lon DOUBLE>"
+...     async def eval(self, address): ...
 >>> [str(column.name) for column in read_declaration(Locate, "geo.Locate").output]
 ['lat', 'lon']
 """
@@ -18,6 +19,7 @@ from typing import Any, get_args
 from planner import aggregates, scalars
 from planner.context import Context, FunctionEntry
 from planner.statements import CreateFunction
+from plans.class_shape import check_shape, function_methods
 from plans.classes import FUNCTIONS, ClassRefusal, importable_from, load_named_class
 from plans.errors import SqlError
 from plans.tables import Column, Function, FunctionKind
@@ -98,6 +100,7 @@ def read_declaration(found: type[Any], name: str) -> Function:
         named = zip(returned.names, returned.children, strict=True)
         columns = tuple(Column(name=field, type=str(child)) for field, child in named)
         _check_columns(name, returned.names)
+    check_shape(found, name, function_methods(kind, len(types)))
     return Function(class_name=name, kind=kind, arguments=tuple(map(str, types)), output=columns)
 
 

@@ -14,12 +14,29 @@ are no changes, too: joins below them put out what comes in the order in which i
 
 from __future__ import annotations
 
+from typing import assert_never
+
+from plans.changelog import ORDERED
 from plans.connectors import source_kinds
-from plans.model import Aggregate, Operator, Plan, Scan, Sink, SinkMaterialize, Stateful
+from plans.model import (
+    Aggregate,
+    Calc,
+    ChangelogNormalize,
+    Correlate,
+    Expand,
+    Join,
+    LookupJoin,
+    Operator,
+    Plan,
+    Scan,
+    Sink,
+    SinkMaterialize,
+    Sort,
+    Stateful,
+    Union,
+)
 
 __all__ = ["read_in_order", "told_by_arrival"]
-
-_ORDERED_CALLS = ("FIRST_VALUE", "LAST_VALUE", "LISTAGG")
 
 
 def told_by_arrival(plan: Plan) -> frozenset[str]:
@@ -39,12 +56,24 @@ def read_in_order(plan: Plan) -> frozenset[str]:
     """The operators whose output, at whatever distance, an operator reads that depends on the order of its rows."""
     found: set[str] = set()
     for operator in reversed(plan.operators):
-        by_order = isinstance(operator, SinkMaterialize) or (
-            isinstance(operator, Aggregate) and any(call.function in _ORDERED_CALLS for call in operator.aggregates)
-        )
-        if by_order or operator.id in found:
+        if _goes_by_order(operator) or operator.id in found:
             found |= {*operator.inputs}
     return frozenset(found)
+
+
+def _goes_by_order(operator: Operator) -> bool:
+    """Whether the result of ``operator`` depends on the order of its rows."""
+    match operator:
+        case SinkMaterialize():
+            return True
+        case Aggregate():
+            return any(call.function in ORDERED for call in operator.aggregates)
+        case Join() | ChangelogNormalize():
+            return False  # normalizing has the order told, by the columns of its scan
+        case Scan() | Calc() | LookupJoin() | Correlate() | Expand() | Union() | Sort() | Sink():
+            return False
+        case _:
+            assert_never(operator)
 
 
 def _of_changes(operator: Operator, plan: Plan) -> bool:

@@ -66,6 +66,7 @@ class QueryRecord:
 
     ``parked`` says that the plan which last ran has no such query: it stands where it stopped. ``problem`` says why
     a plan cannot run it. ``files`` is the directory that it writes files to, where Spark notes which batches are there.
+    ``begun`` says that Spark has started it, so that there is a checkpoint of it.
     """
 
     id: str
@@ -75,6 +76,7 @@ class QueryRecord:
     parked: bool = False
     problem: str = ""
     files: str = ""
+    begun: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,7 +195,9 @@ def carried(recorded: Sequence[QueryRecord], wanted: Sequence[QueryRecord]) -> t
 def after_run(recorded: Sequence[QueryRecord], wanted: Sequence[QueryRecord]) -> tuple[QueryRecord, ...]:
     """What the checkpoint records once ``wanted`` continues it: queries that were left behind stay, to be taken up."""
     present = {record.id for record in wanted}
-    return (*wanted, *(replace(record, parked=True) for record in recorded if record.id not in present))
+    begun = {record.id for record in recorded if record.begun}
+    running = (replace(record, begun=record.id in begun) for record in wanted)
+    return (*running, *(replace(record, parked=True) for record in recorded if record.id not in present))
 
 
 def _query(old: QueryRecord | None, new: QueryRecord, written: Mapping[str, str]) -> QueryVerdict:

@@ -13,20 +13,26 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
+from typing import assert_never
 
 from plans.connectors import is_upsert_sink, source_kinds
 from plans.model import (
     Aggregate,
     Calc,
     ChangelogNormalize,
+    Correlate,
+    Expand,
     Join,
+    LookupJoin,
     Operator,
     Plan,
     RowKind,
     Scan,
     Sink,
     SinkMaterialize,
+    Sort,
     Stateful,
+    Union,
 )
 
 __all__ = ["INSERT_ONLY", "ORDERED", "merged", "output_kinds", "refused_kinds", "with_changelogs"]
@@ -48,12 +54,15 @@ def output_kinds(plan: Plan) -> dict[str, tuple[RowKind, ...]]:
     """The row kinds that each operator emits (a sink: receives), by operator id, as the plan states them."""
     found: dict[str, tuple[RowKind, ...]] = {}
     for operator in plan.operators:
-        if isinstance(operator, Stateful):
-            found[operator.id] = operator.changelog
-        elif isinstance(operator, Scan):
-            found[operator.id] = _scanned(plan, operator)
-        else:
-            found[operator.id] = merged(found[i] for i in operator.inputs)
+        match operator:
+            case Join() | Aggregate() | ChangelogNormalize() | SinkMaterialize():
+                found[operator.id] = operator.changelog
+            case Scan():
+                found[operator.id] = _scanned(plan, operator)
+            case Calc() | LookupJoin() | Correlate() | Expand() | Union() | Sort() | Sink():
+                found[operator.id] = merged(found[i] for i in operator.inputs)
+            case _:
+                assert_never(operator)
     return found
 
 
@@ -85,25 +94,25 @@ def with_changelogs(plan: Plan) -> Plan:
     found: dict[str, tuple[RowKind, ...]] = {}
     operators: list[Operator] = []
     for operator in plan.operators:
-        if isinstance(operator, Scan):
-            kinds = _scanned(plan, operator)
-        elif isinstance(operator, Join):
-            kinds = _join_kinds(operator, merged(found[i] for i in operator.inputs))
-            operator = replace(operator, changelog=kinds)
-        elif isinstance(operator, Aggregate):
-            kinds = _aggregate_kinds(plan, operator, found[operator.inputs[0]], consumers)
-            operator = replace(operator, changelog=kinds)
-        elif isinstance(operator, ChangelogNormalize):
-            whole = not _upserted_by(plan, operator.id, operator.key, consumers)
-            kinds = ("+I", "-U", "+U", "-D") if whole else ("+I", "+U", "-D")
-            operator = replace(operator, changelog=kinds)
-        elif isinstance(operator, SinkMaterialize):
-            kinds = ("+I", "+U") if found[operator.inputs[0]] == INSERT_ONLY else ("+I", "+U", "-D")
-            operator = replace(operator, changelog=kinds)
-        else:
-            kinds = merged(found[i] for i in operator.inputs)
+        kinds = merged(found[i] for i in operator.inputs)
+        match operator:
+            case Scan():
+                kinds = _scanned(plan, operator)
+            case Join():
+                kinds = _join_kinds(operator, kinds)
+            case Aggregate():
+                kinds = _aggregate_kinds(plan, operator, kinds, consumers)
+            case ChangelogNormalize():
+                whole = not _upserted_by(plan, operator.id, operator.key, consumers)
+                kinds = ("+I", "-U", "+U", "-D") if whole else ("+I", "+U", "-D")
+            case SinkMaterialize():
+                kinds = ("+I", "+U") if kinds == INSERT_ONLY else ("+I", "+U", "-D")
+            case Calc() | LookupJoin() | Correlate() | Expand() | Union() | Sort() | Sink():
+                pass  # their rows keep their kinds
+            case _:
+                assert_never(operator)
         found[operator.id] = kinds
-        operators.append(operator)
+        operators.append(replace(operator, changelog=kinds) if isinstance(operator, Stateful) else operator)
     return replace(plan, operators=tuple(operators))
 
 

@@ -83,6 +83,12 @@ def record_line(record: CheckpointRecord) -> str:
 def parse_record(lines: Sequence[str], checkpoint: str) -> CheckpointRecord | None:
     """The record whose text has ``lines``, None if there are none; RunError if this hintplan cannot read it."""
     records = [_parse(line, checkpoint) for line in lines if line.strip()]
+    runs = {record.run for record in records}
+    if lost := set(range(1, max(runs, default=0))) - runs:
+        raise RunError(
+            f"{record_path(checkpoint)} has lost an entry: that of the plan that ran as number {min(lost)}",
+            hint="restore it, or the whole checkpoint, from a backup, then run again",
+        )
     return max(records, key=lambda record: record.run, default=None)
 
 
@@ -96,7 +102,7 @@ def local_record(checkpoint: str) -> CheckpointRecord | None:
     folder = Path(record_path(checkpoint.removeprefix("file://")))
     try:
         files = sorted(path for path in folder.iterdir() if not path.name.startswith(("_", ".")))
-        lines = [line for path in files for line in path.read_text(encoding="utf-8").splitlines()]
+        texts = {path: path.read_text(encoding="utf-8") for path in files}
     except FileNotFoundError:
         return None
     except (OSError, UnicodeError) as error:
@@ -104,7 +110,14 @@ def local_record(checkpoint: str) -> CheckpointRecord | None:
         raise RunError(
             f"{folder} cannot be read: {reason}", hint="give the directory that --checkpoint of the run names"
         ) from error
-    return parse_record(lines, checkpoint)
+    record = parse_record([line for text in texts.values() for line in text.splitlines()], checkpoint)
+    for path, text in texts.items():
+        if text and not text.endswith("\n"):
+            raise RunError(
+                f"{path} is not what hintplan writes there: it is cut off",
+                hint="restore it, or the whole checkpoint, from a backup, then run again",
+            )
+    return record
 
 
 def recorded_plan(record: CheckpointRecord) -> Plan | None:

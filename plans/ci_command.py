@@ -22,9 +22,10 @@ from plans.diff_command import FAIL_ON, least_level
 from plans.errors import HintplanError, PlanError
 from plans.jsontext import MAX_BYTES
 from plans.lint.run import lint
-from plans.plan_source import compile_text, is_script, script_text
+from plans.plan_source import compile_text, is_script
 from plans.remarks import Remark
 from plans.terminal import say, show
+from plans.text_file import script_text
 
 __all__ = ["ci_command"]
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import click
 
-from plans.errors import HintplanError
+from plans.errors import HintplanError, clipped
 from plans.lazy import load
 from plans.terminal import say
 
@@ -189,7 +189,7 @@ def _guarded(run: Callable[[], Any], debug: bool) -> int:
 def _say_usage(error: click.UsageError) -> None:
     if error.ctx is not None:
         say(error.ctx.get_usage())
-    say(f"error: {error.format_message()}")
+    say(f"error: {clipped(error.format_message())}")
     if error.ctx is not None:
         say(f"  hint: {error.ctx.command_path} --help")
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
+from typing import assert_never
 
 from plans.errors import Diagnostic, PlanError
 from plans.model import (
@@ -105,6 +106,8 @@ def _columns(operator: Operator, inputs: Sequence[Columns], tables: Mapping[str,
             )
         case ChangelogNormalize() | Sort() | SinkMaterialize() | Sink():
             return inputs[0]
+        case _:
+            assert_never(operator)
 
 
 def _expanded(expand: Expand, columns: Columns) -> Iterator[Column]:
@@ -160,6 +163,8 @@ def _check_operator(operator: Operator, inputs: Sequence[Columns], plan: Plan) -
             yield from _check_sort(operator, inputs[0], path)
         case Sink():
             yield from _check_sink(operator, inputs[0], tables, path)
+        case _:
+            assert_never(operator)
 
 
 def _check_scan(scan: Scan, tables: Mapping[str, Table], path: str) -> Iterator[Diagnostic]:

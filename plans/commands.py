@@ -129,6 +129,7 @@ def set_command(
     from plans.diff_json import report_json
     from plans.diff_report import report_text
     from plans.edit import remove_value, set_value
+    from plans.repeated import one_sided_changes
     from plans.rewrite import rewrite
 
     if not assignments and not removals:
@@ -161,6 +162,8 @@ def set_command(
         show_json(report_json(changes))
     else:
         say(report_text(changes))
+    for found in one_sided_changes(plan, edited):
+        say(f"note: {found.path}: {found.message}")
 
 
 def _diagnostic_json(problem: Diagnostic) -> dict[str, Any]:

@@ -29,6 +29,7 @@ __all__ = [
     "DML_SYNC",
     "EVENTS_DUPLICATE",
     "FORCE_RECOMPILE",
+    "LENGTH_ENFORCER",
     "MODE",
     "NAME",
     "PARALLELISM",
@@ -48,6 +49,7 @@ PARALLELISM = "parallelism.default"
 TIME_ZONE = "table.local-time-zone"
 EVENTS_DUPLICATE = "table.exec.source.cdc-events-duplicate"
 UPSERT_MATERIALIZE = "table.exec.sink.upsert-materialize"
+LENGTH_ENFORCER = "table.exec.sink.type-length-enforcer"
 DML_SYNC = "table.dml-sync"
 FORCE_RECOMPILE = "table.plan.force-recompile"
 
@@ -120,11 +122,14 @@ def _flag(text: str) -> str:
     return word
 
 
-def _materialize(text: str) -> str:
-    word = text.strip().upper()
-    if word not in ("AUTO", "FORCE", "NONE"):
-        raise ValueError(f"expected AUTO, FORCE or NONE, found '{text}'")
-    return word
+def _word(*known: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        word = text.strip().upper()
+        if word not in known:
+            raise ValueError(f"expected {', '.join(known[:-1])} or {known[-1]}, found '{text}'")
+        return word
+
+    return parse
 
 
 def _setting(spec: SettingSpec) -> Callable[[str], str]:
@@ -161,7 +166,12 @@ KEYS: dict[str, ConfigKey] = {
     ),
     UPSERT_MATERIALIZE: ConfigKey(
         description="When all rows for an upsert sink are kept by its key: AUTO where a query needs it, FORCE, NONE.",
-        parse=_materialize,
+        parse=_word("AUTO", "FORCE", "NONE"),
+        compiler=True,
+    ),
+    LENGTH_ENFORCER: ConfigKey(
+        description="Whether text gets the length of a sink's CHAR and VARCHAR: IGNORE as it is declared, TRIM_PAD.",
+        parse=_word("IGNORE", "TRIM_PAD"),
         compiler=True,
     ),
     DML_SYNC: ConfigKey(

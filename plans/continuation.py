@@ -29,7 +29,7 @@ from plans.errors import RunError
 from plans.model import Plan
 from plans.queries import Query, queries, single_queries
 
-__all__ = ["ALLOW_DROP", "Continuation", "continuation", "record_after", "refuse"]
+__all__ = ["ALLOW_DROP", "Continuation", "continuation", "record_after", "record_of_begun", "refuse"]
 
 ALLOW_DROP = "--allow-state-drop"
 _SAID = 3
@@ -105,6 +105,14 @@ def record_after(
     if record is None or wanted == record:
         return None if record is not None else wanted
     return replace(wanted, run=record.run + 1)
+
+
+def record_of_begun(record: CheckpointRecord | None) -> CheckpointRecord | None:
+    """What the checkpoint is to record once Spark has started all queries, None if it says so already."""
+    if record is None or record.layout in DIGESTS_ONLY or all(query.begun or query.parked for query in record.queries):
+        return None
+    queries = tuple(replace(query, begun=query.begun or not query.parked) for query in record.queries)
+    return replace(record, run=record.run + 1, queries=queries)
 
 
 def refuse(found: Continuation, checkpoint: str, *, allow_drop: bool) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, assert_never
 
 from plans.cached import cached_document, cached_of, read_cached
 from plans.call_document import correlate_document, function_document, read_correlate, read_function
@@ -154,6 +154,10 @@ def operator_document(operator: Operator) -> Json:
             document |= {"order": order, "offset": operator.offset, "limit": operator.limit}
         case Sink():
             document["table"] = operator.table
+        case Union():
+            pass  # its inputs say it all
+        case _:
+            assert_never(operator)
     cached = cached_of(operator)
     if cached is not None:
         document["cached"] = cached_document(cached)

@@ -16,7 +16,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Diagnostic", "HintplanError", "PlanError", "RunError", "SqlError"]
+__all__ = ["Diagnostic", "HintplanError", "PlanError", "RunError", "SqlError", "clipped"]
+
+_LONGEST_PATH, _LONGEST_MESSAGE, _LONGEST_LIST = 600, 6_000, 12_000
+"""Characters of a path into a plan, of a message or a hint, and of all of an error before the rest is counted only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,13 +40,33 @@ class Diagnostic:
             if self.column is not None:
                 place += f":{self.column}"
         text = f"{place}: " if place else ""
-        text += f"{self.path}: " if self.path else ""
-        text += self.message
-        return text + (f"\n  hint: {self.hint}" if self.hint else "")
+        text += f"{clipped(self.path, _LONGEST_PATH)}: " if self.path else ""
+        text += clipped(self.message)
+        return text + (f"\n  hint: {clipped(self.hint)}" if self.hint else "")
+
+
+def clipped(text: str, most: int = _LONGEST_MESSAGE) -> str:
+    """``text``, its middle left out if it is longer than ``most``: names in a plan may have any length."""
+    if len(text) <= most:
+        return text
+    return f"{text[: most * 2 // 3]}... ({len(text):,} characters) ...{text[-most // 3 :]}"
+
+
+def _listed(diagnostics: tuple[Diagnostic, ...]) -> str:
+    """All ``diagnostics`` in the order given, as far as people will read."""
+    texts: list[str] = []
+    size = 0
+    for index, diagnostic in enumerate(diagnostics):
+        texts.append(str(diagnostic))
+        size += len(texts[-1])
+        if size > _LONGEST_LIST and index + 1 < len(diagnostics):
+            texts.append(f"... and {len(diagnostics) - index - 1:,} more")
+            break
+    return "\n".join(texts)
 
 
 class HintplanError(Exception):
-    """One or more diagnostics; ``str()`` renders them all, one after the other."""
+    """One or more diagnostics; ``str()`` renders them one after the other, as far as people will read."""
 
     def __init__(
         self,
@@ -60,7 +83,7 @@ class HintplanError(Exception):
             found = Diagnostic(message=message, hint=hint, file=file, line=line, column=column, path=path)
             diagnostics = (found, *diagnostics)
         self.diagnostics = diagnostics
-        super().__init__("\n".join(str(d) for d in diagnostics))
+        super().__init__(_listed(diagnostics))
 
 
 class SqlError(HintplanError):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, assert_never
 
 from plans.arrival import told_by_arrival
 from plans.cached import ENABLED, STORAGE_LEVEL, cached_of, cached_values, set_by, who_set_cached
@@ -36,6 +36,7 @@ from plans.model import (
     Operator,
     Plan,
     Scan,
+    Settable,
     Sink,
     SinkMaterialize,
     Sort,
@@ -45,6 +46,7 @@ from plans.model import (
 from plans.operator_settings import group_names, settings_of
 from plans.phases import one_phase_because, phase_words
 from plans.queries import queries
+from plans.repeated import repeated
 from plans.setting_groups import CachedSettings, StateEntry
 from plans.setting_layers import edits_of
 from plans.setting_words import settings_json
@@ -79,6 +81,9 @@ def explain(plan: Plan, *, paint: Paint = lambda text, part: text) -> str:
     shared = _shared_queries(plan)
     if shared:
         blocks[0] += "\n" + clean(shared)
+    again = _repeated(plan)
+    if again:
+        blocks[0] += "\n" + clean(again)
     trees = _trees(plan)
     lines = [line for tree in trees for line in tree]
     if not lines:
@@ -107,6 +112,12 @@ def _shared_queries(plan: Plan) -> str:
     return f"{_count(len(found), 'query')}: {' · '.join(named)}".replace("querys", "queries")
 
 
+def _repeated(plan: Plan) -> str:
+    """What is looked up or called once for each of several branches; nothing if nothing is."""
+    found = [f"{each.target} {each.times} times ({', '.join(each.operators)})" for each in repeated(plan)]
+    return f"asked once per branch, answers may differ: {' · '.join(found)}" if found else ""
+
+
 def summary(plan: Plan) -> str:
     """How many operators there are, and how many of them keep something: state in a stream, results in a batch."""
     count = _count(len(plan.operators), "operator")
@@ -125,6 +136,9 @@ def explain_json(plan: Plan) -> dict[str, Any]:
         "config": dict(sorted(plan.config.items())),
         "reasons": dict(sorted(plan.reasons.items())),
         "queries": [list(query.sinks) for query in queries(plan)] if plan.mode == "streaming" else [],
+        "repeated": [
+            {"target": each.target, "operators": list(each.operators), "times": each.times} for each in repeated(plan)
+        ],
         "operators": [
             {
                 "id": operator.id,
@@ -200,6 +214,8 @@ def describe(operator: Operator, plan: Plan) -> str:
             table = plan.tables.get(operator.table)
             text = _table(operator.id, operator.table, table)
             return text + (f" · upsert by {', '.join(table.primary_key)}" if table and is_upsert_sink(table) else "")
+        case _:
+            assert_never(operator)
 
 
 def who_set(entry: StateEntry) -> str:
@@ -307,16 +323,23 @@ def _sort_key(key: SortKey) -> str:
 def _groups(operator: Operator, reasons: Mapping[str, str | None]) -> Iterator[tuple[str, str, bool]]:
     """Each group of settings, its line, and whether an edit is in it."""
     groups = settings_of(operator)
-    for group in group_names(operator) if groups else ():
+    if not groups or not isinstance(operator, Settable):
+        return
+    for group in group_names(operator):
         settings = groups.get(group)
         if settings is None:
             yield group, "off", False
-        elif isinstance(operator, LookupJoin):
-            yield group, " · ".join(lookup_parts(operator, group, settings)), bool(edits_of(settings))
-        elif isinstance(operator, Correlate):
-            yield group, " · ".join(call_parts(operator, group, settings)), bool(edits_of(settings))
-        elif isinstance(operator, Aggregate):
-            yield group, phase_words(settings, reasons.get(operator.id)), bool(edits_of(settings))
+            continue
+        match operator:
+            case LookupJoin():
+                text = " · ".join(lookup_parts(operator, group, settings))
+            case Correlate():
+                text = " · ".join(call_parts(operator, group, settings))
+            case Aggregate():
+                text = phase_words(settings, reasons.get(operator.id))
+            case _:
+                assert_never(operator)
+        yield group, text, bool(edits_of(settings))
 
 
 def _one_phase(plan: Plan) -> Mapping[str, str | None]:

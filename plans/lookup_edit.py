@@ -16,7 +16,7 @@ from plans.errors import PlanError
 from plans.lookup_cache import applicable, belongs
 from plans.lookup_check import asked_of, resolved
 from plans.lookup_document import lookup_groups, with_lookup_groups
-from plans.lookup_layers import layered_cache
+from plans.lookup_layers import async_refusal, layered_cache
 from plans.lookup_settings import CACHE, SETTINGS, Group
 from plans.model import LookupJoin, Plan
 from plans.setting_groups import Value
@@ -52,6 +52,9 @@ def with_lookup_setting(
         message = f"'{operator.id}' does not retry, so there is no '{name}' to set"
         raise PlanError(message, path=path, hint=f"set {operator.id}.retry='<attempts> x <delay>' first")
     settings = groups[group]
+    if settings.values.get(name) != value and (reason := _idle(operator, plan, group, name, value)) is not None:
+        message, hint = reason
+        raise PlanError(f"'{name}' has no effect here: {message}", path=path, hint=hint)
     if group == "cache":
         edits = {**edits_of(settings), name: value}
         values = layered_cache({**asked_of(operator, plan)[group], EDIT: edits}).values
@@ -61,6 +64,24 @@ def with_lookup_setting(
         values = {**settings.values, name: value}
     groups[group] = replace(settings, values=values)
     return _following(with_lookup_groups(operator, groups), plan)
+
+
+def _idle(operator: LookupJoin, plan: Plan, group: Group, name: str, value: Value) -> tuple[str, str] | None:
+    """Why the setting would have no effect on the lookup as it is, and what to do; None if it has one."""
+    full = operator.cache.values[CACHE] == "FULL"
+    if group == "async":
+        modes = can_lookup(plan.tables[operator.table])
+        reason = async_refusal(name, value, modes, full=full, insert_only=True)
+        if reason is None:
+            return None
+        return reason, f"set {operator.id}.cache.{CACHE}=PARTIAL or NONE first" if full else "leave it"
+    if group == "retry" and name == "mode" and value == "deferred":
+        if plan.mode == "batch":
+            return "a batch job keeps no state to park a row in", "leave it; it holds for streams"
+        if operator.async_.output_mode == "ordered":
+            message = "a row that waits in state is overtaken, but the output-mode is 'ordered'"
+            return message, f"set {operator.id}.async.output-mode=allow_unordered first"
+    return None
 
 
 def _following(operator: LookupJoin, plan: Plan) -> LookupJoin:
@@ -86,6 +107,10 @@ def with_lookup_retry(operator: LookupJoin, plan: Plan, wanted: tuple[Value, Val
     if wanted is None:
         groups.pop("retry", None)
         return with_lookup_groups(operator, groups)
+    if operator.cache.values[CACHE] == "FULL":
+        message = "a FULL cache holds the whole table: what it lacks, another attempt would not find either"
+        hint = f"set {operator.id}.cache.{CACHE}=PARTIAL or NONE first"
+        raise PlanError(f"'retry' has no effect here: {message}", path=f"operators.{operator.id}.retry", hint=hint)
     parks = plan.mode != "batch" and operator.async_.output_mode == "allow_unordered"
     mode = "deferred" if parks else "inline"
     added: dict[str, Value] = {"retry-predicate": "lookup_miss", "retry-strategy": "fixed_delay", "mode": mode}

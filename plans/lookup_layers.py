@@ -24,6 +24,7 @@ __all__ = [
     "Contradiction",
     "Resolved",
     "Unmet",
+    "async_refusal",
     "config_layers",
     "layered_cache",
     "resolve",
@@ -120,7 +121,7 @@ def _async(asked: Layers, modes: Collection[str], unmet: list[Unmet], *, full: b
     said: dict[str, dict[str, Value]] = {}
     for layer in SETTING_LAYERS:
         for name, value in asked.get(layer, {}).items():
-            reason = _async_refusal(name, value, modes, full=full, insert_only=insert_only)
+            reason = async_refusal(name, value, modes, full=full, insert_only=insert_only)
             if reason is None:
                 said.setdefault(layer, {})[name] = value
             else:
@@ -128,7 +129,8 @@ def _async(asked: Layers, modes: Collection[str], unmet: list[Unmet], *, full: b
     return layered(SETTINGS["async"], said, {"enabled": enabled})
 
 
-def _async_refusal(name: str, value: Value, modes: Collection[str], *, full: bool, insert_only: bool) -> str | None:
+def async_refusal(name: str, value: Value, modes: Collection[str], *, full: bool, insert_only: bool) -> str | None:
+    """Why a setting of the group ``async`` has no effect on a lookup; None if it has one."""
     if full:
         return "a FULL cache answers every row at once from memory"
     if name == "enabled" and value and "async" not in modes:

@@ -17,13 +17,28 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import replace
-from typing import Any
+from typing import Any, assert_never
 
 from plans.call_document import function_document
 from plans.configuration import TIME_ZONE
 from plans.digest import operator_facts
 from plans.document import table_document
-from plans.model import Correlate, LookupJoin, Operator, Plan, Scan, Sink
+from plans.model import (
+    Aggregate,
+    Calc,
+    ChangelogNormalize,
+    Correlate,
+    Expand,
+    Join,
+    LookupJoin,
+    Operator,
+    Plan,
+    Scan,
+    Sink,
+    SinkMaterialize,
+    Sort,
+    Union,
+)
 from plans.tables import Table, TableColumn
 
 __all__ = ["meaning", "meanings"]
@@ -48,10 +63,15 @@ def meanings(plan: Plan) -> dict[str, str]:
 
 def _own(operator: Operator, plan: Plan) -> dict[str, Any]:
     facts = {key: value for key, value in operator_facts(operator).items() if key not in _NOT_MEANT}
-    if isinstance(operator, Scan | LookupJoin | Sink):
-        facts["table"] = _table(plan.tables[operator.table])
-    elif isinstance(operator, Correlate):
-        facts["function"] = function_document(plan.functions[operator.function])
+    match operator:
+        case Scan() | LookupJoin() | Sink():
+            facts["table"] = _table(plan.tables[operator.table])
+        case Correlate():
+            facts["function"] = function_document(plan.functions[operator.function])
+        case Calc() | Join() | Expand() | Aggregate() | ChangelogNormalize() | Union() | Sort() | SinkMaterialize():
+            pass  # their facts say it all
+        case _:
+            assert_never(operator)
     return facts
 
 

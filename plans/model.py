@@ -337,6 +337,9 @@ Operator = (
 Stateful = Join | Aggregate | ChangelogNormalize | SinkMaterialize
 """The operators with state entries, which also state their changelog."""
 
+Settable = LookupJoin | Correlate | Aggregate
+"""The operators with groups of settings of their own (:mod:`plans.operator_settings`)."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:

@@ -12,12 +12,13 @@ A lookup join has ``async``, ``retry`` and ``cache``; an operator that calls an 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import assert_never
 
 from plans.call_document import call_groups, with_call_groups
 from plans.call_settings import CALL_GROUPS
 from plans.lookup_document import lookup_groups, with_lookup_groups
 from plans.lookup_settings import GROUPS
-from plans.model import Aggregate, Correlate, LookupJoin, Operator
+from plans.model import Aggregate, Correlate, LookupJoin, Operator, Settable
 from plans.phases import PHASES, phase_groups, with_phase_groups
 from plans.setting_layers import Settings
 
@@ -26,6 +27,8 @@ __all__ = ["group_names", "settings_of", "with_settings"]
 
 def group_names(operator: Operator) -> tuple[str, ...]:
     """The groups that an operator of this kind can have, in the order of a plan."""
+    if not isinstance(operator, Settable):
+        return ()
     match operator:
         case LookupJoin():
             return GROUPS
@@ -34,11 +37,13 @@ def group_names(operator: Operator) -> tuple[str, ...]:
         case Aggregate():
             return (PHASES,)
         case _:
-            return ()
+            assert_never(operator)
 
 
 def settings_of(operator: Operator) -> Mapping[str, Settings]:
     """The groups that the operator has, by name."""
+    if not isinstance(operator, Settable):
+        return {}
     match operator:
         case LookupJoin():
             return lookup_groups(operator)
@@ -47,11 +52,13 @@ def settings_of(operator: Operator) -> Mapping[str, Settings]:
         case Aggregate():
             return phase_groups(operator)
         case _:
-            return {}
+            assert_never(operator)
 
 
 def with_settings(operator: Operator, groups: Mapping[str, Settings]) -> Operator:
     """The operator with these groups instead of its own."""
+    if not isinstance(operator, Settable):
+        return operator
     match operator:
         case LookupJoin():
             return with_lookup_groups(operator, groups)
@@ -60,4 +67,4 @@ def with_settings(operator: Operator, groups: Mapping[str, Settings]) -> Operato
         case Aggregate():
             return with_phase_groups(operator, groups)
         case _:
-            return operator
+            assert_never(operator)

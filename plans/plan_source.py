@@ -19,12 +19,12 @@ from typing import Any
 
 from plans import git
 from plans.codec import loads, read_plan_bytes
-from plans.errors import SqlError
 from plans.jsontext import MAX_BYTES
 from plans.model import Plan
 from plans.terminal import say
+from plans.text_file import script_text
 
-__all__ = ["PlanSource", "compile_text", "is_script", "read_bytes", "read_source", "script_text"]
+__all__ = ["PlanSource", "compile_text", "is_script", "read_bytes", "read_source"]
 
 STDIN = "-"
 
@@ -72,15 +72,6 @@ def read_source(
 def compile_text(text: str, file: str, config: Mapping[str, str], allow_modules: Sequence[str] = ()) -> Any:
     """What the planner makes of a script: its ``Compilation``; SqlError for what is wrong with it."""
     return import_module("planner.compile").compile_script(text, config, file=file, allow_modules=allow_modules)
-
-
-def script_text(data: bytes, shown: str) -> str:
-    """The text of a script as ``compile`` reads it."""
-    try:
-        return data.decode("utf-8-sig").replace("\r\n", "\n")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise SqlError("the script is not UTF-8", file=shown, line=line, hint="save it as UTF-8") from error
 
 
 def read_bytes(name: str) -> tuple[bytes, str | None, str]:

@@ -32,8 +32,12 @@ __all__ = [
     "trigger_option",
 ]
 
-master_option = click.option("--master", metavar="URL", help="Spark master (default local[*]).")
-remote_option = click.option("--remote", metavar="URL", help="Spark Connect server, such as sc://host:15002.")
+master_option = click.option(
+    "--master", metavar="URL", help="Spark master (default: what Spark is configured to, else local[*])."
+)
+remote_option = click.option(
+    "--remote", envvar="SPARK_REMOTE", metavar="URL", help="Spark Connect server, such as sc://host:15002."
+)
 conf_option = click.option(
     "--conf",
     multiple=True,
@@ -61,7 +65,7 @@ def trigger_option(what: str) -> Callable[[Any], Any]:
 def one_spark(master: str | None, remote: str | None) -> None:
     """Wrong usage if Spark is to be started and connected to."""
     if master and remote:
-        raise click.UsageError("--master starts Spark and --remote connects to it; give one of them")
+        raise click.UsageError("--master starts Spark and --remote, or SPARK_REMOTE, connects to it; give one of them")
 
 
 def _duration(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:

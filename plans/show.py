@@ -21,8 +21,9 @@ from plans.errors import PlanError, SqlError
 from plans.model import Plan
 from plans.names import did_you_mean
 from plans.page_script import Script, script_of
-from plans.plan_source import PlanSource, compile_text, read_source, script_text
+from plans.plan_source import PlanSource, compile_text, read_source
 from plans.terminal import say, show
+from plans.text_file import script_text
 
 __all__ = ["FORMATS", "format_of", "show_command"]
 

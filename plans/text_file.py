@@ -9,16 +9,26 @@ import sys
 
 from plans.errors import SqlError
 
-__all__ = ["read_text"]
+__all__ = ["read_text", "script_text"]
 
 
 def read_text(path: str, file: str) -> str:
     """The text at ``path``, or on stdin if it is ``-``; SqlError, calling it ``file``, if it cannot be read."""
     try:
         data = sys.stdin.buffer.read() if path == "-" else open(path, "rb").read()  # noqa: SIM115
-        return data.decode("utf-8-sig").replace("\r\n", "\n")
     except OSError as error:
         raise SqlError(f"cannot be read: {error.strerror}", file=file) from error
+    return script_text(data, file)
+
+
+def script_text(data: bytes, file: str) -> str:
+    """The text of a script; SqlError, calling it ``file``, that names the first byte which is none."""
+    try:
+        return data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        raise SqlError("the script is not UTF-8", file=file, line=line, hint="save it as UTF-8") from error
+        before = error.object[: error.start]
+        line, start = before.count(b"\n") + 1, before.rfind(b"\n") + 1
+        column = len(before[start:].decode("utf-8", errors="replace")) + 1
+        raise SqlError(
+            "the script is not UTF-8", file=file, line=line, column=column, hint="save it as UTF-8"
+        ) from error

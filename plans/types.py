@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-__all__ = ["DataType", "parse_type"]
+__all__ = ["ROOTS", "DataType", "parse_type"]
 
 _MAX_LENGTH = 2147483647
 _SYNONYMS = {
@@ -24,6 +24,10 @@ _SYNONYMS = {
     "DOUBLE PRECISION": "DOUBLE",
 }
 _PLAIN = {"BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DATE", "STRING", "BYTES"}
+_SIZED = {"CHAR", "VARCHAR", "BINARY", "VARBINARY"}
+_NESTED = {"ARRAY", "MAP", "ROW"}
+ROOTS = (*sorted(_PLAIN), "DECIMAL", *sorted(_SIZED), "TIMESTAMP", "TIMESTAMP_LTZ", *sorted(_NESTED))
+"""The names of all types, without their parameters."""
 _INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 
 
@@ -159,7 +163,7 @@ class _Parser:
             return DataType(root=root)
         if root == "DECIMAL":
             return self.decimal(self.numbers())
-        if root in ("CHAR", "VARCHAR", "BINARY", "VARBINARY"):
+        if root in _SIZED:
             return self.length(root, self.numbers())
         if root in ("TIMESTAMP", "TIMESTAMP_LTZ"):
             return self.timestamp(root, self.numbers())

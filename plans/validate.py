@@ -25,6 +25,7 @@ from plans.graph import check_graph
 from plans.lookup_check import check_lookups
 from plans.model import LookupJoin, Plan, RowKind, Scan, Sink, Sort
 from plans.names import did_you_mean
+from plans.overlap import check_overlap
 from plans.phases_edit import check_phases
 from plans.reasons import check_reasons
 from plans.states import check_states
@@ -46,7 +47,7 @@ def validate(plan: Plan) -> tuple[Diagnostic, ...]:
     states = [*islice(check_states(plan), ENOUGH)]
     problems += [*graph, *columns, *_check_uses(plan), *states]
     problems += [*islice(_check_mode(plan), ENOUGH), *islice(check_cached(plan), ENOUGH)]
-    problems += islice(check_phases(plan), ENOUGH)
+    problems += [*islice(check_overlap(plan), ENOUGH), *islice(check_phases(plan), ENOUGH)]
     problems += islice(check_calls(plan), ENOUGH)
     # Row kinds are followed along the edges to the tables, so both must be right.
     if not graph and all(o.table in plan.tables for o in plan.operators if isinstance(o, (Scan, LookupJoin, Sink))):

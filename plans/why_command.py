@@ -21,10 +21,11 @@ from plans.errors import HintplanError
 from plans.jsontext import JsonText
 from plans.model import Plan
 from plans.paths import find
-from plans.plan_source import PlanSource, compile_text, is_script, read_bytes, read_source, script_text
+from plans.plan_source import PlanSource, compile_text, is_script, read_bytes, read_source
 from plans.setting_values import shown
 from plans.settings import Setting
 from plans.terminal import clean, say, show, wants_colour
+from plans.text_file import script_text
 from plans.why import ScriptSays, Step, Why, settings_below, why
 
 __all__ = ["why_command"]

@@ -30,13 +30,13 @@ _TRY = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}
 _MOST = 1 << 20
 """Characters of what is written: what overflows is written twice, so nesting could double it many times."""
 _TOKEN = re.compile(
-    r"""\s*(X?'(?:[^'\\]|\\.)*'|`(?:[^`]|``)*`|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\w*|\w+|<=>|<=|>=|<>|!=|\|\||::|.)""",
+    r"""\s*(X?'(?:[^'\\]|\\.)*'|`(?:[^`]|``)*`|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\w*|\w+|<=>|<=|>=|<>|!=|<<|>>|\|\||::|.)""",
     re.DOTALL,
 )
 _SEPARATING = frozenset(
     """
     AND AS BETWEEN BOTH DISTINCT ELSE END ESCAPE FOR FROM ILIKE IN IS LEADING LIKE NOT OR PLACING RLIKE THEN TO TRAILING
-    WHEN = <> != < <= > >= <=> , & | ^ !
+    WHEN = <> != < <= > >= <=> << >> , & | ^ !
     """.split()  # noqa: SIM905
 )
 
@@ -129,7 +129,7 @@ class _Parser:
             found = _Text(parts=(word, self.level(")"), self.take()))
         elif word.upper() == "CASE":
             found = _Text(parts=(word, self.level("END"), self.take()))
-        elif word.upper() == "INTERVAL":
+        elif word.upper() == "INTERVAL" and self.next not in ("", ")", ",", ">"):
             found = _Text(parts=(word, *self.interval()))
         elif self.next == "(" and _is_word(word):
             found = self.call(word)

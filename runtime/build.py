@@ -42,6 +42,7 @@ from plans.model import (
 )
 from plans.tables import Column
 from runtime import connectors
+from runtime.analysis import SPARK_ERRORS, analysed, refusing
 from runtime.arithmetic import spark_expression
 from runtime.arrival import ARRIVAL
 from runtime.calc_in_arrow import calc_in_arrow
@@ -167,7 +168,8 @@ def _calc(operator: Calc, inputs: list[DataFrame], edges: Edges) -> DataFrame:
 
     def expression(text: str, where: str) -> SparkColumn:
         checked = check_expression(text, known, operator=operator.id, path=f"{path}.{where}")
-        return spark_expression(frame, checked.sql)
+        with refusing(operator.id, f"{path}.{where}"):
+            return spark_expression(frame, checked.sql)
 
     def item(index: int, item: SelectItem) -> SparkColumn:
         if item.expression is None:
@@ -176,9 +178,17 @@ def _calc(operator: Calc, inputs: list[DataFrame], edges: Edges) -> DataFrame:
         return (computed if item.type is None else computed.cast(to_spark(item.type))).alias(item.name)
 
     if operator.filter is not None:
-        frame = frame.where(expression(operator.filter, "filter"))
+        condition = expression(operator.filter, "filter")
+        with refusing(operator.id, f"{path}.filter"):
+            frame = analysed(frame.where(condition))
     selected = [item(index, each) for index, each in enumerate(operator.select)]
-    return frame.select(*selected, *edges.beside(operator.id).names)
+    try:
+        return analysed(frame.select(*selected, *edges.beside(operator.id).names))
+    except SPARK_ERRORS:
+        for index, column in enumerate(selected):
+            with refusing(operator.id, f"{path}.select[{index}].expression"):
+                analysed(frame.select(column))
+        raise
 
 
 def _expand(operator: Expand, inputs: list[DataFrame], edges: Edges) -> DataFrame:
@@ -239,7 +249,8 @@ def _join(operator: Join, inputs: list[Rows], edges: Edges) -> Rows:
     joined = _stateful(replace(operator, output=(*operator.output, *extra)), inputs, edges).in_spark()
     kind = [KIND] if edges.changelog[operator.id] else []
     columns = (quoted(column.name) for column in operator.output)
-    chosen = joined.where(spark_expression(joined, checked.sql)).select(*columns, *kind)
+    with refusing(operator.id, path):
+        chosen = analysed(joined.where(spark_expression(joined, checked.sql)).select(*columns, *kind))
     return Rows(lambda: chosen)
 
 

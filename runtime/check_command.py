@@ -10,11 +10,12 @@ from importlib.metadata import PackageNotFoundError, version
 import click
 
 from plans.check_report import check_json, check_text
-from plans.checkpoint_record import CheckpointRecord, is_local_path, local_record
+from plans.checkpoint_record import CheckpointRecord, is_local_path
 from plans.commands import allow_fact_edits_option, read_plan, show_json
 from plans.continuation import continuation
 from plans.run_options import conf_option, debug_option, one_spark
 from plans.terminal import show, wants_colour
+from runtime.checkpoint_parts import undamaged_record
 from runtime.cli import absolute, opened_session
 
 __all__ = ["check_command"]
@@ -55,7 +56,7 @@ def check_command(
         raise click.UsageError(f"{plan.name} is a batch plan: it keeps no state, so it has no checkpoint")
     spark: str | None
     if is_local_path(checkpoint) and remote is None:
-        record, spark = local_record(absolute(checkpoint) or checkpoint), _installed_spark()
+        record, spark = undamaged_record(absolute(checkpoint) or checkpoint, conf), _installed_spark()
     else:
         record, spark = _through_spark(checkpoint, master, remote, conf, debug=debug)
     found = continuation(record, plan, share=remote is None)
@@ -74,9 +75,9 @@ def _through_spark(
     checkpoint: str, master: str | None, remote: str | None, conf: dict[str, str], *, debug: bool
 ) -> tuple[CheckpointRecord | None, str]:
     with opened_session(master, remote, conf, debug=debug) as spark:
-        from runtime.checkpoint import read_record
+        from runtime.checkpoint import read_undamaged
 
-        return read_record(spark, absolute(checkpoint) or checkpoint), str(spark.version)
+        return read_undamaged(spark, absolute(checkpoint) or checkpoint), str(spark.version)
 
 
 def _installed_spark() -> str | None:

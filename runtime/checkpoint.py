@@ -1,4 +1,4 @@
-"""The record beside a checkpoint, read and written through Spark, hence on any file system that Spark knows.
+"""The record beside a checkpoint, read and written here if it is on this machine, elsewhere by Spark.
 
     <checkpoint>/hintplan/         a line of JSON for each plan that ran on it (:mod:`plans.checkpoint_record`)
     <checkpoint>/<query id>/       Spark's checkpoint of a query: named after its sink, or the operator above its sinks
@@ -8,18 +8,29 @@ What a record means, and what becomes of state under another plan, is decided in
 
 from __future__ import annotations
 
-import re
+import os
+from pathlib import Path
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from plans.checkpoint_record import CheckpointRecord, parse_record, record_line, record_path
+from plans.checkpoint_record import CheckpointRecord, local_record, parse_record, record_line, record_path
+from plans.errors import RunError
+from runtime.checkpoint_files import files_of, local_directory
+from runtime.checkpoint_parts import batches_kept, refuse_damaged
+from runtime.path_patterns import literally
+from runtime.run_lock import LOCK, is_held
 
-__all__ = ["literally", "read_record", "write_record"]
+__all__ = ["read_record", "read_undamaged", "write_record"]
+
+_LINES = "record.jsonl"
 
 
 def read_record(spark: SparkSession, checkpoint: str) -> CheckpointRecord | None:
     """What ``checkpoint`` belongs to, None if it is new; RunError if this version of hintplan cannot read it."""
+    directory = local_directory(spark, checkpoint)
+    if directory is not None:
+        return local_record(str(directory))
     try:
         lines = [row.value for row in spark.read.text(literally(record_path(checkpoint))).collect()]
     except AnalysisException as error:
@@ -30,16 +41,44 @@ def read_record(spark: SparkSession, checkpoint: str) -> CheckpointRecord | None
     return parse_record(lines, checkpoint)
 
 
+def read_undamaged(spark: SparkSession, checkpoint: str) -> CheckpointRecord | None:
+    """What :func:`read_record` says of ``checkpoint``; RunError if a part of it is missing or damaged.
+
+    While a run goes on there, only the record is looked at.
+    """
+    record = read_record(spark, checkpoint)
+    directory = local_directory(spark, checkpoint)
+    files = files_of(spark, checkpoint)
+    held = LOCK in files.sizes if directory is None else is_held(directory)
+    if not held:
+        refuse_damaged(files, record, checkpoint, kept=batches_kept(spark))
+    return record
+
+
 def write_record(spark: SparkSession, checkpoint: str, record: CheckpointRecord) -> None:
     """Add ``record`` to those of ``checkpoint``: it is there whole or not at all, and the older ones stay."""
+    directory = local_directory(spark, checkpoint)
+    if directory is not None:
+        _write_local(directory, record)
+        return
     line = spark.createDataFrame([(record_line(record),)], "value string")
     line.coalesce(1).write.mode("append").text(record_path(checkpoint))
 
 
-def literally(path: str) -> str:
-    """``path`` for a reader of Spark's, which takes ``[``, ``*`` and the like for patterns; writers do not.
-
-    >>> literally("/data/run[1]")
-    '/data/run\\\\[1\\\\]'
-    """
-    return re.sub(r"([\[\]{}*?\\])", r"\\\1", path)
+def _write_local(directory: Path, record: CheckpointRecord) -> None:
+    """All lines in one file, so that none of them can be lost without the others."""
+    folder = Path(record_path(str(directory)))
+    file, new = folder / _LINES, folder / f".{_LINES}.new"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        before = file.read_bytes() if file.exists() else b""
+        with new.open("wb") as out:
+            out.write(before + record_line(record).encode() + b"\n")
+            out.flush()
+            os.fsync(out.fileno())
+        new.replace(file)
+    except OSError as error:
+        raise RunError(
+            f"the checkpoint {directory} cannot be written: {error.strerror} ({error.filename or file})",
+            hint="the user of the run needs the right to write there, and the disk must have room",
+        ) from error

@@ -18,7 +18,7 @@ from typing import Any
 
 import click
 
-from plans.checkpoint_record import is_local_path, local_record
+from plans.checkpoint_record import is_local_path
 from plans.commands import allow_fact_edits_option, read_plan
 from plans.continuation import continuation, refuse
 from plans.errors import RunError
@@ -106,12 +106,13 @@ def run_command(
     if plan.mode == "batch":
         _refuse_streaming_options(plan, once=once, trigger=trigger, checkpoint=checkpoint)
     if checkpoint is not None and remote is None:
+        from runtime.checkpoint_parts import undamaged_record
         from runtime.run_lock import refuse_held
 
         refuse_held(checkpoint, take_over=take_over)
         if is_local_path(checkpoint):
             # What would be refused when Spark is up is refused before.
-            found = continuation(local_record(absolute(checkpoint) or checkpoint), plan)
+            found = continuation(undamaged_record(absolute(checkpoint) or checkpoint, conf), plan)
             refuse(found, checkpoint, allow_drop=allow_state_drop)
     if sys.stderr.isatty():
         say(f"{plan.name}: " + (f"connecting to {remote}" if remote else "starting Spark"))
@@ -147,10 +148,12 @@ def _refuse_streaming_options(plan: Plan, *, once: bool, trigger: str | None, ch
 @contextmanager
 def opened_session(master: str | None, remote: str | None, conf: Mapping[str, str], *, debug: bool) -> Iterator[Any]:
     """A Spark session for the time of the block; what Spark says goes to a file that an error names."""
-    from py4j.protocol import Py4JNetworkError
+    from py4j.protocol import Py4JError, Py4JNetworkError
+    from pyspark.errors import PySparkException
 
+    from runtime.explanation import failed
     from runtime.quiet import SparkLog
-    from runtime.session import refuse_managed, start_session
+    from runtime.session import refuse_managed, start_session, without_effect
 
     refuse_managed(conf)
     log = None if debug else SparkLog()
@@ -159,10 +162,15 @@ def opened_session(master: str | None, remote: str | None, conf: Mapping[str, st
             spark = start_session(master, conf, remote=remote)
         if log and remote is None:
             log.mute_loss(spark)
+        for note in without_effect(spark):
+            say(note)
         try:
             yield spark
-        except (Py4JNetworkError, ConnectionError, RunError) as error:
-            if isinstance(error, RunError) and not _is_gone(spark):
+        except Exception as error:
+            # Whatever fails when the JVM is gone fails because of that.
+            if not _is_gone(spark) and not isinstance(error, (Py4JNetworkError, ConnectionError)):
+                if isinstance(error, (Py4JError, PySparkException)):
+                    raise failed("Spark failed", error, lambda file: None) from error
                 raise
             raise RunError(
                 "Spark's JVM on this machine has ended, killed or out of memory",

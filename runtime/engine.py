@@ -122,6 +122,21 @@ class Engine:
                 if self.checkpoint is not None:
                     KeptRows(directory=base).discard()
 
+    def fill(self, plan: Plan) -> int:
+        """Compute the cached results that ``plan`` reads, whose rows nobody sees; 0, or a signal's exit code."""
+        self._session()
+        (sink,) = (operator for operator in plan.operators if isinstance(operator, Sink))
+        table = replace(plan.tables[sink.table], options={"connector": "blackhole"})
+        stop = Stop(STOPS_NOW)
+        previous = signal.signal(signal.SIGINT, stop)
+        try:
+            with _told_to_clients():
+                execution = self._batch_session().execute(replace(plan, tables={**plan.tables, sink.table: table}))
+                status = follow(execution, stop, lambda: None)
+            return 0 if status == "finished" else 128 + stop.number
+        finally:
+            signal.signal(signal.SIGINT, previous)
+
     def stop(self, name: str) -> None:
         """Stop what runs under ``name`` after its batch in progress; RunError if nothing does."""
         if name not in self.jobs:

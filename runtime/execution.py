@@ -28,7 +28,7 @@ from plans.cached import cached_of
 from plans.carryover import numbered_states
 from plans.check_report import checkpoint_notes
 from plans.configuration import PARALLELISM, TIME_ZONE
-from plans.continuation import continuation, record_after, refuse
+from plans.continuation import continuation, record_after, record_of_begun, refuse
 from plans.durations import parse_duration
 from plans.errors import PlanError, RunError
 from plans.model import Operator, Plan, Scan, Sink, Stateful
@@ -40,6 +40,8 @@ from runtime.batch.execution import BatchExecution
 from runtime.batch.session import Session
 from runtime.build import Edges, apply_operators, build, edges_of
 from runtime.checkpoint import read_record, write_record
+from runtime.checkpoint_files import NO_FILES, files_of
+from runtime.checkpoint_parts import batches_kept, refuse_damaged
 from runtime.connectors.filesystem import wrong_line
 from runtime.explanation import Owners, WrongLine, failed
 from runtime.lookup.plan import LookupRun
@@ -53,6 +55,7 @@ from runtime.several_sinks import SeveralSinks, SinkWriter
 from runtime.sharing import above, shared_operators
 from runtime.shell.arrow_rows import ROWS
 from runtime.shipping import ship_code
+from runtime.sink_batches import refuse_other_batches
 
 __all__ = ["Execution", "execute"]
 
@@ -257,7 +260,7 @@ def execute(
     found = continuation(recorded, plan, share=not is_remote(own))
     refuse(found, checkpoint or "", allow_drop=allow_state_drop)
     own.conf.set("spark.sql.shuffle.partitions", str(partitions))
-    ship_code(own)
+    ship_code(own, allow_modules)
     zone = plan.config.get(TIME_ZONE, "UTC")
     lookups = LookupRun(
         token=uuid.uuid4().hex,
@@ -302,11 +305,19 @@ def execute(
                 raise RunError(
                     f"another run has used checkpoint {checkpoint} while this one was starting", hint="start it again"
                 )
+            there = files_of(own, checkpoint)
+            refuse_damaged(there, recorded, checkpoint, kept=batches_kept(own))
+            if results is None:
+                refuse_other_batches(plan, running, there, recorded, partial(files_of, own))
             record = record_after(found, recorded, plan, partitions=partitions, spark=own.version)
             if record is not None:
                 write_record(own, checkpoint, record)
+        elif results is None:
+            refuse_other_batches(plan, running, NO_FILES, None, partial(files_of, own))
         for name, writer in writers.items():
             execution.queries[name] = _started(name, writer.trigger(**settings), location)
+        if checkpoint is not None and (begun := record_of_begun(record or recorded)) is not None:
+            write_record(own, checkpoint, begun)
     except BaseException:
         execution.stop()
         raise

@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from urllib.parse import unquote
 
 from plans.errors import RunError
-from runtime.failure import WORKER_HINT, evidence, root_cause
+from runtime.failure import evidence, root_cause
+from runtime.worker_faults import worker_fault
 
 __all__ = ["Explanation", "Owners", "WrongLine", "explained", "failed"]
 
@@ -26,17 +27,22 @@ Owners = Sequence[str]
 
 _RESUME = "then run again; nothing that was committed is lost"
 _RESTORE = "restore it, or the whole checkpoint, from a backup, " + _RESUME
+_OWN_MODULE = (
+    "{0} is not where workers find it: --allow-module sends the package along that an allowed module is in; "
+    "--conf spark.submit.pyFiles=A.py,B.zip takes along more, or install it on every worker"
+)
 _SHOWN = 80
 _URL = r"(?:file:(?://)?)?"
 
 
 def failed(what: str, error: BaseException, wrong_line: WrongLine, after: str = "", owners: Owners = ()) -> RunError:
     """The error that a user gets for one of Spark's: ``what`` failed, of what, ``after`` it, and what mends it."""
-    if known := explained(error, wrong_line, owners):
+    if known := explained(error, wrong_line, owners) or worker_fault(evidence(error)):
         cause, hint = known
         return RunError(f"{what}: {cause}{after}", hint=hint)
     cause = root_cause(error)
-    return RunError(f"{what}: {cause}{after}", hint=WORKER_HINT if cause.startswith("ModuleNotFoundError") else None)
+    own = re.match(r"ModuleNotFoundError: No module named '([^']+)'", cause)
+    return RunError(f"{what}: {cause}{after}", hint=_OWN_MODULE.format(own[1]) if own else None)
 
 
 def explained(error: BaseException, wrong_line: WrongLine, owners: Owners = ()) -> Explanation | None:
@@ -54,6 +60,12 @@ def _malformed_row(text: str, wrong_line: WrongLine) -> Explanation | None:
         return None
     found = re.search(r"while reading file (\S+?)\.(?=\s|$)", text)
     file = _local(found[1]) if found else "a file"
+    if limit := re.search(r"StreamConstraintsException: (.*?)(?: \(from|, from|\n|$)", text):
+        return (
+            f"{file} has a line that is too much for the parser of JSON: {limit[1]}",
+            f"correct the file, {_RESUME}; or set the table's option 'json.ignore-parse-errors' = 'true', which skips "
+            "the line",
+        )
     name, line = wrong_line(file) or ("json.ignore-parse-errors' or 'csv", "")
     shown = f": {line[:_SHOWN]}{'...' if len(line) > _SHOWN else ''}" if line else ""
     return (

@@ -12,6 +12,7 @@ for sqlglot rewrites functions on the way. Knows neither Spark nor plans.
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from collections.abc import Iterator, Mapping
@@ -37,6 +38,8 @@ _MAX_CHAIN = 400
 """Terms in one chain of binary operators other than AND and OR: somewhat above it, Spark's parser gives up."""
 _RECURSION_LIMIT = 6000
 """sqlglot takes some 20 Python frames for a level of nesting."""
+_LONGEST_NUMBER = 400
+"""Characters; Python itself does not read any number of digits."""
 
 _NODES: tuple[type[exp.Expr], ...] = (
     exp.Add, exp.And, exp.Between, exp.BitwiseAnd, exp.BitwiseLeftShift, exp.BitwiseNot, exp.BitwiseOr,
@@ -173,7 +176,9 @@ class _Check:
         self, tree: exp.Expr, columns: Mapping[tuple[str, ...], str]
     ) -> tuple[dict[int, tuple[int, str]], tuple[tuple[str, ...], ...]]:
         """What to write for identifiers, as start -> (end, text), and the used keys of ``columns``."""
-        replaced = {node.meta["start"]: (node.meta["end"], quoted(node.name)) for node in tree.find_all(exp.Identifier)}
+        # Names that sqlglot has made up have no place in the text, whose words are checked one by one.
+        named = (node for node in tree.find_all(exp.Identifier) if "start" in node.meta)
+        replaced = {node.meta["start"]: (node.meta["end"], quoted(node.name)) for node in named}
         used: dict[tuple[str, ...], None] = {}
         for column in tree.find_all(exp.Column):
             names = tuple(part.name for part in column.parts)
@@ -184,13 +189,15 @@ class _Check:
                 raise self.refused(f"uses {'.'.join(names)!r}, which is no column of the input", hint=hint)
             used[key] = None
             first, last = column.parts[0], column.parts[len(key) - 1]
+            if not {"start", "end"} <= first.meta.keys() & last.meta.keys():
+                raise self.refused("is not an expression in Spark SQL")
             replaced[first.meta["start"]] = (last.meta["end"], quoted(columns[key]))
         return replaced, tuple(used)
 
     def written(self, tokens: list[Token], replaced: Mapping[int, tuple[int, str]]) -> str:
         """The expression put together from ``tokens``: literals by value, names quoted, blanks between them."""
         out: list[str] = []
-        end = -1
+        end = before = -1
         for token, following in zip_longest(tokens, tokens[1:]):
             if token.start <= end:
                 continue  # part of what was written before: a qualified name, or the suffix of a number
@@ -202,7 +209,11 @@ class _Check:
                 end, text = replaced[token.start]
             else:
                 end, text = token.end, self.token(token)
-            out.append(text)
+            if text in ("<", ">") and out and out[-1] == text and token.start == before + 1:
+                out[-1] += text  # a shift, of which sqlglot makes two tokens
+            else:
+                out.append(text)
+            before = end
         return " ".join(out)
 
     def token(self, token: Token) -> str:
@@ -212,11 +223,21 @@ class _Check:
             return str(exp.Literal.string(token.text).sql(dialect="spark"))
         if kind == TokenType.HEX_STRING and _HEX.fullmatch(token.text):
             return f"X'{token.text}'"
+        if kind == TokenType.NUMBER and not self.fits(raw):
+            raise self.refused("has a number that fits no type")
         if (kind == TokenType.NUMBER and _NUMBER.fullmatch(raw)) or raw in _SYMBOLS:
             return raw
         if kind not in (TokenType.STRING, TokenType.HEX_STRING) and _is_word(raw):
             return raw
         raise self.refused(f"contains {raw[:40]!r}, which a plan may not")
+
+    @staticmethod
+    def fits(number: str) -> bool:
+        """Whether ``number``, with an exponent or not, is short enough, and within DOUBLE, for anyone to read it."""
+        found = _NUMBER.fullmatch(number)
+        if found is None or not found[2]:
+            return len(number) <= _LONGEST_NUMBER
+        return len(number) <= _LONGEST_NUMBER and not math.isinf(float(found[1] + found[2]))
 
     def words(self, tokens: list[Token]) -> None:
         """Function names and all other bare words, in the text that Spark will parse."""

@@ -1,21 +1,24 @@
 """The root cause of a failed query, out of Spark's nested exceptions, for a person to read.
 
 What went wrong in a Python worker or deep in the JVM arrives as text: a Java stack trace with a Python traceback
-inside. The innermost Python traceback wins, else the last of Java's ``Caused by``.
+inside. The innermost Python traceback wins, else the last of Java's ``Caused by``. Sinks in Python that Spark calls for
+each micro-batch add a traceback around the whole, which says nothing.
 """
 
 from __future__ import annotations
 
 import re
 
-__all__ = ["WORKER_HINT", "evidence", "root_cause"]
-
-WORKER_HINT = (
-    "workers need a Python with pyspark, pyarrow, numpy, pandas and protobuf; "
-    "--conf spark.pyspark.python=PATH says which Python they run"
-)
+__all__ = ["evidence", "root_cause"]
 
 _TRACEBACK = "Traceback (most recent call last):"
+_CALLED_BACK = "An exception was raised by the Python Proxy. Return Message: "
+"""What stands before the error of a sink that Spark calls with each micro-batch."""
+_OF_SPARK = re.compile(
+    # Each line can match in one way only: tracebacks are long.
+    rf"{re.escape(_TRACEBACK)}\n(?:[ ].*\n|\n)*(?=(?:py4j\.protocol|pyspark\.errors)\.)",
+)
+"""How Python came to an error of Spark's, which says more itself."""
 _ADDRESS = re.compile(r"^(?:[\w$]+\.)+([\w$]+(?:Exception|Error)): ")
 
 
@@ -39,7 +42,7 @@ def evidence(error: BaseException) -> str:
         # What PySpark makes of a Java exception leaves out the causes of its cause.
         java = getattr(cause, "_origin", None) or getattr(cause, "java_exception", None)
         while java is not None:
-            texts.append(str(java.toString()))
+            texts.append(_of_callback(str(java.toString())))
             java = java.getCause()
         cause = _cause(cause)
     return "\n".join(texts)
@@ -49,9 +52,14 @@ def _texts(error: BaseException) -> list[str]:
     texts = []
     cause: BaseException | None = error
     while cause is not None:
-        texts += [str(cause), getattr(cause, "stackTrace", None) or ""]
+        texts += [_of_callback(str(cause)), _of_callback(getattr(cause, "stackTrace", None) or "")]
         cause = _cause(cause)
     return texts
+
+
+def _of_callback(text: str) -> str:
+    """``text``, or what it says of Spark's error if that came through a sink in Python."""
+    return _OF_SPARK.sub("", text.partition(_CALLED_BACK)[2] or text)
 
 
 def _cause(error: BaseException) -> BaseException | None:

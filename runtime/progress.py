@@ -116,7 +116,8 @@ def batch_progress(
             lookups[name] = _lookup(metrics, lookups_before.get(name, {}))
         if "calls" in metrics:
             functions[name] = {metric: metrics[metric] for metric, _ in FUNCTION_METRICS}
-        if "reports" in metrics:
+        if "reports" in metrics and (metrics["reports"] == partitions or name in before):
+            # Otherwise nothing came since the start of the run, and it is not known what partitions keep.
             operators[name] = _operator(metrics, before.get(name, OperatorProgress()), partitions)
     return BatchProgress(
         sink=sink,

@@ -19,15 +19,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
-from urllib.parse import unquote, urlsplit
-
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING, Any
 
 from plans.errors import RunError
+from runtime.checkpoint_files import local_directory
 from runtime.holder import Holder, holder_of, is_here, is_us, lives, ourselves
 
-__all__ = ["LOCK", "RunLock", "acquire", "lock_local", "refuse_held"]
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["LOCK", "RunLock", "acquire", "is_held", "lock_local", "refuse_held"]
 
 LOCK = "hintplan.lock"
 _JVM_SECONDS = 60.0
@@ -73,6 +74,12 @@ def refuse_held(checkpoint: str, *, take_over: bool = False) -> None:
         raise _elsewhere(checkpoint, holder, str(path))
 
 
+def is_held(directory: Path) -> bool:
+    """Whether a run goes on in the checkpoint at ``directory``, as far as this machine knows."""
+    holder = holder_of(_text(directory / LOCK))
+    return holder is not None and (not is_here(holder) or lives(holder.pid, holder.birth))
+
+
 def acquire(spark: SparkSession, checkpoint: str, *, take_over: bool = False) -> RunLock:
     """Hold ``checkpoint``, for a run of ``spark`` that is not on Spark Connect, or raise RunError with who holds it.
 
@@ -80,11 +87,11 @@ def acquire(spark: SparkSession, checkpoint: str, *, take_over: bool = False) ->
     """
     jvm: Any = spark.sparkContext._jvm
     process = int(jvm.java.lang.ProcessHandle.current().pid())
+    directory = local_directory(spark, checkpoint)
+    if directory is not None:
+        return lock_local(checkpoint, directory, jvm=process, take_over=take_over)
     path = jvm.org.apache.hadoop.fs.Path(checkpoint)
     system = path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
-    found = urlsplit(str(system.makeQualified(path).toString()))
-    if found.scheme == "file":
-        return lock_local(checkpoint, Path(unquote(found.path)), jvm=process, take_over=take_over)
     return _lock_through(jvm, system, checkpoint, jvm.org.apache.hadoop.fs.Path(path, LOCK), process, take_over)
 
 

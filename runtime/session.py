@@ -16,8 +16,11 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -31,6 +34,7 @@ __all__ = [
     "require_java",
     "shares_machine",
     "start_session",
+    "without_effect",
 ]
 
 MINIMUM_JAVA = 17
@@ -55,6 +59,20 @@ _SETTINGS = {
 }
 
 
+_SETTLED = r"spark\.(master$|submit\.|jars|files$|archives$|driver\.(memory|cores|extra|default|bindAddress|host|port))"
+"""Settings that a JVM which runs has read."""
+
+_UNNAMED = "pyspark-shell"
+"""The name of what Spark was started for if nobody has given one."""
+
+_CLIENT = {
+    "grpcio": "grpc",
+    "grpcio-status": "grpc_status",
+    "googleapis-common-protos": "google.rpc",
+    "zstandard": "zstandard",
+}
+"""The distributions that a client of Spark Connect needs, and a module of each."""
+
 _MANAGED = {
     "spark.sql.shuffle.partitions": "SET 'parallelism.default' in the script, or edit it in the plan's config",
     "spark.sql.session.timeZone": "SET 'table.local-time-zone' in the script, or edit it in the plan's config",
@@ -73,43 +91,137 @@ def refuse_managed(conf: Mapping[str, str]) -> None:
 
 
 def start_session(master: str | None, conf: Mapping[str, str], *, remote: str | None = None) -> SparkSession:
-    """Start a session on ``master``, ``local[*]`` if None, or connect to ``remote``; ``conf`` wins over our defaults.
+    """Start a session, or connect to ``remote``; ``conf`` wins over our defaults, and over what Spark is configured to.
 
-    RunError if Java is missing or too old, or if the cluster cannot be reached.
+    ``master`` None is whatever spark-submit or spark-defaults.conf says, else ``local[*]``; the same goes for the name.
+    RunError if Java is missing or too old, if the cluster cannot be reached, or if what is asked for here contradicts
+    what spark-submit has started.
     """
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
     if remote is None or remote.startswith("local"):
         require_java()
-    builder = SparkSession.builder
-    defaults = dict(_FIXED)
-    if remote is not None:
-        builder = builder.remote(remote)
-        defaults = defaults if remote.startswith("local") else {}
-    else:
-        master = master or "local[*]"
-        builder = builder.master(master)
-        defaults["spark.ui.enabled"] = "false" if _is_local(master) else "true"
-        defaults["spark.ui.showConsoleProgress"] = "false"
-        defaults["spark.log.level"] = "ERROR"
-        if _is_local(master):
-            # What is shuffled never leaves the machine, and is mostly numbers: compressing it only takes time.
-            defaults["spark.shuffle.compress"] = "false"
-    if _is_local(master or remote):
-        # Local workers must run where hintplan, pyarrow and protobuf are; elsewhere the cluster decides.
-        os.environ["PYSPARK_PYTHON"] = sys.executable
-    elif "spark.pyspark.python" in conf:
-        # Only spark-submit reads this setting; a session started from Python goes by the variable.
-        os.environ["PYSPARK_PYTHON"] = conf["spark.pyspark.python"]
-    for key, value in {**defaults, **conf}.items():
-        builder = builder.config(key, value)
     try:
-        return builder.appName("hintplan").getOrCreate()
+        return _connected(remote, conf) if remote is not None else _started(master, conf)
     except PySparkException as error:
         raise RunError(f"Spark cannot be started: {str(error).splitlines()[0]}") from error
     except Py4JJavaError as error:
         raise RunError(f"Spark cannot be started: {str(error.java_exception).splitlines()[0]}") from error
+
+
+def _connected(remote: str, conf: Mapping[str, str]) -> SparkSession:
+    if lacking := [name for name, module in _CLIENT.items() if not _has(module)]:
+        raise RunError(
+            f"a client of Spark Connect needs {' and '.join(lacking)}, which this Python ({sys.executable}) lacks",
+            hint=f"{sys.executable} -m pip install {' '.join(lacking)}",
+        )
+    if "spark.submit.pyFiles" in conf:
+        raise RunError(
+            "spark.submit.pyFiles has no effect on a Spark Connect server",
+            hint="put the modules on PYTHONPATH; --allow-module sends the package along that a module is in",
+        )
+    if _is_local(remote):
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+        conf = {**_FIXED, **conf}
+    return _built(SparkSession.builder.remote(remote), conf)
+
+
+def _started(master: str | None, conf: Mapping[str, str]) -> SparkSession:
+    given = _configured(master, conf)
+    master = str(given.get("spark.master", "local[*]"))
+    refused = {key: given.get(key) for key, wanted in _FIXED.items() if given.get(key, wanted) != wanted}
+    for key, value in refused.items():
+        raise RunError(f"Spark is configured with {key}={value}", hint=f"hintplan needs {key}={_FIXED[key]}")
+    defaults = {
+        "spark.ui.enabled": "false" if _is_local(master) else "true",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+    }
+    if given.get("spark.app.name", _UNNAMED) == _UNNAMED:
+        given.set("spark.app.name", "hintplan")
+    if _is_local(master):
+        # What is shuffled never leaves the machine, and is mostly numbers: compressing it only takes time.
+        defaults["spark.shuffle.compress"] = "false"
+        # Local workers must run where hintplan, pyarrow and protobuf are; elsewhere the cluster decides.
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+    elif python := given.get("spark.pyspark.python", None):
+        # Only spark-submit reads this setting; a session started from Python goes by the variable.
+        os.environ["PYSPARK_PYTHON"] = python
+    kept = dict(given.getAll())
+    if "spark.ui.showConsoleProgress" not in conf and not _is_submitted():
+        # A JVM that Python starts is a shell to Spark, which shows progress there.
+        kept["spark.ui.showConsoleProgress"] = "false"
+    return _built(SparkSession.builder, {**defaults, **kept, **_FIXED})
+
+
+def _configured(master: str | None, conf: Mapping[str, str]) -> SparkConf:
+    """What Spark is to start with: ``master`` and ``conf`` over what spark-submit and spark-defaults.conf say.
+
+    The second is known once a JVM runs: that of spark-submit, if it has started this process, else one that starts now.
+    RunError if spark-submit's has already settled what is asked for.
+    """
+    asked = {**conf, **({} if master is None else {"spark.master": master})}
+    active = SparkContext._active_spark_context
+    if active is not None:
+        given = active.getConf()
+    else:
+        launched = SparkConf(loadDefaults=False)
+        for key, value in asked.items():
+            launched.set(key, value)
+        SparkContext._ensure_initialized(conf=launched)
+        given = SparkConf(_jvm=SparkContext._jvm)
+    if _is_submitted():
+        for key, value in asked.items():
+            if re.match(_SETTLED, key) and given.get(key, None) != value:
+                found = given.get(key, None)
+                raise RunError(
+                    f"{'--master' if key == 'spark.master' else key} {value} comes too late: spark-submit has started "
+                    f"Spark with {found or 'none'}",
+                    hint=f"say it to spark-submit: {_to_submit(key, value)}",
+                )
+    for key, value in asked.items():
+        given.set(key, value)
+    return given
+
+
+def _has(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False  # nor the package that it would be in
+
+
+def _is_submitted() -> bool:
+    """Whether spark-submit has started this process, and the JVM before."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def _to_submit(key: str, value: str) -> str:
+    return f"spark-submit --master {value}" if key == "spark.master" else f"spark-submit --conf {key}={value}"
+
+
+def _built(builder: Any, conf: Mapping[str, str]) -> SparkSession:
+    for key, value in conf.items():
+        builder = builder.config(key, value)
+    session: SparkSession = builder.getOrCreate()
+    return session
+
+
+def without_effect(spark: SparkSession) -> list[str]:
+    """What Spark is configured to that a run sets by itself, each in a sentence; nothing is known of a server."""
+    if is_remote(spark):
+        return []
+    given = dict(spark.sparkContext.getConf().getAll())
+    managed = [
+        f"{key}={given[key]} has no effect on this run: {hint}" for key, hint in _MANAGED.items() if key in given
+    ]
+    fixed = [
+        f"{key}={given[key]} has no effect on this run, which needs {wanted}"
+        for key, wanted in _SETTINGS.items()
+        if given.get(key, wanted) != wanted
+    ]
+    return [*managed, *fixed]
 
 
 def prepare_session(spark: SparkSession, *, time_zone: str, once: bool, take_over: bool = False) -> SparkSession:
@@ -166,13 +278,19 @@ def require_java() -> None:
         f"'apt-get install openjdk-{MINIMUM_JAVA}-jre-headless' or 'brew install openjdk@{MINIMUM_JAVA}', "
         "and set JAVA_HOME if it is not on the PATH"
     )
+    where = f"JAVA_HOME is {home!r}, and there is no working bin/java" if home else "there is no java on the PATH"
     try:
         if java is None:
             raise FileNotFoundError
         found = subprocess.run([java, "-version"], capture_output=True, text=True, check=True, timeout=60)
-    except (OSError, subprocess.SubprocessError) as error:
-        where = f"JAVA_HOME is {home!r}, and there is no working bin/java" if home else "there is no java on the PATH"
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise RunError(f"Spark needs Java, and {where}", hint=install) from error
+    except (OSError, subprocess.SubprocessError) as error:
+        said = getattr(error, "stderr", None) or error
+        raise RunError(
+            f"Spark needs Java, and {java} -version fails: {said}",
+            hint="see what it says in a shell: whether it may be run, and whether there is memory for it",
+        ) from error
     match = re.search(r'version "(?:1\.)?(\d+)', found.stderr + found.stdout)
     if match is None or int(match[1]) < MINIMUM_JAVA:
         version = match[1] if match else "of an unknown version"

@@ -1,8 +1,4 @@
-"""Fixtures shared by all tests: one local Spark session, started by the first test that asks for it.
-
-A test that runs Spark waits for JVMs, processes and ports of a machine that others may use, so it gets two more tries;
-the report counts it as a rerun. A test of pure code gets none.
-"""
+"""Fixtures shared by all tests: one local Spark session, started by the first test that asks for it."""
 
 from __future__ import annotations
 
@@ -20,13 +16,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 quick_jvms()
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        marked = item.get_closest_marker("spark") or item.get_closest_marker("cluster")
-        if marked or "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.flaky(reruns=2))
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,7 @@ from planner.passes.order_joins import order_joins
 from planner.passes.prune_columns import prune_columns
 from planner.passes.push_down_filters import push_down_filters
 from planner.passes.split_calls import split_calls
+from planner.passes.warn_of_interval_joins import warn_of_interval_joins
 from planner.relations import Relation
 
 __all__ = ["PASSES", "optimise"]
@@ -25,6 +26,7 @@ PASSES: tuple[Callable[[Context, Relation], Relation], ...] = (
     drop_idle_sorts,
     push_down_filters,
     order_joins,
+    warn_of_interval_joins,
     extract_join_keys,
     extract_lookup_keys,
     split_calls,

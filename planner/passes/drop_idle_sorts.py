@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from planner.context import Context
-from planner.relations import Cached, Calc, Join, Relation, Scan, Sort, Union
+from planner.relations import Cached, Calc, Relation, Sort, map_inputs
 
 __all__ = ["drop_idle_sorts"]
 
@@ -35,13 +35,6 @@ def _joined(cut: Sort) -> Relation:
 
 def _dropped(context: Context, relation: Relation, *, seen: bool) -> Relation:
     """``seen`` tells whether the order of the rows of ``relation`` matters to anyone."""
-    if isinstance(relation, Scan):
-        return relation
-    if isinstance(relation, Join):
-        left, right = (_dropped(context, r, seen=False) for r in (relation.left, relation.right))
-        return replace(relation, left=left, right=right)
-    if isinstance(relation, Union):
-        return replace(relation, inputs=tuple(_dropped(context, i, seen=False) for i in relation.inputs))
     if isinstance(relation, Sort):
         cuts = relation.limit is not None or relation.offset > 0
         if cuts or seen:
@@ -50,6 +43,6 @@ def _dropped(context: Context, relation: Relation, *, seen: bool) -> Relation:
         message = "ORDER BY has no effect: nothing above it keeps the order"
         context.report.note(message, relation.place or 0, "remove it, or add LIMIT")
         return _dropped(context, relation.input, seen=False)
-    if isinstance(relation, Cached):
-        return replace(relation, input=_dropped(context, relation.input, seen=True))
-    return replace(relation, input=_dropped(context, relation.input, seen=seen and isinstance(relation, Calc)))
+    # A cached result may be read in its order; of the others only a calc passes the order on.
+    below = isinstance(relation, Cached) or (seen and isinstance(relation, Calc))
+    return map_inputs(relation, lambda each: _dropped(context, each, seen=below))

@@ -19,56 +19,26 @@ from planner.expressions import (
     Call,
     Expr,
     Field,
-    Literal,
-    Ref,
     call,
     conjunction,
-    fields_of,
     is_deterministic,
     literal,
     named,
-    rewrite,
-    walk,
 )
-from planner.relations import (
-    Aggregate,
-    Cached,
-    Calc,
-    Correlate,
-    Expand,
-    Item,
-    Join,
-    LookupJoin,
-    Relation,
-    Scan,
-    Sort,
-    Union,
-    identity,
+from planner.passes.compute_below import (
+    Guards,
+    Side,
+    as_simple,
+    first_refused,
+    guards_before,
+    is_simple,
+    may_fail,
+    shared_out,
 )
+from planner.relations import Aggregate, Calc, Join, Relation, identity, map_inputs
 
-__all__ = ["Side", "equalities", "extract_join_keys", "has_one_row", "is_simple", "is_simple_node"]
+__all__ = ["equalities", "extract_join_keys", "has_one_row"]
 
-_SIMPLE = frozenset(
-    (
-        "AND",
-        "OR",
-        "NOT",
-        "=",
-        "<>",
-        "<",
-        "<=",
-        ">",
-        ">=",
-        "IS NULL",
-        "IS NOT NULL",
-        "BETWEEN",
-        "IN",
-        "CASE",
-        "coalesce",
-        "LIKE",
-    )
-)
-_ARITHMETIC = frozenset(("+", "-", "*", "div", "NEGATE", "abs"))
 _ANY_VALUE = {
     "BOOLEAN": "FALSE",
     "DATE": "1970-01-01",
@@ -80,72 +50,39 @@ _ANY_VALUE = {
 
 def extract_join_keys(context: Context, relation: Relation) -> Relation:
     """Give every join its keys; SqlError for a join without an equality, or with a condition it cannot evaluate."""
-    if isinstance(relation, Scan):
-        return relation
-    if isinstance(relation, Calc | Aggregate | LookupJoin | Sort | Cached | Correlate | Expand):
-        return replace(relation, input=extract_join_keys(context, relation.input))
-    if isinstance(relation, Union):
-        return replace(relation, inputs=tuple(extract_join_keys(context, i) for i in relation.inputs))
-    left, right = extract_join_keys(context, relation.left), extract_join_keys(context, relation.right)
-    return _with_keys(context, replace(relation, left=left, right=right))
-
-
-class Side:
-    """One input of a join, and the columns computed for the join in a calc above it."""
-
-    def __init__(self, context: Context, relation: Relation) -> None:
-        self.context = context
-        self.relation = relation
-        self.ids = {f.id for f in relation.fields}
-        self.computed: list[Item] = []
-
-    def owns(self, expression: Expr) -> bool:
-        """Whether the expression reads columns of this side and of no other."""
-        ids = {f.id for f in fields_of(expression)}
-        return bool(ids) and ids <= self.ids
-
-    def column(self, expression: Expr) -> Field:
-        if isinstance(expression, Ref):
-            return expression.field
-        for item in self.computed:
-            if item.expr == expression and item.field.type == expression.type:
-                return item.field
-        self.computed.append(Item(field=self.context.field("", expression.type), expr=expression))
-        return self.computed[-1].field
-
-    def result(self) -> Relation:
-        if not self.computed:
-            return self.relation
-        items = (*identity(self.relation.fields), *self.computed)
-        return Calc(input=self.relation, filter=None, items=items, base=self.relation.base, block=self.relation.block)
+    found = map_inputs(relation, lambda below: extract_join_keys(context, below))
+    return _with_keys(context, found) if isinstance(found, Join) else found
 
 
 def _with_keys(context: Context, join: Join) -> Relation:
     left, right = Side(context, join.left), Side(context, join.right)
     keys: list[tuple[Field, Field]] = []
-    rest: list[Expr] = []
-    for part in join.on:
+    rest: list[tuple[Expr, Guards]] = []
+    for part, guards in guards_before(join.on, lambda part: not equalities(part, left, right)):
         pairs = equalities(part, left, right)
-        keys += [key for a, b in pairs if (key := (left.column(a), right.column(b))) not in keys]
+        keys += [key for a, b in pairs if (key := (left.column(a, guards), right.column(b, guards))) not in keys]
         if not pairs:
-            rest.append(part)
+            rest.append((part, guards))
     if not keys:
         if not (join.keyless or has_one_row(join.left) or has_one_row(join.right)):
             raise _no_equality(context, join)
         keys.append((left.column(literal(1, INT)), right.column(literal(1, INT))))
-    above: tuple[Expr, ...] = ()
+    above: list[Expr] = []
     if join.join_type == "inner":
-        above = tuple(p for p in rest if not is_simple(p))
-        rest = [p for p in rest if p not in above]
+        within, above = shared_out([part for part, _ in rest], lambda part: not is_simple(part))
     else:
-        rest = [_simplified(context, p, left, right) for p in rest]
+        within = [as_simple(part, (left, right), guards) for part, guards in rest]
+        for part in within:
+            bad = first_refused(part)
+            if bad is not None:
+                raise _refused(context, bad, part, left, right)
     relation: Relation = replace(
-        join, left=left.result(), right=right.result(), on=(), keys=tuple(keys), condition=conjunction(tuple(rest))
+        join, left=left.result(), right=right.result(), on=(), keys=tuple(keys), condition=conjunction(tuple(within))
     )
     if above:
         relation = Calc(
             input=relation,
-            filter=conjunction(above),
+            filter=conjunction(tuple(above)),
             items=identity(relation.fields),
             base=relation.base,
             block=relation.block,
@@ -215,41 +152,16 @@ def _no_equality(context: Context, join: Join) -> Exception:
     )
 
 
-def is_simple(expression: Expr) -> bool:
-    """Whether a join can evaluate the condition itself."""
-    return all(is_simple_node(e) for e in walk(expression))
-
-
-def is_simple_node(e: Expr) -> bool:
-    if not isinstance(e, Call):
-        return not isinstance(e, Literal) or e.type.root not in ("INTERVAL", "TIMESTAMP_LTZ")
-    if e.function == "IN":
-        return all(isinstance(a, Literal) for a in e.args[1:])
-    if e.function in _SIMPLE:
-        return True
-    if e.function in _ARITHMETIC:
-        return e.type.is_numeric and all(a.type.is_numeric for a in e.args)
-    return e.function == "CAST" and e.type.is_numeric and e.args[0].type.is_numeric
-
-
-def _simplified(context: Context, part: Expr, left: Side, right: Side) -> Expr:
-    """``part`` with what the join cannot evaluate computed below it, as far as it concerns one side only."""
-
-    def change(e: Expr) -> Expr | None:
-        if not isinstance(e, Call) or is_simple(e):
-            return None
-        for side in (left, right):
-            if side.owns(e) and is_deterministic(e):
-                return Ref(field=side.column(e), offset=e.offset)
-        return None
-
-    simplified = rewrite(part, change)
-    bad = next((e for e in walk(simplified) if not is_simple_node(e)), None)
-    if bad is not None:
-        what = named(bad) if isinstance(bad, Call) else "this"
-        raise context.source.error(
-            f"{what} over columns of both sides cannot be part of the condition of this join",
-            bad.offset or part.offset,
-            "compute it in a sub-query first, or compare columns directly",
+def _refused(context: Context, bad: Expr, part: Expr, left: Side, right: Side) -> Exception:
+    what, offset = named(bad) if isinstance(bad, Call) else "this", bad.offset or part.offset
+    if may_fail(bad) and (left.owns(bad) or right.owns(bad)):
+        return context.source.error(
+            f"{what} fails for some rows, and which rows it is for depends on both sides of this join",
+            offset,
+            "write TRY_CAST, or compute it in a sub-query first",
         )
-    return simplified
+    return context.source.error(
+        f"{what} over columns of both sides cannot be part of the condition of this join",
+        offset,
+        "compute it in a sub-query first, or compare columns directly",
+    )

@@ -25,21 +25,22 @@ from planner.expressions import (
     rewrite,
     walk,
 )
-from planner.passes.extract_join_keys import Side, is_simple, is_simple_node
+from planner.passes.compute_below import (
+    Guards,
+    Side,
+    as_simple,
+    first_refused,
+    guards_before,
+    is_simple,
+    shared_out,
+)
 from planner.relations import (
-    Aggregate,
-    Cached,
     Calc,
-    Correlate,
-    Expand,
-    Join,
     LookupJoin,
     LookupKey,
     Relation,
-    Scan,
-    Sort,
-    Union,
     identity,
+    map_inputs,
 )
 from plans.types import DataType
 
@@ -48,44 +49,35 @@ __all__ = ["extract_lookup_keys"]
 
 def extract_lookup_keys(context: Context, relation: Relation) -> Relation:
     """Give every lookup join its keys; SqlError for one without an equality, or with a condition it cannot use."""
-    if isinstance(relation, Scan):
-        return relation
-    if isinstance(relation, Calc | Aggregate | Sort | Cached | Correlate | Expand):
-        return replace(relation, input=extract_lookup_keys(context, relation.input))
-    if isinstance(relation, Union):
-        return replace(relation, inputs=tuple(extract_lookup_keys(context, i) for i in relation.inputs))
-    if isinstance(relation, Join):
-        left, right = extract_lookup_keys(context, relation.left), extract_lookup_keys(context, relation.right)
-        return replace(relation, left=left, right=right)
-    return _with_keys(context, replace(relation, input=extract_lookup_keys(context, relation.input)))
+    found = map_inputs(relation, lambda below: extract_lookup_keys(context, below))
+    return _with_keys(context, found) if isinstance(found, LookupJoin) else found
 
 
 def _with_keys(context: Context, lookup: LookupJoin) -> Relation:
     left = Side(context, lookup.input)
     own = {f.id: f for f in lookup.fetched}
     keys: dict[int, LookupKey] = {}
-    rest: list[Expr] = []
+    rest: list[tuple[Expr, Guards]] = []
     refused: list[tuple[Expr, Field, Expr]] = []
-    for part in lookup.on:
+    for part, guards in guards_before(lookup.on, lambda part: _equality(part, own) is None):
         found = _equality(part, own)
         value = _as_type_of(found[0], found[1]) if found is not None else None
         if found is not None and value is None:
             refused.append((part, *found))
         if found is None or value is None or found[0].id in keys:
-            rest.append(part)
+            rest.append((part, guards))
         else:
             keys[found[0].id] = LookupKey(
-                column=found[0], value=value if isinstance(value, Literal) else left.column(value)
+                column=found[0], value=value if isinstance(value, Literal) else left.column(value, guards)
             )
     if not keys:
         raise _no_equality(context, lookup, refused)
-    above: tuple[Expr, ...] = ()
+    above: list[Expr] = []
     if lookup.join_type == "inner":
-        above = tuple(p for p in rest if not is_simple(p) or not fields_of(p))
-        rest = [p for p in rest if p not in above]
+        parts, above = shared_out([p for p, _ in rest], lambda p: not is_simple(p) or not fields_of(p))
     else:
-        rest = [_simplified(context, p, left) for p in rest]
-    sides = [({f.id in own for f in fields_of(p)}, p) for p in rest]
+        parts = [_simplified(context, p, left, guards) for p, guards in rest]
+    sides = [({f.id in own for f in fields_of(p)}, p) for p in parts]
     relation: Relation = replace(
         lookup,
         input=left.result(),
@@ -96,7 +88,7 @@ def _with_keys(context: Context, lookup: LookupJoin) -> Relation:
         condition=conjunction(tuple(p for of_table, p in sides if of_table == {True, False})),
     )
     if above:
-        relation = _above(lookup, relation, above)
+        relation = _above(lookup, relation, tuple(above))
     return relation
 
 
@@ -175,16 +167,10 @@ def _no_equality(context: Context, lookup: LookupJoin, refused: list[tuple[Expr,
     return context.source.error(message, lookup.offset, advice)
 
 
-def _simplified(context: Context, part: Expr, left: Side) -> Expr:
+def _simplified(context: Context, part: Expr, left: Side, guards: Guards) -> Expr:
     """``part`` with what the lookup cannot evaluate computed below it, as far as it concerns the input alone."""
-
-    def change(e: Expr) -> Expr | None:
-        if is_simple(e) or not isinstance(e, Call) or not left.owns(e) or not is_deterministic(e):
-            return None
-        return Ref(field=left.column(e), offset=e.offset)
-
-    simplified = rewrite(part, change)
-    bad = next((e for e in walk(simplified) if not is_simple_node(e)), None)
+    simplified = as_simple(part, (left,), guards)
+    bad = first_refused(simplified)
     if bad is not None:
         what = named(bad) if isinstance(bad, Call) else "this"
         raise context.source.error(

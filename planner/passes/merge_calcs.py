@@ -12,17 +12,13 @@ from planner.context import Context
 from planner.expressions import Ref, conjunction, conjuncts, is_deterministic, size_of, substitute
 from planner.relations import (
     Aggregate,
-    Cached,
     Calc,
     Correlate,
-    Expand,
     Item,
     Join,
     LookupJoin,
     Relation,
-    Scan,
-    Sort,
-    Union,
+    map_inputs,
 )
 
 __all__ = ["is_projection", "merge_calcs"]
@@ -32,16 +28,8 @@ _MAX_SIZE = 500
 
 def merge_calcs(context: Context, relation: Relation) -> Relation:
     """Merge adjacent calcs, bottom up."""
-    if isinstance(relation, Scan):
-        return relation
-    if isinstance(relation, Join):
-        return replace(relation, left=merge_calcs(context, relation.left), right=merge_calcs(context, relation.right))
-    if isinstance(relation, Union):
-        return replace(relation, inputs=tuple(merge_calcs(context, i) for i in relation.inputs))
-    below = merge_calcs(context, relation.input)
-    if isinstance(relation, Aggregate | LookupJoin | Sort | Cached | Correlate | Expand):
-        return replace(relation, input=below)
-    return _merged(replace(relation, input=below))
+    found = map_inputs(relation, lambda below: merge_calcs(context, below))
+    return _merged(found) if isinstance(found, Calc) else found
 
 
 def is_projection(calc: Calc) -> bool:

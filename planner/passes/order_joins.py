@@ -11,22 +11,15 @@ from dataclasses import dataclass, replace
 
 from planner.context import Context
 from planner.expressions import Expr, fields_of
-from planner.passes.extract_join_keys import Side, equalities, has_one_row
+from planner.passes.compute_below import Side
+from planner.passes.extract_join_keys import equalities, has_one_row
 from planner.relations import (
-    Aggregate,
-    Cached,
-    Calc,
-    Correlate,
-    Expand,
     Join,
-    LookupJoin,
     Relation,
-    Scan,
-    Sort,
     StateInput,
-    Union,
     UnnamedInput,
     identity,
+    map_inputs,
 )
 
 __all__ = ["order_joins"]
@@ -43,16 +36,9 @@ class _Input:
 
 def order_joins(context: Context, relation: Relation) -> Relation:
     """Reorder chains of inner joins of which one has no equality."""
-    if isinstance(relation, Scan):
-        return relation
-    if isinstance(relation, Calc | Aggregate | LookupJoin | Sort | Cached | Correlate | Expand):
-        return replace(relation, input=order_joins(context, relation.input))
-    if isinstance(relation, Union):
-        return replace(relation, inputs=tuple(order_joins(context, i) for i in relation.inputs))
-    if not _all_connected(context, relation):
+    if isinstance(relation, Join) and not _all_connected(context, relation):
         relation = _in_order(context, relation)
-    left, right = order_joins(context, relation.left), order_joins(context, relation.right)
-    return replace(relation, left=left, right=right)
+    return map_inputs(relation, lambda below: order_joins(context, below))
 
 
 def _is_link(relation: Relation) -> bool:

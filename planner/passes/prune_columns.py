@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import assert_never
 
 from planner.context import Context
 from planner.expressions import Expr, Field, fields_of
@@ -68,7 +69,8 @@ def _prune(relation: Relation, needed: set[int]) -> Relation:
     if isinstance(relation, Cached):
         # Whoever reads it, it is the same: all its columns are kept.
         return replace(relation, input=_prune(relation.input, {f.id for f in relation.fields}))
-    assert isinstance(relation, Union)
+    if not isinstance(relation, Union):
+        assert_never(relation)
     kept_at = [i for i, f in enumerate(relation.fields) if f.id in needed] or [0]
     inputs = tuple(_prune(r, {r.fields[i].id for i in kept_at}) for r in relation.inputs)
     return replace(relation, inputs=inputs, fields=tuple(relation.fields[i] for i in kept_at))

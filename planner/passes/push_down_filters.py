@@ -7,6 +7,7 @@ nothing from WHERE may pass, and a condition of ON may only move to the side who
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import assert_never
 
 from planner.context import Context
 from planner.expressions import (
@@ -89,7 +90,8 @@ def _push(relation: Relation, parts: Parts) -> Relation:
     if isinstance(relation, Sort | Cached):
         # LIMIT counts rows before they are filtered; a cached result is the same whoever reads it.
         return _filtered(replace(relation, input=_push(relation.input, ())), parts)
-    assert isinstance(relation, Scan)
+    if not isinstance(relation, Scan):
+        assert_never(relation)
     return _filtered(relation, parts)
 
 

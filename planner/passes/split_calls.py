@@ -9,34 +9,49 @@ of CASE, or behind AND and OR inside one condition, is made for every row that c
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import assert_never
 
 from planner.context import Context
 from planner.expressions import USER, Call, Expr, Field, Literal, Ref, calls_user_code, conjunction, conjuncts
-from planner.relations import Calc, Correlate, Item, Join, LookupJoin, Relation, Scan, Union, identity
+from planner.relations import (
+    Aggregate,
+    Cached,
+    Calc,
+    Correlate,
+    Expand,
+    Item,
+    Join,
+    LookupJoin,
+    Relation,
+    Scan,
+    Sort,
+    Union,
+    identity,
+    map_inputs,
+)
 
 __all__ = ["split_calls"]
 
 
 def split_calls(context: Context, relation: Relation) -> Relation:
     """Make operators of all calls in ``relation``; its output stays the same."""
-    if isinstance(relation, Scan):
-        return relation
-    if isinstance(relation, Union):
-        return replace(relation, inputs=tuple(split_calls(context, i) for i in relation.inputs))
-    if isinstance(relation, Join):
-        _refuse(context, relation.offset, "join", relation.condition)
-        left, right = split_calls(context, relation.left), split_calls(context, relation.right)
-        return replace(relation, left=left, right=right)
-    below = split_calls(context, relation.input)
-    if isinstance(relation, LookupJoin):
-        _refuse(context, relation.offset, "lookup join", relation.pre_filter, relation.filter, relation.condition)
-    if isinstance(relation, Correlate):
-        calls = _Calls(context, below, relation.block)
-        arguments = calls.arguments(relation.arguments)
-        return replace(relation, input=calls.relation, arguments=arguments)
-    if isinstance(relation, Calc):
-        return _calc(context, replace(relation, input=below))
-    return replace(relation, input=below)
+    found = map_inputs(relation, lambda below: split_calls(context, below))
+    match found:
+        case Join():
+            _refuse(context, found.offset, "join", found.condition)
+        case LookupJoin():
+            _refuse(context, found.offset, "lookup join", found.pre_filter, found.filter, found.condition)
+        case Correlate():
+            calls = _Calls(context, found.input, found.block)
+            arguments = calls.arguments(found.arguments)
+            return replace(found, input=calls.relation, arguments=arguments)
+        case Calc():
+            return _calc(context, found)
+        case Scan() | Union() | Aggregate() | Expand() | Sort() | Cached():
+            pass  # they have columns, no expressions
+        case _:
+            assert_never(found)
+    return found
 
 
 def _refuse(context: Context, offset: int, what: str, *conditions: Expr | None) -> None:

@@ -15,6 +15,7 @@ from plans.model import Plan
 __all__ = [
     "Action",
     "DropCached",
+    "FillCached",
     "ListJobs",
     "Performed",
     "RunInsert",
@@ -103,6 +104,14 @@ class RunPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FillCached:
+    """Compute the cached results that running ``plan`` reads, and tell ``text``."""
+
+    plan: Plan
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DropCached:
     """Drop the cached results that running ``plan`` would read, and tell ``text``."""
 
@@ -132,6 +141,7 @@ Action = (
     | RunSelect
     | WritePlan
     | RunPlan
+    | FillCached
     | DropCached
     | ListJobs
     | StopJob

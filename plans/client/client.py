@@ -120,6 +120,11 @@ class Client:
         elif isinstance(action, actions.RunPlan):
             plan = load(local_path(action.path), allow_fact_edits=self.allow_fact_edits)
             return self._insert(plan, background=action.background)
+        elif isinstance(action, actions.FillCached):
+            code: int = self.engine.fill(action.plan)
+            if code:
+                return code
+            say(action.text)
         elif isinstance(action, actions.DropCached):
             if self._engine is not None:
                 self._engine.drop_cached(action.plan)

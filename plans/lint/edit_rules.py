@@ -1,4 +1,4 @@
-"""Rules on edits, hints and reasons that change nothing.
+"""Rules on edits, hints and reasons that change nothing, or one of several operators that are alike.
 
 >>> list(idle_reasons(Plan(name="p")))
 []
@@ -13,11 +13,12 @@ from plans.compiled import digest_of
 from plans.lint.rule import Finding, Fix
 from plans.model import Plan
 from plans.operator_settings import group_names
+from plans.repeated import one_sided_edits
 from plans.setting_layers import EDIT
 from plans.setting_values import shown
 from plans.settings import Setting, operator_settings, plan_settings, setting_at
 
-__all__ = ["idle_reasons", "redundant_edits", "redundant_hints"]
+__all__ = ["edits_of_one", "idle_reasons", "redundant_edits", "redundant_hints"]
 
 
 def redundant_edits(plan: Plan) -> Iterator[Finding]:
@@ -45,6 +46,12 @@ def redundant_hints(plan: Plan) -> Iterator[Finding]:
                 path=f"operators.{setting.path}",
                 message=f"the hint, {shown(layers[-1][1])}, says what the {layers[-2][0]} says without it",
             )
+
+
+def edits_of_one(plan: Plan) -> Iterator[Finding]:
+    """An edit of one lookup or call that others, which ask alike, do not have."""
+    for found in one_sided_edits(plan):
+        yield Finding(path=f"operators.{found.path}", message=f"the edit, {found.message}")
 
 
 def idle_reasons(plan: Plan) -> Iterator[Finding]:

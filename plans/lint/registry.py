@@ -1,6 +1,6 @@
 """All rules of the linter by id: what each is called, how grave it is, what it finds, and what to do.
 
-    HP0xx  the linter itself     HP1xx  what has no effect     HP2xx  state     HP3xx  waiting
+    HP0xx  the linter itself     HP1xx  what has no effect     HP2xx  state     HP3xx  waiting and lookups
 
 An id never changes its meaning, and one that is gone is not used again. Each has a section in ``docs/lint.md``.
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from plans.lint.edit_rules import idle_reasons, redundant_edits, redundant_hints
+from plans.lint.edit_rules import edits_of_one, idle_reasons, redundant_edits, redundant_hints
 from plans.lint.rule import Rule
 from plans.lint.state_rules import lopsided_outer_join, never_expires, shorter_than_upstream
 from plans.lint.unused_rules import unused_options, unused_tables
@@ -156,6 +156,15 @@ _ALL = (
         why="It is as slow as a synchronous one, at the price of an asynchronous one.",
         advice="raise the capacity, or make it synchronous",
         check=capacity_one,
+    ),
+    Rule(
+        id="HP304",
+        slug="edit-of-one-branch",
+        level="warning",
+        about="An edit changes one of several lookups or calls that are alike.",
+        why="A view that several branches read is looked up for each, and the others go on as they were.",
+        advice="edit all of them, or ignore the rule with the reason why they differ",
+        check=edits_of_one,
     ),
 )
 

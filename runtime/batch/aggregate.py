@@ -2,8 +2,8 @@
 
 Types and NULL rules are Flink's: integer sums wrap around at the width of their type, AVG of an integer is truncated to
 that type, SUM and AVG of no values are NULL, and of DECIMAL if they have more than 38 digits. A sum of BIGINT is added
-up in halves of 32 bits, since Spark's own either fails at an overflow or gives NULL. MIN and MAX pass over NaN as long
-as there is a number. FIRST_VALUE, LAST_VALUE and LISTAGG go by the order in which Spark happens to bring the rows.
+up in halves of 32 bits, since Spark's own either fails at an overflow or gives NULL. NaN is greater than all numbers.
+FIRST_VALUE, LAST_VALUE and LISTAGG go by the order in which Spark happens to bring the rows.
 
     native_aggregate(aggregate, frame, {"country": "STRING", "amount": "BIGINT"})
 """
@@ -19,6 +19,7 @@ from pyspark.sql.types import DecimalType
 
 from plans.model import Aggregate, AggregateCall
 from plans.types import DataType, parse_type
+from runtime.batch.floats import normal_floats
 from runtime.expressions import quoted
 from runtime.types import to_spark
 
@@ -30,6 +31,7 @@ _LOW_HALF = 0xFFFFFFFF
 
 def native_aggregate(operator: Aggregate, frame: DataFrame, types: Mapping[str, str]) -> DataFrame:
     """The groups of ``frame``, whose columns have ``types``; without keys one row, also of no rows, as in Flink."""
+    frame = normal_floats(frame)
     keys = [F.col(quoted(key)) for key in operator.keys]
     if not operator.aggregates:
         return frame.select(*keys).distinct()
@@ -49,7 +51,7 @@ def _call(call: AggregateCall, kind: DataType | None) -> Column:
     elif call.function in ("FIRST_VALUE", "LAST_VALUE"):
         result = (F.first if call.function == "FIRST_VALUE" else F.last)(value, ignorenulls=True)
     elif call.function in ("MIN", "MAX"):
-        result = _extreme(call.function, value, kind)
+        result = (F.min if call.function == "MIN" else F.max)(value)
     else:
         total = _decimal_sum(call, kind) if kind.root == "DECIMAL" else _sum(value, kind, distinct=call.distinct)
         if call.function == "SUM":
@@ -58,13 +60,6 @@ def _call(call: AggregateCall, kind: DataType | None) -> Column:
             result = _average(total, F.count_distinct(value) if call.distinct else F.count(value), kind)
     shown = to_spark(call.type)
     return (result.try_cast(shown) if isinstance(shown, DecimalType) else result.cast(shown)).alias(call.name)
-
-
-def _extreme(function: str, value: Column, kind: DataType) -> Column:
-    fold = F.min if function == "MIN" else F.max
-    if kind.root not in ("FLOAT", "DOUBLE"):
-        return fold(value)
-    return F.coalesce(fold(F.when(~F.isnan(value), value)), fold(value))
 
 
 def _sum(value: Column, kind: DataType, *, distinct: bool) -> Column:

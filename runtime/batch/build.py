@@ -25,6 +25,7 @@ from runtime.batch.aggregate import native_aggregate
 from runtime.batch.cache import CacheEntry, ResultCache
 from runtime.batch.join import native_join
 from runtime.batch.observed import ObservedMetrics
+from runtime.batch.snapshot import snapshot
 from runtime.build import BUILDERS, Edges
 from runtime.expressions import quoted
 from runtime.lookup.plan import LookupRun
@@ -51,6 +52,7 @@ def build_sinks(
 ) -> tuple[BuiltSink, ...]:
     """A job per sink of ``plan``, in its order; RunError, naming the operator, for what may not or cannot run.
 
+    Cached results are used by the run that ``lookups`` has the token of, until the cache is told that it has ended.
     With ``results`` rows are kept in that directory (:mod:`runtime.results.files`) instead of written to the sink.
     """
     edges = Edges(
@@ -61,7 +63,7 @@ def build_sinks(
         partitions=1,
         lookups=lookups,
     )
-    building = _Building(edges=edges, cache=cache, meanings=meanings(plan), results=results, scans={})
+    building = _Building(edges=edges, cache=cache, meanings=meanings(plan), results=results, scans={}, snapshots={})
     return tuple(building.sink(operator) for operator in plan.operators if isinstance(operator, Sink))
 
 
@@ -73,6 +75,8 @@ class _Building:
     results: str | None
     scans: dict[str, DataFrame]
     """Scans by id: one listing of files serves all sinks."""
+    snapshots: dict[str, DataFrame]
+    """The same scans, as cached results read them."""
 
     def sink(self, sink: Sink) -> BuiltSink:
         observed = ObservedMetrics()
@@ -88,6 +92,7 @@ class _Building:
     def frames(self, sink: Sink, edges: Edges) -> tuple[dict[str, DataFrame], tuple[CacheEntry, ...]]:
         """The DataFrames that ``sink`` needs, down to cached results; and of those the ones that it reads itself."""
         needed = self.needed(sink)
+        kept = self.below_new_results(needed)
         frames: dict[str, DataFrame] = {}
         reads: dict[str, tuple[CacheEntry, ...]] = {}
         for operator in edges.plan.operators:
@@ -97,10 +102,11 @@ class _Building:
             below = _distinct(entry for name in operator.inputs for entry in reads.get(name, ()))
             settings = cached_of(operator)
             if entry is None and settings is not None and settings.enabled:
-                frame = self.frame(operator, frames, edges)
-                entry = self.cache.add(operator.id, edges.plan, self.meanings[operator.id], settings, frame, below)
+                frame = self.frame(operator, frames, edges, kept)
+                meaning, run = self.meanings[operator.id], edges.lookups.token
+                entry = self.cache.add(operator.id, edges.plan, meaning, settings, frame, below, run)
             if entry is None:
-                frames[operator.id], reads[operator.id] = self.frame(operator, frames, edges), below
+                frames[operator.id], reads[operator.id] = self.frame(operator, frames, edges, kept), below
             else:
                 frames[operator.id], reads[operator.id] = entry.frame, (entry,)
         return frames, reads[sink.inputs[0]]
@@ -120,20 +126,37 @@ class _Building:
     def entry(self, operator: Operator) -> CacheEntry | None:
         """The cached result that stands for ``operator``, unless its plan says that it wants none."""
         settings = cached_of(operator)
-        entry = self.cache.find(self.meanings[operator.id])
-        if entry is None or settings is None or settings.enabled:
-            return entry
-        if settings.origin.get("statement", {}).get(ENABLED) is False:
+        meaning = self.meanings[operator.id]
+        if settings is None or settings.enabled:
+            return self.cache.find(meaning, self.edges.lookups.token)
+        entry = self.cache.find(meaning)
+        if entry is not None and settings.origin.get("statement", {}).get(ENABLED) is False:
             self.cache.drop(entry)  # UNCACHE TABLE
         return None
 
-    def frame(self, operator: Operator, frames: Mapping[str, DataFrame], edges: Edges) -> DataFrame:
-        if isinstance(operator, Scan) and operator.id in self.scans:
+    def below_new_results(self, needed: set[str]) -> set[str]:
+        """Which of the ``needed`` operators are computed for a result that is cached from now on."""
+        found: set[str] = set()
+        for operator in reversed(self.edges.plan.operators):
+            settings = cached_of(operator)
+            caches = settings is not None and settings.enabled and self.entry(operator) is None
+            if operator.id in needed and (caches or operator.id in found):
+                found |= {operator.id, *operator.inputs}
+        return found & needed
+
+    def frame(self, operator: Operator, frames: Mapping[str, DataFrame], edges: Edges, kept: set[str]) -> DataFrame:
+        if not isinstance(operator, Scan):
+            frame: DataFrame = BATCH_BUILDERS[type(operator)](operator, [frames[i] for i in operator.inputs], edges)
+            return frame
+        if operator.id not in self.scans:
+            self.scans[operator.id] = BATCH_BUILDERS[Scan](operator, [], edges)
+        if operator.id not in kept:
             return self.scans[operator.id]
-        frame = BATCH_BUILDERS[type(operator)](operator, [frames[name] for name in operator.inputs], edges)
-        if isinstance(operator, Scan):
-            self.scans[operator.id] = frame
-        return frame
+        if operator.id not in self.snapshots:
+            table = edges.plan.tables[operator.table]
+            listed = self.scans[operator.id]
+            self.snapshots[operator.id] = snapshot(edges.spark, listed, operator.table, table, operator.columns)
+        return self.snapshots[operator.id]
 
 
 def _distinct(entries: Any) -> tuple[CacheEntry, ...]:

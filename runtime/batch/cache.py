@@ -2,15 +2,23 @@
 
 A result is found by what its operator means (:mod:`plans.meaning`), so another plan with an equal operator reads it
 too. It is created by the first job that computes it, and stays as it was then, a snapshot of its inputs, until it is
-dropped. Blocks that are lost with an executor are computed again by Spark, from where it knows them to come from.
+dropped. Blocks that are lost with an executor are computed again by Spark, from the files that the snapshot is of
+(:mod:`runtime.batch.snapshot`).
+
+A run of a plan holds what it uses from when it is built to when it has ended: what is dropped meanwhile is gone for
+those who come later, and is freed with its last user. What a run that did not end well leaves in part is dropped.
 
     cache = ResultCache(spark)
-    entry = cache.find(meaning) or cache.add("join_o_c", plan, meaning, settings, frame, reads=())
+    entry = cache.find(meaning, run) or cache.add("join_o_c", plan, meaning, settings, frame, reads=(), run=run)
+    cache.end(run, well=True)
+
+Threads may use it at the same time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,7 +56,7 @@ class CachedResult:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class CacheEntry:
-    """A result under ``meaning``. ``reads`` are the results that it is computed from."""
+    """A result under ``meaning``, computed from those it ``reads``; ``users`` are the runs that use it."""
 
     operator: str
     plan: str
@@ -56,6 +64,7 @@ class CacheEntry:
     storage_level: str
     frame: DataFrame
     reads: tuple[CacheEntry, ...]
+    users: set[Hashable] = field(default_factory=set)
     computed: bool = False
     hits: int = 0
 
@@ -72,15 +81,21 @@ class CacheEntry:
 
 @dataclass(slots=True)
 class ResultCache:
-    """The results of one session, by meaning."""
+    """The results of one session: ``entries`` by meaning, and in ``kept`` all that may be stored, dropped ones too."""
 
     spark: SparkSession
     entries: dict[str, CacheEntry] = field(default_factory=dict)
+    kept: list[CacheEntry] = field(default_factory=list)
     added: int = 0
+    lock: threading.RLock = field(default_factory=threading.RLock)
 
-    def find(self, meaning: str) -> CacheEntry | None:
-        """The result of operators that mean this, computed or still to be."""
-        return self.entries.get(meaning)
+    def find(self, meaning: str, run: Hashable = None) -> CacheEntry | None:
+        """The result of operators that mean this, computed or still to be; ``run``, if there is one, now uses it."""
+        with self.lock:
+            entry = self.entries.get(meaning)
+            if entry is not None and run is not None:
+                entry.users.add(run)
+            return entry
 
     def add(
         self,
@@ -90,37 +105,63 @@ class ResultCache:
         settings: CachedSettings,
         frame: DataFrame,
         reads: tuple[CacheEntry, ...],
+        run: Hashable,
     ) -> CacheEntry:
-        """Have Spark keep the rows of ``frame`` when they are computed for the first time."""
-        self.added += 1
-        # Spark takes equal plans for one another wherever they come from. A metric with a name of its own makes this
-        # one unlike any other, so that nobody reads it who has not found it here.
-        marked = frame.observe(f"__cached_{id(self):x}_{self.added}", F.count(F.lit(1)).alias("rows"))
-        entry = CacheEntry(
-            operator=operator,
-            plan=plan.name,
-            meaning=meaning,
-            storage_level=settings.storage_level,
-            frame=marked.persist(_storage_level(settings.storage_level)),
-            reads=reads,
-        )
-        self.entries[meaning] = entry
-        return entry
+        """Have Spark keep the rows of ``frame`` when they are computed for the first time; ``run`` uses them."""
+        with self.lock:
+            self.added += 1
+            # Spark takes equal plans for one another wherever they come from. A metric with a name of its own makes
+            # this one unlike any other, so that nobody reads it who has not found it here.
+            marked = frame.observe(f"__cached_{id(self):x}_{self.added}", F.count(F.lit(1)).alias("rows"))
+            entry = CacheEntry(
+                operator=operator,
+                plan=plan.name,
+                meaning=meaning,
+                storage_level=settings.storage_level,
+                frame=marked.persist(_storage_level(settings.storage_level)),
+                reads=reads,
+                users={run},
+            )
+            self.entries[meaning] = entry
+            self.kept.append(entry)
+            return entry
 
     def drop(self, entry: CacheEntry) -> None:
-        """Forget ``entry`` and free its blocks."""
-        if self.entries.get(entry.meaning) is entry:
-            del self.entries[entry.meaning]
-            entry.frame.unpersist(blocking=True)
+        """Forget ``entry``, and free its blocks once no run uses them."""
+        with self.lock:
+            if self.entries.get(entry.meaning) is entry:
+                del self.entries[entry.meaning]
+            self._free()
+
+    def end(self, run: Hashable, *, well: bool) -> None:
+        """``run`` uses nothing any more. Unless it has ended ``well``, what it used and is not there as a whole goes.
+
+        Of a result that no job could compute nothing may stay: neither rows nor the list of files it was to come from.
+        """
+        with self.lock:
+            for entry in [each for each in self.kept if run in each.users]:
+                entry.users.remove(run)
+                if not well and self.entries.get(entry.meaning) is entry and not self.is_whole(entry):
+                    del self.entries[entry.meaning]
+            self._free()
 
     def close(self) -> None:
-        """Drop all results."""
-        for entry in tuple(self.entries.values()):
-            self.drop(entry)
+        """Drop all results, and free them whoever uses them."""
+        with self.lock:
+            self.entries.clear()
+            for entry in self.kept:
+                entry.users.clear()
+            self._free()
+
+    def _free(self) -> None:
+        for entry in [each for each in self.kept if not each.users and self.entries.get(each.meaning) is not each]:
+            self.kept.remove(entry)
+            entry.frame.unpersist(blocking=True)
 
     def results(self) -> tuple[CachedResult, ...]:
         """All results, in the order in which plans asked for them."""
-        return tuple(self._result(entry) for entry in self.entries.values())
+        with self.lock:
+            return tuple(self._result(entry) for entry in self.entries.values())
 
     def _result(self, entry: CacheEntry) -> CachedResult:
         rows, size = self.measured(entry)
@@ -138,6 +179,12 @@ class ResultCache:
             drop=drop,
         )
 
+    def is_whole(self, entry: CacheEntry) -> bool:
+        """Whether all of a result has been stored."""
+        if is_remote(self.spark):
+            return _is_loaded(entry.frame)
+        return _builder(self.spark, entry.frame) is not None
+
     def measured(self, entry: CacheEntry) -> tuple[int | None, int | None]:
         """Rows and stored bytes of a result, as far as it is known to be there as a whole."""
         if is_remote(self.spark):
@@ -146,12 +193,18 @@ class ResultCache:
         return _storage(self.spark, entry.frame)
 
 
-def _storage(java: Any, frame: Any) -> tuple[int | None, int | None]:
-    """What Spark's cache knows of ``frame``: it counts rows as it stores them, each partition once."""
+def _builder(java: Any, frame: Any) -> Any:
+    """What Spark has stored of ``frame``, if that is all of it; else None."""
     found = java._jsparkSession.sharedState().cacheManager().lookupCachedData(frame._jdf)
     # Py4J shows Scala's None as Python's.
     builder = None if found is None or found.isEmpty() else found.get().cachedRepresentation().cacheBuilder()
-    if builder is None or not builder.isCachedColumnBuffersLoaded():
+    return builder if builder is not None and builder.isCachedColumnBuffersLoaded() else None
+
+
+def _storage(java: Any, frame: Any) -> tuple[int | None, int | None]:
+    """What Spark's cache knows of ``frame``: it counts rows as it stores them, each partition once."""
+    builder = _builder(java, frame)
+    if builder is None:
         return None, None
     rdd = builder.cachedColumnBuffers().id()
     infos = java.sparkContext._jsc.sc().getRDDStorageInfo()

@@ -29,7 +29,9 @@ _CANCEL_SECONDS = 0.5
 
 @dataclass(slots=True, kw_only=True)
 class BatchExecution:
-    """A running batch plan. ``jobs`` are what it has to write; ``finished`` is called when it is done with them.
+    """A running batch plan. ``jobs`` are what it has to write.
+
+    ``finished`` is called when it is done with them, and told whether all of them ended well.
 
     ``spark`` is a session that nobody else runs jobs in.
     """
@@ -37,7 +39,7 @@ class BatchExecution:
     spark: SparkSession
     jobs: tuple[BuiltSink, ...]
     cache: ResultCache
-    finished: Callable[[], None]
+    finished: Callable[[bool], None]
     wrong_line: WrongLine = lambda file: None
     notes: tuple[str, ...] = ()
     temporary: bool = False
@@ -114,7 +116,7 @@ class BatchExecution:
                     return
                 self._done.append(self._written(job))
         finally:
-            self.finished()
+            self.finished(len(self._done) == len(self.jobs))
 
     def _written(self, job: BuiltSink) -> JobProgress:
         timestamp = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

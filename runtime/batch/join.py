@@ -12,7 +12,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from plans.model import Join
+from runtime.analysis import analysed, refusing
 from runtime.arithmetic import spark_expression
+from runtime.batch.floats import normal_floats
 from runtime.expressions import check_expression, quoted
 
 __all__ = ["native_join"]
@@ -30,7 +32,7 @@ def native_join(
     # Columns get names of their own first: both sides may have a column `id`, or even be the same DataFrame.
     sides = {"l": (left, left_names), "r": (right, right_names)}
     named = {
-        side: frame.select(*(F.col(quoted(name)).alias(f"__{side}_{name}") for name in names))
+        side: normal_floats(frame).select(*(F.col(quoted(name)).alias(f"__{side}_{name}") for name in names))
         for side, (frame, names) in sides.items()
     }
     conditions = [F.col(quoted(f"__l_{key.left}")) == F.col(quoted(f"__r_{key.right}")) for key in operator.keys]
@@ -40,7 +42,10 @@ def native_join(
         }
         path = f"operators.{operator.id}.condition"
         checked = check_expression(operator.condition, known, operator=operator.id, path=path)
-        conditions.append(spark_expression(named["l"].crossJoin(named["r"]), checked.sql))
+        pairs = named["l"].crossJoin(named["r"])
+        with refusing(operator.id, path):
+            conditions.append(spark_expression(pairs, checked.sql))
+            analysed(pairs.where(conditions[-1]))
     on = reduce(lambda a, b: a & b, conditions) if conditions else F.lit(True)
     joined = named["l"].join(named["r"], on, _SPARK_TYPES.get(operator.join_type, operator.join_type))
     return joined.select(

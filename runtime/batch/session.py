@@ -6,11 +6,14 @@
         for result in session.cached_results():
             print(result.operator, result.rows, result.bytes, result.storage_level, result.hits)
 
-Jobs run one after another. Leaving the block drops all cached results, also when a job has failed.
+Jobs run one after another, whichever threads start them: a plan is built when the one before has ended, so what that
+has computed is there, and what it could not compute is computed anew. Leaving the block drops all cached results, also
+when a job has failed.
 """
 
 from __future__ import annotations
 
+import threading
 import uuid
 from collections.abc import Sequence
 from functools import partial
@@ -60,8 +63,9 @@ class Session:
         self._partitions = str(self._spark.conf.get(_SHUFFLE_PARTITIONS))
         self._cache = ResultCache(self._spark)
         self._execution: BatchExecution | None = None
+        self._starting = threading.Lock()
         self._closed = False
-        ship_code(self._spark)
+        ship_code(self._spark, allow_modules)
 
     def __enter__(self) -> Session:
         return self
@@ -88,9 +92,10 @@ class Session:
 
         RunError if there is none.
         """
-        found = [entry for entry in self._cache.entries.values() if entry.operator == operator]
+        entries = tuple(self._cache.entries.values())
+        found = [entry for entry in entries if entry.operator == operator]
         if not found:
-            known = sorted({entry.operator for entry in self._cache.entries.values()})
+            known = sorted({entry.operator for entry in entries})
             raise RunError(
                 f"there is no cached result of an operator '{operator}'",
                 hint=did_you_mean(operator, known, what="cached results") if known else "nothing is cached",
@@ -108,10 +113,10 @@ class Session:
 
     def close(self) -> None:
         """Stop what still runs and drop all cached results. Doing it again changes nothing."""
-        if not self._closed:
-            self._closed = True
-            if self._execution is not None and self._execution.active:
-                self._execution.stop()
+        self._closed = True
+        self._stop()
+        with self._starting:  # a thread may just have started a plan
+            self._stop()
             self._cache.close()
 
     def execute_and_close(self, plan: Plan, *, results: str | None = None) -> BatchExecution:
@@ -122,9 +127,12 @@ class Session:
             self.close()
             raise
 
+    def _stop(self) -> None:
+        if self._execution is not None and self._execution.active:
+            self._execution.stop()
+
     def _started(self, plan: Plan, results: str | None, *, close: bool) -> BatchExecution:
-        if self._closed:
-            raise RunError("the session is closed", hint="open another one; what this one had cached is gone")
+        self._refuse_if_closed()
         problems = validate(plan)
         if problems:
             raise PlanError(diagnostics=problems)
@@ -133,8 +141,19 @@ class Session:
                 f"plan {plan.name} is a streaming plan; a Session runs batch plans",
                 hint="run it with runtime.execute, or SET 'execution.runtime-mode' = 'batch' in its script",
             )
-        if self._execution is not None:
-            self._execution.wait(None)
+        with self._starting:
+            if self._execution is not None:
+                self._execution.wait(None)
+            self._refuse_if_closed()
+            self._execution = self._built(plan, results, close=close)
+            self._execution.start()
+            return self._execution
+
+    def _refuse_if_closed(self) -> None:
+        if self._closed:
+            raise RunError("the session is closed", hint="open another one; what this one had cached is gone")
+
+    def _built(self, plan: Plan, results: str | None, *, close: bool) -> BatchExecution:
         zone = plan.config.get(TIME_ZONE, "UTC")
         self._spark.conf.set("spark.sql.session.timeZone", zone)
         self._spark.conf.set(_SHUFFLE_PARTITIONS, plan.config.get(PARALLELISM, self._partitions))
@@ -147,21 +166,26 @@ class Session:
         )
         if results is not None:
             keeping(self._spark)
-        execution = BatchExecution(
+        try:
+            jobs = build_sinks(plan, self._spark, lookups, self._cache, results)
+        except BaseException:
+            self._cache.end(lookups.token, well=False)
+            raise
+
+        def finished(well: bool) -> None:
+            self._cache.end(lookups.token, well=well)
+            if close:
+                self._closed = True
+                self._cache.close()
+
+        return BatchExecution(
             spark=self._spark,
-            jobs=build_sinks(plan, self._spark, lookups, self._cache, results),
+            jobs=jobs,
             cache=self._cache,
-            finished=self._cache.close if close else _nothing,
+            finished=finished,
             wrong_line=partial(wrong_line, self._spark, plan.tables),
             notes=_notes(plan),
         )
-        self._execution = execution
-        execution.start()
-        return execution
-
-
-def _nothing() -> None:
-    return None
 
 
 def _notes(plan: Plan) -> tuple[str, ...]:

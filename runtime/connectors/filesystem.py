@@ -20,11 +20,15 @@ added. It does not write to a directory that a stream writes to: readers of that
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark.errors import AnalysisException
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException, IllegalArgumentException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
@@ -36,13 +40,15 @@ from plans.tables import Table
 from runtime.arrival import ARRIVAL
 from runtime.connectors.parquet_files import PATHS_DDL, are_local, rows_of_files
 from runtime.connectors.schema import physical_schema
+from runtime.connectors.source_files import STREAM_LOG, are_partitioned, exists, load_batch, load_files, load_stream
+from runtime.failure import root_cause
 from runtime.operator import KIND, UPDATE_BEFORE
 from runtime.secrets import resolve
 from runtime.session import is_remote
 from runtime.shell.arrow_rows import ArrowRows
 from runtime.types import to_arrow
 
-__all__ = ["batch_writer", "read", "read_batch", "read_in_arrow", "writer", "wrong_line"]
+__all__ = ["batch_writer", "read", "read_batch", "read_files", "read_in_arrow", "writer", "wrong_line"]
 
 OP = "op"
 _KINDS = ("+I", "-U", "+U", "-D")
@@ -50,8 +56,8 @@ _OPS = "; it must be +I, -U, +U or -D"
 _UPSERT_OPS = "; it must be +I, +U or -D, or not be there"
 _CORRUPT = "__corrupt"
 _EVERY_AGE = "36500d"
-_STREAM_LOG = "_spark_metadata"
-"""Where Spark's file sink lists what a stream has written; readers of the directory go by that list alone."""
+_LONGEST = str(2**31 - 1)
+"""Bytes of a text; by default, the parser of JSON takes no more than 20 million characters."""
 
 
 def read(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], *, told: bool = False) -> DataFrame:
@@ -59,7 +65,7 @@ def read(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...],
 
     ``told`` adds the columns of ``ARRIVAL``.
     """
-    return _load(_stream(spark, table), name, table, columns, told=told)
+    return _load(_stream(spark, table), partial(load_stream, spark), name, table, columns, told=told)
 
 
 def read_in_arrow(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> ArrowRows | None:
@@ -70,18 +76,24 @@ def read_in_arrow(spark: SparkSession, name: str, table: Table, columns: tuple[s
     """
     path = resolve(table.options["path"])
     inserts = option(table, "source.changelog") == "false"
-    if table.options["format"] != "parquet" or not inserts or is_remote(spark) or not are_local(spark, path):
+    if table.options["format"] != "parquet" or not inserts or is_remote(spark):
         return None
+    try:
+        if not are_local(spark, path):
+            return None
+    except (Py4JJavaError, IllegalArgumentException):
+        return None  # as read() will say
     if any(pa.types.is_nested(to_arrow(column.type)) for column in table.columns if column.name in columns):
         return None
     try:
-        paths = _stream(spark, table).format("binaryFile").schema(PATHS_DDL).load(path)
+        if are_partitioned(spark, path):
+            return None
     except AnalysisException as error:
         if error.getCondition() != "PATH_NOT_FOUND":
             raise
         return None  # as read() will say
-    has_partitions = len(paths.columns) > PATHS_DDL.count(",") + 1
-    return None if has_partitions else rows_of_files(paths.select("path"), name, table, columns)
+    paths = load_stream(spark, _stream(spark, table).format("binaryFile").schema(PATHS_DDL), path)
+    return rows_of_files(paths.select("path"), name, table, columns)
 
 
 def _stream(spark: SparkSession, table: Table) -> DataStreamReader:
@@ -92,11 +104,26 @@ def _stream(spark: SparkSession, table: Table) -> DataStreamReader:
 
 def read_batch(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:
     """The files that ``table`` has now; otherwise as :func:`read`."""
-    return _load(spark.read, name, table, columns)
+    return _load(spark.read, partial(load_batch, spark), name, table, columns)
 
 
-def _load(reader: Any, name: str, table: Table, columns: tuple[str, ...], *, told: bool = False) -> DataFrame:
-    """What ``reader``, of a stream or not, finds at the path of ``table``."""
+def read_files(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], files: list[str]) -> DataFrame:
+    """As :func:`read_batch`, from these ``files`` of the table only, named as ``DataFrame.inputFiles`` names them."""
+    # Columns that directories are named after are found from the table's path on.
+    reader = spark.read.option("basePath", resolve(table.options["path"]))
+    return _load(reader, lambda reader, path: load_files(reader, files), name, table, columns)
+
+
+def _load(
+    reader: Any,
+    load: Callable[[Any, str], DataFrame],
+    name: str,
+    table: Table,
+    columns: tuple[str, ...],
+    *,
+    told: bool = False,
+) -> DataFrame:
+    """What ``reader``, of a stream or not, finds at the path of ``table``, where ``load`` looks."""
     schema = physical_schema(table)
     changelog = option(table, "source.changelog")
     if changelog != "false":
@@ -104,17 +131,14 @@ def _load(reader: Any, name: str, table: Table, columns: tuple[str, ...], *, tol
     chosen = table.options["format"]
     lenient = chosen != "parquet" and option(table, f"{chosen}.ignore-parse-errors") == "true"
     reader = reader.format(chosen)
-    if chosen == "csv":
-        # Spark takes what nullValue stands for, "" by default, for NULL even in quotes; no file has this one.
-        reader = reader.option("nullValue", "\0")
-    reader = reader.options(**_format_options(table))
+    reader = reader.options(**_read_options(table))
     if lenient:
         schema = schema.add(_CORRUPT, StringType())
         reader = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", _CORRUPT)
     elif chosen != "parquet":
         reader = reader.option("mode", "FAILFAST")
     try:
-        rows = reader.schema(schema).load(resolve(table.options["path"]))
+        rows = load(reader.schema(schema), resolve(table.options["path"]))
         rows.schema.fieldNames()  # on Spark Connect, only asking for the schema makes the server look at the path
     except AnalysisException as error:
         if error.getCondition() != "PATH_NOT_FOUND":
@@ -122,6 +146,12 @@ def _load(reader: Any, name: str, table: Table, columns: tuple[str, ...], *, tol
         raise RunError(
             f"table {name} cannot be read: there is nothing at {table.options['path']!r}",
             hint="create the directory, or correct the path; a relative path starts where the run starts",
+            path=f"tables.{name}.options.path",
+        ) from error
+    except (Py4JJavaError, IllegalArgumentException) as error:
+        raise RunError(
+            f"table {name} cannot be read: {table.options['path']}: {root_cause(error)}",
+            hint="check the scheme and the host of the path, and whether Spark has what the file system needs",
             path=f"tables.{name}.options.path",
         ) from error
     if lenient:
@@ -140,15 +170,18 @@ def wrong_line(spark: SparkSession, tables: Mapping[str, Table], file: str) -> t
     """The format of ``file``, and its first line that does not fit its table; None if there is none to be found."""
     for table in tables.values():
         chosen = table.options.get("format")
-        if chosen not in ("csv", "json") or not file.startswith(os.path.abspath(resolve(table.options["path"])) + "/"):
+        if chosen not in ("csv", "json"):
+            continue
+        path = os.path.abspath(re.sub("^file:(//)?", "", resolve(table.options["path"])))
+        if path not in (file, *map(str, Path(file).parents)):
             continue
         schema = physical_schema(table)
         if option(table, "source.changelog") != "false":
             schema = schema.add(OP, StringType())
-        reader = spark.read.format(chosen).option("nullValue", "\0").options(**_format_options(table))
+        reader = spark.read.format(chosen).options(**_read_options(table))
         reader = reader.schema(schema.add(_CORRUPT, StringType()))
         reader = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", _CORRUPT)
-        for row in reader.load(file).where(F.col(_CORRUPT).isNotNull()).limit(1).collect():
+        for row in load_batch(spark, reader, file).where(F.col(_CORRUPT).isNotNull()).limit(1).collect():
             return chosen, str(row[_CORRUPT])
     return None
 
@@ -193,7 +226,7 @@ def writer(
 def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
     """What adds files with all rows to the table's path; RunError, now, if a stream has written there."""
     path = resolve(table.options["path"])
-    if _exists(df.sparkSession, f"{path.rstrip('/')}/{_STREAM_LOG}"):
+    if exists(df.sparkSession, f"{path.rstrip('/')}/{STREAM_LOG}"):
         raise RunError(
             f"table {name} cannot be written to by a batch job: a streaming job has written to "
             f"{table.options['path']!r}, and what it did not write would not be read from there",
@@ -208,14 +241,11 @@ def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
     return out.options(**_write_options(table)).save
 
 
-def _exists(spark: SparkSession, path: str) -> bool:
-    try:
-        spark.read.text(path).schema.fieldNames()
-    except AnalysisException as error:
-        if error.getCondition() != "PATH_NOT_FOUND":
-            raise
-        return False
-    return True
+def _read_options(table: Table) -> dict[str, str]:
+    """Spark's options for reading: those of the format, without a limit for texts of JSON."""
+    # Spark takes what nullValue stands for, "" by default, for NULL even in quotes; no file of CSV has this one.
+    defaults = {"csv": {"nullValue": "\0"}, "json": {"maxStringLen": _LONGEST}}
+    return defaults.get(table.options["format"], {}) | _format_options(table)
 
 
 def _write_options(table: Table) -> dict[str, str]:

@@ -36,6 +36,7 @@ from runtime.connectors.sqlite import (
 )
 from runtime.operator import INSERT, KIND
 from runtime.secrets import resolve
+from runtime.shipping import written_by
 
 __all__ = ["SqliteBatch", "batch_writer", "micro_batch_writer", "writer"]
 
@@ -96,7 +97,7 @@ def writer(
 ) -> DataStreamWriter:
     """A writer into the table's database; RunError if the database already has another table of that name."""
     batch = _micro_batch(name, table, changelog=changelog, checkpoint=checkpoint)
-    return df.writeStream.outputMode("append").foreachBatch(batch)
+    return written_by(batch, df)
 
 
 def micro_batch_writer(

@@ -67,8 +67,6 @@ def read_file(path: str, schema: pa.Schema, name: str) -> Iterator[pa.Table]:
             old = _has_old_calendar(file.metadata.metadata or {})
             for group in range(file.num_row_groups):
                 rows = file.read_row_group(group, present, use_threads=False)
-                if old:
-                    _refuse_old_times(rows, path, name)
                 size = file.metadata.row_group(group).num_rows
                 columns = [
                     _as(field.type, rows[field.name], found[field.name])
@@ -76,25 +74,40 @@ def read_file(path: str, schema: pa.Schema, name: str) -> Iterator[pa.Table]:
                     else pa.nulls(size, field.type)
                     for field in schema
                 ]
-                yield pa.table(columns, schema=schema)
+                table = pa.table(columns, schema=schema)
+                if old:
+                    _refuse_old_times(table, path, name)
+                yield table
     except (pa.ArrowInvalid, OSError) as error:
         raise RunError(f"table {name}: {path} cannot be read as Parquet: {error}") from error
 
 
 def _types(file: pq.ParquetFile) -> dict[str, pa.DataType]:
-    """The types of the columns; INT96, which has no zone in Arrow, is a time in UTC."""
+    """The types of the columns' values, however they are laid out; INT96, which has no zone in Arrow, is in UTC."""
     old = {
         file.schema.column(i).path for i in range(len(file.schema)) if file.schema.column(i).physical_type == "INT96"
     }
     return {
-        field.name: pa.timestamp("us", tz="UTC") if field.name in old else field.type for field in file.schema_arrow
+        field.name: pa.timestamp("us", tz="UTC") if field.name in old else _plain(field.type)
+        for field in file.schema_arrow
     }
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """The type of the values of ``kind``, which Arrow that has written a file lays out as they were in memory."""
+    if pa.types.is_dictionary(kind):
+        return _plain(kind.value_type)
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return pa.string()
+    if pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
+        return pa.binary()
+    return kind
 
 
 def _as(wanted: pa.DataType, column: pa.ChunkedArray, found: pa.DataType) -> pa.ChunkedArray:
     if column.type == wanted:
         return column
-    if pa.types.is_timestamp(found) and found != column.type:
+    if found != column.type:
         column = column.cast(found)
     return column.cast(wanted, safe=not pa.types.is_timestamp(wanted))  # of nanoseconds, three digits go
 
@@ -137,6 +150,8 @@ def _fits(found: Any, wanted: Any) -> bool:
         more = wanted.scale - found.scale
         fits = more >= 0 and found.precision + more <= wanted.precision
     elif kinds.is_string(wanted) or kinds.is_binary(wanted):
-        checks = (kinds.is_string, kinds.is_binary, kinds.is_large_string, kinds.is_large_binary)
-        fits = any(check(found) for check in checks)
+        fits = kinds.is_string(found) or kinds.is_binary(found)
+        fits = fits or (kinds.is_binary(wanted) and kinds.is_fixed_size_binary(found))
+    if kinds.is_null(found):
+        fits = True
     return bool(fits)

@@ -21,6 +21,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from plans.tables import Table
 from runtime.connectors.rowtext import lines
 from runtime.operator import KIND
+from runtime.shipping import written_by
 
 __all__ = ["PrintBatch", "batch_writer", "micro_batch_writer", "writer"]
 
@@ -52,7 +53,7 @@ def writer(
     df: DataFrame, name: str, table: Table, *, changelog: bool, checkpoint: str | None = None
 ) -> DataStreamWriter:
     """A writer that prints each micro-batch."""
-    return df.writeStream.outputMode("append").foreachBatch(_printer(table))
+    return written_by(_printer(table), df)
 
 
 def micro_batch_writer(

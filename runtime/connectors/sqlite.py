@@ -25,7 +25,17 @@ from plans.tables import Column
 from plans.types import parse_type
 from runtime.connectors.netting import Net, Row
 
-__all__ = ["SqliteTable", "append_rows", "apply_net", "check_target", "insert_rows", "quoted", "storage_columns", "uri"]
+__all__ = [
+    "SqliteTable",
+    "append_rows",
+    "apply_net",
+    "check_target",
+    "insert_rows",
+    "last_appended",
+    "quoted",
+    "storage_columns",
+    "uri",
+]
 
 _COMMITS = "hintplan_commits"
 _STORAGE = {"FLOAT": "REAL", "DOUBLE": "REAL", "BYTES": "BLOB", "BINARY": "BLOB", "VARBINARY": "BLOB"}
@@ -96,7 +106,12 @@ def append_rows(path: str, table: SqliteTable, rows: Iterator[Row], *, query_id:
         done = connection.execute(
             f"SELECT batch_id FROM {_COMMITS} WHERE sink = ? AND query_id = ?", (table.name, query_id)
         ).fetchone()
-        if done is not None and done[0] >= batch_id:
+        if done is not None and done[0] > batch_id:
+            raise RunError(
+                f"table {table.name!r} in {path} has batch {done[0]} of this query, which is at batch {batch_id}",
+                hint="its checkpoint is older than the table: restore the one that wrote it, or start both anew",
+            )
+        if done is not None and done[0] == batch_id:
             return
         connection.executemany(_insert(table), rows)
         connection.execute(
@@ -104,6 +119,20 @@ def append_rows(path: str, table: SqliteTable, rows: Iterator[Row], *, query_id:
             "ON CONFLICT (sink, query_id) DO UPDATE SET batch_id = excluded.batch_id",
             (table.name, query_id, batch_id),
         )
+
+
+def last_appended(path: str, table: str, query_id: str) -> int:
+    """The last batch of a query that was inserted into ``table``, -1 if there is none."""
+    try:
+        connection = sqlite3.connect(uri(path, "ro"), uri=True, timeout=_WAIT_SECONDS)
+        try:
+            query = f"SELECT batch_id FROM {_COMMITS} WHERE sink = ? AND query_id = ?"
+            found = connection.execute(query, (table, query_id)).fetchone()
+        finally:
+            connection.close()
+    except sqlite3.Error:
+        return -1  # no database, or none that has been appended to; what is wrong with it is check_target's to say
+    return -1 if found is None else int(found[0])
 
 
 def insert_rows(path: str, table: SqliteTable, rows: Iterator[Row]) -> None:

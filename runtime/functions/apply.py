@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 
 from plans.model import Correlate
 from plans.tables import Column, Function
+from runtime.analysis import analysed, refusing
 from runtime.arithmetic import spark_expression
 from runtime.expressions import check_expression, quoted
 from runtime.functions.metrics import FUNCTION_METRICS
@@ -61,7 +62,9 @@ def apply_function(
         path = f"operators.{op.id}.arguments[{index}].constant"
         constant = check_expression(argument.constant or "NULL", {}, operator=op.id, path=path)
         arguments.append(f"__argument{index}")
-        inputs[f"__argument{index}"] = (spark_expression(frame, constant.sql).cast(to_spark(kind)), to_arrow(kind))
+        with refusing(op.id, path):
+            value = spark_expression(frame, constant.sql)
+        inputs[f"__argument{index}"] = (value.cast(to_spark(kind)), to_arrow(kind))
     origins = [(column.side, column.column) for column in op.output]
     fields = [pa.field(column.name, to_arrow(column.type)) for column in op.output]
     for field in beside:
@@ -77,7 +80,8 @@ def apply_function(
         origins=tuple(origins),
     )
     spec = function_spec(op, function, tuple(arguments), rows, run)
-    prepared = frame.select(*(column.alias(name) for name, (column, _) in inputs.items()))
+    with refusing(op.id, f"operators.{op.id}"):
+        prepared = analysed(frame.select(*(column.alias(name) for name, (column, _) in inputs.items())))
     schema = pa.schema([(name, kind) for name, (_, kind) in inputs.items()])
     run_task = partial(call_functions, spec=spec, schema=schema)
     return map_batches(prepared, run_task, rows.output, observe_as(op.id), FUNCTION_METRICS)

@@ -3,7 +3,7 @@
 A row keeps its place until it is answered, attempts and waiting included, as in Flink; the timeout counts from its
 first call to there. Calls start in the order of the rows, and the next batch is asked for before the places run dry.
 Everything runs on one event loop, whose time is the only time it knows, so a loop with a clock of its own replays any
-schedule.
+schedule. A call that blocks the loop for longer than its timeout fails by its name (:mod:`runtime.worker.steps`).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 from inspect import isawaitable
 from typing import Any
 
@@ -20,6 +21,8 @@ from runtime.functions.failures import Blame, call_text, cancelled, failed, time
 from runtime.functions.metrics import FunctionCounters
 from runtime.functions.rows import Arguments, listed
 from runtime.functions.spec import CallPolicy
+from runtime.worker.exceptions import retried
+from runtime.worker.steps import Steps
 
 __all__ = ["AsyncCalls"]
 
@@ -39,15 +42,37 @@ class _Batch:
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
 
+@dataclass(slots=True, kw_only=True)
+class _Row:
+    """The calls for one row, and how the last of them failed."""
+
+    policy: CallPolicy
+    arguments: Arguments
+    failures: int = 0
+    last: Exception | None = None
+
+    @property
+    def limit(self) -> int:
+        return self.policy.timeout
+
+    def __str__(self) -> str:
+        return call_text(self.policy, self.arguments)
+
+
 class AsyncCalls:
     """The calls of one task. After a failure, or when a batch is given up, no call is made any more."""
 
     def __init__(
-        self, function: AsyncTableFunction | AsyncScalarFunction, policy: CallPolicy, counters: FunctionCounters
+        self,
+        function: AsyncTableFunction | AsyncScalarFunction,
+        policy: CallPolicy,
+        counters: FunctionCounters,
+        steps: Steps,
     ) -> None:
         self._function = function
         self._policy = policy
         self._counters = counters
+        self._steps = steps
         self._batches: set[_Batch] = set()
         self._queue: deque[_Batch] = deque()
         self._unstarted = 0
@@ -122,22 +147,24 @@ class AsyncCalls:
                 batch.done.exception()  # nobody may be left to ask for it
 
     async def _within_time(self, arguments: Arguments) -> list[Any]:
+        row = _Row(policy=self._policy, arguments=arguments)
         if not self._policy.timeout:
-            return await self._attempts(arguments)
+            return await self._attempts(row)
         loop = asyncio.get_running_loop()
         started = loop.time()
         limit = asyncio.timeout(self._policy.timeout / 1000)
         try:
             async with limit:
-                found = await self._attempts(arguments)
+                found = await self._attempts(row)
         except TimeoutError:
             if not limit.expired():
                 raise
         if limit.expired():  # also if the function took no notice
-            raise timed_out(self._policy, arguments, round((loop.time() - started) * 1000))
+            elapsed = round((loop.time() - started) * 1000)
+            raise timed_out(self._policy, arguments, elapsed, row.failures, row.last)
         return found
 
-    async def _attempts(self, arguments: Arguments) -> list[Any]:
+    async def _attempts(self, row: _Row) -> list[Any]:
         attempts = 0
         while True:
             attempts += 1
@@ -145,19 +172,20 @@ class AsyncCalls:
             self._in_flight += 1
             self._counters.inFlightMax = max(self._counters.inFlightMax, self._in_flight)
             try:
-                with Blame(lambda: call_text(self._policy, arguments), passing=self._function.retry_on):
-                    return await self._call(arguments)
+                with Blame(lambda: str(row), passing=self._function.retry_on):
+                    return await self._steps.walked(self._call(row.arguments), row)
             except self._function.retry_on as error:
                 if type(error) is RunError:
                     raise
                 self._counters.failures += 1
-                if attempts > self._policy.retries:
-                    raise failed(self._policy, arguments, attempts, error) from error
+                if attempts > self._policy.retries or not retried(error, self._function.retry_on):
+                    raise failed(self._policy, row.arguments, attempts, error) from error
+                row.failures, row.last = attempts, error
             except asyncio.CancelledError as error:
                 task = asyncio.current_task()
                 if task is not None and task.cancelling():
                     raise
-                raise cancelled(self._policy, arguments) from error
+                raise cancelled(self._policy, row.arguments) from error
             finally:
                 self._in_flight -= 1
             await asyncio.sleep(self._policy.delay / 1000)

@@ -11,12 +11,14 @@ operator correlate_locate: locate('10.0.0.1', None) timed out after 50 ms, 50 ms
 from __future__ import annotations
 
 import reprlib
+from asyncio import CancelledError
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any
 
 from plans.errors import RunError
 from runtime.functions.spec import CallPolicy
+from runtime.worker.exceptions import said
 
 __all__ = ["Blame", "call_text", "cancelled", "failed", "shown", "timed_out"]
 
@@ -38,16 +40,19 @@ def call_text(policy: CallPolicy, arguments: Sequence[Any]) -> str:
 def failed(policy: CallPolicy, arguments: Sequence[Any], times: int, error: BaseException) -> RunError:
     """What ends the query when a call fails for good."""
     often = "" if times == 1 else f" {times} times"
-    return RunError(
-        f"{call_text(policy, arguments)} failed{often}: {type(error).__name__}: {error}",
-        hint="retry.max-attempts of the operator says how often a failed call is made again" if times > 1 else None,
-    )
+    hint = "retry.max-attempts of the operator says how often a failed call is made again" if times > 1 else None
+    if times <= policy.retries:
+        hint = f"{type(error).__name__} says that the code is wrong, and is tried again only if retry_on names it"
+    return RunError(f"{call_text(policy, arguments)} failed{often}: {said(error)}", hint=hint)
 
 
-def timed_out(policy: CallPolicy, arguments: Sequence[Any], elapsed: int) -> RunError:
-    """What ends the query when a row takes too long; ``elapsed`` in ms."""
+def timed_out(
+    policy: CallPolicy, arguments: Sequence[Any], elapsed: int, failures: int = 0, last: BaseException | None = None
+) -> RunError:
+    """What ends the query when a row takes too long, ``elapsed`` in ms; ``last`` is how its last failure was."""
+    cause = "" if last is None else f"; attempt {failures} of {1 + policy.retries} failed: {said(last)}"
     return RunError(
-        f"{call_text(policy, arguments)} timed out after {elapsed} ms, {policy.timeout} ms are allowed",
+        f"{call_text(policy, arguments)} timed out after {elapsed} ms, {policy.timeout} ms are allowed{cause}",
         hint="async.timeout of the operator covers all attempts of a row",
     )
 
@@ -73,6 +78,6 @@ class Blame:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        # A function that calls sys.exit() must not take the event loop with it.
-        if isinstance(error, Exception | SystemExit) and not isinstance(error, self._passing):
-            raise RunError(f"{self._what()} failed: {type(error).__name__}: {error}") from error
+        # A function that calls sys.exit() must not take the event loop with it. What ends a coroutine passes.
+        if error is not None and not isinstance(error, (*self._passing, CancelledError, GeneratorExit)):
+            raise RunError(f"{self._what()} failed: {said(error)}") from error

@@ -23,15 +23,15 @@ from plans.errors import RunError
 from plans.tables import FunctionKind
 from plans.types import parse_type
 from runtime.functions.failures import shown
-from runtime.functions.values import Converter, converter, row_values
 from runtime.kernels.found_rows import KeyedRows
 from runtime.state.layout import Int64s
 from runtime.types import to_arrow
+from runtime.worker.values import MISFITS, Fit, fit, row_values
 
 __all__ = ["Arguments", "ReturnedRows", "argument_rows", "listed", "returned_rows"]
 
 Arguments = tuple[Any, ...]
-_MISMATCH = (pa.ArrowException, TypeError, ValueError, OverflowError)
+_MISMATCH = (pa.ArrowException, *MISFITS)
 _NOT_ROWS = (str, bytes, Mapping)
 
 
@@ -72,7 +72,7 @@ class ReturnedRows:
     declared: str
     schema: pa.Schema
     types: tuple[str, ...]
-    converters: tuple[Converter | None, ...]
+    fits: tuple[Fit, ...]
     columns: tuple[str, ...]
     wrapped: bool
 
@@ -112,8 +112,7 @@ class ReturnedRows:
             raise RunError(f"{where()} returned the row {shown(row)}, which is no {self.declared}: {error}") from error
 
     def _array(self, index: int, values: list[Any]) -> pa.Array:
-        convert = self.converters[index]
-        return pa.array([convert(value) for value in values] if convert else values, self.schema.field(index).type)
+        return pa.array(self.fits[index].column(values), self.schema.field(index).type)
 
     def _mismatch(self, index: int, values: list[Any]) -> tuple[int, Exception | None]:
         """The place of the first of ``values`` that does not fit, and why."""
@@ -143,7 +142,7 @@ def returned_rows(result: str, kind: FunctionKind, columns: tuple[str, ...]) -> 
         declared=str(parsed),
         schema=schema,
         types=types,
-        converters=tuple(converter(each) for _, each in fields),
+        fits=tuple(fit(each) for _, each in fields),
         columns=columns,
         wrapped=wrapped,
     )

@@ -89,7 +89,7 @@ def _asynchronous(
     function: AsyncTableFunction | AsyncScalarFunction,
     counters: FunctionCounters,
 ) -> Iterator[pa.Table]:
-    calls = AsyncCalls(function, opened.spec.policy, counters)
+    calls = AsyncCalls(function, opened.spec.policy, counters, opened.portal.steps)
 
     def steps() -> Iterator[Step[pa.Table]]:
         for piece in pieces:

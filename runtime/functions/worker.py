@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
+from plans.class_shape import function_methods
 from plans.classes import FUNCTIONS
 from plans.errors import RunError
 from plans.tables import FunctionKind
@@ -78,9 +79,14 @@ def acquired(spec: FunctionSpec) -> AbstractContextManager[OpenFunction]:
 def load_function(spec: FunctionSpec) -> type[Any]:
     """The class of ``spec``; RunError if it may not be loaded, or is not what the plan was compiled with."""
     path = f"functions.{spec.policy.function}.class"
-    found = load_class(spec.class_name, spec.allowed_modules, _INTERFACES[spec.kind], path=path, group=FUNCTIONS)
-    if missing := sorted(found.__abstractmethods__):
-        raise RunError(f"the class {spec.class_name} does not define {', '.join(missing)}", path=path)
+    found = load_class(
+        spec.class_name,
+        spec.allowed_modules,
+        _INTERFACES[spec.kind],
+        path=path,
+        group=FUNCTIONS,
+        methods=function_methods(spec.kind, len(spec.declared)),
+    )
     _same("arguments", found.arguments, spec.declared, spec)
     try:
         returned = returned_rows(found.result, spec.kind, ())

@@ -1,16 +1,19 @@
 """Accumulators of group aggregates: what is stored per group, how a micro-batch changes it, what it yields.
 
-COUNT, SUM and AVG are linear: the change is a weighted sum over the batch, whatever its mix of row kinds. MIN and MAX
-keep the extreme; under retraction they and DISTINCT calls also need the values themselves
-(:mod:`runtime.kernels.values`). FIRST_VALUE, LAST_VALUE and LISTAGG go by the order in which rows come, and pass over
-NULL; under retraction or DISTINCT they need the values in that order (:mod:`runtime.kernels.arrivals`). Result types
-and NULL rules are Flink's: AVG of an integer is truncated to that integer type, integer sums wrap around, AVG of a
-DECIMAL rounds half up, SUM of no values is NULL. A sum of DECIMAL that needs more than 38 digits is NULL, and stays so
-as long as there is the group: its digits are lost, and Flink's sum of only the values that come after it a wrong one.
+COUNT, SUM and AVG are linear: the change is a weighted sum over the batch, whatever its mix of row kinds. Under
+retraction a sum of floating-point numbers is that of the finite ones, with counts of NaN and of either infinity beside
+it, which could not be subtracted again. MIN and MAX keep the extreme, NaN being greater than all numbers; under
+retraction they and DISTINCT calls also need the values themselves (:mod:`runtime.kernels.values`). FIRST_VALUE,
+LAST_VALUE and LISTAGG go by the order in which rows come, and pass over NULL; under retraction or DISTINCT they need
+the values in that order (:mod:`runtime.kernels.arrivals`). Result types and NULL rules are Flink's: AVG of an integer
+is truncated to that integer type, integer sums wrap around, AVG of a DECIMAL rounds half up, SUM of no values is NULL.
+A sum of DECIMAL that needs more than 38 digits is NULL, and stays so as long as there is the group: its digits are
+lost, and Flink's sum of only the values that come after it a wrong one.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -29,9 +32,10 @@ __all__ = ["Accumulator", "accumulators_of", "combine", "contribution", "known",
 class Accumulator:
     """One stored number or value per group: ``function`` of ``argument`` where ``filter``.
 
-    ``function`` is count, sum, min, max, first, last or list, whose texts are joined with ``separator``. No
-    ``argument`` counts rows. ``type`` is the Arrow type in state: int64, float64, decimal128(38, s), or the argument's
-    own for min, max, first, last and list.
+    ``function`` is count, sum, min, max, first, last or list, whose texts are joined with ``separator``; or finite, the
+    sum of the finite values, and nan, inf and -inf, which count the others. No ``argument`` counts rows. ``type`` is
+    the Arrow type in state: int64, float64, decimal128(38, s), or the argument's own for min, max, first, last and
+    list.
     """
 
     name: str
@@ -48,7 +52,7 @@ class Accumulator:
 
     @property
     def is_linear(self) -> bool:
-        return self.function in ("count", "sum")
+        return self.function in ("count", "sum", *_FINITE_AND_NOT)
 
 
 _NEEDS = {
@@ -61,11 +65,19 @@ _NEEDS = {
     "LAST_VALUE": ("last",),
     "LISTAGG": ("list",),
 }
+_NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+_FINITE_AND_NOT = ("finite", *_NOT_FINITE)
 
 
-def accumulators_of(call: AggregateCall, columns: pa.Schema) -> tuple[Accumulator, ...]:
-    """The accumulators that ``call`` needs; equal needs of several calls have equal names."""
-    return tuple(_accumulator(function, call, columns) for function in _NEEDS[call.function])
+def accumulators_of(call: AggregateCall, columns: pa.Schema, *, changelog: bool) -> tuple[Accumulator, ...]:
+    """The accumulators that ``call`` needs; equal needs of several calls have equal names.
+
+    ``changelog`` says that rows may be taken back.
+    """
+    needs = _NEEDS[call.function]
+    if changelog and needs[0] == "sum" and pa.types.is_floating(columns.field(call.argument).type):
+        needs = (*_FINITE_AND_NOT, "count")
+    return tuple(_accumulator(function, call, columns) for function in needs)
 
 
 def _accumulator(function: str, call: AggregateCall, columns: pa.Schema) -> Accumulator:
@@ -74,9 +86,11 @@ def _accumulator(function: str, call: AggregateCall, columns: pa.Schema) -> Accu
     name += f" with {call.separator!r}" if call.separator is not None else ""
     name += f" where {call.filter}" if call.filter else ""
     kind = pa.int64()
-    if call.argument and function != "count":
+    if call.argument and function != "count" and function not in _NOT_FINITE:
         argument = columns.field(call.argument).type
-        if function != "sum":
+        if function == "max" and pa.types.is_floating(argument):
+            name += " or NaN"  # earlier versions stored a maximum that had passed over NaN as __max(...)
+        if function not in ("sum", "finite"):
             kind = argument
         elif pa.types.is_floating(argument):
             kind = pa.float64()
@@ -111,7 +125,12 @@ def contribution(accumulator: Accumulator, rows: pa.Table, weights: Int64s | Non
         values = pc.if_else(pc.fill_null(used, False), values, pa.scalar(None, values.type)).combine_chunks()
     if not accumulator.is_linear:
         return values
+    if accumulator.function in _NOT_FINITE:
+        found = np.asarray(pc.fill_null(_is_value(values, _NOT_FINITE[accumulator.function]), False))
+        return pa.array(found.astype(np.int64) if weights is None else found * weights)
     values = pc.cast(values, accumulator.type)
+    if accumulator.function == "finite":
+        values = pc.if_else(pc.is_finite(values), values, pa.scalar(0.0))
     if pa.types.is_decimal(accumulator.type):  # NULL is a sum that is lost
         values = _zero_for_null(values, accumulator.type)
     if weights is not None and len(weights) and weights.min() < 0:
@@ -120,6 +139,12 @@ def contribution(accumulator: Accumulator, rows: pa.Table, weights: Int64s | Non
         else:
             values = pc.multiply(values, pc.cast(pa.array(weights), accumulator.type))
     return values
+
+
+def _is_value(values: pa.Array, wanted: float) -> pa.Array:
+    if math.isnan(wanted):
+        return pc.is_nan(values)
+    return pc.equal(values, pa.scalar(wanted, values.type))
 
 
 def summed(groups: Int64s, accumulators: Sequence[Accumulator], parts: Sequence[pa.Array]) -> list[pa.Array]:
@@ -151,7 +176,15 @@ def _summed(groups: Int64s, accumulator: Accumulator, part: pa.Array, size: int)
     place = np.empty(size, np.int64)
     place[folded["group"].to_numpy()] = np.arange(size)
     column = folded[f"part_{fold}"].combine_chunks().take(pa.array(place))
+    if fold == "max" and pa.types.is_floating(part.type):  # Arrow passes over NaN
+        no_number = np.asarray(pc.fill_null(pc.is_nan(part), False))
+        if no_number.any():
+            column = _or_nan(column, pa.array(np.bincount(groups[no_number], minlength=size) > 0))
     return _fitting(column, accumulator.type) if accumulator.is_linear else column
+
+
+def _or_nan(column: pa.Array, no_number: pa.Array) -> pa.Array:
+    return pc.if_else(no_number, pa.scalar(math.nan, column.type), column)
 
 
 def _sums_fit(numbers: pa.Array) -> bool:
@@ -191,13 +224,21 @@ def known(accumulator: Accumulator, stored: pa.Array, live: pa.Array) -> pa.Arra
     return pc.if_else(live, stored, pa.scalar(Decimal(0), accumulator.type))
 
 
+_NUMBERS = {pa.bool_(): pa.int8(), pa.timestamp("us", "UTC"): pa.int64()}
+"""The types that Arrow orders per group, but not element by element, and others of the same order."""
+
+
 def combine(accumulator: Accumulator, old: pa.Array, change: pa.Array) -> pa.Array:
     """The new accumulator from the ``old`` one (:func:`known`) and the batch's change."""
     if accumulator.is_extreme:
         fold = pc.min_element_wise if accumulator.function == "min" else pc.max_element_wise
-        if pa.types.is_boolean(accumulator.type):  # Arrow orders booleans per group, but not element by element
-            return pc.cast(fold(pc.cast(old, pa.int8()), pc.cast(change, pa.int8())), accumulator.type)
-        return fold(old, change)
+        number = _NUMBERS.get(accumulator.type)
+        if number is not None:
+            return pc.cast(fold(pc.cast(old, number), pc.cast(change, number)), accumulator.type)
+        extreme = fold(old, change)
+        if accumulator.function == "max" and pa.types.is_floating(accumulator.type):
+            extreme = _or_nan(extreme, pc.or_(*(pc.fill_null(pc.is_nan(each), False) for each in (old, change))))
+        return extreme
     if not accumulator.is_linear:
         return _in_order(accumulator, old, change)
     if pa.types.is_decimal(accumulator.type):
@@ -215,17 +256,28 @@ def _in_order(accumulator: Accumulator, old: pa.Array, change: pa.Array) -> pa.A
     return pc.coalesce(pc.binary_join_element_wise(old, change, accumulator.separator), old, change)
 
 
-def result(call: AggregateCall, kind: pa.DataType, columns: pa.Schema, state: Mapping[str, pa.Array]) -> pa.Array:
+def result(
+    call: AggregateCall, kind: pa.DataType, columns: pa.Schema, state: Mapping[str, pa.Array], *, changelog: bool
+) -> pa.Array:
     """The value of ``call`` as Arrow type ``kind``, from the accumulators in ``state`` by name."""
-    needed = [state[accumulator.name] for accumulator in accumulators_of(call, columns)]
+    needed = [state[accumulator.name] for accumulator in accumulators_of(call, columns, changelog=changelog)]
     if call.function == "COUNT":
         return pc.fill_null(needed[0], 0)
     if call.function not in ("SUM", "AVG"):
         return pc.cast(needed[0], kind)
-    total, count = needed
+    *parts, count = needed
+    total = parts[0] if len(parts) == 1 else _with_others(*parts)
     empty = pc.or_kleene(pc.equal(pc.fill_null(count, 0), 0), pc.is_null(total))
     value = _narrow(total, kind) if call.function == "SUM" else _average(total, count, kind)
     return pc.if_else(empty, pa.scalar(None, kind), value)
+
+
+def _with_others(total: pa.Array, *counts: pa.Array) -> pa.Array:
+    """A sum of finite numbers with the values that are not, of each of which there are so many."""
+    for value, count in zip(_NOT_FINITE.values(), counts, strict=True):
+        some = pc.greater(pc.fill_null(count, 0), 0)
+        total = pc.if_else(some, pc.add(total, pa.scalar(value)), total)
+    return total
 
 
 def _narrow(total: pa.Array, kind: pa.DataType) -> pa.Array:

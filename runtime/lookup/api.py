@@ -17,7 +17,7 @@ knows neither Spark nor any connector.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -137,8 +137,11 @@ class ScanFunction(ABC):
     retry_on: ClassVar[tuple[type[Exception], ...]] = (Exception,)
 
     @abstractmethod
-    def scan(self, context: LookupContext) -> Iterator[pa.Table | pa.RecordBatch]:
-        """Every row of the table, with at least ``context.columns`` by name, in types that cast to theirs."""
+    def scan(self, context: LookupContext) -> Iterable[pa.Table | pa.RecordBatch | Row]:
+        """Every row of the table: tuples of the values of ``context.columns``, in that order, or Arrow.
+
+        Arrow has at least these columns, by name, in types that cast to theirs; it may alternate with tuples.
+        """
 
 
 class CacheMetricGroup(ABC):

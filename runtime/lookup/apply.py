@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 from plans.durations import parse_duration
 from plans.model import JoinColumn, LookupJoin
 from plans.tables import Column, Table
+from runtime.analysis import analysed, refusing
 from runtime.arithmetic import spark_expression
 from runtime.expressions import check_expression, quoted
 from runtime.kernels.pairs import JoinCondition
@@ -85,7 +86,8 @@ def apply_lookup(
     wanted = {name for side, name in rows.origins if side == "left"} | {*keys, ASKS}
     wanted |= {name for condition in conditions for name in condition.left}
     chosen = {name: column for name, column in inputs.items() if name in wanted}
-    prepared = frame.select(*(column.alias(name) for name, (column, _) in chosen.items()))
+    with refusing(op.id, f"operators.{op.id}"):
+        prepared = analysed(frame.select(*(column.alias(name) for name, (column, _) in chosen.items())))
     schema = pa.schema([(name, kind) for name, (_, kind) in chosen.items()])
     spec = lookup_spec(op, table, rows, run)
     if op.retry is not None and op.retry.mode == "deferred" and spec.mode != "full":
@@ -104,7 +106,8 @@ def apply_lookup(
     if not native:
         return joined
     for text in checked.filters:
-        joined = joined.where(spark_expression(joined, text))
+        with refusing(op.id, f"operators.{op.id}"):
+            joined = analysed(joined.where(spark_expression(joined, text)))
     return joined.select(*(quoted(column.name) for column in op.output), *beside.names)
 
 
@@ -160,13 +163,15 @@ def _inputs(
         else:
             path = f"operators.{op.id}.keys[{index}].constant"
             checked = check_expression(key.constant or "NULL", {}, operator=op.id, path=path)
-            value = spark_expression(frame, checked.sql)
+            with refusing(op.id, path):
+                value = spark_expression(frame, checked.sql)
         names.append(f"__key{index}")
         found[f"__key{index}"] = (value.cast(to_spark(column.type)), kind)
     if op.pre_filter is not None:
         known: dict[tuple[str, ...], str] = {(name,): name for name in types}
         path = f"operators.{op.id}.pre-filter"
         checked = check_expression(op.pre_filter, known, operator=op.id, path=path)
-        found[ASKS] = (spark_expression(frame, checked.sql), pa.bool_())
+        with refusing(op.id, path):
+            found[ASKS] = (spark_expression(frame, checked.sql), pa.bool_())
     found |= {field.name: (F.col(field.name), field.type) for field in beside}
     return tuple(names), found

@@ -2,31 +2,57 @@
 
 A call keeps its place until its key has a final answer, attempts and waiting included, as in Flink; the timeout counts
 from the first call to there. Everything runs on one event loop, whose time is the only time it knows, so a loop with a
-clock of its own replays any schedule.
+clock of its own replays any schedule. A call that blocks the loop for longer than the timeout fails by its keys.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from plans.errors import RunError
 from runtime.lookup.api import AsyncLookupFunction, Key, Row
 from runtime.lookup.metrics import LookupCounters
-from runtime.lookup.policy import Answers, FetchPolicy, answers, backoff, chunks, failed, timed_out
+from runtime.lookup.policy import Answers, FetchPolicy, answers, backoff, chunks, failed, looking_up, timed_out
 from runtime.worker.clock import Clock
+from runtime.worker.exceptions import retried
+from runtime.worker.steps import Steps
 
 __all__ = ["AsyncFetcher"]
+
+
+@dataclass(slots=True, kw_only=True)
+class _Tries:
+    """The calls for some keys, and how the last of them failed."""
+
+    policy: FetchPolicy
+    keys: list[Key]
+    failures: int = 0
+    last: Exception | None = None
+
+    @property
+    def limit(self) -> int:
+        return self.policy.timeout
+
+    def __str__(self) -> str:
+        return looking_up(self.policy, self.keys)
 
 
 class AsyncFetcher:
     """The calls of one task."""
 
     def __init__(
-        self, function: AsyncLookupFunction, policy: FetchPolicy, clock: Clock, counters: LookupCounters
+        self,
+        function: AsyncLookupFunction,
+        policy: FetchPolicy,
+        clock: Clock,
+        counters: LookupCounters,
+        steps: Steps,
     ) -> None:
         self._function = function
         self._policy = policy
+        self._steps = steps
         self._clock = clock
         self._counters = counters
         self._places = asyncio.Semaphore(policy.capacity)
@@ -71,48 +97,57 @@ class AsyncFetcher:
     async def _within_time(self, keys: list[Key]) -> Answers:
         loop = asyncio.get_running_loop()
         started = loop.time()
+        tries = _Tries(policy=self._policy, keys=keys)
         limit = asyncio.timeout(self._policy.timeout / 1000 if self._policy.timeout else None)
         try:
             async with limit:
-                return await self._attempts(keys)
+                return await self._attempts(tries)
         except TimeoutError as error:
             if not limit.expired():
                 raise
             self._counters.timeouts += 1
-            raise timed_out(self._policy, keys, round((loop.time() - started) * 1000)) from error
+            elapsed = round((loop.time() - started) * 1000)
+            raise timed_out(self._policy, keys, elapsed, tries.failures, tries.last) from error
 
-    async def _attempts(self, keys: list[Key]) -> Answers:
+    async def _attempts(self, tries: _Tries) -> Answers:
         found = Answers()
-        pending = keys
+        pending = tries.keys
         for attempt in range(1 + self._policy.max_attempts):
             if attempt:
                 await asyncio.sleep(self._policy.delay / 1000)
                 self._counters.retries += len(pending)
-            rows = await self._call(pending)
+            rows = await self._call(pending, tries)
             found.add(pending, rows, self._clock.elapsed())
             pending = [key for key in pending if not found.rows[key]]
             if not pending:
                 break
         return found
 
-    async def _call(self, keys: list[Key]) -> list[list[Row]]:
+    async def _call(self, keys: list[Key], tries: _Tries) -> list[list[Row]]:
         function, loop, failures = self._function, asyncio.get_running_loop(), 0
         while True:
             started = loop.time()
             self._in_flight += 1
             self._counters.inFlightMax = max(self._counters.inFlightMax, self._in_flight)
             try:
-                rows = await function.lookup_many(keys) if function.bulk else [await function.lookup(keys[0])]
+                rows = await self._steps.walked(self._asked(keys), tries)
             except function.retry_on as error:
                 if type(error) is RunError:
                     raise
                 self._counters.numLoadFailures += 1
                 failures += 1
-                if failures > self._policy.max_failures:
+                if failures > self._policy.max_failures or not retried(error, function.retry_on):
                     raise failed(self._policy, keys, failures, error) from error
+                tries.failures, tries.last = failures, error
+            except (KeyboardInterrupt, SystemExit) as error:  # would end the loop
+                raise failed(self._policy, keys, failures + 1, error) from error
             else:
                 self._counters.latestLoadTime = round((loop.time() - started) * 1000)
                 return answers(self._policy, keys, rows)
             finally:
                 self._in_flight -= 1
             await asyncio.sleep(backoff(failures - 1) / 1000)
+
+    async def _asked(self, keys: list[Key]) -> Sequence[Iterable[Row]]:
+        function = self._function
+        return await function.lookup_many(keys) if function.bulk else [await function.lookup(keys[0])]

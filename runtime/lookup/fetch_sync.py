@@ -12,6 +12,7 @@ from runtime.lookup.api import Key, LookupFunction, Row
 from runtime.lookup.metrics import LookupCounters
 from runtime.lookup.policy import Answers, FetchPolicy, answers, backoff, chunks, failed
 from runtime.worker.clock import Clock
+from runtime.worker.exceptions import retried
 
 __all__ = ["fetch_sync"]
 
@@ -49,9 +50,11 @@ def _call(
                 raise
             counters.numLoadFailures += 1
             failures += 1
-            if failures > policy.max_failures:
+            if failures > policy.max_failures or not retried(error, function.retry_on):
                 raise failed(policy, keys, failures, error) from error
             clock.sleep(backoff(failures - 1))
+        except (KeyboardInterrupt, SystemExit) as error:
+            raise failed(policy, keys, failures + 1, error) from error
         else:
             counters.latestLoadTime = clock.elapsed() - started
             return answers(policy, keys, rows)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -19,20 +20,23 @@ import pyarrow.compute as pc
 
 from plans.errors import RunError
 from runtime.kernels.found_rows import KeyedRows
-from runtime.lookup.api import NO_WATERMARK, Key, ReloadContext
+from runtime.lookup.api import NO_WATERMARK, Key, ReloadContext, Row
 from runtime.lookup.key_index import key_index
 from runtime.lookup.metrics import LookupCounters
 from runtime.lookup.policy import backoff
-from runtime.lookup.rows import distinct_keys
+from runtime.lookup.rows import distinct_keys, keyed_rows
 from runtime.lookup.schedule import Scheduler
 from runtime.state.layout import Int64s
 from runtime.worker.clock import Clock
+from runtime.worker.exceptions import retried, said
 
 __all__ = ["FullCache", "Load", "Reloads"]
 
 _log = logging.getLogger(__name__)
 
-Load = Callable[[], Iterable[pa.Table | pa.RecordBatch]]
+Scanned: TypeAlias = pa.Table | pa.RecordBatch | Row
+Load = Callable[[], Iterable[Scanned]]
+_ROWS_AT_ONCE = 65536
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,10 +86,10 @@ class FullCache:
                 if type(error) is RunError:
                     raise
                 failures += 1
-                if failures > self._max_failures:
+                if failures > self._max_failures or not retried(error, self._retry_on):
                     times = "once" if failures == 1 else f"{failures} times"
                     raise RunError(
-                        f"{self._where}: loading the full cache failed {times}: {type(error).__name__}: {error}",
+                        f"{self._where}: loading the full cache failed {times}: {said(error)}",
                         hint="lookup.max-retries says how often the first load is tried again",
                     ) from error
                 self._clock.sleep(backoff(failures - 1))
@@ -137,10 +141,8 @@ class FullCache:
                     self._latest = self._clock.elapsed() - started
 
 
-def _contents(
-    batches: Iterable[pa.Table | pa.RecordBatch], schema: pa.Schema, keys: tuple[str, ...], where: str
-) -> _Contents:
-    parts = [_conformed(batch, schema, where) for batch in batches]
+def _contents(batches: Iterable[Scanned], schema: pa.Schema, keys: tuple[str, ...], where: str) -> _Contents:
+    parts = list(_tables(batches, schema, where))
     table = pa.concat_tables([schema.empty_table(), *parts]).combine_chunks()
     for name in keys:
         if table[name].null_count:
@@ -154,6 +156,28 @@ def _contents(
     nothing = np.zeros(1, np.int64)
     rows = KeyedRows(table=table, start=np.append(start, nothing), count=np.append(count, nothing))
     return _Contents(find=key_index(distinct), size=len(distinct), rows=rows)
+
+
+def _tables(batches: Iterable[Scanned] | None, schema: pa.Schema, where: str) -> Iterator[pa.Table]:
+    """What a scan returned, rows put together; RunError if it is neither rows nor Arrow."""
+    if not isinstance(batches, Iterable):
+        shown = "None" if batches is None else f"a {type(batches).__name__}"
+        raise RunError(f"{where}: the scan returned {shown}, expected rows", hint="yield tuples, or tables of Arrow")
+    rows: list[Row] = []
+    for found in batches:
+        if isinstance(found, pa.Table | pa.RecordBatch):
+            yield _conformed(found, schema, where)
+        elif isinstance(found, tuple | list):
+            rows.append(tuple(found))
+        else:
+            shown = "None" if found is None else f"a {type(found).__name__}"
+            hint = "yield tuples, or tables of Arrow"
+            raise RunError(f"{where}: the scan yielded {shown}, expected a row", hint=hint)
+        if len(rows) >= _ROWS_AT_ONCE:
+            yield keyed_rows([rows], schema, where=where).table
+            rows = []
+    if rows:
+        yield keyed_rows([rows], schema, where=where).table
 
 
 def _conformed(batch: pa.Table | pa.RecordBatch, schema: pa.Schema, where: str) -> pa.Table:

@@ -88,6 +88,7 @@ def lookup_spec(op: LookupJoin, table: Table, rows: LookupRows, run: LookupRun) 
         delay=parse_duration(op.retry.fixed_delay) if op.retry is not None and inline else 0,
         caches_misses=inline or op.retry is None,
         max_failures=int(op.cache.values.get("lookup.max-retries", 3)),
+        declared=context.columns if table.options["connector"] == "python" else (),
     )
     mode: Literal["sync", "async", "full"] = "async" if op.async_.enabled else "sync"
     mode = "full" if cache.kind == "FULL" else mode

@@ -10,18 +10,21 @@ two are counted apart, so a row takes at most 1 + ``max_attempts`` answered call
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
 from plans.errors import RunError
+from plans.tables import Column
 from runtime.lookup.api import AsyncLookupFunction, Key, LookupFunction, Row
+from runtime.worker.exceptions import said
 
-__all__ = ["Answers", "FetchPolicy", "answers", "backoff", "chunks", "failed", "named", "timed_out"]
+__all__ = ["Answers", "FetchPolicy", "answers", "backoff", "chunks", "failed", "looking_up", "named", "timed_out"]
 
 _FIRST_BACKOFF = 100
 _LONGEST_BACKOFF = 10_000
 _SHOWN_KEYS = 3
+_EMPTY = "return a list of tuples; an empty one if the table has no row for the key"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +33,8 @@ class FetchPolicy:
 
     ``max_attempts`` counts looks after the first, ``delay`` apart; 0 for no retry on miss. ``timeout`` covers all
     attempts of a key, 0 for none; only asynchronous calls can be timed out. ``capacity`` bounds asynchronous calls.
-    Without ``caches_misses``, a miss is not a final answer: whoever asked decides when it is.
+    Without ``caches_misses``, a miss is not a final answer: whoever asked decides when it is. ``declared`` are the
+    columns of rows that a class of the user's returns, in their order; none for a connector, which converts by itself.
     """
 
     operator: str
@@ -42,6 +46,7 @@ class FetchPolicy:
     delay: int
     max_failures: int
     caches_misses: bool = True
+    declared: tuple[Column, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +81,29 @@ def chunks(function: LookupFunction | AsyncLookupFunction, keys: Sequence[Key]) 
 
 
 def answers(policy: FetchPolicy, keys: Sequence[Key], found: Sequence[Iterable[Row]]) -> list[list[Row]]:
-    """What a source returned for ``keys``, as lists; RunError if it has not one answer per key."""
-    if len(found) != len(keys):
-        raise RunError(f"{named(policy)}: the source returned {len(found)} answers for {len(keys)} keys")
-    return [list(rows) for rows in found]
+    """What a source returned for ``keys``, as lists of tuples; RunError for anything else than one answer per key."""
+    if not isinstance(found, Iterable):
+        shown = f"{type(found).__name__} for {_shown(keys)}"
+        raise RunError(f"{named(policy)}: the source returned {shown}, expected rows for each key", hint=_EMPTY)
+    listed = list(found)
+    if len(listed) != len(keys):
+        raise RunError(f"{named(policy)}: the source returned {len(listed)} answers for {len(keys)} keys")
+    return [_rows(policy, key, rows) for key, rows in zip(keys, listed, strict=True)]
+
+
+def _rows(policy: FetchPolicy, key: Key, rows: object) -> list[Row]:
+    """The rows of one key; RunError if the source returned something else."""
+    if not isinstance(rows, Iterable) or isinstance(rows, str | bytes | Mapping):
+        shown = "None" if rows is None else f"a {type(rows).__name__}"
+        message = f"{named(policy)}: the source returned {shown} for {_shown([key])}, expected its rows"
+        raise RunError(message, hint=_EMPTY)
+    found = list(rows)
+    for row in found:
+        if not isinstance(row, tuple | list):
+            shown = "None" if row is None else f"a {type(row).__name__}"
+            message = f"{named(policy)}: the source returned {shown} as a row of {_shown([key])}, expected a tuple"
+            raise RunError(message, hint=_EMPTY)
+    return found
 
 
 def named(policy: FetchPolicy) -> str:
@@ -91,17 +115,27 @@ def failed(policy: FetchPolicy, keys: Sequence[Key], tries: int, error: BaseExce
     """What ends the query when the source keeps failing."""
     times = "once" if tries == 1 else f"{tries} times"
     return RunError(
-        f"{named(policy)}: looking up {_shown(keys)} failed {times}: {type(error).__name__}: {error}",
-        hint="lookup.max-retries says how often a failed lookup is tried again",
+        f"{looking_up(policy, keys)} failed {times}: {said(error)}",
+        hint="lookup.max-retries says how often a failed lookup is tried again"
+        if tries > policy.max_failures
+        else f"{type(error).__name__} is not tried again unless retry_on of the class names it",
     )
 
 
-def timed_out(policy: FetchPolicy, keys: Sequence[Key], elapsed: int) -> RunError:
-    """What ends the query when an answer takes too long."""
+def timed_out(
+    policy: FetchPolicy, keys: Sequence[Key], elapsed: int, failures: int = 0, last: BaseException | None = None
+) -> RunError:
+    """What ends the query when an answer takes too long; ``last`` is how the last of ``failures`` tries ended."""
+    cause = "" if last is None else f"; try {failures} of {1 + policy.max_failures} failed: {said(last)}"
     return RunError(
-        f"{named(policy)}: looking up {_shown(keys)} timed out after {elapsed} ms, {policy.timeout} ms are allowed",
+        f"{looking_up(policy, keys)} timed out after {elapsed} ms, {policy.timeout} ms are allowed{cause}",
         hint="async.timeout of the operator covers all attempts of a key",
     )
+
+
+def looking_up(policy: FetchPolicy, keys: Sequence[Key]) -> str:
+    """How errors name a call for ``keys``."""
+    return f"{named(policy)}: looking up {_shown(keys)}"
 
 
 def _shown(keys: Sequence[Key]) -> str:

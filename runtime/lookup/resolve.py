@@ -18,7 +18,7 @@ from runtime.kernels.found_rows import KeyedRows
 from runtime.lookup.api import Key, Row
 from runtime.lookup.metrics import LookupCounters
 from runtime.lookup.policy import Answers, FetchPolicy, named
-from runtime.lookup.rows import ABSENT, keyed_rows
+from runtime.lookup.rows import ABSENT, fitted_rows, keyed_rows
 from runtime.lookup.single_flight import Landing, SingleFlight
 from runtime.state.identity import Mask
 from runtime.state.layout import Int64s
@@ -128,7 +128,10 @@ class Resolution:
         self.missing = [key for key in absent if key not in misses]
 
     def _add(self, found: Mapping[Key, Sequence[Row]]) -> KeyedRows:
-        rows = keyed_rows(list(found.values()), self._schema, where=named(self._policy))
+        where = named(self._policy)
+        if self._policy.declared:
+            found = fitted_rows(found, self._policy.declared, where=where)
+        rows = keyed_rows(list(found.values()), self._schema, where=where)
         self._parts.append((list(found), rows))
         return rows
 

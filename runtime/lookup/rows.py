@@ -10,18 +10,27 @@ never copied per input row before the one ``take`` that joins them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import reprlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from plans.errors import RunError
+from plans.tables import Column
+from plans.types import DataType, parse_type
 from runtime.kernels.found_rows import KeyedRows
 from runtime.lookup.api import Key, Row
 from runtime.state.identity import encode_groups
 from runtime.state.layout import Int64s
+from runtime.worker.values import MISFITS, fit
 
-__all__ = ["ABSENT", "distinct_keys", "keyed_rows", "python_rows"]
+__all__ = ["ABSENT", "distinct_keys", "fitted_rows", "keyed_rows", "python_rows"]
+
+_short = reprlib.Repr()
+_short.maxstring = _short.maxother = _short.maxlong = 60
 
 ABSENT = -1
 """The ``count`` of a key about which nothing is known; 0 says that the source has no row for it."""
@@ -41,6 +50,43 @@ def _values(column: pa.Array) -> list[object]:
     else:
         values = column.to_pylist()
     return values
+
+
+def fitted_rows(
+    found: Mapping[Key, Iterable[Any]], declared: tuple[Column, ...], *, where: str
+) -> dict[Key, list[Row]]:
+    """What a class of the user's ``found`` for each key, as rows of the ``declared`` columns.
+
+    RunError with the key, the row and the declared type for a row of another shape, and for a value that is not the
+    same in its type (:mod:`runtime.worker.values`).
+    """
+    kinds = _kinds(declared)
+    fitted: dict[Key, list[Row]] = {}
+    for key, rows in found.items():
+        fitted[key] = []
+        for row in rows:
+            if not isinstance(row, tuple | list) or len(row) != len(kinds):
+                names = ", ".join(column.name for column in declared)
+                raise RunError(f"{_said(where, key, row)}, which is no tuple with a value for each of {names}")
+            values = []
+            for value, column, (kind, one) in zip(row, declared, kinds, strict=True):
+                try:
+                    values.append(None if value is None and kind.nullable else one(value))
+                except MISFITS as error:
+                    said = _said(where, key, row)
+                    raise RunError(f"{said}, whose {column.name!r} is no {kind}: {error}") from error
+            fitted[key].append(tuple(values))
+    return fitted
+
+
+def _said(where: str, key: Key, row: Any) -> str:
+    return f"{where}: the source returned for the key {_short.repr(key)} the row {_short.repr(row)}"
+
+
+@cache
+def _kinds(declared: tuple[Column, ...]) -> list[tuple[DataType, Callable[[Any], Any]]]:
+    types = [parse_type(column.type) for column in declared]
+    return [(kind, fit(kind).value) for kind in types]
 
 
 def keyed_rows(found: Sequence[Iterable[Row]], schema: pa.Schema, *, where: str) -> KeyedRows:

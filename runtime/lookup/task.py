@@ -101,7 +101,7 @@ def _asynchronous(
     batches: Iterable[AskedRows], lookup: OpenLookup, source: AsyncLookupFunction, counters: LookupCounters
 ) -> Iterator[Answered]:
     ordered = lookup.spec.policy.ordered
-    fetcher = AsyncFetcher(source, lookup.spec.policy, lookup.clock, counters)
+    fetcher = AsyncFetcher(source, lookup.spec.policy, lookup.clock, counters, lookup.portal.steps)
     steps = _steps(batches, lookup, fetcher, counters)
     return flowing(steps, fetcher.room, lookup.portal, ordered=ordered, most=_MOST_WAITING)
 

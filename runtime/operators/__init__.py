@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from plans.durations import parse_duration
-from plans.model import Aggregate, ChangelogNormalize, SinkMaterialize, Stateful
+from plans.model import Aggregate, ChangelogNormalize, Join, SinkMaterialize, Stateful
 from plans.phases import strategy_of
 from plans.tables import Column
 from runtime.operator import StatefulOperator
@@ -33,31 +35,35 @@ def build_operator(
 
     schemas = [state_schema(op.id, columns) for columns in inputs]
     ttls = tuple(parse_duration(entry.ttl) for entry in sorted(op.state, key=lambda entry: entry.index))
-    if isinstance(op, Aggregate):
-        return AggregateOperator(
-            columns=schemas[0],
-            changelog=changelog[0],
-            keys=op.keys,
-            calls=op.aggregates,
-            types=tuple(to_arrow(call.type) for call in op.aggregates),
-            ttl=ttls[0],
-            kinds=op.changelog,
-            phases=strategy_of(op),
-        )
-    if isinstance(op, ChangelogNormalize):
-        return ChangelogNormalizeOperator(columns=schemas[0], key=op.key, ttl=ttls[0], kinds=op.changelog)
-    if isinstance(op, SinkMaterialize):
-        return SinkMaterializeOperator(columns=schemas[0], key=op.key, changelog=changelog[0], ttl=ttls[0])
-    return JoinOperator(
-        kind=op.join_type,
-        left=schemas[0],
-        right=schemas[1],
-        left_keys=tuple(key.left for key in op.keys),
-        right_keys=tuple(key.right for key in op.keys),
-        changelog=(changelog[0], changelog[1]),
-        condition=compile_condition(op, schemas[0], schemas[1]) if op.condition is not None else None,
-        ttls=(ttls[0], ttls[1]),
-        columns=tuple((column.name, column.side, column.column) for column in op.output),
-        emits_changelog=op.changelog != ("+I",),
-        in_order=in_order,
-    )
+    match op:
+        case Aggregate():
+            return AggregateOperator(
+                columns=schemas[0],
+                changelog=changelog[0],
+                keys=op.keys,
+                calls=op.aggregates,
+                types=tuple(to_arrow(call.type) for call in op.aggregates),
+                ttl=ttls[0],
+                kinds=op.changelog,
+                phases=strategy_of(op),
+            )
+        case ChangelogNormalize():
+            return ChangelogNormalizeOperator(columns=schemas[0], key=op.key, ttl=ttls[0], kinds=op.changelog)
+        case SinkMaterialize():
+            return SinkMaterializeOperator(columns=schemas[0], key=op.key, changelog=changelog[0], ttl=ttls[0])
+        case Join():
+            return JoinOperator(
+                kind=op.join_type,
+                left=schemas[0],
+                right=schemas[1],
+                left_keys=tuple(key.left for key in op.keys),
+                right_keys=tuple(key.right for key in op.keys),
+                changelog=(changelog[0], changelog[1]),
+                condition=compile_condition(op, schemas[0], schemas[1]) if op.condition is not None else None,
+                ttls=(ttls[0], ttls[1]),
+                columns=tuple((column.name, column.side, column.column) for column in op.output),
+                emits_changelog=op.changelog != ("+I",),
+                in_order=in_order,
+            )
+        case _:
+            assert_never(op)

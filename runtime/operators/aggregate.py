@@ -57,7 +57,8 @@ class AggregateOperator:
     @property
     def accumulators(self) -> tuple[Accumulator, ...]:
         """The distinct accumulators of all calls, in order of first need."""
-        found = {a.name: a for call in self.calls for a in accumulators_of(call, self.columns)}
+        needed = (accumulators_of(call, self.columns, changelog=self.changelog) for call in self.calls)
+        found = {a.name: a for accumulators in needed for a in accumulators}
         return tuple(found.values())
 
     def remembered(self, accumulator: Accumulator) -> bool:
@@ -351,7 +352,8 @@ def _emit(
 
 def _results(operator: AggregateOperator, keys: pa.Table, state: dict[str, pa.Array]) -> pa.Table:
     columns = [
-        result(call, kind, operator.columns, state) for call, kind in zip(operator.calls, operator.types, strict=True)
+        result(call, kind, operator.columns, state, changelog=operator.changelog)
+        for call, kind in zip(operator.calls, operator.types, strict=True)
     ]
     schema = pa.schema([field for field in operator.output if field.name != KIND])
     return pa.table([*keys.columns, *columns], names=schema.names).cast(schema)

@@ -1,17 +1,20 @@
-"""The residual condition of a join, compiled for Arrow: what must hold of a pair beyond its equal keys.
+"""Expressions of a plan compiled for Arrow: what must hold of a pair of a join beyond its equal keys.
 
 An outer, semi or anti join must know how many partners of a row satisfy the whole condition, so the condition is
-evaluated inside the join, on candidate pairs, with SQL's three-valued logic. Integers wrap around at the width of their
-type, as in :mod:`runtime.arithmetic`. It is parsed on the driver; workers get an Arrow expression. Column references
-are ``l.column`` and ``r.column``.
+evaluated inside the join, on candidate pairs, with SQL's three-valued logic. Each part gets the type that it has in
+Spark, so that it means there what it means here; integers wrap around at the width of their type, as in
+:mod:`runtime.arithmetic`. It is parsed on the driver; workers get a tree of nodes. Column references are ``l.column``
+and ``r.column``. What has no exact kernel is refused.
 """
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable
-from decimal import Decimal
-from functools import reduce
+import re
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -21,16 +24,20 @@ from sqlglot.errors import SqlglotError
 
 from plans.errors import RunError
 from plans.model import Join, LookupJoin
+from runtime.kernels.coercion import MOST_DIGITS, arithmetic_digits, common_type, digits_of
+from runtime.kernels.comparison import compare, holds, is_member, matches, not_distinct
+from runtime.kernels.computation import compute, compute_wide, divide, remainder, shift
+from runtime.kernels.conversion import by_row, convert, converts, may_not_fit
+from runtime.kernels.evaluation import Apply, Choose, Coalesce, Connect, Constant, Node, Read
 from runtime.kernels.pairs import JoinCondition
-from runtime.operators.exact import span_of
+from runtime.operators.constants import named_type, number_constant, span_of, text_constant
 
-__all__ = ["compile_condition", "compile_filter"]
+__all__ = ["compile_condition", "compile_filter", "compile_tree", "compile_value"]
 
 
 def compile_condition(op: Join | LookupJoin, left: pa.Schema, right: pa.Schema) -> JoinCondition:
     """Compile ``op.condition`` over the columns of both inputs; RunError for what a join cannot evaluate."""
-    compiler = _Compiler(f"operators.{op.id}.condition", {"l": left, "r": right})
-    return compiler.condition(op.condition or "")
+    return _Compiler(f"operators.{op.id}.condition", {"l": left, "r": right}).condition(op.condition or "")
 
 
 def compile_filter(text: str, right: pa.Schema, *, path: str) -> JoinCondition:
@@ -38,35 +45,34 @@ def compile_filter(text: str, right: pa.Schema, *, path: str) -> JoinCondition:
     return _Compiler(path, {"": right}).condition(text)
 
 
-_BINARY: dict[type[exp.Expr], Callable[[Any, Any], Any]] = {
-    exp.And: lambda a, b: a & b,
-    exp.Or: lambda a, b: a | b,
-    exp.EQ: lambda a, b: a == b,
-    exp.NEQ: lambda a, b: a != b,
-    exp.LT: lambda a, b: a < b,
-    exp.LTE: lambda a, b: a <= b,
-    exp.GT: lambda a, b: a > b,
-    exp.GTE: lambda a, b: a >= b,
-    exp.NullSafeEQ: lambda a, b: (a.is_null() & b.is_null()) | pc.coalesce(a == b, pc.scalar(False)),
-}
+def compile_value(text: str, right: pa.Schema, *, path: str) -> JoinCondition:
+    """As :func:`compile_filter`, for an expression of any type; ``answers`` are its values."""
+    return _Compiler(path, {"": right}).value(text)
 
-_ARITHMETIC: dict[type[exp.Expr], Callable[[Any, Any], Any]] = {
-    exp.Add: pc.add,
-    exp.Sub: pc.subtract,
-    exp.Mul: pc.multiply,
-    exp.IntDiv: lambda a, b: pc.if_else(b == pc.scalar(-1), pc.negate(a), pc.divide(a, b)),
-}
 
-_CASTS = {
-    exp.DType.TINYINT: pa.int8(),
-    exp.DType.SMALLINT: pa.int16(),
-    exp.DType.INT: pa.int32(),
-    exp.DType.BIGINT: pa.int64(),
-    exp.DType.FLOAT: pa.float32(),
-    exp.DType.DOUBLE: pa.float64(),
-    exp.DType.DATE: pa.date32(),
-    exp.DType.TIMESTAMPNTZ: pa.timestamp("us"),
+def compile_tree(tree: exp.Expr, sides: dict[str, pa.Schema]) -> Node:
+    """Compile a parsed expression over the columns under each prefix of ``sides``."""
+    return _Compiler("", sides).compile(tree)
+
+
+_COMPARISONS: dict[type[exp.Expr], str] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
 }
+_ARITHMETIC: dict[type[exp.Expr], str] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.SafeAdd: "+",
+    exp.SafeSubtract: "-",
+    exp.SafeMultiply: "*",
+}
+_SAFE = (exp.SafeAdd, exp.SafeSubtract, exp.SafeMultiply)
+_PATTERN = re.compile(r"(?:[^\\]|\\[\\%_])*", re.DOTALL)
 
 
 class _Compiler:
@@ -78,41 +84,37 @@ class _Compiler:
         self.used: dict[str, set[str]] = {"l": set(), "r": set()}
 
     def condition(self, text: str) -> JoinCondition:
+        found = self.value(text)
+        if found.expression.kind not in (pa.bool_(), pa.null()):
+            raise RunError(f"is no condition, for it is not BOOLEAN: {text}", path=self.path)
+        if isinstance(found.expression, Connect) and found.expression.every:
+            return replace(found, expression=replace(found.expression, chooses=True))
+        return found
+
+    def value(self, text: str) -> JoinCondition:
         try:
             tree = parse_one(text, dialect="spark")
+            expression = self.compile(tree)
         except SqlglotError as error:
             raise RunError(f"cannot be parsed: {text}", path=self.path) from error
-        expression = self.compile(tree)
+        except RecursionError:
+            raise RunError("is nested too deeply", path=self.path, hint="compute it in several steps") from None
         return JoinCondition(
             expression=expression, left=tuple(sorted(self.used["l"])), right=tuple(sorted(self.used["r"]))
         )
 
-    def compile(self, node: exp.Expr) -> pc.Expression:
-        operation = _BINARY.get(type(node))
-        if operation is not None:
-            return operation(self._beside(node.this, node.expression), self._beside(node.expression, node.this))
-        operation = _ARITHMETIC.get(type(node))
-        if operation is not None:
-            return operation(self._operand(node.this, node.expression), self._operand(node.expression, node.this))
+    def compile(self, node: exp.Expr) -> Node:
+        sign = _COMPARISONS.get(type(node))
+        if sign is not None:
+            return self._compared(sign, *self._meeting(node.this, node.expression), node)
+        sign = _ARITHMETIC.get(type(node))
+        if sign is not None:
+            return self._computed(sign, node)
         handler = getattr(self, f"_{type(node).__name__.lower()}", None)
         if handler is None:
             raise self._refused(node)
-        return handler(node)
-
-    def _beside(self, node: exp.Expr, other: exp.Expr) -> pc.Expression:
-        """An operand beside ``other``: a whole number beside a DECIMAL is one, as Arrow fails to convert small ones."""
-        number = node.this if isinstance(node, exp.Neg) else node
-        column = self._type_of(other) if isinstance(other, exp.Column) else None
-        if column == pa.timestamp("us") and isinstance(node.parent, (exp.Add, exp.Sub)):
-            span = span_of(node)
-            return self.compile(node) if span is None else pc.scalar(pa.scalar(span, pa.duration("us")))
-        if column is not None and pa.types.is_decimal(column) and isinstance(number, exp.Literal) and number.is_int:
-            return pc.scalar(Decimal(number.name) * (-1 if number is not node else 1))
-        return self.compile(node)
-
-    def _type_of(self, node: exp.Column) -> pa.DataType | None:
-        schema = self.sides.get(node.table)
-        return None if schema is None or node.name not in schema.names else schema.field(node.name).type
+        found: Node = handler(node)
+        return found
 
     def _refused(self, node: exp.Expr) -> RunError:
         return RunError(
@@ -121,131 +123,274 @@ class _Compiler:
             hint="compute it as a column of a sub-query below the join",
         )
 
-    def _column(self, node: exp.Column) -> pc.Expression:
-        side = node.table or "r"
-        if self._type_of(node) is None:
-            raise RunError(f"unknown column {node.sql(dialect='spark')}", path=self.path)
-        self.used[side].add(node.name)
-        return pc.field(f"{side}.{node.name}")
+    def _apply(
+        self,
+        node: exp.Expr,
+        function: Callable[..., Any],
+        args: Sequence[Node],
+        kind: pa.DataType,
+        *,
+        fails: bool = False,
+        slow: bool = False,
+    ) -> Node:
+        text = f"{self.path}: {node.sql(dialect='spark')}" if fails else ""
+        return Apply(function=function, args=tuple(args), kind=kind, text=text, fails=fails, slow=slow)
 
-    def _paren(self, node: exp.Paren) -> pc.Expression:
+    def _as(self, value: Node, kind: pa.DataType, node: exp.Expr, *, safe: bool = False) -> Node:
+        """``value`` converted to ``kind``."""
+        if value.kind == kind:
+            return value
+        if not converts(value.kind, kind):
+            raise self._refused(node)
+        function = partial(convert, to=kind, safe=safe)
+        fails = not safe and may_not_fit(value.kind, kind)
+        if isinstance(value, Constant):
+            with suppress(ArithmeticError):  # which it is to raise for the rows that get there
+                return Constant(value=function(value.value))
+        return self._apply(node, function, (value,), kind, fails=fails, slow=by_row(value.kind, kind))
+
+    def _common(self, values: Sequence[Node], node: exp.Expr) -> tuple[Node, ...]:
+        """``values`` in the type that they share."""
+        kind = values[0].kind
+        for value in values[1:]:
+            found = common_type(kind, value.kind)
+            if found is None:
+                raise self._refused(node)
+            kind = found
+        return tuple(self._as(value, kind, node) for value in values)
+
+    def _meeting(self, left: exp.Expr, right: exp.Expr) -> tuple[Node, Node]:
+        """Two operands, where an integer beside a DECIMAL is one itself: a number as written, of no more digits."""
+        one, other = self.compile(left), self.compile(right)
+        return self._beside(one, left, other), self._beside(other, right, one)
+
+    def _beside(self, value: Node, node: exp.Expr, other: Node) -> Node:
+        digits = digits_of(value.kind)
+        if digits is None or not pa.types.is_integer(value.kind) or not pa.types.is_decimal(other.kind):
+            return value
+        if isinstance(value, Constant) and _is_whole(node):
+            digits = len(str(abs(value.value.as_py()))), 0
+        return self._as(value, pa.decimal128(*digits), node)
+
+    def _truth(self, node: exp.Expr) -> Node:
+        found = self.compile(node)
+        if found.kind not in (pa.bool_(), pa.null()):
+            raise self._refused(node)
+        return self._as(found, pa.bool_(), node)
+
+    def _compared(self, sign: str, left: Node, right: Node, node: exp.Expr) -> Node:
+        left, right = self._common((left, right), node)
+        if pa.types.is_nested(left.kind):
+            raise self._refused(node)
+        if pa.types.is_null(left.kind):
+            left = right = Constant(value=pa.scalar(None, pa.bool_()))
+        return self._apply(node, partial(compare, sign=sign), (left, right), pa.bool_())
+
+    def _nullsafeeq(self, node: exp.NullSafeEQ) -> Node:
+        values = self._common(self._meeting(node.this, node.expression), node)
+        if pa.types.is_nested(values[0].kind) or pa.types.is_null(values[0].kind):
+            raise self._refused(node)
+        return self._apply(node, not_distinct, values, pa.bool_())
+
+    def _connected(self, node: exp.Connector, every: bool) -> Node:
+        # Without recursion along the chain, which may be long.
+        parts: list[exp.Expr] = []
+        pending: list[exp.Expr] = [node]
+        while pending:
+            part = pending.pop()
+            if type(part) is type(node):
+                pending += [part.expression, part.this]
+            else:
+                parts.append(part)
+        return Connect(every=every, parts=tuple(self._truth(part) for part in parts))
+
+    def _and(self, node: exp.And) -> Node:
+        return self._connected(node, every=True)
+
+    def _or(self, node: exp.Or) -> Node:
+        return self._connected(node, every=False)
+
+    def _not(self, node: exp.Not) -> Node:
+        return self._apply(node, pc.invert, (self._truth(node.this),), pa.bool_())
+
+    def _column(self, node: exp.Column) -> Node:
+        schema = self.sides.get(node.table) if len(node.parts) == 1 + bool(node.table) else None
+        if schema is None or node.name not in schema.names:
+            raise RunError(f"unknown column {node.sql(dialect='spark')}", path=self.path)
+        side = node.table or "r"
+        self.used[side].add(node.name)
+        return Read(name=f"{side}.{node.name}", kind=schema.field(node.name).type)
+
+    def _paren(self, node: exp.Paren) -> Node:
         return self.compile(node.this)
 
-    def _not(self, node: exp.Not) -> pc.Expression:
-        return ~self.compile(node.this)
+    def _literal(self, node: exp.Literal) -> Node:
+        return self._number(node, "") if not node.is_string else Constant(value=pa.scalar(node.this, pa.string()))
 
-    def _neg(self, node: exp.Neg) -> pc.Expression:
-        return pc.negate(self._operand(node.this))
+    def _number(self, node: exp.Literal, sign: str) -> Node:
+        found = number_constant(sign + node.name)
+        if found is None:
+            raise self._refused(node)
+        return Constant(value=found)
 
-    def _abs(self, node: exp.Abs) -> pc.Expression:
-        return pc.abs(self._operand(node.this))
+    def _neg(self, node: exp.Neg) -> Node:
+        if isinstance(node.this, exp.Literal) and not node.this.is_string:
+            return self._number(node.this, "-")
+        return self._of_number(node, pc.negate)
 
-    def _literal(self, node: exp.Literal) -> pc.Expression:
-        if node.is_string:
-            return pc.scalar(node.this)
-        return pc.scalar(node.to_py())
+    def _abs(self, node: exp.Abs) -> Node:
+        return self._of_number(node, pc.abs)
 
-    def _operand(self, node: exp.Expr, other: exp.Expr | None = None) -> pc.Expression:
-        """A number to compute with: an integer literal is an INT or BIGINT, not of the shortest type as in Arrow."""
-        node = node.unnest()
-        beside = self.compile(node) if other is None else self._beside(node, other)
-        value = node.to_py() if isinstance(node, exp.Literal) and not node.is_string else None
-        if not isinstance(value, int) or not beside.equals(self.compile(node)):
-            return beside
-        return beside.cast(pa.int32() if value < 1 << 31 else pa.int64())
-
-    def _boolean(self, node: exp.Boolean) -> pc.Expression:
-        return pc.scalar(bool(node.this))
-
-    def _null(self, node: exp.Null) -> pc.Expression:
-        return pc.scalar(None)
-
-    def _is(self, node: exp.Is) -> pc.Expression:
+    def _of_number(self, node: exp.Expr, function: Callable[..., Any]) -> Node:
         operand = self.compile(node.this)
+        if digits_of(operand.kind) is None and not pa.types.is_floating(operand.kind):
+            raise self._refused(node)
+        return self._apply(node, function, (operand,), operand.kind)
+
+    def _computed(self, sign: str, node: exp.Expr) -> Node:
+        spans = span_of(node.this), span_of(node.expression)
+        if spans != (None, None):
+            return self._shifted(node, spans)
+        left, right = self._meeting(node.this, node.expression)
+        digits, others = digits_of(left.kind), digits_of(right.kind)
+        if pa.types.is_decimal(left.kind) and pa.types.is_decimal(right.kind) and digits and others:
+            (precision, _), kind = arithmetic_digits(sign, digits, others)
+            if precision <= MOST_DIGITS:
+                return self._apply(node, partial(compute, sign=sign), (left, right), kind)
+            safe = isinstance(node, _SAFE)
+            function = partial(compute_wide, sign=sign, to=kind, safe=safe)
+            return self._apply(node, function, (left, right), kind, fails=not safe, slow=True)
+        left, right = self._common((left, right), node)
+        if not (pa.types.is_integer(left.kind) or pa.types.is_floating(left.kind)) or isinstance(node, _SAFE):
+            raise self._refused(node)
+        return self._apply(node, partial(compute, sign=sign), (left, right), left.kind)
+
+    def _shifted(self, node: exp.Expr, spans: tuple[timedelta | None, timedelta | None]) -> Node:
+        """A TIMESTAMP some days or less earlier or later."""
+        span = spans[1] if spans[1] is not None else spans[0]
+        moment = self.compile(node.this if spans[1] is not None else node.expression)
+        if moment.kind != pa.timestamp("us") or (isinstance(node, exp.Sub) and spans[1] is None):
+            raise self._refused(node)
+        by = Constant(value=pa.scalar(span, pa.duration("us")))
+        sign = "+" if isinstance(node, exp.Add) else "-"
+        return self._apply(node, partial(compute, sign=sign), (moment, by), moment.kind)
+
+    def _intdiv(self, node: exp.IntDiv) -> Node:
+        left, right, fails = self._dividing(node)
+        return self._apply(node, divide, (left, right), pa.int64(), fails=fails)
+
+    def _mod(self, node: exp.Mod) -> Node:
+        left, right, fails = self._dividing(node)
+        return self._apply(node, remainder, (left, right), left.kind, fails=fails)
+
+    def _dividing(self, node: exp.Binary) -> tuple[Node, Node, bool]:
+        """Two integers, and whether the second may be zero."""
+        left, right = self._common((self.compile(node.this), self.compile(node.expression)), node)
+        if not pa.types.is_integer(left.kind):
+            raise self._refused(node)
+        return left, right, not (isinstance(right, Constant) and right.value.as_py() != 0)
+
+    def _boolean(self, node: exp.Boolean) -> Node:
+        return Constant(value=pa.scalar(bool(node.this)))
+
+    def _null(self, node: exp.Null) -> Node:
+        return Constant(value=pa.scalar(None))
+
+    def _is(self, node: exp.Is) -> Node:
         if isinstance(node.expression, exp.Null):
-            return operand.is_null()
-        if isinstance(node.expression, exp.Boolean):
-            return pc.coalesce(operand == pc.scalar(bool(node.expression.this)), pc.scalar(False))
-        raise self._refused(node)
+            return self._apply(node, pc.is_null, (self.compile(node.this),), pa.bool_())
+        if not isinstance(node.expression, exp.Boolean):
+            raise self._refused(node)
+        wanted = bool(node.expression.this)
+        return self._apply(node, partial(holds, wanted=wanted), (self._truth(node.this),), pa.bool_())
 
-    def _between(self, node: exp.Between) -> pc.Expression:
-        return self.compile(exp.GTE(this=node.this, expression=node.args["low"])) & self.compile(
-            exp.LTE(this=node.this, expression=node.args["high"])
-        )
+    def _between(self, node: exp.Between) -> Node:
+        if node.args.get("symmetric"):
+            raise self._refused(node)
+        bounds = ((">=", node.args["low"]), ("<=", node.args["high"]))
+        parts = (self._compared(sign, *self._meeting(node.this, bound), node) for sign, bound in bounds)
+        return Connect(every=True, parts=tuple(parts))
 
-    def _in(self, node: exp.In) -> pc.Expression:
+    def _in(self, node: exp.In) -> Node:
         if not node.expressions or node.args.get("query") is not None:
             raise self._refused(node)
-        equal = [self.compile(exp.EQ(this=node.this, expression=item)) for item in node.expressions]
-        return reduce(operator.or_, equal)
-
-    def _coalesce(self, node: exp.Coalesce) -> pc.Expression:
-        return pc.coalesce(self.compile(node.this), *(self.compile(item) for item in node.expressions))
-
-    def _case(self, node: exp.Case) -> pc.Expression:
-        default = node.args.get("default")
-        result = self.compile(default) if default is not None else pc.scalar(None)
-        for branch in reversed(node.args["ifs"]):
-            test = branch.this if node.this is None else exp.EQ(this=node.this, expression=branch.this)
-            holds = pc.coalesce(self.compile(test), pc.scalar(False))
-            result = pc.if_else(holds, self.compile(branch.args["true"]), result)
-        return result
-
-    def _like(self, node: exp.Like) -> pc.Expression:
-        if not (isinstance(node.expression, exp.Literal) and node.expression.is_string):
+        value, *items = self._common([self.compile(part) for part in (node.this, *node.expressions)], node)
+        kind = value.kind
+        if pa.types.is_nested(kind) or pa.types.is_null(kind):
             raise self._refused(node)
-        found = pc.match_like(self.compile(node.this), pattern=node.expression.this)
-        return ~found if node.args.get("negate") else found
+        if all(isinstance(item, Constant) for item in items) and not pa.types.is_floating(kind):
+            values = pa.array([item.value.as_py() for item in items if isinstance(item, Constant)], kind)
+            return self._apply(node, partial(is_member, values=values), (value,), pa.bool_())
+        equal = partial(compare, sign="=")
+        return Connect(every=False, parts=tuple(self._apply(node, equal, (value, i), pa.bool_()) for i in items))
 
-    def _bitwiseleftshift(self, node: exp.BitwiseLeftShift) -> pc.Expression:
-        return pc.shift_left(self.compile(node.this), self._places(node))
+    def _coalesce(self, node: exp.Coalesce) -> Node:
+        parts = self._common([self.compile(part) for part in (node.this, *node.expressions)], node)
+        return Coalesce(parts=parts)
 
-    def _bitwiserightshift(self, node: exp.BitwiseRightShift) -> pc.Expression:
-        return pc.shift_right(self.compile(node.this), self._places(node))
+    def _case(self, node: exp.Case) -> Node:
+        branches = node.args["ifs"]
+        tests = [b.this if node.this is None else exp.EQ(this=node.this, expression=b.this) for b in branches]
+        default = node.args.get("default") or exp.Null()
+        outcomes = [self.compile(part) for part in (*(branch.args["true"] for branch in branches), default)]
+        *chosen, otherwise = self._common(outcomes, node)
+        return Choose(branches=tuple(zip(map(self._truth, tests), chosen, strict=True)), default=otherwise)
 
-    def _places(self, node: exp.Binary) -> pc.Expression:
-        """How far to shift: an INT, so that a shifted INT remains one."""
-        if not isinstance(node.expression, exp.Literal) or node.expression.is_string:
+    def _if(self, node: exp.If) -> Node:
+        return self._case(exp.Case(ifs=[exp.If(this=node.this, true=node.args["true"])], default=node.args["false"]))
+
+    def _like(self, node: exp.Like) -> Node:
+        pattern, text = node.expression, self.compile(node.this)
+        is_pattern = isinstance(pattern, exp.Literal) and pattern.is_string and _PATTERN.fullmatch(pattern.name)
+        if not is_pattern or text.kind != pa.string():
             raise self._refused(node)
-        return pc.scalar(pa.scalar(int(node.expression.name), pa.int32()))
+        found = self._apply(node, partial(matches, pattern=pattern.name), (text,), pa.bool_())
+        return self._apply(node, pc.invert, (found,), pa.bool_()) if node.args.get("negate") else found
 
-    def _isnan(self, node: exp.IsNan) -> pc.Expression:
-        return pc.coalesce(pc.is_nan(self.compile(node.this)), pc.scalar(False))
+    def _bitwiseleftshift(self, node: exp.BitwiseLeftShift) -> Node:
+        return self._moved(node, left=True)
 
-    def _cast(self, node: exp.Cast) -> pc.Expression:
+    def _bitwiserightshift(self, node: exp.BitwiseRightShift) -> Node:
+        return self._moved(node, left=False)
+
+    def _moved(self, node: exp.Binary, *, left: bool) -> Node:
+        value, by = self.compile(node.this), node.expression
+        if not pa.types.is_integer(value.kind) or not (isinstance(by, exp.Literal) and by.name.isdigit()):
+            raise self._refused(node)
+        value = self._as(value, pa.int64() if value.kind == pa.int64() else pa.int32(), node)
+        places = int(by.name) % value.kind.bit_width
+        return self._apply(node, partial(shift, places=places, left=left), (value,), value.kind)
+
+    def _isnan(self, node: exp.IsNan) -> Node:
+        value = self.compile(node.this)
+        if not pa.types.is_floating(value.kind):
+            value = self._as(value, pa.float64(), node)
+        found = self._apply(node, pc.is_nan, (value,), pa.bool_())
+        return self._apply(node, partial(holds, wanted=True), (found,), pa.bool_())
+
+    def _cast(self, node: exp.Cast) -> Node:
         """A constant such as DATE '2024-12-31', which sqlglot reads as a cast that may not fail."""
-        if not (isinstance(node.this, exp.Literal) and node.this.is_string and node.to.this in _CASTS):
+        found = None
+        if isinstance(node.this, exp.Literal) and node.this.is_string:
+            found = text_constant(node.to, node.this.name)
+        if found is None:
             raise self._refused(node)
-        try:
-            return pc.scalar(pa.scalar(node.this.name).cast(_CASTS[node.to.this]))
-        except pa.ArrowInvalid:
-            raise self._refused(node) from None
+        return Constant(value=found)
 
-    def _trycast(self, node: exp.TryCast) -> pc.Expression:
+    def _trycast(self, node: exp.TryCast) -> Node:
         """CAST, which sqlglot reads in Spark's dialect as a cast that may fail; TRY_CAST is the one marked as safe."""
-        target, value = node.args["to"], self.compile(node.this)
-        safe = bool(node.args.get("safe"))
-        if target.this == exp.DType.DECIMAL and len(target.expressions) == 2:
-            precision, scale = (int(size.name) for size in target.expressions)
-            return _to_decimal(value, precision, scale, safe=safe)
-        kind = _CASTS.get(target.this)
-        if kind is None or safe:
+        text = node.this.name if isinstance(node.this, exp.Literal) and node.this.is_string else None
+        found = None if text is None else text_constant(node.args["to"], text)
+        if found is not None:
+            return Constant(value=found)
+        kind = named_type(node.args["to"])
+        if kind is None:
             raise self._refused(node)
-        options = pc.CastOptions(kind, allow_float_truncate=True, allow_decimal_truncate=True)
-        return value.cast(options=options)
+        return self._as(self.compile(node.this), kind, node, safe=bool(node.args.get("safe")))
 
 
-def _to_decimal(value: pc.Expression, precision: int, scale: int, *, safe: bool) -> pc.Expression:
-    """``value`` as a DECIMAL, rounded half up; one with too many digits fails, or is NULL if ``safe``."""
-    most = 10 ** (precision - scale)
-    if safe:
-        # What is far too large must not reach the casts; they need exact numbers, so what is near is looked at again.
-        size = pc.abs(value.cast(options=pc.CastOptions.unsafe(pa.float64())))
-        value = pc.if_else(size < float(most if precision == 38 else 2 * most), value, pc.scalar(None))
-    rounded = pc.round(value, ndigits=scale, round_mode="half_towards_infinity")
-    # Arrow asks for room for any integer first, and looks at the values only when it narrows a decimal.
-    wide = rounded.cast(pa.decimal128(38, scale))
-    if safe and precision < 38:
-        limit = pa.scalar(Decimal(most), pa.decimal128(precision - scale + 1, 0))
-        wide = pc.if_else(pc.abs(wide) < limit, wide, pc.scalar(None))
-    return wide.cast(pa.decimal128(precision, scale))
+def _is_whole(node: exp.Expr) -> bool:
+    """Whether it is a whole number as it is written."""
+    node = node.unnest()
+    number = node.this if isinstance(node, exp.Neg) else node
+    return isinstance(number, exp.Literal) and number.is_int

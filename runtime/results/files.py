@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from runtime.operator import KIND
+from runtime.shipping import written_by
 
 __all__ = ["KeepBatch", "KeptRows", "keeping", "writer"]
 
@@ -54,7 +55,7 @@ class KeepBatch:
 
 def writer(df: DataFrame, directory: str) -> DataStreamWriter:
     """A writer that keeps each micro-batch of ``df``, whose last column may be the row kind, in ``directory``."""
-    return df.writeStream.outputMode("append").foreachBatch(KeepBatch(directory=directory))
+    return written_by(KeepBatch(directory=directory), df)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from runtime.shipping import with_code
 from runtime.worker.zip_paths import forget_zip_finders
 
 __all__ = ["ROWS", "ArrowRows", "Read", "Step", "tables"]
@@ -48,13 +49,13 @@ class ArrowRows:
     def in_spark(self) -> DataFrame:
         """The same rows as Spark has them."""
         spark_schema = from_arrow_schema(self.schema, prefer_timestamp_ntz=True)
-        return self.frame.mapInArrow(
-            partial(_unpacked, read=self.read, steps=self.steps, schema=self.schema), spark_schema
-        )
+        unpacking = partial(_unpacked, read=self.read, steps=self.steps, schema=self.schema)
+        return self.frame.mapInArrow(with_code(unpacking, self.frame), spark_schema)
 
     def counted(self) -> DataFrame:
         """How many rows each task has, in the column ``rows``; the rows are made, and dropped."""
-        return self.frame.mapInArrow(partial(_counted, read=self.read, steps=self.steps), f"{ROWS} bigint")
+        counting = partial(_counted, read=self.read, steps=self.steps)
+        return self.frame.mapInArrow(with_code(counting, self.frame), f"{ROWS} bigint")
 
 
 def tables(found: Iterable[pa.Table], steps: Sequence[Step]) -> Iterator[pa.Table]:

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from runtime.shell.stateful import aggregated
+from runtime.shipping import with_code
 from runtime.worker.metered import METRICS_COLUMN, with_metrics
 
 __all__ = ["map_batches"]
@@ -29,7 +30,7 @@ def map_batches(
     """The rows in ``output`` that ``run`` makes of ``frame``; ``metrics`` of its tasks are observed under ``name``,
     which is an Observation in batch mode.
     """
-    mapped = frame.mapInArrow(run, from_arrow_schema(with_metrics(output), prefer_timestamp_ntz=True))
+    mapped = frame.mapInArrow(with_code(run, frame), from_arrow_schema(with_metrics(output), prefer_timestamp_ntz=True))
     columns = (aggregated(METRICS_COLUMN, index, *metric) for index, metric in enumerate(metrics))
     observed = mapped.observe(name, *columns)
     return observed.where(F.col(METRICS_COLUMN).isNull()).drop(METRICS_COLUMN)

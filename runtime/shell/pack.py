@@ -1,6 +1,7 @@
 """Packing: the rows of one input become Arrow blobs, one per target partition, ready to be shuffled by bucket.
 
-Runs in ``mapInArrow``. Rows are hashed here, whether they come from Spark or from files or blobs that are read here.
+Runs in ``mapInArrow``. Rows are hashed here, whether they come from Spark or from files or blobs that are read here,
+and floating-point numbers get the one form in which state knows them.
 Where the operator says how, rows are summed up first; a task that finds that not worth it leaves its other rows as they
 are. ``task`` and ``seq`` say where a blob came from, so that the receiver can restore the order of rows. Knows no state
 and no operator.
@@ -14,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 
+from runtime.kernels.floats import normal_floats
 from runtime.kernels.xxhash import hash_rows
 from runtime.operator import Presum, hash_column
 from runtime.shell.arrow_rows import Read, Step, tables
@@ -74,7 +76,7 @@ def pack(
     counter = _Counter()
     sequence = 0
     for table in _gather(tables(counter.counted(batches, read), steps)):
-        rows = hashed(_conform(table.select(schema.names), schema), [route])
+        rows = hashed(normal_floats(_conform(table.select(schema.names), schema)), [route])
         sums = None if presum is None else presum.sum_up(rows)
         if sums is None:
             presum = None

@@ -9,15 +9,16 @@ aggregates.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 from pyspark.sql.types import Row
 
 from runtime.arrival import in_order
+from runtime.by_value import Deferred
 from runtime.operator import Presum, Result, StatefulOperator
 from runtime.shell.blobs import chunks, from_blob, to_blob
 from runtime.shell.opened import Opened
@@ -26,7 +27,7 @@ from runtime.shell.saved import MANIFEST_DDL, Saved, decode, encode
 from runtime.shell.segments import Segments, Stored
 from runtime.worker.zip_paths import forget_zip_finders
 
-__all__ = ["METRICS", "OUTPUT_DDL", "PartitionProcessor", "joined"]
+__all__ = ["METRICS", "OUTPUT_DDL", "PartitionProcessor", "deferred", "joined"]
 
 METRICS = (
     "rows_in",
@@ -45,10 +46,11 @@ _opened = Opened()
 OUTPUT_DDL = "blob binary, own_metrics array<bigint>, " + ", ".join(f"{name} bigint" for name in METRICS)
 
 
-class PartitionProcessor(StatefulProcessor):
+class PartitionProcessor:
     """Runs ``operator`` for the one bucket of each partition; ``name`` is the plan's operator id.
 
-    State that was stored under another ``lineage`` is another operator's, and is dropped.
+    State that was stored under another ``lineage`` is another operator's, and is dropped. To Spark it is in a
+    :func:`deferred`.
     """
 
     def __init__(self, name: str, operator: StatefulOperator, lineage: str | None = None) -> None:
@@ -56,11 +58,11 @@ class PartitionProcessor(StatefulProcessor):
         self._operator = operator
         self._lineage = lineage
 
-    def init(self, handle: StatefulProcessorHandle) -> None:
+    def open(self, handle: StatefulProcessorHandle, variables: Mapping[str, Any]) -> None:
         forget_zip_finders()
         self._handle = handle
-        self._manifest = handle.getValueState("manifest", MANIFEST_DDL)
-        self._segments = handle.getMapState("segments", "id string", "data binary")
+        self._manifest = variables["manifest"]
+        self._segments = variables["segments"]
 
     def handleInputRows(self, key: Any, rows: Iterable[Row], timerValues: Any) -> Iterator[Row]:
         blobs = sorted((row.side, row.task, row.seq, row.blob) for row in rows if row.side != TICK)
@@ -75,9 +77,6 @@ class PartitionProcessor(StatefulProcessor):
         deltas = [None] * len(self._operator.inputs)
         expired = expiredTimerInfo.getExpiryTimeInMs()
         yield from self._call(deltas, timerValues.getCurrentProcessingTimeInMs(), expired=expired)
-
-    def close(self) -> None:
-        pass
 
     def _call(self, deltas: Sequence[pa.Table | None], now: int, *, expired: int | None) -> Iterator[Row]:
         before = self._load()
@@ -130,6 +129,11 @@ class PartitionProcessor(StatefulProcessor):
             self._manifest.clear()
         else:
             self._manifest.update(encode(self._name, after))
+
+
+def deferred(processor: Any) -> Deferred:
+    """A :class:`PartitionProcessor` as Spark gets it, with the state variables of every operator."""
+    return Deferred(processor, values={"manifest": MANIFEST_DDL}, maps={"segments": ("id string", "data binary")})
 
 
 def joined(tables: Sequence[pa.Table], presum: Presum | None) -> pa.Table:

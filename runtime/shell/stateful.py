@@ -19,7 +19,8 @@ from runtime.shell.arrow_rows import ArrowRows
 from runtime.shell.blobs import rows_of_blobs
 from runtime.shell.buckets import bucket_ids
 from runtime.shell.pack import PACKED_DDL, UNCOUNTED, as_it_is, pack
-from runtime.shell.process import METRICS, OUTPUT_DDL, PartitionProcessor
+from runtime.shell.process import METRICS, OUTPUT_DDL, PartitionProcessor, deferred
+from runtime.shipping import with_code
 
 __all__ = ["aggregated", "apply_operator"]
 
@@ -50,7 +51,7 @@ def apply_operator(
         reduce(DataFrame.unionAll, packed)
         .groupBy("bucket")
         .transformWithState(
-            statefulProcessor=PartitionProcessor(name, operator, lineage),
+            statefulProcessor=deferred(with_code(PartitionProcessor(name, operator, lineage), packed[0])),
             outputStructType=OUTPUT_DDL,
             outputMode="Append",
             timeMode="ProcessingTime",
@@ -85,7 +86,7 @@ def _pack_input(
         read=rows.read,
         steps=rows.steps,
     )
-    packed = rows.frame.mapInArrow(packing, PACKED_DDL)
+    packed = rows.frame.mapInArrow(with_code(packing, rows.frame), PACKED_DDL)
     if rows.uncounted:
         packed = packed.observe(f"{name}/{side}", F.sum(UNCOUNTED).alias(UNCOUNTED))
     return packed.drop(UNCOUNTED)

@@ -39,10 +39,13 @@ def without_chunks(column: pa.ChunkedArray | pa.Array) -> pa.Array:
 
 
 def equal_rows(left: pa.Table, left_rows: Int64s, right: pa.Table, right_rows: Int64s) -> Mask:
-    """Whether row ``left_rows[i]`` equals row ``right_rows[i]`` in all columns of ``left``; NULL and NaN equal."""
+    """Whether row ``left_rows[i]`` equals row ``right_rows[i]`` in all columns of ``left``; NULL and NaN equal.
+
+    Several columns of ``left`` may have one name, as the keys of a join do of which a column of ``right`` has several.
+    """
     result = np.ones(len(left_rows), np.bool_)
-    for name in left.column_names:
-        result &= _equal(left[name].take(left_rows), right[name].take(right_rows))
+    for name, column in zip(left.column_names, left.columns, strict=True):
+        result &= _equal(column.take(left_rows), right[name].take(right_rows))
     return result
 
 

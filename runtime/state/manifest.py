@@ -71,7 +71,7 @@ def read_manifest(data: bytes | None, fingerprints: Mapping[str, str]) -> dict[s
         if name not in stored or name not in fingerprints or stored[name].fingerprint != fingerprints[name]:
             raise RunError(
                 f"the stored state table {name!r} has another layout than the plan's operator needs",
-                hint="run the plan that wrote the checkpoint, or start with a new checkpoint",
+                hint="run the plan and the version of hintplan that wrote the checkpoint, or start with a new one",
             )
     return stored
 

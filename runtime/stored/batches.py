@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from plans.errors import RunError
-from runtime.checkpoint import literally
+from runtime.path_patterns import literally
 from runtime.shell.saved import Saved, decode
 from runtime.stored.counts import Counted
 from runtime.stored.partition import COUNTED_DDL, Question, count_partition, read_counted

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 import click
 
+from plans.checkpoint_record import is_local_path
 from plans.commands import allow_fact_edits_option, read_plan, show_json
 from plans.configuration import STATE_TTL, TIME_ZONE, canonical_key
 from plans.edit import set_value
@@ -15,6 +16,7 @@ from plans.errors import PlanError, RunError
 from plans.model import Plan
 from plans.run_options import conf_option, debug_option, master_option, one_spark, remote_option
 from plans.terminal import say, show, wants_colour
+from runtime.checkpoint_parts import undamaged_record
 from runtime.cli import absolute, opened_session
 from runtime.stored.report import Part, state_json, state_text
 
@@ -61,6 +63,8 @@ def state_command(
     now = _time(at, plan)
     if "://" not in checkpoint and not Path(checkpoint).is_dir():
         raise RunError(f"there is no directory {checkpoint}", hint="give the checkpoint directory of a run")
+    if is_local_path(checkpoint) and remote is None:
+        undamaged_record(absolute(checkpoint) or checkpoint, conf)
     with opened_session(master, remote, conf, debug=debug) as spark:
         from runtime.stored.read import read_state
 

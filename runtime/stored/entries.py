@@ -75,7 +75,7 @@ def _entries(operator: Operator, layouts: Sequence[StateLayout], ttls: Mapping[s
                 ttl=state.ttl,
                 edited=None if parse_duration(other) == parse_duration(state.ttl) else other,
                 layouts=tables,
-                keys=tables[0].key or tuple(tables[0].identity.names),
+                keys=tuple(dict.fromkeys(tables[0].key)) or tuple(tables[0].identity.names),
             )
         )
     return tuple(found)

@@ -25,7 +25,7 @@ from plans.errors import PlanError, RunError
 from plans.model import Plan
 from plans.queries import Query
 from plans.validate import validate
-from runtime.checkpoint import read_record
+from runtime.checkpoint import read_undamaged
 from runtime.failure import root_cause
 from runtime.session import prepare_session, start_session
 from runtime.shell.saved import Saved
@@ -122,7 +122,7 @@ def read_state(
 
 
 def _record(spark: SparkSession, checkpoint: str, plan: Plan) -> CheckpointRecord:
-    record = read_record(spark, checkpoint)
+    record = read_undamaged(spark, checkpoint)
     if record is None:
         raise RunError(
             f"there is no checkpoint in {checkpoint}",

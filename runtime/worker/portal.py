@@ -1,47 +1,71 @@
 """The event loop of a worker process: tasks hand coroutines in from their own threads and wait for them.
 
 The loop lives in a thread of its own from the first asynchronous call until the process ends, because connection
-pools belong to the loop they were opened on, and must be served while no task runs.
+pools belong to the loop they were opened on, and must be served while no task runs. Code of the user's that blocks the
+loop fails the task that waits, and code that exits does not take the loop along.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from functools import cache
 from typing import Any, Protocol, TypeVar
 
+from runtime.worker.clock import Clock, SystemClock
+from runtime.worker.steps import Steps
+
 __all__ = ["LoopThread", "Portal", "finish", "worker_portal"]
+
+_log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
+_LOOK_SECONDS = 0.1
+"""How often a thread that waits looks whether the loop is blocked."""
+
 
 class Portal(Protocol):
-    """Where coroutines run, seen from the thread that wants their results."""
+    """Where coroutines run, seen from the thread that wants their results; ``steps`` are those of its loop."""
+
+    @property
+    def steps(self) -> Steps: ...
 
     def submit(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
         """Start ``work``; what was submitted first also starts first."""
         ...
 
     def wait(self, futures: Sequence[Future[Any]]) -> None:
-        """Wait until one of ``futures`` is done."""
+        """Wait until one of ``futures`` is done; RunError if a step on the loop takes longer than it may."""
         ...
 
 
 class LoopThread:
     """A portal to an event loop that runs in a daemon thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
+        self.steps = Steps(clock)
         self._loop = asyncio.new_event_loop()
-        threading.Thread(target=self._loop.run_forever, name="hintplan-calls", daemon=True).start()
+        self._loop.set_task_factory(self.steps.task)
+        self._thread = threading.Thread(target=self._run, name="hintplan-calls", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while True:
+            try:
+                self._loop.run_forever()
+            except (KeyboardInterrupt, SystemExit) as error:  # of a callback, or a task that no call has started
+                _log.error("what ran on the event loop beside calls has ended with %r", error)
 
     def submit(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def wait(self, futures: Sequence[Future[Any]]) -> None:
-        wait(futures, return_when=FIRST_COMPLETED)
+        while not wait(futures, _LOOK_SECONDS, FIRST_COMPLETED).done:
+            self.steps.check(self._thread.ident)
 
 
 def finish(portal: Portal, work: Coroutine[Any, Any, Result]) -> Result:
@@ -54,4 +78,4 @@ def finish(portal: Portal, work: Coroutine[Any, Any, Result]) -> Result:
 @cache
 def worker_portal() -> Portal:
     """The portal of this process."""
-    return LoopThread()
+    return LoopThread(SystemClock())

@@ -12,9 +12,10 @@ from __future__ import annotations
 import atexit
 import threading
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Protocol, TypeVar
 
+from plans.errors import RunError
 from runtime.worker.clock import SystemClock
 
 __all__ = ["shared"]
@@ -79,4 +80,5 @@ def _close_all() -> None:
     while _shared:
         _, entry = _shared.popitem()
         if entry.opened is not None:
-            entry.opened.close()
+            with suppress(RunError):  # of a loop that a call blocks, which its task has named
+                entry.opened.close()

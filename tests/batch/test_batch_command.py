@@ -1,8 +1,7 @@
-"""``hintplan run`` on batch plans: what it prints, signals and exit codes, and Spark Connect."""
+"""``hintplan run`` on batch plans: what it prints, signals and exit codes."""
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -16,7 +15,7 @@ import pytest
 import plans
 from tests.batch.programs import batch_plan, write_rows
 
-pytestmark = pytest.mark.cluster  # a Spark of its own
+pytestmark = pytest.mark.spark  # one of its own
 
 ROOT = Path(__file__).parents[2]
 DEADLINE_SECONDS = 240
@@ -35,32 +34,6 @@ def run(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         timeout=DEADLINE_SECONDS,
         check=False,
     )
-
-
-@pytest.mark.usefixtures("connect_port")
-def test_spark_connect_runs_a_batch_plan_and_reports_it_as_json(tmp_path: Path) -> None:
-    write_rows(tmp_path / "t", [{"k": 1, "v": 2}, {"k": 1, "v": 5}, {"k": None, "v": 1}])
-    plan = batch_plan(f"""
-        CREATE TABLE t (k INT, v INT) WITH ({FILES}, 'path' = '{tmp_path / "t"}');
-        CREATE TABLE sums (k INT, total INT) WITH ('connector' = 'print');
-        CREATE TABLE counts (k INT, n BIGINT) WITH ({FILES}, 'path' = '{tmp_path / "counts"}');
-        CACHE LAZY TABLE x AS SELECT k, v FROM t WHERE v > 1;
-        INSERT INTO sums SELECT k, SUM(v) FROM x GROUP BY k;
-        INSERT INTO counts SELECT k, COUNT(v) FROM x GROUP BY k;
-    """)
-    plans.dump(plan, tmp_path / "plan.json")
-    done = run(tmp_path, "--remote", "local[2]", "--json", "--once")
-    assert done.returncode == 0, done.stderr
-    sums, counts, end = (json.loads(line) for line in done.stdout.splitlines())
-    assert (sums["event"], sums["sink"], sums["rows_out"]) == ("job", "sink_sums", 1)
-    (name,) = sums["cached"]
-    assert sums["cached"][name] | {"storage_level": ""} == {
-        "hit": False, "rows": 2, "bytes": None, "storage_level": "", "hits": 0
-    }  # fmt: skip
-    assert (counts["cached"][name]["hit"], counts["cached"][name]["hits"]) == (True, 1)
-    assert (end["event"], end["status"], end["jobs"], end["rows_out"]) == ("end", "finished", 2, 2)
-    assert "+I[1, 7]" in done.stderr
-    assert "job is a batch plan: it takes what is there and stops, with or without --once" in done.stderr
 
 
 @pytest.mark.parametrize(("option", "value"), [("--trigger", "5 s"), ("--checkpoint", "state")])

@@ -91,3 +91,30 @@ def test_every_query_gives_the_folded_stream_and_what_spark_and_sqlite_give(
         assert found == by_sqlite(query, every), name
         assert found == Counter(tuple(row) for row in spark.sql(query).collect()), name
     assert {table: len(names) for table, names in NAMES.items()} == WIDTHS
+
+
+GUARDED = tuple(
+    f"SELECT o.id, c.w FROM o LEFT JOIN c ON o.k = c.k AND {condition}"
+    for condition in (
+        "CASE WHEN o.s = '7' THEN CAST(o.s AS BIGINT) ELSE c.w END > 2",
+        "CASE WHEN o.s = '7' THEN CAST(o.s AS DOUBLE) ELSE c.w END > 2",
+        "CASE WHEN c.w = 1 THEN CAST(o.s AS BIGINT) ELSE c.w END > 2",
+        "c.w <> 0 AND o.v / c.w > 0",
+    )
+)
+
+
+def test_what_case_guards_below_and_above_a_join_is_not_computed(spark: SparkSession, tmp_path: Path) -> None:
+    rows = {
+        "o": [(1, 1, 6, "7"), (2, 1, 0, "12"), (3, 2, 5, "x"), (4, 2, None, None), (5, 3, 1, "y")],
+        "c": [(1, "p", 1), (1, "q", 3), (2, "r", 0), (2, "s", 4), (3, "t", None)],
+    }
+    for table, found in rows.items():
+        write_rows(tmp_path / table, [dict(zip(NAMES[table], row, strict=True)) for row in found])
+    queries = {query: ("id BIGINT, w BIGINT", query) for query in GUARDED}
+    assert execute(batch_plan(script(tmp_path, queries)), spark, once=True).await_termination(DEADLINE_SECONDS)
+    for table, found in rows.items():
+        spark.createDataFrame(found, SPARK_TYPES[table]).createOrReplaceTempView(table)
+    for number, query in enumerate(GUARDED):
+        sparks = query.replace("o.v / c.w", "o.v div c.w")
+        assert stored(tmp_path, number) == Counter(tuple(row) for row in spark.sql(sparks).collect()), query

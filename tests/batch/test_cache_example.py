@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import sqlite3
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,8 +13,9 @@ import pytest
 import planner
 from plans.datagen import field_specs
 from runtime.connectors.generators import batch
+from tests.cluster.installed import environment, installed
 
-pytestmark = pytest.mark.cluster  # a Spark of its own
+pytestmark = [pytest.mark.spark, pytest.mark.integration]
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "cache"
@@ -46,9 +45,9 @@ def test_the_example_gives_what_sqlite_gives_and_says_what_was_cached(tmp_path: 
         if file.suffix in (".py", ".sql"):
             shutil.copy(file, tmp_path)
     done = subprocess.run(
-        [sys.executable, "run.py", "--sales", str(SALES)],
+        [installed().python, "run.py", "--sales", str(SALES)],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env=environment(),
         capture_output=True,
         text=True,
         timeout=DEADLINE_SECONDS,

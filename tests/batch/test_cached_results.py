@@ -187,14 +187,6 @@ def test_a_session_closes_when_its_block_is_left_by_an_error(spark: SparkSession
     assert persisted(spark) == 0
 
 
-def test_a_result_that_no_job_could_compute_has_no_rows_yet(session: Session, data: Path) -> None:
-    (data / "orders" / "bad.json").write_text("{no json\n", encoding="utf-8")
-    with pytest.raises(RunError, match="failed"):
-        run(session, cached(orders_plan(data, "first", COUNTS), "join_o_c"))
-    result = only(session)
-    assert (result.rows, result.bytes, result.hits) == (None, None, 0)
-
-
 def test_a_cached_result_may_be_computed_from_another(session: Session, data: Path) -> None:
     plan = cached(cached(orders_plan(data, "first", IDS), "join_o_c"), "scan_orders")
     run(session, plan)

@@ -253,7 +253,7 @@ def test_a_wrong_option_is_wrong_usage(sql: Run) -> None:
     assert sql("", "--trigger", "5").code == 64
     both = sql("", "--master", "local", "--remote", "sc://x")
     assert both.code == 64
-    assert "--master starts Spark and --remote connects to it; give one of them" in both.err
+    assert "--master starts Spark and --remote, or SPARK_REMOTE, connects to it; give one of them" in both.err
 
 
 def test_a_wrong_key_and_a_missing_script_are_told(sql: Run, capfd: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,7 @@ from planner.compile import compile_sql
 from planner.perform import perform
 from planner.session import Session
 from planner.units import is_complete
+from plans.cached import cached_of
 from plans.client import actions
 from plans.errors import SqlError
 from plans.meaning import meanings
@@ -313,7 +314,7 @@ def test_a_hint_in_a_view_is_accounted_for_where_the_view_is_used() -> None:
 
 def test_a_view_is_cached_from_one_statement_to_another() -> None:
     script = """SET 'execution.runtime-mode' = 'batch';
-        CACHE TABLE v AS SELECT customer, SUM(total) AS total FROM orders GROUP BY customer;
+        CACHE LAZY TABLE v AS SELECT customer, SUM(total) AS total FROM orders GROUP BY customer;
         SELECT * FROM v; UNCACHE TABLE v; SELECT * FROM v; UNCACHE TABLE v;"""
     *_, cached, first, dropped, second, again = actions_of(f"{TABLES}{script}")
     assert cached == actions.Told(text="v is cached from here on")
@@ -330,3 +331,16 @@ def test_a_view_is_cached_from_one_statement_to_another() -> None:
     read = meanings(first.plan)
     assert {read[name] for name in kept(first)} <= set(meanings(dropped.plan).values())
     assert again == actions.Told(text="v is not cached from here on")
+
+
+def test_cache_table_without_lazy_computes_what_readers_will_find() -> None:
+    script = """SET 'execution.runtime-mode' = 'batch';
+        CACHE TABLE v AS SELECT customer, COUNT(*) AS n FROM orders GROUP BY customer;
+        CACHE TABLE v; SELECT n FROM v;"""
+    *_, filled, again, read = actions_of(f"{TABLES}{script}")
+    assert isinstance(filled, actions.FillCached)
+    assert isinstance(read, actions.RunSelect)
+    assert filled.text == "v is cached from here on"
+    (kept,) = (o.id for o in read.plan.operators if (known := cached_of(o)) is not None and known.enabled)
+    assert meanings(read.plan)[kept] in meanings(filled.plan).values()
+    assert again == actions.Told(text="v is cached from here on"), "it is there already"

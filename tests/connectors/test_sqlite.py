@@ -15,7 +15,14 @@ from plans.errors import RunError
 from plans.tables import Column
 from runtime.connectors.jdbc import SqliteBatch
 from runtime.connectors.netting import Net
-from runtime.connectors.sqlite import SqliteTable, append_rows, apply_net, check_target, storage_columns
+from runtime.connectors.sqlite import (
+    SqliteTable,
+    append_rows,
+    apply_net,
+    check_target,
+    last_appended,
+    storage_columns,
+)
 from runtime.operator import DELETE, INSERT, KIND, UPDATE_AFTER, UPDATE_BEFORE
 
 REVENUE = SqliteTable(
@@ -109,8 +116,12 @@ def test_a_replayed_batch_is_appended_once(tmp_path):
     append_rows(path, LOG, iter([("a",), ("a",)]), query_id="q", batch_id=0)
     append_rows(path, LOG, iter([("b",)]), query_id="q", batch_id=1)
     append_rows(path, LOG, iter([("b",)]), query_id="q", batch_id=1)
-    append_rows(path, LOG, iter([("a",), ("a",)]), query_id="q", batch_id=0)
     assert rows(path, "SELECT line FROM log") == [("a",), ("a",), ("b",)]
+    with pytest.raises(RunError, match="has batch 1 of this query, which is at batch 0"):
+        append_rows(path, LOG, iter([("a",), ("a",)]), query_id="q", batch_id=0)
+    assert last_appended(path, "log", "q") == 1
+    assert last_appended(path, "log", "another") == -1
+    assert last_appended(str(tmp_path / "none.db"), "log", "q") == -1
 
 
 def test_a_query_with_a_new_checkpoint_appends_again(tmp_path):

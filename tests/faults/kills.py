@@ -2,8 +2,9 @@
 
     python -m tests.faults.kills --kills 200 --seed 7
 
-The driver, its JVM, executors of a two-worker cluster and Python workers get SIGKILL, in random turns, each after a
-random number of events since the kill before (commits, begun batches, state files, rows in SQLite) and a random pause.
+The installed wheel runs on a cluster of two workers that have nothing of it. The driver, its JVM, executors and Python
+workers get SIGKILL, in random turns, each after a random number of events since the kill before (commits, begun
+batches, state files, rows in SQLite) and a random pause.
 Prints each kill. The exit code is 0 if the tables then become, and stay, what SQLite makes of the input; that the same
 job comes to the same when nobody disturbs it, a test says. Nothing is asked about time, beyond that something happens.
 """
@@ -26,11 +27,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import plans
+from tests.cluster.installed import environment, installed
+from tests.cluster.standalone import Cluster, running_cluster
 from tests.faults.job import Feed, compiled, expected, rows_of
-from tests.spark.cluster import on_cluster, running_cluster
 from tests.spark.quick import quick_jvms
 
-ROOT = Path(__file__).parents[2]
 DEADLINE_SECONDS = 240
 POLL_SECONDS = 0.1
 TARGETS = ("driver", "executor", "jvm", "worker")
@@ -117,9 +118,9 @@ class Driver:
         run = ["run", "plan.json", "--checkpoint", "checkpoint", "--trigger", "50 ms"]
         with open(self.directory / "driver.log", "wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "plans.cli", *run, *self.options],
+                [installed().hintplan, *run, *self.options],
                 cwd=self.directory,
-                env={**os.environ, "PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1", "NO_COLOR": "1"},
+                env=environment(),
                 stdout=log,
                 stderr=log,
             )
@@ -218,8 +219,7 @@ def mourn(target: str, driver: Driver) -> None:
 
 
 def run_kills(
-    master: str,
-    python: Path,
+    cluster: Cluster,
     directory: Path,
     *,
     kills: int,
@@ -230,7 +230,7 @@ def run_kills(
     """Kill ``kills`` times, then check the tables below ``directory``, and say how often each was hit; or Failed."""
     feed = Feed(directory, seed)
     plans.dump(compiled(directory), directory / "plan.json")
-    driver = Driver(directory=directory, options=on_cluster(master, python, **PATIENT))
+    driver = Driver(directory=directory, options=cluster.options(**PATIENT))
     chance = random.Random(seed)
     hit: Counter[str] = Counter()
     try:
@@ -302,9 +302,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         (directory / "cluster").mkdir()
         # Processes that are killed leave files of Spark's behind, which go with the directory.
         os.environ["SPARK_LOCAL_DIRS"] = str(directory / "local")
-        with running_cluster(directory / "cluster") as (master, python):
+        with running_cluster(directory / "cluster") as cluster:
             say = lambda line: print(f"{time.monotonic() - started:7.1f} s  {line}", flush=True)  # noqa: E731
-            hit = run_kills(master, python, directory, kills=chosen.kills, seed=chosen.seed, say=say, targets=targets)
+            hit = run_kills(cluster, directory, kills=chosen.kills, seed=chosen.seed, say=say, targets=targets)
             say(f"the tables are right after {', '.join(f'{hit[name]} of {name}' for name in targets)}")
     except (Failed, subprocess.TimeoutExpired) as failure:
         print(f"{failure}\nleft for a look: {directory}", file=sys.stderr)

@@ -477,8 +477,6 @@ PROGRAMS: dict[str, Program] = {
         "id BIGINT, n BIGINT", "SELECT id, (SELECT COUNT(*) FROM c WHERE c.k = o.k GROUP BY c.k) FROM o"),
     "a value with having": (
         "id BIGINT, m BIGINT", "SELECT id, (SELECT MAX(w) FROM c WHERE c.k = o.k HAVING COUNT(*) > 1) FROM o"),
-    "a count with having": (
-        "id BIGINT, m BIGINT", "SELECT id, (SELECT COUNT(w) FROM c WHERE c.k = o.k HAVING COUNT(*) < 2) FROM o"),
     "a value by an expression": ("id BIGINT, m BIGINT", "SELECT id, (SELECT MAX(w) FROM c WHERE c.k = o.k + 1) FROM o"),
     "a value by two keys": (
         "id BIGINT, m BIGINT", "SELECT id, (SELECT SUM(g.v) FROM g WHERE g.k = o.k AND g.s = o.s) FROM o"),
@@ -641,6 +639,19 @@ PROGRAMS: dict[str, Program] = {
         "id BIGINT, name STRING", "SELECT o.id, c.name FROM o LEFT JOIN c ON o.k = c.k AND (c.name NOT LIKE 't%' OR o.v > 15)"),
 }
 
+# What Flink's streams give as NULL and its batch jobs, as standard SQL, as 0: a COUNT of no rows, in the last column.
+NULL_FOR_ZERO: dict[str, Program] = {
+    "a count with having": (
+        "id BIGINT, m BIGINT", "SELECT id, (SELECT COUNT(w) FROM c WHERE c.k = o.k HAVING COUNT(*) < 9) FROM o"),
+    "a count of nothing": ("id BIGINT, m BIGINT", "SELECT id, (SELECT COUNT(*) FROM c WHERE w > 99) FROM o"),
+    "a count of nothing with having": (
+        "id BIGINT, m BIGINT", "SELECT id, (SELECT COUNT(*) FROM c WHERE w > 99 HAVING COUNT(*) = 0) FROM o"),
+    "a count of nothing beside having": (
+        "k BIGINT, m BIGINT", "SELECT k, (SELECT COUNT(*) FROM c WHERE w > 99) FROM o GROUP BY k HAVING COUNT(*) > 1"),
+    "a sum of nothing and a count": (
+        "id BIGINT, m BIGINT", "SELECT id, (SELECT COALESCE(SUM(w), 0) + COUNT(*) FROM c WHERE w > 99) FROM o"),
+}
+
 # Programs with hints or a configured TTL: the states that Flink's compiled plan gives them are recorded, too.
 HINTED: dict[str, Program] = {
     "hint of both sides": (
@@ -711,5 +722,38 @@ HINTED: dict[str, Program] = {
         "s STRING, n BIGINT", "SELECT /*+ STATE_TTL('u' = '3 d') */ s, COUNT(*) FROM u GROUP BY s"),
     "hint of a join with upserts": (
         "id BIGINT, v BIGINT", "SELECT /*+ STATE_TTL('o' = '1 d', 'u' = '4 d') */ o.id, u.v FROM o JOIN u ON o.k = u.k"),
+    # In a block with sub-queries that aggregates, the key is the aggregate's, and no join has it.
+    **{
+        f"hint of {aggregate} with {sub_query}": (columns, f"SELECT /*+ STATE_TTL('o' = '1 d') */ {before} FROM o {where} {after}".strip())
+        for aggregate, (columns, before, after) in {
+            "a group by": ("k BIGINT, n BIGINT", "k, COUNT(*)", "GROUP BY k"),
+            "a distinct": ("k BIGINT", "DISTINCT k", ""),
+            "an aggregate of all": ("n BIGINT", "COUNT(*)", ""),
+        }.items()
+        for sub_query, where in {
+            "in": "WHERE k IN (SELECT k FROM c)",
+            "exists": "WHERE EXISTS (SELECT 1 FROM c WHERE c.k = o.k)",
+            "not exists": "WHERE NOT EXISTS (SELECT 1 FROM c WHERE c.k = o.k)",
+            "not in": "WHERE k NOT IN (SELECT k FROM c WHERE w > 20)",
+            "a correlated value": "WHERE v > (SELECT MAX(w) FROM c WHERE c.k = o.k)",
+            "a value": "WHERE v > (SELECT MIN(w) FROM c WHERE w > 10)",
+            "two sub-queries": "WHERE k IN (SELECT k FROM c) AND v > (SELECT MIN(w) FROM a)",
+        }.items()
+    },
+    "hint of a group by with a value in having": (
+        "k BIGINT, n BIGINT",
+        "SELECT /*+ STATE_TTL('o' = '1 d') */ k, COUNT(*) FROM o GROUP BY k HAVING COUNT(*) > (SELECT MIN(w) FROM a)"),
+    "hint of a group by with a value in select": (
+        "k BIGINT, n BIGINT", "SELECT /*+ STATE_TTL('o' = '1 d') */ k, COUNT(*) - (SELECT MIN(w) FROM a) FROM o GROUP BY k"),
+    "hint of a distinct with a value in select": (
+        "k BIGINT, n BIGINT", "SELECT /*+ STATE_TTL('o' = '1 d') */ DISTINCT k, v - (SELECT MIN(w) FROM a) FROM o"),
+    "hint of a group by with sub-queries everywhere": (
+        "k BIGINT, n BIGINT",
+        "SELECT /*+ STATE_TTL('o' = '1 d') */ k, COUNT(*) - (SELECT MIN(w) FROM a) FROM o WHERE k IN (SELECT k FROM c) "
+        "GROUP BY k HAVING COUNT(*) > (SELECT MIN(w) FROM c)"),
+    "hint of a join with in and a group by": (
+        "name STRING, n BIGINT",
+        "SELECT /*+ STATE_TTL('o' = '1 d', 'c' = '2 d') */ c.name, COUNT(*) FROM o JOIN c ON o.k = c.k "
+        "WHERE o.id IN (SELECT oid FROM i) GROUP BY c.name"),
 }
 CONFIGURED_TTL = "36 h"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -60,6 +61,17 @@ class Never(AsyncTableFunction):
 
     async def eval(self, text: str | None, mark: str) -> list[Any]:
         await asyncio.Event().wait()
+        return []
+
+
+class Hangs(AsyncTableFunction):
+    """Never gives the event loop back."""
+
+    arguments = ("STRING", "STRING")
+    result = "ROW<word STRING, length INT>"
+
+    async def eval(self, text: str | None, mark: str) -> list[Any]:
+        threading.Event().wait()
         return []
 
 

@@ -26,10 +26,14 @@ from tests.lookup.simulation import VirtualClock, VirtualPortal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Script:
-    """What calls for a row do: each takes as long as ``delays`` says, in ms; all but the last one fail."""
+    """What calls for a row do: each takes as long as ``delays`` says, in ms; all but the last one fail.
+
+    Before, each blocks the loop for ``blocks`` ms.
+    """
 
     delays: tuple[int, ...]
     rows: int = 1
+    blocks: int = 0
 
     def duration(self, retries: int, delay: int) -> tuple[int, bool]:
         """How long the row keeps its place, and whether it is answered."""
@@ -64,6 +68,7 @@ class Scripted(AsyncTableFunction):
         world.running += 1
         world.most_running = max(world.most_running, world.running)
         script = world.scripts[row]
+        world.clock.time += script.blocks
         try:
             if script.delays[attempt]:
                 await asyncio.sleep(script.delays[attempt] / 1000)

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +11,6 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-import plans
 from plans.errors import RunError
 from plans.model import Aggregate, AggregateCall, Argument, Correlate, JoinColumn, Operator, Plan, Scan, Sink
 from plans.setting_groups import CallRetry, CallSettings, StateEntry
@@ -27,7 +22,6 @@ from tests.spark.programs import add_rows, changes
 
 pytestmark = pytest.mark.spark
 
-ROOT = Path(__file__).parents[2]
 DEADLINE_SECONDS = 180
 MODULES = ("tests.functions.samples",)
 ASYNC = {"buffer-capacity": 10, "timeout": "30 s"}
@@ -218,6 +212,15 @@ def test_a_call_that_takes_too_long_fails_the_query_with_its_arguments_and_the_t
         run(job(tmp_path, "Never", timeout="40 ms"), spark, tmp_path)
 
 
+def test_a_call_that_never_returns_fails_the_query_with_the_line_at_which_it_is(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    texts(tmp_path, "a")
+    message = r"words\('a', ' '\) has blocked the event loop for \d+ ms, 300 ms .*, at .*samples\.py:\d+ in eval"
+    with pytest.raises(RunError, match=message):
+        run(job(tmp_path, "Hangs", timeout="300 ms"), spark, tmp_path)
+
+
 def test_a_class_that_is_not_allowed_or_has_changed_is_refused_before_anything_starts(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -238,25 +241,3 @@ def test_a_class_that_is_not_allowed_or_has_changed_is_refused_before_anything_s
     message = "declares result STRING, INT, but the plan was compiled with STRING, BIGINT"
     with pytest.raises(RunError, match=message):
         execute(older, spark, once=True, allow_modules=MODULES)
-
-
-@pytest.mark.cluster
-@pytest.mark.usefixtures("connect_port")
-def test_calls_and_what_they_count_come_through_spark_connect(tmp_path: Path) -> None:
-    texts(tmp_path, *TEXTS)
-    plans.dump(job(tmp_path, "AsyncWords"), tmp_path / "plan.json")
-    options = ["--remote", "local[2]", "--json", "--checkpoint", str(tmp_path / "checkpoint")]
-    done = subprocess.run(
-        [sys.executable, "-m", "plans.cli", "run", "plan.json", "--once", "--allow-module", MODULES[0], *options],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable},
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE_SECONDS,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert tuples(tmp_path) == FOUND
-    *batches, end = map(json.loads, done.stdout.splitlines())
-    assert batches[0]["functions"]["correlate_w"]["calls"] == 10
-    assert end["functions"]["sink_result"]["correlate_w"]["rowsOut"] == 5

@@ -23,6 +23,7 @@ from runtime.lookup.join import LookupRows
 from runtime.lookup.policy import FetchPolicy
 from runtime.lookup.spec import CacheSpec, LookupSpec
 from runtime.lookup.worker import OpenLookup
+from runtime.worker.steps import Steps
 
 COLUMNS = (Column(name="k", type="BIGINT"), Column(name="at", type="BIGINT"))
 FOUND = pa.schema([("k", pa.int64()), ("at", pa.int64())])
@@ -85,7 +86,9 @@ class VirtualPortal:
     """A portal whose loop runs while somebody waits."""
 
     def __init__(self, clock: VirtualClock) -> None:
+        self.steps = Steps(clock)
         self.loop = VirtualLoop(clock)
+        self.loop.set_task_factory(self.steps.task)
 
     def submit(self, work: Coroutine[Any, Any, Any]) -> Future[Any]:
         return asyncio.run_coroutine_threadsafe(work, self.loop)

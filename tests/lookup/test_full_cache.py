@@ -14,6 +14,7 @@ from plans.errors import RunError
 from runtime.lookup.api import CacheReloadTrigger, Key, Row
 from runtime.lookup.full_cache import FullCache, Reloads
 from runtime.lookup.metrics import LookupCounters
+from runtime.lookup.policy import FetchPolicy, answers
 from runtime.lookup.rows import python_rows
 from runtime.lookup.triggers import PeriodicReloadTrigger, TimedReloadTrigger, iso_time
 from tests.lookup.simulation import VirtualClock, VirtualScheduler
@@ -211,3 +212,67 @@ def test_a_timed_trigger_loads_at_that_time_of_day_every_so_many_days(
     trigger = TimedReloadTrigger(iso_time(written, ZoneInfo(zone)), days)
     made = loads_of(lambda: trigger, start=begin, takes=0, span=at("2026-04-30T00:00") - begin)
     assert [begin + load for load in made[: len(expected)]] == [at(text) for text in expected]
+
+
+def test_a_scan_may_yield_rows_and_arrow_in_turns() -> None:
+    clock = VirtualClock()
+
+    def load() -> Iterator[object]:
+        yield (1, "a")
+        yield pa.table({"name": ["b"], "k": [2]})
+        yield [1, "c"]
+        yield pa.record_batch({"k": [3], "name": ["d"], "more": [0]})
+
+    cache = FullCache(load, SCHEMA, ["k"], clock, retry_on=(Exception,), max_failures=0, where="lookup_t")
+    cache.open()
+    assert [found(cache, (k,)) for k in (1, 2, 3, 4)] == [[(1, "a"), (1, "c")], [(2, "b")], [(3, "d")], []]
+
+
+@pytest.mark.parametrize(
+    ("yielded", "message"),
+    [
+        (None, "lookup_t: the scan returned None, expected rows"),
+        ([None], "lookup_t: the scan yielded None, expected a row"),
+        (["ab"], "lookup_t: the scan yielded a str, expected a row"),
+        ([(1, "a"), (2,)], "lookup_t: the source returned a row of 1 values, expected 2"),
+        ([("x", "a")], "lookup_t: the source returned values for column 'k' that are no int64"),
+    ],
+)
+def test_a_scan_that_yields_something_else_is_refused_with_the_lookups_name(yielded: object, message: str) -> None:
+    cache = FullCache(
+        lambda: yielded, SCHEMA, ["k"], VirtualClock(), retry_on=(ConnectionError,), max_failures=3, where="lookup_t"
+    )
+    with pytest.raises(RunError) as caught:
+        cache.open()
+    assert str(caught.value).startswith(message)
+
+
+POLICY = FetchPolicy(
+    operator="lookup_t",
+    table="t",
+    capacity=1,
+    timeout=0,
+    ordered=True,
+    max_attempts=0,
+    delay=0,
+    max_failures=0,
+)
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        ([None], "the source returned None for key ('EUR'), expected its rows"),
+        (["EUR"], "the source returned a str for key ('EUR'), expected its rows"),
+        ([{"k": 1}], "the source returned a dict for key ('EUR'), expected its rows"),
+        ([[(1, "a"), None]], "the source returned None as a row of key ('EUR'), expected a tuple"),
+        ([["EUR"]], "the source returned a str as a row of key ('EUR'), expected a tuple"),
+        (None, "the source returned NoneType for key ('EUR'), expected rows for each key"),
+        ([[], []], "the source returned 2 answers for 1 keys"),
+    ],
+)
+def test_an_answer_that_is_none_is_refused_with_operator_table_and_key(returned: object, message: str) -> None:
+    with pytest.raises(RunError) as caught:
+        answers(POLICY, [("EUR",)], returned)  # type: ignore[arg-type]
+    assert str(caught.value).startswith(f"operator lookup_t (lookup in table t): {message}")
+    assert answers(POLICY, [("EUR",)], [iter([(1, "a")])]) == [[(1, "a")]]

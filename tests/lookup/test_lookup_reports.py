@@ -1,4 +1,4 @@
-"""What a run says of its lookups: per batch, in total, as text and as JSON; with Spark classic and Spark Connect."""
+"""What a run says of its lookups: per batch, in total, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import plans
 from runtime.lookup.metrics import LOOKUP_METRICS
 from runtime.progress import BatchProgress, OperatorProgress, batch_progress, total_lookups
 from runtime.report import JsonReport, LineReport, TableReport
-from tests.lookup.test_lookups_on_spark import DEFERRED, job, orders, rate, results
+from tests.lookup.test_lookups_on_spark import job, orders
 
 ROOT = Path(__file__).parents[2]
 DEADLINE_SECONDS = 180
@@ -109,25 +109,6 @@ def run(directory: Path, plan: plans.Plan, *arguments: str) -> subprocess.Comple
         timeout=DEADLINE_SECONDS,
         check=False,
     )
-
-
-@pytest.mark.cluster
-@pytest.mark.usefixtures("connect_port")
-@pytest.mark.parametrize("hint", ["", DEFERRED.replace("1 s", "10 ms").replace("'100'", "'2'")])
-def test_lookups_and_their_metrics_come_through_spark_connect(tmp_path: Path, hint: str) -> None:
-    rate(tmp_path, "EUR", 1.1)
-    orders(tmp_path, (1, "EUR"), (2, "XXX"), (3, "EUR"))
-    cache = {"lookup.cache": "PARTIAL", "lookup.partial-cache.max-rows": "10"}
-    plan = job(tmp_path, hint=hint, **{"async-class": "tests.lookup.rates.AsyncRates", **cache})
-    checkpoint = ("--checkpoint", str(tmp_path / "checkpoint"))
-    allowed = ("--allow-module", "tests.lookup.rates")
-    done = run(tmp_path, plan, "--remote", "local[2]", "--json", *checkpoint, *allowed)
-    assert done.returncode == 0, done.stderr
-    assert results(tmp_path) == [(1, 1.1), (2, None), (3, 1.1)]
-    *batches, end = map(json.loads, done.stdout.splitlines())
-    found = batches[0]["lookups"]["lookup_r"]
-    assert (found["lookups"], found["hitCount"] + found["missCount"], found["retries"]) == (3, 3, 2 if hint else 0)
-    assert end["lookups"]["sink_result"]["lookup_r"]["lookups"] == 3
 
 
 @pytest.mark.spark

@@ -193,7 +193,8 @@ def test_a_run_that_ends_with_its_input_makes_the_remaining_attempts(spark: Spar
 
 def parked(execution: Execution) -> int | None:
     batch = execution.progress.get("sink_result")
-    return None if batch is None else batch.operators["lookup_r"].state_rows
+    found = None if batch is None else batch.operators.get("lookup_r")
+    return None if found is None else found.state_rows
 
 
 def wait_for(execution: Execution, condition: Any) -> None:

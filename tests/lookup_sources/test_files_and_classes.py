@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 import sys
 import textwrap
 from decimal import Decimal
@@ -13,7 +14,7 @@ import pytest
 
 from plans.errors import RunError
 from plans.tables import Table, TableColumn
-from runtime.lookup.sources import open_source
+from runtime.lookup.sources import check_source, open_source
 from tests.lookup_sources.asking import asked, context, scanned
 
 PLANE = {"tail": "STRING", "year": "INT", "price": "DECIMAL(10, 2)", "at": "TIMESTAMP(3)"}
@@ -223,6 +224,41 @@ def test_a_module_that_nobody_allowed_is_not_imported(module, allowed):
 def test_a_class_that_is_no_source_is_named(module, name, message):
     with pytest.raises(RunError, match=message):
         open_source("python", "sync", place(module, **{"class": name}))
+
+
+@pytest.mark.parametrize(
+    ("mode", "body", "message"),
+    [
+        ("sync", "def lookup(self): ...", "lookup of users_rates.Odd cannot be called with 1 argument"),
+        ("sync", "async def lookup(self, key): ...", "lookup of users_rates.Odd is an async def, but nobody awaits it"),
+        ("sync", "async def lookup_many(self, keys): ...", "lookup_many of users_rates.Odd is an async def"),
+        (
+            "sync",
+            "def __init__(self, url): ...",
+            "which its constructor does not allow: missing a required argument: 'url'",
+        ),
+        ("sync", "def open(self): ...", "open of users_rates.Odd cannot be called with 1 argument"),
+        ("async", "def lookup(self, key): ...", "lookup of users_rates.Odd is no async def, but it is awaited"),
+        ("async", "async def lookup(self, key): yield key", "lookup of users_rates.Odd yields"),
+        ("async", "async def lookup(self, key, more): ...", "with 1 argument: missing a required argument: 'more'"),
+        ("async", "def lookup_many(self, keys): ...", "lookup_many of users_rates.Odd is no async def"),
+        ("async", "def close(self): ...", "close of users_rates.Odd is no async def"),
+        ("full", "def scan(self): ...", "scan of users_rates.Odd cannot be called with 1 argument"),
+    ],
+)
+def test_a_class_that_cannot_be_called_as_a_source_is_refused_before_the_run(module, tmp_path, mode, body, message):
+    base, usual = {
+        "sync": ("LookupFunction", "def lookup(self, key): ..."),
+        "async": ("AsyncLookupFunction", "async def lookup(self, key): ..."),
+        "full": ("ScanFunction", ""),
+    }[mode]
+    own = body if " lookup(" in body or not usual else f"{usual}\n    {body}"
+    with (tmp_path / "users_rates.py").open("a") as more:
+        more.write(f"\nclass Odd({base}):\n    {own}\n")
+    option = {"sync": "class", "async": "async_class", "full": "scan_class"}[mode]
+    where = place(module, **{option: "Odd"})
+    with pytest.raises(RunError, match=re.escape(message)):
+        check_source("python", mode, where)
 
 
 def test_a_mode_that_a_connector_lacks_is_refused():

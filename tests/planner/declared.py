@@ -1,72 +1,82 @@
-"""Classes that scripts of the tests declare as functions. The planner reads these three attributes and nothing else."""
+"""Classes that scripts of the tests declare as functions. The planner looks at them, and never calls them."""
 
 from __future__ import annotations
 
+from typing import Any
 
-class Locate:
+
+class Plain:
+    def eval(self, *arguments: Any) -> Any: ...
+
+
+class Awaited:
+    async def eval(self, *arguments: Any) -> Any: ...
+
+
+class Locate(Awaited):
     function_kind, arguments, result = "async-table", ("STRING",), "ROW<lat DOUBLE, lon DOUBLE>"
 
 
-class DocumentedLocate:
+class DocumentedLocate(Awaited):
     function_kind, arguments, result = "async-table", ("STRING",), "ROW<city STRING, score DOUBLE>"
 
 
-class Route:
+class Route(Awaited):
     function_kind, arguments, result = "async-table", ("DOUBLE", "BIGINT", "STRING"), "ROW<leg STRING, `to` STRING>"
 
 
-class Words:
+class Words(Plain):
     function_kind, arguments, result = "table", ("STRING",), "STRING"
 
 
-class Ticks:
+class Ticks(Plain):
     function_kind, arguments, result = "table", (), "INT"
 
 
-class Clean:
+class Clean(Plain):
     function_kind, arguments, result = "scalar", ("STRING",), "STRING"
 
 
-class Score:
+class Score(Awaited):
     function_kind, arguments, result = "async-scalar", ["STRING", "DOUBLE"], "DOUBLE"
 
 
-class NoFunction:
+class NoFunction(Plain):
     arguments, result = (), "INT"
 
 
-class NoArguments:
+class NoArguments(Plain):
     function_kind, result = "table", "INT"
 
 
-class ArgumentsInOneText:
+class ArgumentsInOneText(Plain):
     function_kind, arguments, result = "table", "STRING", "INT"
 
 
-class NoResult:
+class NoResult(Plain):
     function_kind, arguments = "table", ()
 
 
-class BadType:
+class BadType(Plain):
     function_kind, arguments, result = "table", ("STRING", "VARIANT"), "INT"
 
 
-class NeverNull:
+class NeverNull(Plain):
     function_kind, arguments, result = "scalar", ("STRING NOT NULL",), "INT"
 
 
-class TwoAlike:
+class TwoAlike(Plain):
     function_kind, arguments, result = "table", (), "ROW<a INT, A INT>"
 
 
-class Reserved:
+class Reserved(Plain):
     function_kind, arguments, result = "table", (), "ROW<__a INT>"
 
 
-class RowOfScalar:
+class RowOfScalar(Plain):
     function_kind, arguments, result = "scalar", ("ROW<a INT, b STRING>",), "ROW<a INT, b STRING>"
 
 
-class Outer:
+class Outer(Plain):
     class Inner:
         function_kind, arguments, result = "scalar", (), "INT"

@@ -12,20 +12,21 @@ import pytest
 
 from plans.model import Correlate
 from plans.validate import validate
+from tests.planner.declared import Awaited, Plain
 from tests.planner.plan_in_sqlite import database, run_plan
 from tests.planner.random_queries import random_calls, random_query
 from tests.planner.test_plans_mean_what_the_query_says import compiled, tables
 
 
-class Twice:
+class Twice(Plain):
     function_kind, arguments, result = "scalar", ("BIGINT",), "BIGINT"
 
 
-class Maybe:
+class Maybe(Awaited):
     function_kind, arguments, result = "async-scalar", ("BIGINT",), "BIGINT"
 
 
-class Split:
+class Split(Awaited):
     function_kind, arguments, result = "async-table", ("BIGINT",), "ROW<value BIGINT>"
 
 

@@ -128,7 +128,7 @@ def test_script_that_is_not_text_is_refused(folder: Path) -> None:
     (folder / "job.sql").write_bytes(b"SELECT 1\n\xff\xfe")
     failed = hintplan("compile", "job.sql", cwd=folder)
     assert failed.returncode == 1
-    assert failed.stderr.startswith("job.sql:2: the script is not UTF-8")
+    assert failed.stderr.startswith("job.sql:2:1: the script is not UTF-8")
 
 
 def test_compiling_needs_neither_spark_nor_arrow_nor_pandas(folder: Path) -> None:

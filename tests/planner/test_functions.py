@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +20,7 @@ from planner.user_functions import read_declaration
 from plans.classes import ClassRefusal
 from plans.cli import main
 from plans.client import actions
+from plans.errors import SqlError
 from plans.model import Correlate
 from plans.tables import Column, Function
 from tests.planner import declared
@@ -29,6 +32,7 @@ QUERY = "INSERT INTO s SELECT id, w FROM t, LATERAL TABLE(f(c)) AS W(w);"
 MODULE = """
 class Words:
     function_kind, arguments, result = "table", ("STRING",), "STRING"
+    def eval(self, text): ...
 """
 
 
@@ -214,11 +218,86 @@ def test_a_scalar_function_may_return_a_row() -> None:
 
 
 def test_a_single_column_that_is_a_row_in_a_row_stays_one() -> None:
-    class Nested:
+    class Nested(declared.Plain):
         function_kind, arguments, result = "table", (), "ROW<r ROW<a INT>, xs ARRAY<INT> NOT NULL>"
 
     found = read_declaration(Nested, "m.Nested")
     assert [(c.name, c.type) for c in found.output] == [("r", "ROW<a INT>"), ("xs", "ARRAY<INT> NOT NULL")]
+
+
+@pytest.mark.parametrize(
+    ("body", "message", "hint"),
+    [
+        ("", "does not define eval", ""),
+        ("eval = 5", "does not define eval", ""),
+        ("def eval(self, a): ...", "eval of misfits.F is no async def, but it is awaited", "write async def eval(...)"),
+        ("async def eval(self): ...", "cannot be called with 1 argument: too many positional arguments", "declare as"),
+        ("async def eval(self, a, b): ...", "with 1 argument: missing a required argument: 'b'", "declare as"),
+        ("async def eval(self, a, *, b): ...", "with 1 argument: missing a required", "declare as"),
+        ("async def eval(self, a): yield a", "eval of misfits.F yields, but it has to return one value", "return"),
+        ("def __init__(self, url): ...", "is created without arguments, which its constructor does not allow", "open"),
+        ("def open(self, context): ...", "open of misfits.F is no async def", "write async def open(...)"),
+        ("async def open(self): ...", "open of misfits.F cannot be called with 1 argument", "declare as"),
+        ("async def close(self, now): ...", "close of misfits.F cannot be called with no arguments", "declare as"),
+    ],
+)
+@pytest.mark.parametrize("awaited", [True, False])
+def test_a_class_that_cannot_be_called_as_it_declares_is_refused_where_it_is_declared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, message: str, hint: str, awaited: bool
+) -> None:
+    if not awaited:  # the same mistakes the other way round
+        body = body.replace("async def", "DEF").replace("def ", "async def ").replace("DEF", "def")
+        body = body.replace("async def __init__", "def __init__")
+        message = message.replace("is no async def, but it is awaited", "is an async def, but nobody awaits it")
+        message = message.replace("is no async def", "is an async def")
+        hint = hint.replace("write async def", "write def")
+    kind = "async-scalar" if awaited else "scalar"
+    usual = "" if "eval" in body or not body else f"    {'async ' * awaited}def eval(self, a): ...\n"
+    text = f"class F:\n    function_kind, arguments, result = {kind!r}, ('STRING',), 'STRING'\n    {body}\n{usual}"
+    (tmp_path / "misfits.py").write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "misfits", raising=False)
+    declaration = "CREATE FUNCTION f AS 'misfits.F' LANGUAGE PYTHON;"
+    with pytest.raises(SqlError) as caught:
+        compile_sql(f"{TABLES}{declaration}", file="job.sql", allow_modules=["misfits"])
+    (problem,) = caught.value.diagnostics
+    assert (problem.file, problem.line, problem.column) == ("job.sql", 3, 22)
+    assert message in problem.message
+    assert hint in (problem.hint or "")
+    monkeypatch.delitem(sys.modules, "misfits", raising=False)
+
+
+def test_methods_may_be_static_decorated_or_take_more_than_they_are_given() -> None:
+    def keeps(call: Any) -> Any:
+        @functools.wraps(call)
+        def kept(*given: Any) -> Any:
+            return call(*given)
+
+        return kept
+
+    async def answer(a: Any, b: Any = None) -> Any: ...
+
+    class Static(declared.Awaited):
+        function_kind, arguments, result = "async-scalar", ("STRING",), "STRING"
+        eval = staticmethod(answer)
+
+    class Decorated(declared.Awaited):
+        function_kind, arguments, result = "async-scalar", ("STRING",), "STRING"
+
+        @keeps
+        async def eval(self, a: Any) -> Any: ...
+
+    class OfTheClass(declared.Plain):
+        function_kind, arguments, result = "table", ("STRING",), "STRING"
+
+        def __init__(self, size: int = 3) -> None: ...
+
+        @classmethod
+        def eval(cls, *given: Any) -> Any:
+            yield given
+
+    for fine in (Static, Decorated, OfTheClass):
+        assert read_declaration(fine, "m.Fine").arguments == ("STRING",)
 
 
 def test_what_is_no_class_declaration_at_all_is_refused() -> None:

@@ -417,13 +417,67 @@ def test_equal_values_of_one_key_are_no_reason_to_complain() -> None:
     ]
 
 
-def test_join_and_group_by_in_one_block_is_explained_but_no_error() -> None:
-    sql = f"SELECT /*+ STATE_TTL('o' = '1d') */ COUNT(*) FROM orders o JOIN customers c {ON} GROUP BY c_address"
-    (finding,) = compiled(sql, strict=True).findings
-    assert finding.severity == "note"
-    assert finding.diagnostic.message == (
-        "STATE_TTL keys 'o' set the states of the join; the aggregation of this block keeps the configured TTL"
-    )
+IN_SUBQUERY = "o_custkey IN (SELECT c_custkey FROM customers)"
+OF_VALUE = "(SELECT MIN(c_custkey) FROM customers)"
+OF_AGGREGATE = (
+    "STATE_TTL key 'orders' sets the state of the aggregation; the joins with sub-queries of this block keep the "
+    "configured TTL"
+)
+DIVIDED = {
+    "a join": (
+        f"SELECT /*+ STATE_TTL('o' = '1d') */ COUNT(*) FROM orders o JOIN customers c {ON} GROUP BY c_address",
+        ["STATE_TTL key 'o' sets the states of the join; the aggregation of this block keeps the configured TTL"],
+        {"join_o_c.leftState"},
+    ),
+    "a join and a sub-query": (
+        f"SELECT /*+ STATE_TTL('o' = '1d', 'c' = '2d') */ COUNT(*) FROM orders o JOIN customers c {ON} "
+        "WHERE o_orderkey IN (SELECT l_orderkey FROM lineitem) GROUP BY c_address",
+        ["STATE_TTL keys 'o', 'c' set the states of the join; the aggregation of this block keeps the configured TTL"],
+        {"join_o_c.leftState", "join_o_c.rightState"},
+    ),
+    **{
+        f"a sub-query in {clause}": (
+            f"SELECT /*+ STATE_TTL('orders' = '1d') */ {query}",
+            [OF_AGGREGATE],
+            {f"aggregate_orders{below}.groupAggregateState"},
+        )
+        for clause, below, query in (
+            ("WHERE, GROUP BY", "_customers", f"COUNT(*) FROM orders WHERE {IN_SUBQUERY} GROUP BY o_custkey"),
+            ("WHERE, DISTINCT", "_customers", f"DISTINCT o_custkey FROM orders WHERE {IN_SUBQUERY}"),
+            ("WHERE, as a value", "_customers", f"COUNT(*) FROM orders WHERE o_custkey > {OF_VALUE}"),
+            ("HAVING", "", f"COUNT(*) FROM orders GROUP BY o_custkey HAVING COUNT(*) > {OF_VALUE}"),
+            ("SELECT", "", f"COUNT(*) - {OF_VALUE} FROM orders GROUP BY o_custkey"),
+            ("SELECT DISTINCT", "_customers", f"DISTINCT o_custkey - {OF_VALUE} FROM orders"),
+        )
+    },
+    # measured in Flink, which builds an aggregate more
+    "the block of a value, with a sub-query of its own": (
+        "SELECT COUNT(*) FROM lineitem WHERE l_orderkey > (SELECT /*+ STATE_TTL('orders' = '1d') */ MIN(o_orderkey) "
+        f"FROM orders WHERE {IN_SUBQUERY})",
+        [OF_AGGREGATE],
+        {"aggregate_orders_customers.groupAggregateState"},
+    ),
+    # Flink knows no name for the input of a sub-query here: the key would be an error
+    "the sub-query's input": (
+        f"SELECT /*+ STATE_TTL('orders' = '1d', 'customers' = '2d') */ COUNT(*) FROM orders WHERE {IN_SUBQUERY}",
+        [
+            OF_AGGREGATE,
+            "STATE_TTL key 'customers' sets a state of the join with the sub-query, not that of the aggregation of "
+            "this block",
+        ],
+        {"aggregate_orders_customers.groupAggregateState", "join_orders_customers.rightState"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("sql", "notes", "states"), [pytest.param(*d, id=n) for n, d in DIVIDED.items()])
+def test_a_block_that_joins_and_aggregates_says_which_states_its_keys_set(
+    sql: str, notes: list[str], states: set[str]
+) -> None:
+    done = compiled(sql, strict=True)
+    assert [f.severity for f in done.findings] == ["note"] * len(notes)
+    assert [f.diagnostic.message for f in done.findings] == notes
+    assert {state for h in done.hints for state in h.detail.split(", ")} == states
 
 
 def test_hint_of_a_view_that_nobody_reads_is_reported() -> None:

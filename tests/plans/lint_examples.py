@@ -110,6 +110,26 @@ def with_reason(document: Any) -> None:
     document["reasons"] = {LEFT: "late payments"}
 
 
+BRANCHES = compile_sql(
+    SQL[: SQL.index("INSERT INTO")]
+    + """
+CREATE VIEW priced AS SELECT o.id, o.currency, o.total * r.rate AS total
+FROM orders AS o LEFT JOIN rates FOR SYSTEM_TIME AS OF o.pt AS r ON o.currency = r.currency;
+INSERT INTO revenue SELECT currency, MAX(total) FROM priced WHERE total > 10 GROUP BY currency;
+INSERT INTO revenue SELECT 'all', MAX(total) FROM priced WHERE id > 0;
+""",
+    name="revenue",
+)
+
+
+def branches(*operators: str) -> str:
+    """A plan in which two branches look up alike, after ``hintplan set`` of these lookups."""
+    plan = BRANCHES
+    for operator in operators:
+        plan, _ = set_value(plan, f"{operator}.async.capacity", "50")
+    return plans.dumps(plan).decode()
+
+
 LEFT, RIGHT = "join_o_c.state.leftState.ttl", "join_o_c.state.rightState.ttl"
 SAME = compile_sql(SQL.replace("'c' = '20 d'", "'o' = '1 d', 'c' = '20 d'"), name="revenue")
 
@@ -135,5 +155,6 @@ EXAMPLES = {
     "HP301": Example(bad=patched(full_with_retry), good=patched(full_without_retry)),
     "HP302": Example(bad=edited(("lookup_r.retry", "31 x 10 s")), good=edited(("lookup_r.retry", "30 x 10 s"))),
     "HP303": Example(bad=edited(("lookup_r.async.capacity", "1")), good=edited(("lookup_r.async.capacity", "2"))),
+    "HP304": Example(bad=branches("lookup_r"), good=branches("lookup_r", "lookup_r_in_priced")),
 }
 """By rule. HP001 and HP002 are about ignores, HP103 about SQL; ``test_lint.py`` has theirs."""

@@ -125,3 +125,13 @@ def test_a_flood_of_unknown_names_is_refused_quickly(plan_text: str) -> None:
     document["operators"][3]["inputs"] = ["scan_orders"]
     assert refusal(json.dumps(document)) is not None
     assert time.perf_counter() - started < 20
+
+
+def test_an_error_about_long_names_can_be_read() -> None:
+    name = "x" * 70_000
+    problem = plans.PlanError(f"unknown key '{name}'", file="plan.json", line=3, column=7, path=f"a.{name}", hint=name)
+    assert len(str(problem)) < 16_000
+    assert str(problem).startswith("plan.json:3:7: a.xxx")
+    many = plans.PlanError(diagnostics=problem.diagnostics * 100)
+    assert len(str(many)) < 64 << 10
+    assert str(many).endswith("more")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
@@ -45,11 +46,16 @@ def delta(spec: InputSpec, events: Sequence[Event], hasher: Callable[[tuple], in
 
 
 def events_of(output: pa.Table) -> list[Event]:
-    """The rows of an operator's output, in order, with their kinds."""
-    columns = [output[name].to_pylist() for name in output.column_names if name != KIND]
+    """The rows of an operator's output, in order, with their kinds; NaN is one object, so that rows can be compared."""
+    columns = [_values(output[name]) for name in output.column_names if name != KIND]
     rows = list(zip(*columns, strict=True)) if columns else [()] * output.num_rows
     kinds = output[KIND].to_pylist() if KIND in output.column_names else [0] * len(rows)
     return [(KINDS[kind], row) for kind, row in zip(kinds, rows, strict=True)]
+
+
+def _values(column: pa.ChunkedArray) -> list:
+    values = column.to_pylist()
+    return [math.nan if v != v else v for v in values] if pa.types.is_floating(column.type) else values
 
 
 def fold(events: Iterable[Event], into: Counter | None = None) -> Counter:

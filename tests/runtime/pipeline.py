@@ -12,17 +12,16 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.dataset as ds
-from sqlglot import exp, parse_one
 
 from plans.arrival import read_in_order
 from plans.changelog import output_kinds
 from plans.columns import output_columns
 from plans.connectors import source_kinds
 from plans.model import Calc, Expand, Plan, Scan, Sink, Stateful, Union
+from runtime.kernels.floats import normal_floats
 from runtime.operator import KIND, hash_column
 from runtime.operators import build_operator
-from runtime.operators.condition import _Compiler
+from runtime.operators.condition import compile_filter, compile_value
 from runtime.state.memory import MemoryStore
 from runtime.types import to_arrow
 from tests.runtime.changelog import KINDS, Event, events_of, fold, stable_hash
@@ -82,19 +81,18 @@ class Pipeline:
     def _calc(self, operator: Calc, table: pa.Table) -> pa.Table:
         schema = self._schema(operator.id)
         carried = [name for name in table.column_names if name == KIND]
-        compiler = _Compiler(operator.id, {"l": table.schema, "r": pa.schema([])})
-        renamed = table.rename_columns([f"l.{name}" for name in table.column_names])
+        rows = pa.table({}), table, table.num_rows
+        if operator.filter is not None:
+            condition = compile_filter(operator.filter, table.schema, path=operator.id)
+            table = table.filter(pa.array(condition.holds(*rows)))
+            rows = pa.table({}), table, table.num_rows
 
-        def compiled(text: str) -> object:
-            tree = parse_one(text, dialect="spark")
-            for column in tree.find_all(exp.Column):
-                column.set("table", exp.to_identifier("l"))
-            return compiler.compile(tree)
+        def computed(text: str) -> pa.Array:
+            return compile_value(text, table.schema, path=operator.id).answers(*rows)
 
-        columns = {item.name: compiled(item.expression or f"`{item.name}`") for item in operator.select}
-        columns |= {name: compiled(f"`{name}`") for name in carried}
-        condition = None if operator.filter is None else compiled(operator.filter)
-        return ds.dataset(renamed).to_table(columns=columns, filter=condition).cast(schema)
+        columns = {item.name: computed(item.expression or f"`{item.name}`") for item in operator.select}
+        columns |= {name: table[name] for name in carried}
+        return pa.table(columns).cast(schema)
 
     def _expand(self, operator: Expand, table: pa.Table) -> pa.Table:
         rows = [
@@ -124,6 +122,7 @@ class Pipeline:
         built = build_operator(operator, columns, changelog, in_order=in_order)
         deltas = []
         for spec, table in zip(built.inputs, inputs, strict=True):
+            table = normal_floats(table)
             rows = table.to_pylist()
             for index, names in enumerate(spec.hashes):
                 hashes = [stable_hash(tuple(row[name] for name in names)) for row in rows]

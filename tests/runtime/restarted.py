@@ -60,12 +60,6 @@ class _Partition:
         self.manifest, self.segments = OneValue(), _Map()
         self.timers: set[int] = set()
 
-    def getValueState(self, name: str, schema: str) -> OneValue:
-        return self.manifest
-
-    def getMapState(self, name: str, key: str, value: str) -> _Map:
-        return self.segments
-
     def registerTimer(self, at: int) -> None:
         self.timers.add(at)
 
@@ -100,7 +94,8 @@ class Restartable(Pipeline):
         columns = tuple(self.columns[name] for name in operator.inputs)
         built = build_operator(operator, columns, tuple(self.changelog[name] for name in operator.inputs))
         processor = PartitionProcessor(operator.id, built, self._lineages[operator.id])
-        processor.init(self.states.setdefault(self._numbers[operator.id], _Partition()))  # type: ignore[arg-type]
+        kept = self.states.setdefault(self._numbers[operator.id], _Partition())
+        processor.open(kept, {"manifest": kept.manifest, "segments": kept.segments})  # type: ignore[arg-type]
         rows = []
         for side, (spec, table) in enumerate(zip(built.inputs, inputs, strict=True)):
             # Rows come with the hash that routes them; the others are made by the processor.

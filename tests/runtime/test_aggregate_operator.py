@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from itertools import pairwise
 
@@ -134,6 +135,14 @@ def test_minimum_and_maximum_survive_the_retraction_of_the_extreme():
         (pa.string(), ["b", "a", "c"], "a", "c"),
         (pa.bool_(), [True, False], False, True),
         (pa.decimal128(5, 1), [Decimal("1.5"), Decimal("-2.0")], Decimal("-2.0"), Decimal("1.5")),
+        (pa.date32(), [date(2020, 2, 29), date(1, 1, 1)], date(1, 1, 1), date(2020, 2, 29)),
+        (pa.timestamp("us"), [datetime(2020, 2, 29), datetime(1, 1, 1)], datetime(1, 1, 1), datetime(2020, 2, 29)),
+        (
+            pa.timestamp("us", "UTC"),
+            [datetime(2020, 2, 29, tzinfo=UTC), datetime(1969, 12, 31, tzinfo=UTC)],
+            datetime(1969, 12, 31, tzinfo=UTC),
+            datetime(2020, 2, 29, tzinfo=UTC),
+        ),
     ],
 )
 @pytest.mark.parametrize("changelog", [False, True])

@@ -108,7 +108,7 @@ def test_rows_are_kept_for_which_the_filter_is_true(filter: str, expected: list[
         calc(SelectItem(name="a", type="INT", expression="a")),
         calc(SelectItem(name="x", type="INT", expression="1")),
         calc(SelectItem(name="a"), filter="upper(`b c`) = 'X'"),
-        calc(SelectItem(name="a"), filter="d > 1.0"),
+        calc(SelectItem(name="a"), filter="a div e = 1"),
         calc(SelectItem(name="a"), filter="a / 2 = 1"),
         calc(SelectItem(name="a"), filter="a = '1'"),
     ],

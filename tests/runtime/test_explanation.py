@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runtime.explanation import explained
+from runtime.failure import root_cause
 
 READING = "SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:///in/my%20orders/9"
 
@@ -86,3 +87,58 @@ def test_state_that_cannot_be_decoded_is_that_of_one_of_the_operators_of_the_que
 )
 def test_other_errors_and_those_of_python_code_speak_for_themselves(text: str) -> None:
     assert explained(RuntimeError(text), lambda file: None) is None
+
+
+CALLBACK = (
+    "[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: An exception was raised by the Python Proxy. "
+    "Return Message: Traceback (most recent call last):\n"
+    '  File "clientserver.py", line 644, in _call_proxy\n    return_value = getattr(self.pool, method)(*params)\n'
+    "                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
+)
+"""How an error of a micro-batch comes out of a sink in Python."""
+
+FROM_JAVA = "py4j.protocol.Py4JJavaError: An error occurred while calling o697.getResult.\n: org.apache.spark."
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_known_fault_is_told_through_a_sink_in_python_too(case: str) -> None:
+    text, message, _ = CASES[case]
+    wrapped = (
+        f"{CALLBACK}{FROM_JAVA}SparkException: Exception thrown in awaitResult: \n\tat a.b(C.scala:1)\n"
+        f"Caused by: {text}"
+    )
+    found = explained(RuntimeError(wrapped), lambda file: (file.rpartition(".")[2], f"a line of {file}"))
+    assert found is not None
+    assert found[0].startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        (
+            f"{FROM_JAVA}SparkException: Exception thrown in awaitResult: \n\tat a.b(C.scala:1)\n"
+            "Caused by: org.apache.spark.SparkArithmeticException: "
+            "[DIVIDE_BY_ZERO] Division by zero.\n\tat a.b(C.scala:2)",
+            "SparkArithmeticException: [DIVIDE_BY_ZERO] Division by zero.",
+        ),
+        (
+            "pyspark.errors.exceptions.captured.SparkRuntimeException: [USER_RAISED_EXCEPTION] a row has the op +X\n\n"
+            "JVM stacktrace:\norg.apache.spark.SparkRuntimeException\n",
+            "SparkRuntimeException: [USER_RAISED_EXCEPTION] a row has the op +X",
+        ),
+        ("plans.errors.RunError: SQLite refused to write", "RunError: SQLite refused to write"),
+        (
+            f"{FROM_JAVA}SparkException: Job aborted\n\tat a.b(C.scala:1)\n"
+            "Caused by: org.apache.spark.api.python.PythonException: Traceback (most recent call last):\n"
+            '  File "own.py", line 3, in eval\n    fail()\nValueError: no such rate\n\n\tat a.b(C.scala:3)',
+            "ValueError: no such rate",
+        ),
+    ],
+)
+def test_the_root_cause_is_told_through_a_sink_in_python_too(text: str, cause: str) -> None:
+    assert root_cause(RuntimeError(CALLBACK + text)) == cause
+
+
+def test_a_long_traceback_of_a_sink_in_python_is_read_at_once() -> None:
+    frames = "".join(f'  File "own.py", line {n}, in step\n{" " * 40}step({n})\n' for n in range(2000))
+    assert root_cause(RuntimeError(f"{CALLBACK}{frames}ValueError: no such rate")) == "ValueError: no such rate"

@@ -62,6 +62,22 @@ FITTING = [
     (pa.timestamp("ms"), pa.timestamp("us"), dt.datetime(2024, 1, 1), dt.datetime(2024, 1, 1)),
     (pa.binary(), pa.string(), b"text", "text"),
     (pa.string(), pa.binary(), "text", b"text"),
+    (pa.float16(), pa.float32(), 0.5, 0.5),
+    (pa.int64(), pa.decimal128(20, 0), 2**63 - 1, Decimal(2**63 - 1)),
+    (pa.uint64(), pa.decimal128(20, 0), 2**64 - 1, Decimal(2**64 - 1)),
+    (pa.decimal256(10, 2), pa.decimal128(12, 2), Decimal("1.25"), Decimal("1.25")),
+    (pa.decimal32(5, 2), pa.decimal128(5, 2), Decimal("1.25"), Decimal("1.25")),
+    (pa.decimal64(10, 2), pa.decimal128(10, 2), Decimal("1.25"), Decimal("1.25")),
+    (pa.date64(), pa.date32(), dt.date(2024, 2, 29), dt.date(2024, 2, 29)),
+    (pa.timestamp("s"), pa.timestamp("us"), dt.datetime(2024, 1, 1), dt.datetime(2024, 1, 1)),
+    (
+        pa.timestamp("ms", "Europe/Berlin"),
+        UTC,
+        dt.datetime(2024, 1, 1, tzinfo=dt.UTC),
+        dt.datetime(2024, 1, 1, tzinfo=dt.UTC),
+    ),
+    *((kind, pa.string(), "größer", "größer") for kind in (pa.large_string(), pa.string_view())),
+    *((kind, pa.binary(), b"abc", b"abc") for kind in (pa.large_binary(), pa.binary_view(), pa.binary(3))),
 ]
 
 
@@ -73,7 +89,64 @@ def test_narrower_types_are_widened(
     assert rows_of(file, pa.schema([("a", wanted)])) == [{"a": expected}, {"a": None}]
 
 
+@pytest.mark.parametrize(("found", "wanted", "value", "expected"), FITTING, ids=lambda case: str(case))
+def test_a_column_with_a_dictionary_is_read_as_its_values(
+    tmp_path: Path, found: pa.DataType, wanted: pa.DataType, value: object, expected: object
+) -> None:
+    """Categories of pandas, and columns that were read with a dictionary, are written so."""
+    try:
+        column = pa.chunked_array(
+            [pa.array([value, None, value], found).dictionary_encode(), pa.array([None], found).dictionary_encode()]
+        )
+        file = written(tmp_path, pa.table({"a": column}))
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+        pytest.skip("Arrow has no dictionary of it")
+    rows = [{"a": expected}, {"a": None}, {"a": expected}, {"a": None}]
+    assert rows_of(file, pa.schema([("a", wanted)])) == rows
+
+
+LAYOUTS: list[dict[str, object]] = [
+    {"store_decimal_as_integer": True},
+    {"use_dictionary": False},
+    {"data_page_version": "2.0"},
+    {"version": "1.0"},
+    {"use_dictionary": False, "use_byte_stream_split": ["i", "d", "m"]},
+    {"use_dictionary": False, "column_encoding": {"i": "DELTA_BINARY_PACKED", "s": "DELTA_BYTE_ARRAY"}},
+    *({"compression": name} for name in ("none", "snappy", "gzip", "zstd", "lz4", "brotli")),
+]
+
+
+@pytest.mark.parametrize("options", LAYOUTS, ids=str)
+def test_values_come_whatever_their_layout(tmp_path: Path, options: dict[str, object]) -> None:
+    kinds = [pa.int64(), pa.float64(), pa.string(), pa.decimal128(9, 2), pa.timestamp("us"), pa.bool_()]
+    schema = pa.schema(list(zip("idsmtb", kinds, strict=True)))
+    time = dt.datetime(2024, 2, 29, 13, 14, 15, 678901)
+    rows = [
+        {"i": 2**63 - 1, "d": 1.5, "s": "größer", "m": Decimal("-12.35"), "t": time, "b": True},
+        dict.fromkeys("idsmtb"),
+        {"i": -(2**63), "d": float("inf"), "s": "", "m": Decimal("0.00"), "t": dt.datetime(1, 1, 1), "b": False},
+    ]
+    assert rows_of(written(tmp_path, pa.Table.from_pylist(rows, schema), **options), schema) == rows
+
+
+def test_a_column_of_nothing_but_null_fits_every_type(tmp_path: Path) -> None:
+    """As pandas writes a column of None."""
+    file = written(tmp_path, pa.table({"a": pa.nulls(2), "b": [1, 2]}))
+    for kind in (pa.int32(), pa.string(), pa.decimal128(5, 2), UTC, pa.bool_(), pa.date32()):
+        assert rows_of(file, pa.schema([("a", kind), ("b", pa.int64())])) == [{"a": None, "b": 1}, {"a": None, "b": 2}]
+
+
 REFUSED = [
+    *((pa.time64("us"), wanted) for wanted in (pa.int64(), pa.timestamp("us"), pa.string())),
+    *((pa.duration("s"), wanted) for wanted in (pa.int64(), pa.timestamp("us"))),
+    (pa.dictionary(pa.int32(), pa.string()), pa.int64()),
+    (pa.binary(3), pa.string()),
+    (pa.uuid(), pa.binary()),
+    (pa.dictionary(pa.int32(), pa.int64()), pa.int32()),
+    (pa.decimal256(40, 2), pa.decimal128(38, 2)),
+    (pa.float32(), pa.decimal128(38, 10)),
+    (pa.list_(pa.string()), pa.string()),
+    (pa.date32(), UTC),
     (pa.int64(), pa.int32()),
     (pa.uint64(), pa.int64()),
     (pa.int64(), pa.float64()),
@@ -116,10 +189,12 @@ def test_times_in_96_bits_are_in_utc(tmp_path: Path, year: int) -> None:
 def test_old_times_of_another_calendar_are_refused(tmp_path: Path) -> None:
     metadata = {"org.apache.spark.version": "2.4.8"}
     old = pa.table({"a": pa.array([dt.date(1582, 10, 1)])}).replace_schema_metadata(metadata)
+    encoded = pa.table({"a": old["a"].dictionary_encode()}).replace_schema_metadata(metadata)
     new = pa.table({"a": pa.array([dt.date(1982, 10, 1)])}).replace_schema_metadata(metadata)
     schema = pa.schema([("a", pa.date32())])
-    with pytest.raises(RunError, match=r"column a of .* has times before 1900, and an old Spark has written it"):
-        rows_of(written(tmp_path, old), schema)
+    for table in (old, encoded):
+        with pytest.raises(RunError, match=r"column a of .* has times before 1900, and an old Spark has written it"):
+            rows_of(written(tmp_path, table), schema)
     assert rows_of(written(tmp_path, new), schema) == [{"a": dt.date(1982, 10, 1)}]
 
 

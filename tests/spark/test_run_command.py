@@ -175,6 +175,19 @@ def test_an_old_java_is_named_with_what_to_install(job: Path, monkeypatch: pytes
     assert "apt-get install openjdk-17-jre-headless" in done.stderr
 
 
+def test_a_java_that_fails_says_why(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    java = job / "jdk" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text("#!/bin/sh\necho 'Could not reserve enough space for object heap' >&2\nexit 1\n")
+    monkeypatch.setenv("JAVA_HOME", str(job / "jdk"))
+    for mode, said in ((0o755, "Could not reserve enough space for object heap"), (0o644, "Permission denied")):
+        java.chmod(mode)
+        done = run(job, "plan.json", "--once")
+        assert done.returncode == 1
+        assert f"Spark needs Java, and {java} -version fails: " in done.stderr
+        assert said in done.stderr
+
+
 def test_a_missing_java_is_named_with_what_to_install(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(job / "nowhere"))
     done = run(job, "plan.json", "--once")

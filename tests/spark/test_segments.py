@@ -16,11 +16,12 @@ import pyarrow as pa
 import pytest
 
 from plans.errors import RunError
+from runtime.by_value import Deferred
 from runtime.shell import local_files
 from runtime.shell import segments as segments_module
 from runtime.shell.blobs import CHUNK_BYTES, CHUNK_ROWS, chunks
 from runtime.shell.opened import Opened
-from runtime.shell.process import PartitionProcessor
+from runtime.shell.process import PartitionProcessor, deferred
 from runtime.shell.saved import STATE_VERSION, Saved, decode
 from runtime.shell.segments import Segments
 from tests.runtime.restarted import OneValue
@@ -320,7 +321,7 @@ def test_output_is_cut_by_rows_and_by_bytes() -> None:
     assert list(chunks(table(0, 0))) == []
 
 
-def processor_with(manifest: OneValue) -> PartitionProcessor:
+def processor_with(manifest: OneValue) -> Deferred:
     class Handle:
         def getValueState(self, name: str, schema: str) -> OneValue:
             assert name == "manifest"
@@ -330,8 +331,8 @@ def processor_with(manifest: OneValue) -> PartitionProcessor:
             assert name == "segments"
             return DictStore()
 
-    processor = PartitionProcessor("count", counting(ROWS, ()))
-    processor.init(Handle())  # type: ignore[arg-type]
+    processor = deferred(PartitionProcessor("count", counting(ROWS, ())))
+    processor.init(Handle())
     return processor
 
 

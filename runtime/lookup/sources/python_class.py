@@ -7,7 +7,7 @@ from the options of the context.
 
 from __future__ import annotations
 
-from plans.errors import RunError
+from plans.class_shape import Flavour, Method
 from plans.lookup_connectors import PYTHON_CLASSES
 from plans.options import LookupMode
 from runtime.classes import load_class
@@ -17,18 +17,28 @@ __all__ = ["python_source"]
 
 
 def python_source(mode: LookupMode, context: LookupContext) -> LookupFunction | AsyncLookupFunction | ScanFunction:
-    """An instance of the class named for ``mode``; RunError if it may not be loaded or is of another kind."""
+    """An instance of the class named for ``mode``; RunError if it may not be loaded, or cannot be called like that."""
     option = PYTHON_CLASSES[mode]
     name = context.options[option]
     path = f"tables.{context.table}.options.{option}"
     modules = context.allowed_modules
     found: type[LookupFunction] | type[AsyncLookupFunction] | type[ScanFunction]
     if mode == "sync":
-        found = load_class(name, modules, LookupFunction, path=path)
+        found = load_class(name, modules, LookupFunction, path=path, methods=_methods("rows", "value"))
     elif mode == "async":
-        found = load_class(name, modules, AsyncLookupFunction, path=path)
+        found = load_class(
+            name, modules, AsyncLookupFunction, path=path, methods=_methods("awaited value", "awaited value")
+        )
     else:
-        found = load_class(name, modules, ScanFunction, path=path)
-    if missing := sorted(found.__abstractmethods__):
-        raise RunError(f"the class {name} does not define {', '.join(missing)}", path=path)
+        scan = Method(name="scan", arguments=1, flavour="rows")
+        found = load_class(name, modules, ScanFunction, path=path, methods=(scan,))
     return found()
+
+
+def _methods(rows: Flavour, value: Flavour) -> tuple[Method, ...]:
+    return (
+        Method(name="lookup", arguments=1, flavour=rows),
+        Method(name="lookup_many", arguments=1, flavour=value),
+        Method(name="open", arguments=1, flavour=value),
+        Method(name="close", arguments=0, flavour=value),
+    )

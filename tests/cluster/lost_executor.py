@@ -1,6 +1,6 @@
 """A program for tests: three jobs of one session on a cluster, of which executors are killed between and during jobs.
 
-    python -m tests.batch.lost_executor MASTER PYTHON DIRECTORY
+    python lost_executor.py MASTER PYTHON DIRECTORY
 
 Job 1 caches a join. Then an executor that holds parts of it is killed, and job 2 reads it. While job 3 reads it, at the
 moment it asks a web service of this program, another one is killed. Prints a JSON object of what it saw.
@@ -20,9 +20,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import planner
 from runtime import Session
 from runtime.session import start_session
-from tests.batch.programs import batch_plan
 
 DEADLINE_SECONDS = 180
 POLL_SECONDS = 0.2
@@ -146,7 +146,9 @@ def main(master: str, python: str, directory: Path) -> None:
         with Session(spark, allow_hosts=[service.host]) as session:
 
             def run(sink: str, query: str) -> Any:
-                return session.execute(batch_plan(script(directory, sink, query, service.host), name=sink))
+                config = {"execution.runtime-mode": "batch", "parallelism.default": "2"}
+                text = script(directory, sink, query, service.host)
+                return session.execute(planner.compile_sql(text, config=config, name=sink))
 
             assert run("first", COUNTS).await_termination(DEADLINE_SECONDS)
             seen["first"] = [(r.operator, r.rows, r.hits, (r.bytes or 0) > 0) for r in session.cached_results()]

@@ -1,6 +1,6 @@
-"""Run by ``test_connectors_on_connect.py`` in a process of its own: sinks and a source through Spark Connect.
+"""Run by ``test_connect.py`` in a process of its own: sinks and a source through Spark Connect.
 
-    python connect_job.py DIRECTORY
+    python connect_job.py URL DIRECTORY
 
 Appends ten generated rows to ``DIRECTORY/out.db`` in two micro-batches, runs the last of them again, and does the same
 with an upsert sink. Prints what went wrong to standard error, and nothing else.
@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from plans.errors import RunError
 from plans.tables import Table, TableColumn
 from runtime.connectors import read, writer
+from runtime.shipping import ship_code
 
 OPTIONS = {
     "connector": "datagen",
@@ -29,7 +30,7 @@ OPTIONS = {
 
 def run(spark: SparkSession, folder: Path, name: str, key: tuple[str, ...]) -> None:
     columns = (TableColumn(name="id", type="BIGINT"), TableColumn(name="s", type="STRING"))
-    options = {"connector": "jdbc", "url": "jdbc:sqlite:${env:OUT_DIR}/out.db", "table-name": name}
+    options = {"connector": "jdbc", "url": f"jdbc:sqlite:{folder}/out.db", "table-name": name}
     target = Table(columns=columns, options=options, primary_key=key)
     checkpoint = str(folder / f"{name}-checkpoint")
     rows = read(spark, "gen", Table(columns=columns, options=OPTIONS), ("id", "s"))
@@ -37,8 +38,9 @@ def run(spark: SparkSession, folder: Path, name: str, key: tuple[str, ...]) -> N
     out.option("checkpointLocation", checkpoint).trigger(availableNow=True).start().awaitTermination()
 
 
-def main(folder: Path) -> None:
-    spark = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+def main(url: str, folder: Path) -> None:
+    spark = SparkSession.builder.remote(url).getOrCreate()
+    ship_code(spark)
     try:
         for name, key in (("log", ()), ("latest", ("id",))):
             run(spark, folder, name, key)
@@ -60,4 +62,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(sys.argv[1], Path(sys.argv[2]))

@@ -1,0 +1,248 @@
+"""What a join computes of its condition, and what is computed for it in calcs below its inputs.
+
+A join evaluates comparisons, choices and arithmetic itself, on pairs of rows. What else concerns one side alone becomes
+a column of that side. What fails for some rows, such as CAST of a text, stays behind what guards it: where a CASE, AND
+or OR before it says that it is not needed, the column is NULL; where that depends on both sides, the join computes it.
+
+>>> from planner.expressions import BIGINT, STRING, Field
+>>> may_fail(call("CAST", (Ref(field=Field(id=1, name="s", type=STRING)),), BIGINT, 0))
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from planner.context import Context
+from planner.expressions import (
+    BOOLEAN,
+    Call,
+    Expr,
+    Field,
+    Literal,
+    Ref,
+    call,
+    calls_user_code,
+    conjunction,
+    fields_of,
+    is_deterministic,
+    literal,
+    walk,
+)
+from planner.relations import Calc, Item, Relation, identity
+
+__all__ = ["Guards", "Side", "as_simple", "first_refused", "guards_before", "is_simple", "may_fail", "shared_out"]
+
+_SIMPLE = frozenset(
+    (
+        "AND",
+        "OR",
+        "NOT",
+        "=",
+        "<>",
+        "<",
+        "<=",
+        ">",
+        ">=",
+        "IS NULL",
+        "IS NOT NULL",
+        "BETWEEN",
+        "IN",
+        "CASE",
+        "coalesce",
+        "LIKE",
+    )
+)
+_ARITHMETIC = frozenset(("+", "-", "*", "div", "NEGATE", "abs"))
+_DIVISIONS = frozenset(("div", "/", "%"))
+
+
+class Guard(NamedTuple):
+    """A condition, never NULL, without which an expression is not computed.
+
+    ``binding`` says that SQL promises so, as it does of CASE and COALESCE; of AND and OR it is merely usual.
+    """
+
+    condition: Expr
+    binding: bool
+
+
+Guards = tuple[Guard, ...]
+
+
+class Side:
+    """One input of a join, and the columns computed for the join in a calc above it."""
+
+    def __init__(self, context: Context, relation: Relation) -> None:
+        self.context = context
+        self.relation = relation
+        self.ids = {f.id for f in relation.fields}
+        self.computed: list[Item] = []
+
+    def owns(self, expression: Expr) -> bool:
+        """Whether the expression reads columns of this side and of no other."""
+        ids = {f.id for f in fields_of(expression)}
+        return bool(ids) and ids <= self.ids
+
+    def column(self, expression: Expr, guards: Guards = ()) -> Field:
+        """A column with the value of ``expression``, or NULL where it can fail and one of ``guards`` is not true."""
+        if isinstance(expression, Ref):
+            return expression.field
+        expression = self.guarded(expression, guards)
+        for item in self.computed:
+            if item.expr == expression and item.field.type == expression.type:
+                return item.field
+        self.computed.append(Item(field=self.context.field("", expression.type), expr=expression))
+        return self.computed[-1].field
+
+    def guarded(self, expression: Expr, guards: Guards) -> Expr:
+        own = conjunction(tuple(guard.condition for guard in guards if self.knows(guard)))
+        if own is None or not may_fail(expression):
+            return expression
+        nothing = literal(None, expression.type)
+        return call("CASE", (own, expression, nothing), expression.type, expression.offset)
+
+    def knows(self, guard: Guard) -> bool:
+        """Whether the guard can be checked where columns of this side are computed."""
+        condition = guard.condition
+        plain = is_deterministic(condition) and not calls_user_code(condition)
+        return plain and {f.id for f in fields_of(condition)} <= self.ids
+
+    def result(self) -> Relation:
+        if not self.computed:
+            return self.relation
+        items = (*identity(self.relation.fields), *self.computed)
+        return Calc(input=self.relation, filter=None, items=items, base=self.relation.base, block=self.relation.block)
+
+
+def may_fail(expression: Expr) -> bool:
+    """Whether computing it raises an error for some values: of text that is no number, or by a division by zero."""
+    return any(_fails(e) for e in walk(expression))
+
+
+def _fails(e: Expr) -> bool:
+    if not isinstance(e, Call):
+        return False
+    if e.function == "CAST":
+        return e.args[0].type.is_text and not e.type.is_text
+    if e.function in _DIVISIONS and (e.args[0].type.is_integer or e.type.root == "DECIMAL" or e.type.is_integer):
+        divisor = e.args[1]
+        return not (isinstance(divisor, Literal) and divisor.text is not None and float(divisor.text) != 0)
+    return False
+
+
+def is_simple(expression: Expr) -> bool:
+    """Whether a join evaluates the condition itself, rather than having parts of it computed below."""
+    return all(_is_simple_node(e) for e in walk(expression))
+
+
+def _is_simple_node(e: Expr) -> bool:
+    if not isinstance(e, Call):
+        return not isinstance(e, Literal) or e.type.root not in ("INTERVAL", "TIMESTAMP_LTZ")
+    if e.function == "IN":
+        return all(isinstance(a, Literal) for a in e.args[1:])
+    if e.function in _SIMPLE:
+        return True
+    if e.function in _ARITHMETIC:
+        return e.type.is_numeric and all(a.type.is_numeric for a in e.args)
+    return e.function == "CAST" and e.type.is_numeric and e.args[0].type.is_numeric
+
+
+def _is_computed_node(e: Expr) -> bool:
+    """Whether a join can evaluate it, if it must not be computed below."""
+    if isinstance(e, Call) and e.function == "CAST" and e.args[0].type.is_text:
+        return e.type.is_integer or e.type.root == "DECIMAL"
+    if isinstance(e, Call) and e.function == "%":
+        return all(a.type.is_integer for a in e.args)
+    return _is_simple_node(e)
+
+
+def shared_out(parts: Sequence[Expr], follows: Callable[[Expr], bool]) -> tuple[list[Expr], list[Expr]]:
+    """What an inner join checks of its condition and what is checked above it: all that ``follows``, in order.
+
+    What can fail does not overtake what it stood behind.
+    """
+    within: list[Expr] = []
+    above: list[Expr] = []
+    for part in parts:
+        (above if follows(part) or (above and may_fail(part)) else within).append(part)
+    return within, above
+
+
+def first_refused(expression: Expr) -> Expr | None:
+    """The first part that a join cannot evaluate, if there is one."""
+    return next((e for e in walk(expression) if not _is_computed_node(e)), None)
+
+
+def guards_before(parts: Sequence[Expr], guards: Callable[[Expr], bool]) -> list[tuple[Expr, Guards]]:
+    """Each of the conjuncts of a condition with those before it that guard it: all must be true for a pair to be met.
+
+    ``guards`` says which do. Keys do not: nobody means them to, and what is computed below a join is computed for all.
+    """
+    found: list[tuple[Expr, Guards]] = []
+    before: Guards = ()
+    for part in parts:
+        found.append((part, before))
+        if guards(part):
+            before = (*before, Guard(_if_true(part), binding=False))
+    return found
+
+
+def _each_behind(conditions: Sequence[Expr]) -> list[Guards]:
+    guards = tuple(Guard(condition, binding=False) for condition in conditions)
+    return [guards[:i] for i in range(len(guards))]
+
+
+def as_simple(part: Expr, sides: Sequence[Side], guards: Guards = ()) -> Expr:
+    """``part`` with what the join cannot evaluate computed below it, as far as it concerns one of ``sides`` only.
+
+    What can fail is computed there only where it is needed; where that depends on both sides, it remains as it is.
+    """
+    if not isinstance(part, Call) or is_simple(part):
+        return part
+    owner = next((side for side in sides if side.owns(part) and is_deterministic(part)), None)
+    if owner is not None:
+        unknown = [guard for guard in guards if not owner.knows(guard)] if may_fail(part) else []
+        if unknown and first_refused(part) is None:
+            return part
+        if not any(guard.binding for guard in unknown):
+            return Ref(field=owner.column(part, guards), offset=part.offset)
+    return replace(
+        part,
+        args=tuple(
+            as_simple(arg, sides, (*guards, *more)) for arg, more in zip(part.args, _guards_of(part), strict=True)
+        ),
+    )
+
+
+def _guards_of(expression: Call) -> list[Guards]:
+    """For each argument, what must hold for it to be computed."""
+    args = expression.args
+    if expression.function == "AND":
+        return _each_behind([_unless_false(arg) for arg in args])
+    if expression.function == "OR":
+        return _each_behind([_unless_false(call("NOT", (arg,), BOOLEAN, 0)) for arg in args])
+    guards: Guards = ()
+    found: list[Guards] = []
+    if expression.function == "coalesce":
+        for arg in args:
+            found.append(guards)
+            guards = (*guards, Guard(call("IS NULL", (arg,), BOOLEAN, 0), binding=True))
+        return found
+    if expression.function != "CASE":
+        return [()] * len(args)
+    for condition in args[:-1:2]:
+        holds = _if_true(condition)
+        found += [guards, (*guards, Guard(holds, binding=True))]
+        guards = (*guards, Guard(call("NOT", (holds,), BOOLEAN, 0), binding=True))
+    return [*found, guards]
+
+
+def _if_true(condition: Expr) -> Expr:
+    return call("coalesce", (condition, literal("FALSE", BOOLEAN)), BOOLEAN, 0)
+
+
+def _unless_false(condition: Expr) -> Expr:
+    return call("coalesce", (condition, literal("TRUE", BOOLEAN)), BOOLEAN, 0)

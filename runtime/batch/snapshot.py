@@ -1,0 +1,40 @@
+"""Scans below a cached result: what they read is settled when they are built.
+
+A cached result may be computed later than it is built, in parts, and once more after an executor is lost. Each time it
+has to come from the same files. Spark on its own would list the files anew: a write into a directory makes it forget
+whatever it has cached of that directory. It tells by the relation of files in the plan of what is cached, so such a
+plan has the tasks that read the files in its place.
+
+On Spark Connect no client can do that: the files are named one by one there, and what is cached is computed again from
+them after a write.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from plans.tables import Table
+from runtime.connectors import filesystem
+from runtime.session import is_remote
+
+__all__ = ["snapshot"]
+
+
+def snapshot(spark: SparkSession, frame: DataFrame, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:
+    """The rows of ``frame``, a scan of ``columns`` of ``table``, from the files that it has listed, and no others."""
+    if table.options["connector"] != "filesystem":
+        return frame
+    if is_remote(spark):
+        files = frame.inputFiles()
+        return filesystem.read_files(spark, name, table, columns, files) if files else frame.limit(0)
+    return _settled(spark, frame)
+
+
+def _settled(spark: Any, frame: Any) -> DataFrame:
+    """The same rows as a scan of an RDD, which keeps the columns, the partitions and the size of ``frame``."""
+    jvm, java = spark.sparkContext._jvm, frame._jdf
+    companion = getattr(jvm.org.apache.spark.sql.execution, "LogicalRDD$").__getattr__("MODULE$")
+    plan = companion.fromDataset(java.queryExecution().toRdd(), java, False, True)
+    return DataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, plan), spark)

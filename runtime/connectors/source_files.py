@@ -1,0 +1,126 @@
+"""Which files are read of a directory: each one in it, or in its partitions, once and whatever its name.
+
+Spark takes ``* ? [ ] { } \\`` in a path for a pattern unless it is told not to. A stream reads the files of a
+micro-batch by their names, as they are; but if some of these look like patterns, it reads the other files once more for
+each. It does not if it looks below subdirectories too, so it is told to, and what lies in those is left out again
+without being read. ``:`` in a name is too much for the checksums that Hadoop looks for beside local files, so it does
+not look for them.
+
+    rows = load_stream(spark, spark.readStream.format("json").schema(schema), "/data/orders [new]")
+"""
+
+from __future__ import annotations
+
+import posixpath
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.readwriter import DataStreamReader
+
+from plans.errors import RunError
+from runtime.connectors.parquet_files import PATHS_DDL
+from runtime.path_patterns import literally
+from runtime.session import is_remote
+
+__all__ = ["STREAM_LOG", "are_partitioned", "exists", "load_batch", "load_files", "load_stream"]
+
+STREAM_LOG = "_spark_metadata"
+"""Where Spark's file sink lists what a stream has written; readers of the directory go by that list alone."""
+
+_PATTERN = "* ? [ ] { } \\"
+_LITERALLY = {"__globPaths__": "false"}
+_WITHOUT_CHECKSUMS = {
+    "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "fs.file.impl.disable.cache": "true",
+}
+
+
+def load_batch(spark: SparkSession, reader: DataFrameReader, path: str) -> DataFrame:
+    """The files that are at ``path`` now; AnalysisException if there is nothing."""
+    _require(spark, path)
+    return reader.options(**_LITERALLY, **_WITHOUT_CHECKSUMS).load(path)
+
+
+def load_files(reader: DataFrameReader, files: list[str]) -> DataFrame:
+    """These files, named as ``DataFrame.inputFiles`` names them."""
+    return reader.options(**_WITHOUT_CHECKSUMS).load([literally(unquote(file)) for file in files])
+
+
+def load_stream(spark: SparkSession, reader: DataStreamReader, path: str) -> DataFrame:
+    """The files at ``path`` as they come; AnalysisException if there is nothing, RunError if Spark cannot tell them."""
+    partitioned = are_partitioned(spark, path)
+    reader = reader.options(**_WITHOUT_CHECKSUMS)
+    pattern = literally(path)
+    if pattern != path:
+        if exists(spark, f"{path.rstrip('/')}/{STREAM_LOG}"):
+            raise RunError(
+                f"{path!r} was written by a streaming job, and Spark does not find its list of files below such a name",
+                hint=f"rename the directory: without any of {_PATTERN} in its path",
+            )
+        reader = reader.option("basePath", path)
+    depth = _depth(spark, path)
+    if partitioned or depth is None:
+        return reader.load(pattern)
+    rows = reader.option("recursiveFileLookup", "true").load(pattern)
+    return rows.where(_is_at(rows.metadataColumn("_metadata")["file_path"], depth))
+
+
+def are_partitioned(spark: SparkSession, path: str) -> bool:
+    """Whether there are directories like ``day=1`` below ``path``; AnalysisException if there is nothing."""
+    reader = spark.read.format("binaryFile").schema(PATHS_DDL)
+    return len(load_batch(spark, reader, path).columns) > PATHS_DDL.count(",") + 1
+
+
+def exists(spark: SparkSession, path: str) -> bool:
+    """Whether there is something at ``path``, on any file system that Spark knows."""
+    try:
+        _require(spark, path, always=True)
+    except AnalysisException as error:
+        if error.getCondition() != "PATH_NOT_FOUND":
+            raise
+        return False
+    return True
+
+
+def _require(spark: SparkSession, path: str, *, always: bool = False) -> None:
+    """AnalysisException if there is nothing at ``path``, which Spark does not find out of what looks like a pattern."""
+    looks_like_pattern = literally(path) != path
+    if looks_like_pattern and ":" in path.partition("://")[2 * ("://" in path)]:
+        raise RunError(
+            f"Spark cannot find {path!r}, whose name has both a ':' and one of {_PATTERN}",
+            hint="rename the directory, or make a link to it with another name",
+        )
+    if always or looks_like_pattern:
+        # On Spark Connect, only asking for the schema makes the server look at the path.
+        spark.read.text(literally(path)).schema.fieldNames()
+
+
+def _depth(spark: SparkSession, path: str) -> int | None:
+    """How many names the absolute ``path`` has; None if only a server knows where a relative one starts."""
+    if "://" not in path and not path.startswith("/"):
+        if is_remote(spark):
+            return None
+        jvm: Any = spark.sparkContext._jvm
+        found = jvm.org.apache.hadoop.fs.Path(path)
+        system = found.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
+        return int(system.makeQualified(found).depth())
+    absolute = urlsplit(path).path if "://" in path else path
+    return len([name for name in posixpath.normpath(absolute).split("/") if name])
+
+
+def _is_at(url: Column, depth: int) -> Column:
+    """Whether the file at ``url`` is the path with ``depth`` names, or directly in it; an error in a new partition."""
+
+    def first(names: int) -> Column:
+        return F.when(F.contains(url, F.lit("://")), F.substring_index(url, "/", names + 3)).otherwise(
+            F.substring_index(url, "/", names + 1)
+        )
+
+    directory = F.substring_index(F.substring_index(url, "/", -2), "/", 1)
+    late = F.concat(F.lit("there are partitions now, which were not there when the run began; start it again: "), url)
+    return F.when(first(depth + 1) == url, True).otherwise(
+        F.when(F.contains(directory, F.lit("=")), F.raise_error(late).cast("boolean")).otherwise(False)
+    )

@@ -1,0 +1,86 @@
+"""Arithmetic on numbers, as Flink computes: integers wrap around, DECIMALs are exact and then rounded.
+
+A DECIMAL result has the digits that Spark and Flink agree on (:func:`runtime.kernels.coercion.arithmetic_digits`); as
+in Spark, a product is rounded to 39 digits first. Takes arrays and scalars.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import ROUND_HALF_DOWN, ROUND_HALF_UP, Context, Decimal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from runtime.kernels.coercion import MOST_DIGITS
+from runtime.kernels.conversion import Value, convert
+
+__all__ = ["compute", "compute_wide", "divide", "remainder", "shift"]
+
+_SIGNS: dict[str, Callable[[Value, Value], Value]] = {"+": pc.add, "-": pc.subtract, "*": pc.multiply}
+_EXACT = Context(prec=200, rounding=ROUND_HALF_UP)
+_PRODUCT = Context(prec=MOST_DIGITS + 1, rounding=ROUND_HALF_DOWN)
+_DECIMAL: dict[str, Callable[[Decimal, Decimal], Decimal]] = {
+    "+": _EXACT.add,
+    "-": _EXACT.subtract,
+    "*": _PRODUCT.multiply,
+}
+
+
+def compute(left: Value, right: Value, *, sign: str) -> Value:
+    """``left sign right`` of integers, FLOATs or DOUBLEs of one type, or of DECIMALs if no digit can be lost."""
+    return _SIGNS[sign](left, right)
+
+
+def compute_wide(left: Value, right: Value, *, sign: str, to: pa.DataType, safe: bool) -> Value:
+    """``left sign right`` of DECIMALs, one by one, rounded half up to ``to``.
+
+    ArithmeticError for a result of too many digits, or NULL if ``safe``.
+    """
+    if isinstance(left, pa.Scalar) and isinstance(right, pa.Scalar):
+        return compute_wide(_listed(left, 1), _listed(right, 1), sign=sign, to=to, safe=safe)[0]
+    rows = len(right) if isinstance(left, pa.Scalar) else len(left)
+    pairs = zip(_listed(left, rows).to_pylist(), _listed(right, rows).to_pylist(), strict=True)
+    operation, limit = _DECIMAL[sign], 10 ** (to.precision - to.scale)
+    last = Decimal(1).scaleb(-to.scale)
+
+    def one(a: Decimal | None, b: Decimal | None) -> Decimal | None:
+        if a is None or b is None:
+            return None
+        found = operation(a, b).quantize(last, context=_EXACT)
+        if found.copy_abs() < limit:  # abs() would round
+            return found
+        if safe:
+            return None
+        raise ArithmeticError(f"{a} {sign} {b} has more than {MOST_DIGITS} digits")
+
+    return pa.array([one(a, b) for a, b in pairs], to)
+
+
+def _listed(value: Value, rows: int) -> pa.Array:
+    return pa.repeat(value, rows) if isinstance(value, pa.Scalar) else value
+
+
+def divide(left: Value, right: Value) -> Value:
+    """The whole quotient of integers of one type, as a BIGINT; ArithmeticError for zero as divisor."""
+    try:
+        quotient = pc.divide(left, right)
+    except pa.ArrowInvalid as error:
+        raise ArithmeticError("division by zero") from error
+    # The least number has no opposite, and is it itself.
+    minus_one = pa.scalar(-1, right.type)
+    return convert(pc.if_else(pc.equal(right, minus_one), pc.negate(left), quotient), to=pa.int64())
+
+
+def remainder(left: Value, right: Value) -> Value:
+    """What :func:`divide` leaves over, with the sign of ``left``."""
+    quotient = convert(divide(left, right), to=left.type)
+    return pc.subtract(left, pc.multiply(quotient, right))
+
+
+def shift(value: Value, *, places: int, left: bool) -> Value:
+    """The bits of an INT or BIGINT moved by less than its width; to the right, the sign follows."""
+    if places == value.type.bit_width - 1:  # which Arrow takes for too many
+        return shift(shift(value, places=places - 1, left=left), places=1, left=left)
+    by = pa.scalar(places, value.type)
+    return pc.shift_left(value, by) if left else pc.shift_right(value, by)

@@ -1,0 +1,268 @@
+"""Python values from user code as values of declared types: taken as they are, or refused with the reason.
+
+Arrow takes them too lightly: it makes 1.5 an integer, True a number, 1e300 an infinite FLOAT, bytes a text, drops the
+zone of a timestamp and the time of a day, and knows no lengths. Here a value is taken if it is the same value in the
+declared type, at any depth:
+
+| declared | taken |
+|---|---|
+| BOOLEAN | bool |
+| TINYINT, SMALLINT, INT, BIGINT | int; float and Decimal without a fraction |
+| FLOAT, DOUBLE | float; int if it is exact. FLOAT rounds, but not to infinity, and only 0 to 0 |
+| DECIMAL | Decimal, int |
+| CHAR(n), VARCHAR(n), STRING | str of n characters, of at most n, of any number |
+| BINARY(n), VARBINARY(n), BYTES | bytes, bytearray, memoryview, likewise |
+| DATE | date that is no datetime |
+| TIMESTAMP(p) | datetime without a zone, with at most p digits of a second |
+| TIMESTAMP_LTZ(p) | datetime with a zone, likewise; it is the same moment in any zone |
+| ARRAY | list, tuple, numpy array with one dimension |
+| MAP | dict, or pairs |
+| ROW | tuple or list in the order of the fields, or dict by their names |
+
+Scalars of numpy are what they stand for. None is NULL.
+
+>>> from plans.types import parse_type
+>>> fit(parse_type("ARRAY<ROW<a INT, b STRING>>")).column([[{"b": "x", "a": 1}, (2, "y")], None])
+[[(1, 'x'), (2, 'y')], None]
+>>> fit(parse_type("DOUBLE")).column([0.5, True])
+Traceback (most recent call last):
+  ...
+TypeError: True is no number
+"""
+
+from __future__ import annotations
+
+import math
+import reprlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Context, Decimal
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from plans.types import DataType
+
+__all__ = ["MISFITS", "Fit", "fit", "row_values"]
+
+MISFITS = (TypeError, ValueError, OverflowError)
+"""What a value that does not fit raises."""
+
+_BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
+_EXACT = Context(prec=10_000)
+_BYTES = (bytes, bytearray, memoryview)
+_NO_TYPES: frozenset[type] = frozenset({type(None)})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fit:
+    """How values become those of one type: ``value`` gives it for one that is not None, or raises one of ``MISFITS``.
+
+    Values whose type is in ``plain`` are taken as they are, which for many is seen at once.
+    """
+
+    value: Callable[[Any], Any]
+    plain: frozenset[type] = _NO_TYPES
+
+    def column(self, values: list[Any]) -> list[Any]:
+        """All ``values``, fit for Arrow; None stays None."""
+        if self.plain.issuperset(map(type, values)):
+            return values
+        return [None if value is None else self.value(value) for value in values]
+
+
+def fit(kind: DataType) -> Fit:
+    """How Python values become values of ``kind``; whether it allows NULL matters only for what is inside of it."""
+    size = kind.precision or 0
+    if kind.root == "BOOLEAN":
+        return Fit(value=_boolean, plain=_NO_TYPES | {bool})
+    if kind.is_integer:
+        # Arrow finds out which of many is too large.
+        return Fit(value=partial(_integer, bits=_BITS[kind.root]), plain=_NO_TYPES | {int})
+    if kind.root == "FLOAT":
+        return Fit(value=_float)
+    if kind.root == "DOUBLE":
+        return Fit(value=_double, plain=_NO_TYPES | {float})
+    if kind.root == "DECIMAL":
+        return Fit(value=partial(_decimal, digits=size, scale=kind.scale or 0))
+    if kind.root == "STRING":
+        return Fit(value=_text, plain=_NO_TYPES | {str})
+    if kind.root in ("CHAR", "VARCHAR"):
+        return Fit(value=lambda value: _sized(_text(value), size, "characters", exactly=kind.root == "CHAR"))
+    if kind.root == "BYTES":
+        return Fit(value=_bytes, plain=_NO_TYPES | {bytes})
+    if kind.root in ("BINARY", "VARBINARY"):
+        return Fit(value=lambda value: _sized(_bytes(value), size, "bytes", exactly=kind.root == "BINARY"))
+    if kind.root == "DATE":
+        return Fit(value=_date, plain=_NO_TYPES | {date})
+    if kind.root in ("TIMESTAMP", "TIMESTAMP_LTZ"):
+        return Fit(value=partial(_timestamp, digits=size, zoned=kind.root == "TIMESTAMP_LTZ"))
+    inside = [_or_null(child) for child in kind.children]
+    if kind.root == "ARRAY":
+        return Fit(value=lambda value: [inside[0](each) for each in _elements(value)])
+    if kind.root == "MAP":
+        return Fit(value=lambda value: [(_key(inside[0], key), inside[1](each)) for key, each in _pairs(value)])
+    return Fit(
+        value=lambda value: tuple(one(each) for one, each in zip(inside, row_values(value, kind.names), strict=True))
+    )
+
+
+def row_values(value: Any, names: Sequence[str]) -> tuple[Any, ...]:
+    """The values of a row with fields ``names``: a tuple or list in their order, or a dict by name."""
+    if isinstance(value, Mapping):
+        if len(value) == len(names) and all(name in value for name in names):
+            return tuple(value[name] for name in names)
+        lacking = [f"it lacks {name!r}" for name in names if name not in value]
+        unknown = [f"{name!r} is no field" for name in value if name not in names]
+        raise ValueError(", ".join(lacking + unknown))
+    if not isinstance(value, tuple | list):
+        raise TypeError("it is neither a tuple, nor a list, nor a dict")
+    if len(value) != len(names):
+        raise ValueError(f"it has {len(value)} {'value' if len(value) == 1 else 'values'}, not {len(names)}")
+    return tuple(value)
+
+
+def _or_null(kind: DataType) -> Callable[[Any], Any]:
+    """How a value inside another one becomes one of ``kind``."""
+    value_of = fit(kind).value
+
+    def converted(value: Any) -> Any:
+        if value is not None:
+            return value_of(value)
+        if not kind.nullable:
+            raise ValueError(f"NULL is no {kind}")
+        return None
+
+    return converted
+
+
+def _is_number(value: Any, *kinds: type) -> bool:
+    return isinstance(value, kinds) and not isinstance(value, bool)
+
+
+def _boolean(value: Any) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{_shown(value)} is neither True nor False")
+    return bool(value)
+
+
+def _integer(value: Any, *, bits: int) -> int:
+    if not _is_number(value, int, np.integer, float, np.floating, Decimal):
+        raise TypeError(f"{_shown(value)} is no number")
+    if not _is_number(value, int, np.integer) and not (math.isfinite(value) and value == int(value)):
+        raise ValueError(f"{_shown(value)} is no whole number")
+    whole = int(value)
+    if not -(1 << bits - 1) <= whole < 1 << bits - 1:
+        raise ValueError(f"{_shown(value)} is too large")
+    return whole
+
+
+def _double(value: Any) -> float:
+    if _is_number(value, float, np.floating):
+        return float(value)
+    if not _is_number(value, int, np.integer):
+        advice = " would be rounded: use float(...)" if _is_number(value, Decimal) else " is no number"
+        raise TypeError(_shown(value) + advice)
+    number = float(value)
+    if number != int(value):
+        raise ValueError(f"{_shown(value)} has more digits than it can hold")
+    return number
+
+
+def _float(value: Any) -> float:
+    number = _double(value)
+    with np.errstate(over="ignore"):
+        rounded = float(np.float32(number))
+    if math.isinf(rounded) and not math.isinf(number):
+        raise ValueError(f"{_shown(value)} is too large")
+    if not rounded and number:
+        raise ValueError(f"{_shown(value)} is too small, and would be 0")
+    if rounded != number and _is_number(value, int, np.integer):
+        raise ValueError(f"{_shown(value)} has more digits than it can hold")
+    return rounded
+
+
+def _decimal(value: Any, *, digits: int, scale: int) -> Decimal:
+    if _is_number(value, int, np.integer):
+        value = Decimal(int(value))
+    if not isinstance(value, Decimal):
+        exact = "is not exact: use Decimal('...')" if _is_number(value, float, np.floating) else "is no number"
+        raise TypeError(f"{_shown(value)} {exact}")
+    if not value.is_finite():
+        raise ValueError(f"{value} is no number")
+    if not value:
+        return Decimal(0)
+    behind = -int(value.normalize(_EXACT).as_tuple().exponent)  # zeros at the end say nothing
+    if behind > scale:
+        raise ValueError(f"it has {behind} digits behind the point, not {scale}")
+    if value.adjusted() + 1 > digits - scale:
+        raise ValueError(f"it has {value.adjusted() + 1} digits before the point, not {digits - scale}")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{_shown(value)} is no str")
+    value.encode()  # UnicodeEncodeError, which is a ValueError, for half a character
+    return value
+
+
+def _bytes(value: Any) -> bytes:
+    if not isinstance(value, _BYTES):
+        raise TypeError(f"{_shown(value)} is no bytes")
+    return bytes(value)
+
+
+def _sized(value: Any, size: int, what: str, *, exactly: bool) -> Any:
+    if len(value) > size or (exactly and len(value) < size):
+        raise ValueError(f"it has {len(value)} {what}, not {size}")
+    return value
+
+
+def _date(value: Any) -> date:
+    if isinstance(value, datetime):
+        raise TypeError(f"{_shown(value)} has a time: use .date()")
+    if not isinstance(value, date):
+        raise TypeError(f"{_shown(value)} is no date")
+    return value
+
+
+def _timestamp(value: Any, *, digits: int, zoned: bool) -> datetime:
+    if not isinstance(value, datetime):
+        raise TypeError(f"{_shown(value)} is no datetime")
+    if zoned and value.utcoffset() is None:
+        raise ValueError(f"{_shown(value)} has no zone: use .replace(tzinfo=...)")
+    if not zoned and value.utcoffset() is not None:
+        raise ValueError(f"{_shown(value)} has a zone: use .replace(tzinfo=None)")
+    # A timestamp of pandas has nanoseconds, too.
+    if value.microsecond % 10 ** (6 - digits) or getattr(value, "nanosecond", 0):
+        raise ValueError(f"{_shown(value)} has more than {digits} digits of a second")
+    return value
+
+
+def _elements(value: Any) -> Sequence[Any]:
+    if isinstance(value, np.ndarray) and value.ndim == 1:
+        return list(value)
+    if not isinstance(value, list | tuple):
+        raise TypeError(f"{_shown(value)} is neither a list nor a tuple")
+    return value
+
+
+def _key(of: Callable[[Any], Any], key: Any) -> Any:
+    if key is None:
+        raise ValueError("a key is None")
+    return of(key)
+
+
+def _pairs(value: Any) -> list[Any]:
+    if isinstance(value, Mapping):
+        return list(value.items())
+    if not isinstance(value, list | tuple) or not all(isinstance(e, tuple | list) and len(e) == 2 for e in value):
+        raise TypeError(f"{_shown(value)} is neither a dict nor pairs")
+    return list(value)
+
+
+def _shown(value: Any) -> str:
+    return reprlib.repr(value)

@@ -1,0 +1,152 @@
+"""hintplan as its users have it: the wheel in an environment of its own, and workers that have nothing of it.
+
+    found = installed()
+    subprocess.run([found.hintplan, "run", ...], env=environment(), cwd=elsewhere)
+
+Environments are made by the first who asks and kept in ``.integration`` of the checkout, under names that say what is
+in them; a wheel is built when the code has changed since. Processes of one checkout take turns.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["NEEDED_BY_SERVERS", "NEEDED_BY_WORKERS", "Installed", "environment", "installed", "python_with"]
+
+ROOT = Path(__file__).parents[2]
+KEPT = ROOT / ".integration"
+CODE = ("planner", "plans", "runtime")
+
+NEEDED_BY_WORKERS = ("numpy", "pandas", "protobuf", "pyarrow")
+"""What Python workers need beside the pyspark that comes with Spark; docs/deployment.md says so."""
+
+NEEDED_BY_SERVERS = (*NEEDED_BY_WORKERS, "googleapis-common-protos", "grpcio", "grpcio-status", "zstandard")
+"""What a Spark Connect server's Python needs, which runs the workers of the driver's side too."""
+
+_HIDDEN = ("PYTHONPATH", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "SPARK_HOME", "SPARK_REMOTE", "VIRTUAL_ENV")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installed:
+    """``hintplan`` and its ``python``; ``worker`` is the Python of bare workers, ``server`` that of Connect servers."""
+
+    hintplan: Path
+    python: Path
+    worker: Path
+    server: Path
+
+    @property
+    def spark_home(self) -> Path:
+        """Spark, as it comes with the pyspark that was installed with the wheel."""
+        (found,) = self.python.parents[1].glob("lib/python3*/site-packages/pyspark")
+        return found
+
+
+def environment(**more: str) -> dict[str, str]:
+    """The environment of a user who has done nothing but installed hintplan, and ``more``."""
+    kept = {name: value for name, value in os.environ.items() if name not in _HIDDEN}
+    return {**kept, "SPARK_LOCAL_IP": "127.0.0.1", "NO_COLOR": "1", **more}
+
+
+def installed() -> Installed:
+    """The wheel of the code as it is now, installed with all it needs."""
+    wanted = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    with _alone():
+        digest = _digest()
+        # One environment for all wheels with the same requirements: only the wheel itself is installed anew.
+        driver = _environment("driver", [*wanted["project"]["dependencies"]])
+        if _read(driver / "wheel") != digest:
+            (driver / "wheel").unlink(missing_ok=True)
+            builder = _environment("builder", wanted["build-system"]["requires"])
+            with tempfile.TemporaryDirectory() as directory:
+                wheel = _wheel(builder, Path(directory))
+                _pip(driver, "--no-deps", "--force-reinstall", str(wheel))
+            _run(driver / "bin" / "python", "-m", "pip", "check")
+            (driver / "wheel").write_text(digest, encoding="utf-8")
+    return Installed(
+        hintplan=driver / "bin" / "hintplan",
+        python=driver / "bin" / "python",
+        worker=python_with(NEEDED_BY_WORKERS),
+        server=python_with(NEEDED_BY_SERVERS),
+    )
+
+
+def python_with(names: Sequence[str]) -> Path:
+    """A Python with the distributions called ``names``, in versions that hintplan takes, and what these need."""
+    wanted = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    versions = {line.rstrip("0123456789.,<>=*"): line for line in wanted}
+    with _alone():
+        return _environment("workers", sorted(versions.get(name, name) for name in names)) / "bin" / "python"
+
+
+class _alone:
+    """Holds the lock of the kept environments."""
+
+    def __enter__(self) -> None:
+        KEPT.mkdir(exist_ok=True)
+        self._file = (KEPT / "lock").open("w")
+        fcntl.flock(self._file, fcntl.LOCK_EX)
+
+    def __exit__(self, *error: object) -> None:
+        self._file.close()
+
+
+def _environment(name: str, requirements: Sequence[str]) -> Path:
+    """A virtual environment with ``requirements``; one that was not finished is made anew."""
+    key = hashlib.sha256("\n".join([sys.version, sys.prefix, *requirements]).encode()).hexdigest()[:12]
+    made = KEPT / f"{name}-{key}"
+    if not (made / "ready").exists():
+        shutil.rmtree(made, ignore_errors=True)
+        _run(Path(sys.executable), "-m", "venv", str(made))
+        _pip(made, *requirements)
+        (made / "ready").touch()
+    return made
+
+
+def _wheel(builder: Path, directory: Path) -> Path:
+    """A wheel of the code, built from a copy: a checkout may have files from builds before."""
+    source = directory / "source"
+    for name in CODE:
+        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    arguments = ("--no-deps", "--no-build-isolation", "--wheel-dir", str(directory), str(source))
+    _run(builder / "bin" / "python", "-m", "pip", "wheel", "--quiet", *arguments)
+    (wheel,) = directory.glob("*.whl")
+    return wheel
+
+
+def _digest() -> str:
+    files = [ROOT / "pyproject.toml", *(path for name in CODE for path in sorted((ROOT / name).rglob("*")))]
+    digest = hashlib.sha256()
+    for path in files:
+        if path.is_file() and "__pycache__" not in path.parts:
+            data = path.read_bytes()
+            digest.update(f"{path.relative_to(ROOT)}\0{len(data)}\0".encode() + data)
+    return digest.hexdigest()
+
+
+def _read(path: Path) -> str | None:
+    return path.read_text(encoding="utf-8") if path.exists() else None
+
+
+def _pip(where: Path, *arguments: str) -> None:
+    if arguments:
+        _run(where / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *arguments)
+
+
+def _run(*command: str | Path) -> None:
+    # pip must not look at what is installed beside the checkout.
+    done = subprocess.run(command, env=environment(), cwd=KEPT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(map(str, command))} ended with {done.returncode}:\n{done.stdout}{done.stderr}")

@@ -1,0 +1,55 @@
+"""Runs on a standalone cluster of two bare workers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import plans
+from tests.cluster.conftest import Run
+from tests.cluster.jobs import check_run_and_restart, prepare_rates, prepare_words
+from tests.cluster.standalone import Cluster
+from tests.functions.test_functions_on_spark import FOUND, tuples
+from tests.lookup.test_lookups_on_spark import results
+from tests.spark.programs import revenue_plan
+
+
+def test_joins_and_aggregates_keep_their_state_across_a_restart(cluster: Cluster, run: Run, tmp_path: Path) -> None:
+    check_run_and_restart(run, tmp_path, *cluster.options())
+
+
+@pytest.mark.parametrize("sent", ["by --allow-module", "by spark.submit.pyFiles"])
+def test_the_module_of_a_function_goes_along(sent: str, cluster: Cluster, run: Run, tmp_path: Path) -> None:
+    module = prepare_words(tmp_path)
+    own = tmp_path / "own"
+    conf = {"spark.submit.pyFiles": str(own / f"{module}.py")} if "pyFiles" in sent else {}
+    found = {} if conf else {"PYTHONPATH": str(own)}
+    job = ("plan.json", "--once", "--checkpoint", "state", "--allow-module", module)
+    done = run(*job, *cluster.options(**conf), **found)
+    assert done.returncode == 0, done.stderr
+    assert tuples(tmp_path) == FOUND
+    assert "correlate_w: 10 calls · 5 rows out · 5 failures · 5 retries" in done.stderr
+
+
+def test_the_package_of_a_lookup_class_goes_along(cluster: Cluster, run: Run, tmp_path: Path) -> None:
+    module = prepare_rates(tmp_path)
+    own = {"PYTHONPATH": str(tmp_path / "own")}
+    done = run("plan.json", "--once", "--checkpoint", "state", "--allow-module", module, *cluster.options(), **own)
+    assert done.returncode == 0, done.stderr
+    assert results(tmp_path) == [(1, 1.1), (2, None), (3, 1.1)]
+
+
+def test_a_module_that_is_nowhere_is_named(cluster: Cluster, run: Run, tmp_path: Path) -> None:
+    module = prepare_words(tmp_path)
+    done = run("plan.json", "--once", "--checkpoint", "state", "--allow-module", module, *cluster.options())
+    assert done.returncode == 1
+    assert "the class words_of_text.AsyncWords cannot be loaded: No module named 'words_of_text'" in done.stderr
+    assert "PYTHONPATH" in done.stderr
+
+
+def test_a_checkpoint_must_be_where_all_workers_reach_it(cluster: Cluster, run: Run, tmp_path: Path) -> None:
+    plans.dump(revenue_plan(tmp_path), tmp_path / "plan.json")
+    done = run("plan.json", "--once", *cluster.options())
+    assert done.returncode == 1
+    assert "keeps its state in a checkpoint that all workers can reach" in done.stderr

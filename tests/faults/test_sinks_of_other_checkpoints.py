@@ -1,0 +1,122 @@
+"""A sink that has had batches of another checkpoint is refused, where Spark would take those to come for written."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from plans.errors import RunError
+from plans.model import Plan, Scan, Sink
+from plans.tables import Table, TableColumn
+from runtime.execution import execute
+
+pytestmark = pytest.mark.spark
+
+ID = (TableColumn(name="id", type="BIGINT"),)
+
+
+def plan_of(directory: Path, sink: dict[str, str]) -> Plan:
+    source = {"connector": "filesystem", "path": str(directory / "in"), "format": "csv"}
+    (directory / "in").mkdir(exist_ok=True)
+    return Plan(
+        name="copy",
+        tables={"s": Table(columns=ID, options=source), "r": Table(columns=ID, options=sink)},
+        operators=(Scan(id="scan_s", table="s", columns=("id",)), Sink(id="sink_r", inputs=("scan_s",), table="r")),
+    )
+
+
+def add(directory: Path, *numbers: int) -> None:
+    (directory / "in" / f"{numbers[0]}.csv").write_text("".join(f"{n}\n" for n in numbers), encoding="utf-8")
+
+
+def run(plan: Plan, spark: SparkSession, checkpoint: Path | None) -> None:
+    where = None if checkpoint is None else str(checkpoint)
+    assert execute(plan, spark, checkpoint=where, once=True).await_termination(180)
+
+
+def in_files(spark: SparkSession, directory: Path) -> list[int]:
+    return sorted(row.id for row in spark.read.schema("id BIGINT").json(str(directory / "out")).collect())
+
+
+def in_database(spark: SparkSession, directory: Path) -> list[int]:
+    with sqlite3.connect(directory / "r.db") as connection:
+        return sorted(row[0] for row in connection.execute("SELECT id FROM r"))
+
+
+SINKS: dict[str, tuple[Callable[[Path], dict[str, str]], Callable[[SparkSession, Path], list[int]]]] = {
+    "filesystem": (lambda at: {"connector": "filesystem", "path": f"{at}/out", "format": "json"}, in_files),
+    "jdbc": (lambda at: {"connector": "jdbc", "url": f"jdbc:sqlite:{at}/r.db", "table-name": "r"}, in_database),
+}
+
+
+def test_a_new_checkpoint_does_not_go_on_in_the_directory_of_another(spark: SparkSession, tmp_path: Path) -> None:
+    sink, found = SINKS["filesystem"]
+    plan = plan_of(tmp_path, sink(tmp_path))
+    add(tmp_path, 1, 2)
+    run(plan, spark, tmp_path / "checkpoint")
+    add(tmp_path, 3)
+    for other in (tmp_path / "another", None):
+        with pytest.raises(RunError, match=r"batches up to 0 to .*/out', and this checkpoint has none yet"):
+            run(plan, spark, other)
+    shutil.move(tmp_path / "checkpoint", tmp_path / "moved")
+    with pytest.raises(RunError, match="go on with the checkpoint that wrote there, or give the table another place"):
+        run(plan, spark, tmp_path / "checkpoint")
+    run(plan, spark, tmp_path / "moved")
+    assert found(spark, tmp_path) == [1, 2, 3]
+    shutil.rmtree(tmp_path / "out")
+    run(plan, spark, tmp_path / "anew")
+    assert found(spark, tmp_path) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("connector", SINKS)
+def test_an_older_copy_of_a_checkpoint_is_refused(spark: SparkSession, tmp_path: Path, connector: str) -> None:
+    sink, found = SINKS[connector]
+    plan = plan_of(tmp_path, sink(tmp_path))
+    add(tmp_path, 1)
+    run(plan, spark, tmp_path / "checkpoint")
+    shutil.copytree(tmp_path / "checkpoint", tmp_path / "older")
+    add(tmp_path, 2)
+    run(plan, spark, tmp_path / "checkpoint")
+    add(tmp_path, 3)
+    with pytest.raises(RunError, match=r"has written batches up to 1 to .*, and this checkpoint ends with batch 0"):
+        run(plan, spark, tmp_path / "older")
+    shutil.copytree(tmp_path / "checkpoint", tmp_path / "killed")
+    for name in ("1", ".1.crc"):  # as if the end of the batch had not been noted
+        (tmp_path / "killed" / "sink_r" / "commits" / name).unlink()
+    run(plan, spark, tmp_path / "killed")
+    assert found(spark, tmp_path) == [1, 2, 3]
+
+
+def test_a_checkpoint_goes_on_in_another_directory_but_not_in_that_of_a_longer_job(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    sink, _ = SINKS["filesystem"]
+    longer = plan_of(tmp_path, {**sink(tmp_path), "path": f"{tmp_path}/longer"})
+    plan = plan_of(tmp_path, sink(tmp_path))
+    for number in (1, 2):
+        add(tmp_path, number)
+        run(longer, spark, tmp_path / "checkpoint_of_longer")
+    run(plan, spark, tmp_path / "checkpoint")
+    add(tmp_path, 3)
+    with pytest.raises(RunError, match=r"batches up to 1 to .*/longer', and this checkpoint ends with batch 0"):
+        run(longer, spark, tmp_path / "checkpoint")
+    new = plan_of(tmp_path, {**sink(tmp_path), "path": f"{tmp_path}/new"})
+    run(new, spark, tmp_path / "checkpoint")
+    assert "".join(file.read_text() for file in (tmp_path / "new").glob("*.json")) == '{"id":3}\n'
+
+
+def test_two_sinks_with_one_directory_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    sink, _ = SINKS["filesystem"]
+    plan = plan_of(tmp_path, sink(tmp_path))
+    twice = Plan(
+        name="twice",
+        tables={**plan.tables, "q": plan.tables["r"]},
+        operators=(*plan.operators, Sink(id="sink_q", inputs=("scan_s",), table="q")),
+    )
+    with pytest.raises(RunError, match="sink_r and sink_q would write files to the same directory"):
+        run(twice, spark, tmp_path / "checkpoint")

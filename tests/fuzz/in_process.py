@@ -1,0 +1,212 @@
+"""A stream without Spark's streaming: the runtime builds each micro-batch as a plan over local rows.
+
+All that hintplan does to rows is its own code: the builders of :mod:`runtime.build`, packing and hashing, two
+partitions, the operators, calcs in Arrow, and expressions in Spark, which evaluates them on local relations at once.
+Not here are Spark's sources, shuffle, state store and codegen, which the share of queries on real streams has.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from unittest import mock
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from plans.connectors import source_kinds
+from plans.model import Plan, Sink
+from plans.tables import Table
+from runtime import build as building
+from runtime.arrival import ARRIVAL, in_order
+from runtime.build import edges_of
+from runtime.lookup.plan import LookupRun
+from runtime.operator import KIND, StatefulOperator
+from runtime.shell.arrow_rows import ArrowRows, tables
+from runtime.shell.blobs import from_blob
+from runtime.shell.pack import TICK, hashed, pack
+from runtime.shell.process import joined
+from runtime.state.memory import MemoryStore
+from runtime.types import to_arrow
+from tests.fuzz.data import Event, World
+from tests.runtime.changelog import KINDS
+
+__all__ = ["Stream", "run_in_process"]
+
+_PARTITIONS = 2
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _LocalRows(ArrowRows):
+    """Rows of a micro-batch that are here."""
+
+    table: pa.Table
+    spark: SparkSession
+
+    def here(self) -> pa.Table:
+        found = list(tables([self.table], self.steps))
+        return found[0] if found else self.schema.empty_table()
+
+    def in_spark(self) -> DataFrame:
+        return _frame(self.spark, self.here().cast(self.schema))
+
+
+class Stream:
+    """A plan with one sink, run batch by batch."""
+
+    def __init__(self, plan: Plan, spark: SparkSession) -> None:
+        self._spark = spark
+        self._edges = edges_of(plan, spark, partitions=_PARTITIONS, lookups=LookupRun(token="fuzz"))
+        (self._sink,) = (operator for operator in plan.operators if isinstance(operator, Sink))
+        self._plan = plan
+        self._stores: dict[tuple[str, int], MemoryStore] = {}
+        self._manifests: dict[tuple[str, int], bytes | None] = {}
+        self._events: Mapping[str, list[Event]] = {}
+        self._count: Counter[str] = Counter()
+        self._rows: dict[str, Row] = {}
+
+    def batch(self, events: Mapping[str, list[Event]]) -> None:
+        """One micro-batch with these events of each table."""
+        self._events = events
+        with (
+            mock.patch.object(building, "apply_operator", self._apply),
+            mock.patch.object(building.connectors, "read", self._read),
+            mock.patch.object(building.connectors, "read_in_arrow", self._read_in_arrow),
+        ):
+            rows = building.build(self._edges)[self._sink.inputs[0]]
+            schema = self._edges.schema(self._sink.inputs[0])
+            found = rows.in_arrow.here() if isinstance(rows.in_arrow, _LocalRows) else _collected(rows.frame, schema)
+        columns = [found[name].to_pylist() for name in schema.names if name != KIND]
+        kinds = found[KIND].to_pylist() if KIND in schema.names else [0] * found.num_rows
+        for row, kind in zip(zip(*columns, strict=True), kinds, strict=True):
+            # By their text: NaN is not equal to itself.
+            self._count[_text(row)] += 1 if KINDS[kind] in ("+I", "+U") else -1
+            self._rows.setdefault(_text(row), row)
+
+    def result(self) -> list[Row]:
+        """The rows that the changelog has left so far; AssertionError if it took back what was not there."""
+        wrong = [self._rows[text] for text, count in self._count.items() if count < 0]
+        assert not wrong, f"the changelog takes back what is not there: {wrong[:3]}"
+        return [self._rows[text] for text in (+self._count).elements()]
+
+    def resumed(self) -> None:
+        """Go on as after a restart: with what is stored, and operators that are built anew."""
+        self._edges = edges_of(self._plan, self._spark, partitions=_PARTITIONS, lookups=LookupRun(token="fuzz"))
+
+    def _read(
+        self, spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], *, told: bool = False
+    ) -> DataFrame:
+        return _frame(spark, self._scanned(name, table, columns, told=told))
+
+    def _read_in_arrow(
+        self, spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]
+    ) -> ArrowRows | None:
+        if source_kinds(table) != ("+I",):
+            return None
+        rows = self._scanned(name, table, columns, told=False)
+        return _local(spark, rows)
+
+    def _scanned(self, name: str, table: Table, columns: tuple[str, ...], *, told: bool) -> pa.Table:
+        names = [column.name for column in table.columns]
+        types = {column.name: to_arrow(column.type) for column in table.columns}
+        events = self._events.get(name, [])
+        found = pa.table(
+            [pa.array([row[names.index(c)] for _, row in events], types[c]) for c in columns],
+            pa.schema([(c, types[c]) for c in columns]),
+        )
+        if source_kinds(table) != ("+I",):
+            found = found.append_column(KIND, pa.array([KINDS.index(kind) for kind, _ in events], pa.int8()))
+        for field in ARRIVAL if told else ():
+            # One file a batch: its rows stand in their order.
+            same = "file" if pa.types.is_string(field.type) else 0
+            found = found.append_column(field, pa.array([same] * len(events), field.type))
+        return found
+
+    def _apply(
+        self,
+        name: str,
+        operator: StatefulOperator,
+        inputs: Sequence[DataFrame | ArrowRows],
+        partitions: int,
+        *,
+        lineage: str | None = None,
+        told: Collection[int] = (),
+        metrics: Sequence[Any] = (),
+    ) -> ArrowRows:
+        deltas: dict[tuple[int, int], list[pa.Table]] = {}
+        for side, (rows, spec) in enumerate(zip(inputs, operator.inputs, strict=True)):
+            extra = [*([pa.field(KIND, pa.int8())] if spec.changelog else []), *(ARRIVAL if side in told else [])]
+            schema = pa.schema([*spec.columns, *extra])
+            here = rows.here() if isinstance(rows, _LocalRows) else _collected(rows.select(*schema.names), schema)
+            packed = pack(
+                here.select(schema.names).cast(schema).to_batches(),
+                side=side,
+                schema=schema,
+                route=spec.hashes[0],
+                buckets=range(partitions),
+                presum=None if side in told else spec.presum,
+            )
+            for batch in packed:
+                for row in batch.to_pylist():
+                    if row["side"] != TICK:
+                        deltas.setdefault((row["bucket"], side), []).append(from_blob(row["blob"]))
+        outputs = []
+        for bucket in range(partitions):
+            given = []
+            for side, spec in enumerate(operator.inputs):
+                found = deltas.get((bucket, side))
+                given.append(hashed(in_order(joined(found, spec.presum)), spec.hashes, 1) if found else None)
+            key = (name, bucket)
+            store = self._stores.setdefault(key, MemoryStore())
+            result = operator.process(given, self._manifests.get(key), store, 0)
+            self._manifests[key] = result.manifest
+            outputs.append(result.output)
+        return _local(self._spark, pa.concat_tables(outputs))
+
+
+def run_in_process(plan: Plan, world: World, spark: SparkSession) -> list[Row]:
+    """The rows that ``plan`` leaves of the world's events, cut as it says."""
+    stream = Stream(plan, spark)
+    for number, events in enumerate(world.batches()):
+        if number in world.restarts:
+            stream.resumed()
+        stream.batch(events)
+    return stream.result()
+
+
+def _local(spark: SparkSession, table: pa.Table) -> _LocalRows:
+    return _LocalRows(frame=None, read=_nothing, schema=table.schema, table=table, spark=spark)  # type: ignore[arg-type]
+
+
+def _nothing(batch: pa.RecordBatch) -> Iterator[pa.Table]:
+    raise AssertionError("local rows are not read from anything")
+
+
+def _frame(spark: SparkSession, table: pa.Table) -> DataFrame:
+    # Of some tables in several chunks, Spark takes but the first into a local relation.
+    table = table.combine_chunks()
+    return spark.createDataFrame(table, from_arrow_schema(table.schema, prefer_timestamp_ntz=True))
+
+
+def _collected(frame: DataFrame, schema: pa.Schema) -> pa.Table:
+    rows = frame.collect()
+    columns = []
+    for index, field in enumerate(schema):
+        values = [_instant(row[index]) if field.type == pa.timestamp("us", "UTC") else row[index] for row in rows]
+        columns.append(pa.array(values, field.type))
+    return pa.table(columns, schema=schema)
+
+
+def _instant(value: datetime | None) -> datetime | None:
+    """Spark collects an instant as a local time without a zone."""
+    return None if value is None else value.astimezone(UTC)
+
+
+def _text(row: Row) -> str:
+    """A row as text, in which -0.0 is 0.0, as SQL has it."""
+    return repr(tuple(0.0 if isinstance(value, float) and value == 0 else value for value in row))

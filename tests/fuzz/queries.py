@@ -1,0 +1,369 @@
+"""Random queries over the tables of a world, for hintplan and for DuckDB at once.
+
+Joins of all kinds with conditions, sub-queries (IN, NOT IN, EXISTS, scalar, correlated or not), GROUP BY with HAVING,
+DISTINCT and filtered aggregates, GROUPING SETS, set operations, views, WITH, and for a batch job ORDER BY and LIMIT.
+Lookups and functions of the user's are left to their simulations (tests/lookup, tests/functions), aggregates that go by
+the order of rows to tests/runtime/test_aggregate_in_order.py.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from random import Random
+
+from tests.fuzz.data import World
+from tests.fuzz.expressions import Expressions, Sql, decimal_of, duck_type, family, wrapped
+from tests.fuzz.trees import (
+    Derived,
+    Join,
+    Part,
+    Query,
+    Select,
+    SetOperation,
+    Source,
+    Table,
+    aliases_of,
+    columns_of,
+    joins_of,
+    names_of,
+)
+
+__all__ = ["random_query"]
+
+
+class _Random:
+    def __init__(self, dice: Random, world: World, *, batch: bool) -> None:
+        self.dice = dice
+        self.world = world
+        self.batch = batch
+        self.aliases = 0
+
+    def alias(self) -> str:
+        self.aliases += 1
+        return f"t{self.aliases}"
+
+    def query(self, depth: int) -> Query:
+        shape = self.dice.random()
+        if depth and shape < 0.14:
+            return self.set_operation(depth)
+        if shape < 0.45:
+            return self.grouped(depth)
+        return self.select(depth)
+
+    def select(self, depth: int, wanted: tuple[str, ...] | None = None) -> Select:
+        """A query without grouping, whose columns are of the families ``wanted``, if given."""
+        dice = self.dice
+        source, columns, free = self.source(depth)
+        where = (*free, *self.where(columns, depth))
+        expressions = Expressions(dice, columns)
+        if wanted is None:
+            stateless = isinstance(source, Table) and not any(p.query for p in where)
+            kinds = [family(c.type) for c in columns]
+            wanted = tuple(dice.choice(kinds) for _ in range(dice.randint(1, 4)))
+            if not stateless or self.world_changes(source):
+                wanted = tuple(kind if kind != "nested" else "int" for kind in wanted)
+        items = [Part(expressions.of(kind)) for kind in wanted]
+        if depth and dice.random() < 0.12:
+            items.append(self.scalar(columns))
+        distinct = dice.random() < 0.15 and not any(family(i.sql.type) == "nested" for i in items)
+        hint = ""
+        if not self.batch and isinstance(source, Join) and dice.random() < 0.1:
+            hint = " /*+ STATE_TTL(" + ", ".join(f"'{a}' = '400 d'" for a in aliases_of(source)) + ") */"
+        return Select(_named(items), source, where, distinct=distinct, hint=hint)
+
+    def world_changes(self, source: Table) -> bool:
+        return next(t for t in self.world.tables if t.name == source.name).changes != "false"
+
+    def grouped(self, depth: int) -> Select:
+        dice = self.dice
+        source, columns, free = self.source(depth)
+        where = (*free, *self.where(columns, depth))
+        if dice.random() < 0.12:
+            items = [self.aggregate(columns) for _ in range(dice.randint(1, 3))]
+            return Select(_named(items), source, where, group=None, one_row=True)
+        expressions = Expressions(dice, columns)
+        keys: list[Part] = []
+        for _ in range(dice.choice((1, 1, 2, 2, 3))):
+            kind = dice.choice([k for k in expressions.families() if k != "nested"] or ["int"])
+            key = expressions.column(kind) if dice.random() < 0.7 else expressions.of(kind)
+            if key is not None and any(c.flink in key.flink for c in columns) and key not in [k.sql for k in keys]:
+                keys.append(Part(key))
+        if not keys:
+            keys = [Part(next(c for c in columns if family(c.type) != "nested"))]
+        shown = [key for key in keys if dice.random() < 0.85]
+        items = [*shown, *(self.aggregate(columns) for _ in range(dice.choice((0, 1, 1, 2, 3)) if shown else 1))]
+        having: list[Part] = []
+        if dice.random() < 0.25:
+            found = self.aggregate(columns)
+            if not found.sql.nan and family(found.sql.type) == "int":
+                having.append(Part(Sql(f"{found.sql.flink} >= 1", f"{found.sql.duck} >= 1", "BOOLEAN")))
+            else:
+                having.append(Part(Sql("COUNT(*) > 1", "COUNT(*) > 1", "BOOLEAN")))
+        sets = ""
+        if dice.random() < 0.2 and not any("CASE" in k.sql.flink for k in keys):
+            sets = self.sets(keys, items)
+        return Select(_named(items), source, where, tuple(keys), sets, tuple(having))
+
+    def sets(self, keys: list[Part], items: list[Part]) -> str:
+        """A grouping by several sets, with numbers of keys in braces."""
+        dice = self.dice
+        places = [f"{{{index}}}" for index in range(len(keys))]
+        every = ", ".join(places)
+        if dice.random() < 0.4:
+            text = dice.choice(("GROUPING({})", "GROUPING_ID({})"))
+            one = dice.choice(keys).sql
+            items.append(Part(Sql(text.format(one.flink), f"GROUPING({one.duck})", "BIGINT")))
+        return dice.choice(
+            (f"ROLLUP ({every})", f"CUBE ({every})", f"GROUPING SETS (({every}), ({places[0]}), ())",
+             f"GROUPING SETS ({', '.join(f'({p})' for p in places)})")
+        )  # fmt: skip
+
+    def aggregate(self, columns: tuple[Sql, ...]) -> Part:
+        dice = self.dice
+        expressions = Expressions(dice, columns)
+        found, clause = Sql("COUNT(*)", "COUNT(*)", "BIGINT"), ("", "")
+        kinds = [k for k in expressions.families() if k != "nested"]
+        kind = dice.choice(kinds) if kinds else "int"
+        if dice.random() < 0.85:
+            value = expressions.column(kind) if dice.random() < 0.6 else None
+            value = value or expressions.of(kind)
+            if dice.random() < 0.2:
+                condition = expressions.condition(1)
+                clause = (f" FILTER (WHERE {condition.flink})", f" FILTER (WHERE {condition.duck})")
+            found = _call(dice, value, clause)
+            return Part(found)
+        return Part(found)
+
+    def set_operation(self, depth: int) -> SetOperation:
+        left = self.query(depth - 1)
+        kinds = [family(c.type) for c in columns_of(left)]
+        if "nested" in kinds or "bytes" in kinds:
+            left, kinds = self.select(0, ("int", "text")), ["int", "text"]
+            left = replace(left, items=left.items[:2])
+        right = self.select(depth - 1, tuple(kinds))
+        items = []
+        for (part, name), column in zip(right.items[: len(kinds)], columns_of(left), strict=True):
+            if part.sql.type != column.type and family(column.type) not in ("int", "text"):
+                null = Sql(f"CAST(NULL AS {column.type})", f"CAST(NULL AS {duck_type(column.type)})", column.type)
+                part = Part(null)
+            items.append((part, name))
+        right = replace(right, items=tuple(items))
+        word = self.dice.choice(("UNION ALL", "UNION ALL", "UNION", "INTERSECT", "EXCEPT"))
+        return SetOperation(word, left, right)
+
+    def source(self, depth: int) -> tuple[Source, tuple[Sql, ...], tuple[Part, ...]]:
+        """A FROM clause, its columns, and conditions for WHERE that its joins need."""
+        dice = self.dice
+        source, columns = self.input(depth)
+        free: list[Part] = []
+        for _ in range(dice.choice((0, 0, 1, 1, 2)) if depth else dice.choice((0, 0, 0, 1))):
+            if dice.random() < 0.08:
+                below, of_below = self.input(0)
+                one_row = Select(_named([self.aggregate(of_below)]), below, one_row=True)
+                right: Source = Derived(one_row, self.alias(), "inline")
+                added = self.columns(right)
+                on = [Part(Expressions(dice, (*columns, *added), simple=True).condition())]
+                source, columns = Join("JOIN", source, right, tuple(on)), columns + added
+                continue
+            right, added = self.input(depth)
+            key = self.equality(columns, added)
+            if key is None:
+                continue
+            kind = dice.choice(("JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", ","))
+            on = [key]
+            simple = Expressions(dice, columns + added, simple=True)
+            on += [Part(simple.condition()) for _ in range(dice.choice((0, 0, 0, 1, 1, 2)))]
+            if dice.random() < 0.12 and (second := self.equality(columns, added)) is not None:
+                on.append(second)
+            if kind == ",":
+                free += on
+                on = []
+            source, columns = Join(kind, source, right, tuple(on)), columns + added
+        if any(j.kind in ("RIGHT JOIN", "FULL JOIN", "LEFT JOIN") for j in joins_of(source)):
+            # A comma binds less tightly than the JOINs after it.
+            source, free = _without_commas(source, free)
+        return source, columns, tuple(free)
+
+    def equality(self, left: tuple[Sql, ...], right: tuple[Sql, ...]) -> Part | None:
+        dice = self.dice
+        pairs = [(a, b) for a in left for b in right if _joinable(a, b)]
+        if not pairs:
+            return None
+        a, b = dice.choice(pairs)
+        if dice.random() < 0.3:
+            a, b = b, a
+        if dice.random() < 0.1 and family(a.type) == "int":
+            type_ = "BIGINT" if a.type == "BIGINT" else "INT"
+            a = Sql(f"{a.flink} + 1", wrapped(f"CAST({a.duck} AS HUGEINT) + 1", type_), type_)
+        sign = "IS NOT DISTINCT FROM" if dice.random() < 0.1 else "="
+        return Part(Sql(f"{a.flink} {sign} {b.flink}", f"{a.duck} {sign} {b.duck}", "BOOLEAN"))
+
+    def input(self, depth: int) -> tuple[Source, tuple[Sql, ...]]:
+        if depth and self.dice.random() < 0.3:
+            query = self.query(depth - 1)
+            if not any(family(c.type) == "nested" for c in columns_of(query)):
+                how = self.dice.choice(("inline", "inline", "with", "view"))
+                source: Source = Derived(query, self.alias(), how)
+                return source, self.columns(source)
+        source = Table(self.dice.choice(self.world.tables).name, self.alias())
+        return source, self.columns(source)
+
+    def columns(self, source: Source) -> tuple[Sql, ...]:
+        if isinstance(source, Join):
+            return self.columns(source.left) + self.columns(source.right)
+        if isinstance(source, Derived):
+            return tuple(
+                replace(c, flink=f"{source.alias}.{n}", duck=f"{source.alias}.{n}")
+                for c, n in zip(columns_of(source.query), names_of(source.query), strict=True)
+            )
+        table = next(t for t in self.world.tables if t.name == source.name)
+        return tuple(
+            Sql(f"{source.alias}.{c.name}", f"{source.alias}.{c.name}", c.type, nan=c.wild, exact=not c.wild)
+            for c in table.columns
+        )
+
+    def where(self, columns: tuple[Sql, ...], depth: int) -> tuple[Part, ...]:
+        dice = self.dice
+        expressions = Expressions(dice, columns)
+        found = [Part(expressions.condition()) for _ in range(dice.choice((0, 0, 0, 1, 1, 2)))]
+        if depth and dice.random() < 0.3:
+            made = self.sub_query(columns, depth)
+            found += [made] if made is not None else []
+        return tuple(found)
+
+    def sub_query(self, columns: tuple[Sql, ...], depth: int) -> Part | None:
+        """IN, EXISTS or a comparison with a scalar sub-query, correlated or not."""
+        dice = self.dice
+        shape = dice.random()
+        if shape < 0.35:
+            value = dice.choice([c for c in columns if family(c.type) in ("int", "text", "date")] or [None])
+            if value is None:
+                return None
+            query = self.select(0, (family(value.type),)) if dice.random() < 0.7 else self.grouped(0)
+            if len(query.items) != 1 or not _joinable(query.items[0][0].sql, value):
+                query = self.select(0, (family(value.type),))
+                query = replace(query, items=query.items[:1])
+            word = dice.choice(("IN", "IN", "NOT IN"))
+            if word == "IN" and dice.random() < 0.2:
+                other = Expressions(dice, columns).condition(1)
+                return Part(Sql(f"({other.flink} OR {value.flink} IN ({{q}}))",
+                                f"({other.duck} OR {value.duck} IN ({{q}}))", "BOOLEAN"), query)  # fmt: skip
+            return Part(Sql(f"{value.flink} {word} ({{q}})", f"{value.duck} {word} ({{q}})", "BOOLEAN"), query)
+        if shape < 0.7:
+            source, inner = self.input(depth - 1)
+            key = self.equality(inner, columns)
+            if key is None:
+                return None
+            where = [key]
+            if dice.random() < 0.4:
+                where.append(Part(Expressions(dice, (*inner, *columns), simple=True).condition(1)))
+            one = Part(Sql("1", "1", "INT"))
+            query = Select(((one, "x0"),), source, tuple(where))
+            word = dice.choice(("EXISTS", "NOT EXISTS"))
+            return Part(Sql(f"{word} ({{q}})", f"{word} ({{q}})", "BOOLEAN"), query)
+        scalar = self.scalar(columns)
+        if scalar.sql.nan:
+            return None
+        beside = Expressions(dice, columns).of(family(scalar.sql.type), 0)
+        if beside.nan or (family(beside.type) == "decimal" and decimal_of(beside.type)[0] > 18):
+            return None
+        sign = dice.choice(("=", "<", ">=", "<>"))
+        return Part(Sql(f"{beside.flink} {sign} {scalar.sql.flink}", f"{beside.duck} {sign} {scalar.sql.duck}",
+                        "BOOLEAN"), scalar.query)  # fmt: skip
+
+    def scalar(self, columns: tuple[Sql, ...]) -> Part:
+        """A scalar sub-query: an aggregate, most often of rows that have something equal with the outer row."""
+        dice = self.dice
+        source, inner = self.input(0)
+        where: list[Part] = []
+        if dice.random() < 0.7 and (key := self.equality(inner, columns)) is not None:
+            where.append(key)
+        if dice.random() < 0.3:
+            where.append(Part(Expressions(dice, inner).condition(1)))
+        value = self.aggregate(inner)
+        query = Select(((value, "x0"),), source, tuple(where))
+        return Part(replace(value.sql, flink="({q})", duck="({q})"), query)
+
+
+def random_query(dice: Random, world: World, *, batch: bool) -> Query:
+    """A query over the tables of ``world``, for a stream or a ``batch`` job."""
+    maker = _Random(dice, world, batch=batch)
+    query = maker.query(dice.choice((0, 1, 1, 2, 2)))
+    if batch and dice.random() < 0.5 and not any(
+        c.nan or family(c.type) in ("nested", "bytes") for c in columns_of(query)
+    ):
+        alias = maker.alias()
+        names = names_of(query)
+        source = Derived(query, alias, "inline")
+        items = _named([Part(c) for c in maker.columns(source)])
+        order = ", ".join(f"{alias}.{n} {dice.choice(('ASC', 'DESC'))}" for n in dice.sample(names, len(names)))
+        limit = dice.choice(("LIMIT 3", "LIMIT 5 OFFSET 1", "OFFSET 2", "LIMIT 1", ""))
+        return Select(items, source, order=order, limit=limit)
+    return query
+
+
+def _named(items: list[Part]) -> tuple[tuple[Part, str], ...]:
+    return tuple((item, f"x{index}") for index, item in enumerate(items))
+
+
+def _call(dice: Random, value: Sql, clause: tuple[str, str]) -> Sql:
+    """An aggregate call of ``value`` with a FILTER clause."""
+    kind = family(value.type)
+    flink, duck = value.flink, value.duck
+    choices = ["COUNT"]
+    small = kind != "decimal" or (decimal_of(value.type)[0] <= 20 and decimal_of(value.type)[1] <= 6)
+    if kind in ("int", "double", "decimal") and value.exact and small:
+        choices += ["SUM", "SUM", "AVG"]
+    if kind not in ("bytes", "nested"):
+        choices += ["MIN", "MAX"]
+    name = dice.choice(choices)
+    distinct = "DISTINCT " if dice.random() < 0.25 and name not in ("MIN", "MAX") else ""
+    written = f"{name}({distinct}{flink}){clause[0]}"
+    plain = f"{name}({distinct}{duck}){clause[1]}"
+    if name == "COUNT":
+        return Sql(written, plain, "BIGINT")
+    if name in ("MIN", "MAX"):
+        return Sql(written, plain, value.type, nan=value.nan, exact=value.exact)
+    total = f"SUM({distinct}{duck}){clause[1]}"
+    count = f"COUNT({distinct}{duck}){clause[1]}"
+    if kind == "int":
+        bits = "BIGINT" if name == "AVG" else value.type
+        wide = wrapped(f"SUM({distinct}CAST({duck} AS HUGEINT)){clause[1]}", bits)
+        return Sql(written, wide if name == "SUM" else f"CAST({wide} // NULLIF({count}, 0) AS {duck_type(value.type)})",
+                   value.type)  # fmt: skip
+    if kind == "double":
+        return Sql(written, plain, "DOUBLE", exact=name == "SUM")
+    _, scale = decimal_of(value.type)
+    if name == "SUM":
+        return Sql(written, f"CAST({plain} AS DECIMAL(38, {scale}))", f"DECIMAL(38, {scale})")
+    # Rounded half up at six digits, in whole numbers.
+    units = f"CAST(({total}) * {10**scale} AS HUGEINT) * {10 ** (6 - scale)}"
+    rounded = f"sign({units}) * ((2 * abs({units}) + {count}) // NULLIF(2 * {count}, 0))"
+    return Sql(written, f"CAST({rounded} AS DECIMAL(30, 0)) * 0.000001", "DECIMAL(38, 6)", exact=False)
+
+
+def _joinable(a: Sql, b: Sql) -> bool:
+    kind = family(a.type)
+    if kind != family(b.type) or kind in ("nested", "float"):
+        return False
+    if kind == "decimal":
+        (p1, s1), (p2, s2) = decimal_of(a.type), decimal_of(b.type)
+        return max(p1 - s1, p2 - s2) + max(s1, s2) <= 38
+    return True
+
+
+def _without_commas(source: Source, free: list[Part]) -> tuple[Source, list[Part]]:
+    """Commas as inner joins; the conditions for WHERE go to the first of them, or stay if there is none."""
+    if not isinstance(source, Join):
+        return source, free
+    left, free = _without_commas(source.left, free)
+    if source.kind != ",":
+        return replace(source, left=left), free
+    used = set(aliases_of(Join("", left, source.right, ())))
+    mine = [p for p in free if _mentions(p) <= used]
+    return Join("JOIN", left, source.right, tuple(mine)), [p for p in free if p not in mine]
+
+
+def _mentions(part: Part) -> set[str]:
+    return set(re.findall(r"\b(t\d+)\.", part.sql.flink))

@@ -1,0 +1,56 @@
+"""Plans with every kind of operator, and the scripts they come from: what mutations start from."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import plans
+from planner import compile_sql
+
+__all__ = ["SCRIPTS", "sample_plans"]
+
+_TABLES = """
+SET 'table.exec.state.ttl' = '1 d';
+CREATE TABLE o (id BIGINT NOT NULL, k BIGINT, s STRING, v DECIMAL(10, 2), ts TIMESTAMP(3), pt AS PROCTIME())
+  WITH ('connector' = 'filesystem', 'path' = 'data/o', 'format' = 'json');
+CREATE TABLE c (k BIGINT, name STRING, w DOUBLE, PRIMARY KEY (k) NOT ENFORCED)
+  WITH ('connector' = 'filesystem', 'path' = 'data/c', 'format' = 'json'{upsert});
+CREATE TABLE p (k BIGINT, price DOUBLE, PRIMARY KEY (k) NOT ENFORCED)
+  WITH ('connector' = 'jdbc', 'url' = 'jdbc:sqlite:p.db', 'table-name' = 'p', 'lookup.cache' = 'PARTIAL',
+        'lookup.partial-cache.max-rows' = '100');
+CREATE TABLE totals (name STRING, n BIGINT, total DECIMAL(38, 2), PRIMARY KEY (name) NOT ENFORCED)
+  WITH ('connector' = 'jdbc', 'url' = 'jdbc:sqlite:r.db', 'table-name' = 'totals');
+CREATE TABLE log (id BIGINT, name STRING) WITH ('connector' = 'print');
+"""
+_STREAM = """
+INSERT INTO totals SELECT /*+ STATE_TTL('o' = '2 d', 'c' = '30 d') */ c.s2, COUNT(*), SUM(o.v)
+FROM o LEFT JOIN (SELECT k, UPPER(name) AS s2 FROM c WHERE w > 0.5) AS c ON o.k = c.k AND o.v > 1
+GROUP BY ROLLUP (c.s2) HAVING COUNT(DISTINCT o.id) > 1 ON CONFLICT DO DEDUPLICATE;
+INSERT INTO log SELECT o.id, c.name FROM o JOIN c ON o.k = c.k WHERE o.k NOT IN (SELECT k FROM p2) UNION ALL
+SELECT /*+ LOOKUP('table' = 'p', 'retry-predicate' = 'lookup_miss', 'retry-strategy' = 'fixed_delay',
+  'fixed-delay' = '10 s', 'max-attempts' = '3') */ o.id, CAST(p.k AS STRING)
+FROM o LEFT JOIN p FOR SYSTEM_TIME AS OF o.pt AS p ON o.k = p.k;
+"""
+_BATCH = """
+CACHE TABLE j OPTIONS('storageLevel' = 'DISK_ONLY') AS SELECT o.id, c.name, o.v FROM o JOIN c ON o.k = c.k;
+INSERT INTO log SELECT id, name FROM j WHERE EXISTS (SELECT 1 FROM o AS x WHERE x.k = j.id) ORDER BY id DESC LIMIT 3;
+INSERT INTO totals SELECT name, COUNT(*), SUM(v) FROM j GROUP BY name;
+"""
+_P2 = """
+CREATE VIEW p2 AS
+SELECT k FROM o WHERE s LIKE 'a%' AND ts > TIMESTAMP '2020-01-01 00:00:00' INTERSECT SELECT k FROM c;
+"""
+SCRIPTS = (
+    _TABLES.replace("{upsert}", ", 'source.changelog' = 'upsert'") + _P2 + _STREAM,
+    "SET 'execution.runtime-mode' = 'batch';" + _TABLES.replace("{upsert}", "") + _BATCH,
+)
+
+
+@cache
+def sample_plans() -> tuple[str, ...]:
+    """The texts of the plans: streams, a batch job, and those of tests/plans, which have calls of functions."""
+    from pathlib import Path
+
+    kept = sorted((Path(__file__).parent.parent / "plans").glob("*.json"))
+    compiled = [plans.dumps(compile_sql(script, name="sample")).decode() for script in SCRIPTS]
+    return (*compiled, *(path.read_text(encoding="utf-8") for path in kept))

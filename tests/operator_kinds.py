@@ -1,0 +1,166 @@
+"""One small program for each kind of operator: the list from which completeness is tested.
+
+A kind that is missing here fails :mod:`tests.test_operator_kinds`. Each program writes one table; what must be in it in
+the end SQLite says, asked ``oracle`` about all rows.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import planner
+from plans.model import Plan
+
+__all__ = ["BATCHES", "MODULES", "PROGRAMS", "Program", "compiled", "expected"]
+
+MODULES = ("tests.functions.samples",)
+
+BATCHES: tuple[dict[str, list[dict[str, Any]]], ...] = (
+    {
+        "o": [
+            {"id": 1, "k": 1, "v": 5, "s": "a b"},
+            {"id": 2, "k": 2, "v": 3, "s": "c"},
+            {"id": 3, "k": None, "v": 5, "s": None},
+        ],
+        "c": [{"k": 1, "name": "x"}],
+        "u": [{"id": 1, "seat": "p", "v": 1}, {"id": 2, "seat": "q", "v": 2}],
+    },
+    {
+        "o": [{"id": 4, "k": 1, "v": None, "s": "b"}, {"id": 5, "k": 3, "v": 9, "s": "a a"}],
+        "c": [{"k": 2, "name": "y"}, {"k": 1, "name": "z"}],
+        "u": [{"id": 1, "seat": "q", "v": 7}, {"id": 2, "op": "-D"}],
+    },
+    {
+        "o": [{"id": 6, "k": 2, "v": 4, "s": ""}],
+        "c": [{"k": 9, "name": "w"}],
+        "u": [{"id": 3, "seat": "p", "v": 8}, {"id": 4, "seat": "q", "v": 6}],
+    },
+)
+"""The rows of each table, in the order in which they come. ``u`` has upserts: a row replaces that of its id."""
+
+USERS = [(1, "q", 7), (3, "p", 8), (4, "q", 6)]
+"""What is left of ``u`` in the end, by hand."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """``query`` writes ``columns``; ``oracle`` asks the same of SQLite, unless the query is SQLite's, too."""
+
+    columns: str
+    query: str
+    oracle: str | None = None
+    mode: str = "streaming"
+
+
+_ALL = "id BIGINT, v BIGINT"
+
+PROGRAMS: dict[str, Program] = {
+    "scan": Program(columns=_ALL, query="SELECT id, v FROM o"),
+    "calc": Program(columns=_ALL, query="SELECT id, v + 1 FROM o WHERE v > 3"),
+    "join": Program(
+        columns="id BIGINT, name STRING", query="SELECT o.id, c.name FROM o LEFT JOIN c ON o.k = c.k AND o.v > 3"
+    ),
+    "lookup-join": Program(
+        columns="id BIGINT, rate BIGINT",
+        query="SELECT o.id, r.rate FROM (SELECT id, k, PROCTIME() AS at FROM o) AS o "
+        "LEFT JOIN rates FOR SYSTEM_TIME AS OF o.at AS r ON o.k = r.k",
+        oracle="SELECT o.id, r.rate FROM o LEFT JOIN rates AS r ON o.k = r.k",
+    ),
+    "correlate": Program(
+        columns="id BIGINT, word STRING",
+        query="SELECT o.id, w.word FROM o, LATERAL TABLE(words(s, ' ')) AS w(word, length)",
+        oracle="SELECT 1, 'a' UNION ALL SELECT 1, 'b' UNION ALL SELECT 2, 'c' UNION ALL SELECT 4, 'b' "
+        "UNION ALL SELECT 5, 'a' UNION ALL SELECT 5, 'a'",
+    ),
+    "expand": Program(
+        columns="k BIGINT, v BIGINT, n BIGINT",
+        query="SELECT k, v, COUNT(*) FROM o GROUP BY GROUPING SETS ((k), (v), ())",
+        oracle="SELECT k, NULL, COUNT(*) FROM o GROUP BY k UNION ALL SELECT NULL, v, COUNT(*) FROM o GROUP BY v "
+        "UNION ALL SELECT NULL, NULL, COUNT(*) FROM o",
+    ),
+    "aggregate": Program(
+        columns="k BIGINT, n BIGINT, t BIGINT, d BIGINT",
+        query="SELECT k, COUNT(*), SUM(v), COUNT(DISTINCT v) FROM o GROUP BY k",
+    ),
+    "changelog-normalize": Program(columns="id BIGINT, seat STRING, v BIGINT", query="SELECT id, seat, v FROM u"),
+    "union": Program(columns=_ALL, query="SELECT id, v FROM o UNION ALL SELECT k, k FROM c"),
+    "sort": Program(columns=_ALL, query="SELECT id, v FROM o ORDER BY id DESC LIMIT 3", mode="batch"),
+    # Of the users on one seat, the row that was added last counts.
+    "sink-materialize": Program(
+        columns="seat STRING, id BIGINT, PRIMARY KEY (seat) NOT ENFORCED",
+        query="SELECT seat, id FROM u ON CONFLICT DO DEDUPLICATE",
+        oracle="SELECT 'p', 3 UNION ALL SELECT 'q', 4",
+    ),
+    "sink": Program(columns="v BIGINT", query="SELECT v FROM o"),
+}
+
+
+def compiled(directory: Path, *ops: str) -> Plan:
+    """One plan of the programs of ``ops``, all of the same mode, which write the tables ``r_<op>``.
+
+    Upsert sinks are tables of ``result.db``, all others files below ``directory``/<op>/result.
+    """
+    statements = [
+        _files(directory, "o", "id BIGINT, k BIGINT, v BIGINT, s STRING"),
+        _files(directory, "c", "k BIGINT, name STRING"),
+        _files(
+            directory,
+            "u",
+            "id BIGINT, seat STRING, v BIGINT, PRIMARY KEY (id) NOT ENFORCED",
+            ", 'source.changelog' = 'upsert'",
+        ),
+        f"CREATE TABLE rates (k BIGINT, rate BIGINT) WITH ('connector' = 'jdbc', "
+        f"'url' = 'jdbc:sqlite:{directory / 'rates.db'}', 'table-name' = 'rates');",
+        f"CREATE FUNCTION words AS '{MODULES[0]}.Words' LANGUAGE PYTHON;",
+    ]
+    (mode,) = {PROGRAMS[op].mode for op in ops}
+    changes = ", 'sink.changelog' = 'true'" if mode == "streaming" else ""
+    for op in ops:
+        program, table = PROGRAMS[op], table_of(op)
+        options = (
+            f"'connector' = 'jdbc', 'url' = 'jdbc:sqlite:{directory / 'result.db'}', 'table-name' = '{table}'"
+            if "PRIMARY KEY" in program.columns
+            else f"'connector' = 'filesystem', 'format' = 'json', 'path' = '{directory / op / 'result'}'{changes}"
+        )
+        statements += [
+            f"CREATE TABLE {table} ({program.columns}) WITH ({options});",
+            f"INSERT INTO {table} {program.query};",
+        ]
+    config = {"parallelism.default": "2", "execution.runtime-mode": mode}
+    return planner.compile_sql("\n".join(statements), config, name="kinds", allow_modules=MODULES)
+
+
+def _files(directory: Path, name: str, columns: str, more: str = "") -> str:
+    options = f"'connector' = 'filesystem', 'format' = 'json', 'path' = '{directory / name}'{more}"
+    return f"CREATE TABLE {name} ({columns}) WITH ({options});"
+
+
+def table_of(op: str) -> str:
+    """The table that the program of ``op`` writes."""
+    return f"r_{op.replace('-', '_')}"
+
+
+def expected(op: str) -> Counter[tuple[Any, ...]]:
+    """The rows that must be in the table in the end, by SQLite."""
+    database = sqlite3.connect(":memory:")
+    rates(database)
+    database.execute("CREATE TABLE o (id, k, v, s)")
+    database.execute("CREATE TABLE c (k, name)")
+    database.execute("CREATE TABLE u (id, seat, v)")
+    for batch in BATCHES:
+        database.executemany("INSERT INTO o VALUES (:id, :k, :v, :s)", batch["o"])
+        database.executemany("INSERT INTO c VALUES (:k, :name)", batch["c"])
+    database.executemany("INSERT INTO u VALUES (?, ?, ?)", USERS)
+    program = PROGRAMS[op]
+    return Counter(database.execute(program.oracle or program.query).fetchall())
+
+
+def rates(database: sqlite3.Connection) -> None:
+    """Make the table that lookups ask."""
+    database.execute("CREATE TABLE rates (k INTEGER, rate INTEGER)")
+    database.execute("INSERT INTO rates VALUES (1, 10), (3, 30), (3, 31)")
+    database.commit()

@@ -1,0 +1,44 @@
+"""What Spark says when the workers' Python lacks something, and what a user is told; texts are of Spark 4.3."""
+
+from __future__ import annotations
+
+import pytest
+
+from runtime.explanation import failed
+from runtime.worker_faults import worker_fault
+
+MISMATCH = (
+    "pyspark.errors.exceptions.base.PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] Python in worker has different "
+    "version: 3.10 than that in driver: 3.11, PySpark cannot run with different minor versions."
+)
+PYARROW = "[PACKAGE_NOT_INSTALLED] PyArrow >= 18.0.0 must be installed; however, it was not found."
+PANDAS = "[PACKAGE_NOT_INSTALLED] Pandas >= 2.2.0 must be installed; however, it was not found."
+
+
+@pytest.mark.parametrize(
+    ("text", "cause", "hint"),
+    [
+        (MISMATCH, "the Python of the workers is 3.10, that of the driver 3.11", "install Python 3.11 on every worker"),
+        ('java.io.IOException: Cannot run program "python3.12": error=2, No such file', "python3.12, is not there", ""),
+        ("ModuleNotFoundError: No module named 'pyarrow'", "has no 'pyarrow'", "pip install numpy pandas protobuf"),
+        (PYARROW, "has no 'pyarrow'", "on every worker"),
+        (PANDAS, "has no 'pandas'", "on every worker"),
+        ("ModuleNotFoundError: No module named 'google'", "has no 'protobuf'", "on every worker"),
+        ("ImportError: cannot import name 'descriptor' from 'google.protobuf' (unknown location)", "'protobuf'", ""),
+        ("ModuleNotFoundError: No module named 'grpc'", "has no 'grpcio'", "where the Spark Connect server runs"),
+        ("ModuleNotFoundError: No module named 'runtime'", "has no 'hintplan'", "a table of generated rows"),
+    ],
+)
+def test_what_workers_lack_is_named_with_what_to_install(text: str, cause: str, hint: str) -> None:
+    found = worker_fault(f"Traceback (most recent call last):\n  File x\n{text}\n SQLSTATE: 38000\n\tat org.apache")
+    assert found is not None
+    assert cause in found[0]
+    assert hint in found[1]
+
+
+def test_a_module_of_the_users_is_named_with_how_to_send_it() -> None:
+    text = "Traceback (most recent call last):\n  File x\nModuleNotFoundError: No module named 'shop'\n"
+    assert worker_fault(text) is None
+    error = failed("the query of s failed", RuntimeError(text), lambda file: None)
+    assert "No module named 'shop'" in str(error)
+    assert "--allow-module sends the package along" in str(error)
