@@ -10,8 +10,10 @@ HintplanError. None is imported before its turn: ``hintplan diff`` must not wait
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -141,11 +143,24 @@ root = _Root(
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit; ``arguments`` are those of the process if None."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    codes: list[int] = []
+    if arguments is None:
+        atexit.register(_leave, codes)  # first, so that it is called when all others have been
     if "_HINTPLAN_COMPLETE" in os.environ:
         from plans.completion import register
 
         register()
-    sys.exit(_guarded(lambda: root.main(words, prog_name="hintplan", standalone_mode=False), "--debug" in words))
+    codes.append(_guarded(lambda: root.main(words, prog_name="hintplan", standalone_mode=False), "--debug" in words))
+    sys.exit(codes[0])
+
+
+def _leave(codes: list[int]) -> None:
+    """End the process while daemon threads run, which Spark calls sinks in: stopped in native code, they would abort
+    it, and the exit code would be lost.
+    """
+    if codes and any(thread.daemon for thread in threading.enumerate()):
+        sys.stderr.flush()
+        os._exit(codes[0])
 
 
 def _guarded(run: Callable[[], Any], debug: bool) -> int:

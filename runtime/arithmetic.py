@@ -1,9 +1,10 @@
-"""Integer arithmetic in expressions of a plan, written for Spark so that it wraps around as in Flink.
+"""Arithmetic in expressions of a plan, written for Spark so that it is Flink's: integers wrap around, signs are exact.
 
 ``+``, ``-``, ``*``, ``div``, ABS and the minus sign of integers that leave their type go on at its other end, where
 Spark would fail. A plan says ``a + b``; this module asks Spark for the types of the parts and writes what wraps around
 where a result may not fit: shorter integers are computed in a longer type and cut, BIGINT is computed again in DECIMAL
-where Spark's ``try_`` functions find that it overflowed. Takes text that :mod:`runtime.expressions` has checked and put
+where Spark's ``try_`` functions find that it overflowed. Of a DECIMAL with more than 34 digits Spark rounds the minus
+sign and ABS, and may fail; such numbers get and lose their sign as text. Takes text that :mod:`runtime.expressions` has checked and put
 together, and knows nothing of plans.
 
 >>> wrapping("`a` + 1 > 0", lambda texts: ["int" for _ in texts])
@@ -27,6 +28,8 @@ __all__ = ["spark_expression", "wrapping"]
 
 _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _TRY = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}
+_SIGNED_DIGITS = 34
+"""Digits of a DECIMAL to which Spark rounds the minus sign and ABS."""
 _MOST = 1 << 20
 """Characters of what is written: what overflows is written twice, so nesting could double it many times."""
 _TOKEN = re.compile(
@@ -208,10 +211,12 @@ class _Writer:
         """Flink's meaning of ``node`` in Spark SQL, binding no more loosely than it."""
         found = self.wrapped(node) if isinstance(node, _Operation) else _written(node, self.text)
         if len(found) > _MOST:
-            raise RunError("integer arithmetic is nested too deeply", hint="compute it in several steps")
+            raise RunError("arithmetic is nested too deeply", hint="compute it in several steps")
         return found
 
     def wrapped(self, node: _Operation) -> str:
+        if node.name in ("-x", "ABS") and (scale := _long_scale(self.type(node.operands[0]))) is not None:
+            return self.signed_long(node, scale)
         if node.name not in ("+", "-", "*", "DIV", "-x", "ABS") or not self.leaves_its_type(node):
             return _written(node, self.text)
         kind = self.kind(node)
@@ -222,6 +227,18 @@ class _Writer:
         spare = 64 - _BITS[kind]
         long = f"shiftright(shiftleft({self.longer(node)}, {spare}), {spare})"
         return long if node.name == "DIV" else f"CAST({long} AS {kind.upper()})"
+
+    def signed_long(self, node: _Operation, scale: int) -> str:
+        """The minus sign or ABS of a DECIMAL with ``scale`` and more digits than Spark's own are exact for."""
+        number, plain = f"({self.text(node.operands[0])})", _written(node, self.text)
+        nines = "9" * _SIGNED_DIGITS
+        most = f"{nines[scale:] or 0}.{nines[:scale].rjust(scale, '0')}" if scale else nines
+        positive = f"CAST(substring(CAST({number} AS STRING), 2) AS DECIMAL(38, {scale}))"
+        negative = f"CAST(concat('-', CAST({number} AS STRING)) AS DECIMAL(38, {scale}))"
+        return (
+            f"CASE WHEN {number} BETWEEN -{most} AND {most} THEN {plain} WHEN {number} < 0 THEN {positive} "
+            f"ELSE {number if node.name == 'ABS' else negative} END"
+        )
 
     def kind(self, node: _Operation) -> str:
         """The type at whose ends ``node`` wraps around: of DIV, a BIGINT in Spark, that of its operands."""
@@ -311,6 +328,12 @@ class _Writer:
         if isinstance(inner, _Operation) and inner.name in ("+", "-", "*", "-x", "ABS"):
             return _within(self.computed(inner), bounds)
         return bounds
+
+
+def _long_scale(kind: str) -> int | None:
+    """The scale of a DECIMAL that has more digits than Spark's minus sign and ABS keep; None for other types."""
+    found = re.fullmatch(r"decimal\((\d+),(\d+)\)", kind)
+    return int(found[2]) if found and int(found[1]) > _SIGNED_DIGITS else None
 
 
 def _bare(node: _Node) -> _Node:

@@ -11,7 +11,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -153,7 +153,7 @@ def opened_session(master: str | None, remote: str | None, conf: Mapping[str, st
 
     from runtime.explanation import failed
     from runtime.quiet import SparkLog
-    from runtime.session import refuse_managed, start_session, without_effect
+    from runtime.session import refuse_managed, start_session, stop_session, without_effect
 
     refuse_managed(conf)
     log = None if debug else SparkLog()
@@ -178,8 +178,10 @@ def opened_session(master: str | None, remote: str | None, conf: Mapping[str, st
                 "--conf spark.driver.memory=4g gives the JVM more memory",
             ) from error
         finally:
-            if not _is_gone(spark):
-                spark.stop()
+            # It may be ending at this moment.
+            with suppress(Py4JNetworkError, ConnectionError):
+                if not _is_gone(spark):
+                    stop_session(spark)
     except RunError:
         if log and log.path.stat().st_size:
             say(f"Spark's log: {log.path}")

@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
@@ -34,6 +35,7 @@ __all__ = [
     "require_java",
     "shares_machine",
     "start_session",
+    "stop_session",
     "without_effect",
 ]
 
@@ -78,6 +80,10 @@ _MANAGED = {
     "spark.sql.session.timeZone": "SET 'table.local-time-zone' in the script, or edit it in the plan's config",
     "spark.sql.streaming.noDataMicroBatches.enabled": "it follows from --once",
 }
+
+
+_BESIDE: WeakKeyDictionary[SparkSession, list[SparkSession]] = WeakKeyDictionary()
+"""The sessions on Spark Connect that were made beside another one: each has a connection of its own."""
 
 
 def refuse_managed(conf: Mapping[str, str]) -> None:
@@ -232,6 +238,8 @@ def prepare_session(spark: SparkSession, *, time_zone: str, once: bool, take_ove
     are stopped.
     """
     own = spark.newSession()
+    if is_remote(own):
+        _BESIDE.setdefault(spark, []).append(own)
     for key, wanted in _FIXED.items():
         if own.conf.get(key, None) != wanted:
             raise RunError(
@@ -245,6 +253,15 @@ def prepare_session(spark: SparkSession, *, time_zone: str, once: bool, take_ove
         own.conf.set("spark.sql.streaming.stopActiveRunOnRestart", "true")
     own.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false" if once else "true")
     return own
+
+
+def stop_session(spark: SparkSession) -> None:
+    """End ``spark``, and what :func:`prepare_session` has made beside it, so that none asks for its server after it."""
+    for own in _BESIDE.pop(spark, []):
+        client = own.client  # the stop() of a session would end a local server, under the others
+        client.release_session()
+        client.close()
+    spark.stop()
 
 
 def default_partitions(spark: SparkSession) -> int:

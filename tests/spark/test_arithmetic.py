@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -81,3 +82,13 @@ def test_arithmetic_that_would_be_written_too_often_is_refused() -> None:
     text = checked("abs(1 + " * 40 + "b" + ")" * 40)
     with pytest.raises(RunError, match="nested too deeply"):
         wrapping(text, lambda texts: ["bigint"] * len(texts))
+
+
+@pytest.mark.parametrize("scale", [0, 2, 10, 34, 37, 38])
+def test_signs_of_long_decimals_are_exact(spark: SparkSession, scale: int) -> None:
+    digits = [0, 1, 10**34 - 1, 10**34, 10**34 + 1, 12345678901234567890123456789012345678, 10**38 - 1]
+    values = [Decimal((sign, Decimal(n).as_tuple().digits, -scale)) for n in digits for sign in (0, 1)]
+    frame = spark.createDataFrame([(value,) for value in [*values, None]], f"d decimal(38,{scale})").coalesce(1)
+    found = frame.select(*(spark_expression(frame, checked(text)) for text in ("-d", "abs(d)", "-abs(-d)"))).collect()
+    exact = [(v.copy_negate(), v.copy_abs(), v.copy_abs().copy_negate()) for v in values]
+    assert [tuple(row) for row in found] == [*exact, (None, None, None)]
