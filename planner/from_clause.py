@@ -12,9 +12,10 @@ from sqlglot import exp
 
 from planner import queries
 from planner.cached_results import cached_table
+from planner.comparisons import compared
 from planner.context import Context, Cte, Environment, TableEntry
 from planner.dialect import is_comma_join, offset_of
-from planner.expressions import BOOLEAN, Expr, Field, Ref, call, conjuncts, substitute
+from planner.expressions import Expr, Field, Ref, conjuncts, substitute
 from planner.hint_scope import BlockHints
 from planner.inputs import alias_of, find_table, inputs_of
 from planner.laterals import lateral
@@ -276,7 +277,7 @@ def _using(
         b = resolve(context.source, right.scope, None, name, offset)
         assert isinstance(a, Ref)
         assert isinstance(b, Ref)
-        parts.append(call("=", comparable(context.source, "USING", (a, b), offset), BOOLEAN, offset))
+        parts.append(compared("=", comparable(context.source, "USING", (a, b), offset), offset))
         merged[name] = a.field
         hidden |= {a.field.id, b.field.id}
     return tuple(parts), replace(scope, merged={**merged, **scope.merged}, hidden=frozenset(hidden))

@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from planner.coercion import arithmetic_type, as_decimal, cast, common_type, convert, may_overflow
+from planner.comparisons import compared
 from planner.expressions import BIGINT, BOOLEAN, INT, NULL, STRING, Expr, Literal, call, literal
 from planner.literals import temporal_literal
 from planner.source import Source
@@ -76,7 +77,7 @@ def not_distinct(source: Source, what: str, a: Expr, b: Expr, offset: int) -> Ex
     """``a IS NOT DISTINCT FROM b``: both NULL, or equal; never NULL itself."""
     a, b = comparable(source, what, (a, b), offset)
     both = call("AND", tuple(call("IS NULL", (v,), BOOLEAN, offset) for v in (a, b)), BOOLEAN, offset)
-    return call("coalesce", (call("=", (a, b), BOOLEAN, offset), both), BOOLEAN, offset)
+    return call("coalesce", (compared("=", (a, b), offset), both), BOOLEAN, offset)
 
 
 def _in_session_zone(value: Expr) -> Expr:

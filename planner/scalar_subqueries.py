@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from planner import aggregates, from_clause, grouping, ordering, queries, subqueries
 from planner.cached_results import has_cached_hint
+from planner.comparisons import compared
 from planner.context import Context, Environment
 from planner.dialect import offset_of, select_offset
 from planner.empty_groups import Group, group_of, may_hold_for_nothing, zero_if_absent
@@ -150,7 +151,7 @@ def _same(context: Context, values: Iterable[Expr | Field], asked: tuple[Expr, .
     """Whether all that is ``asked`` equals the ``values``."""
     found = (e if not isinstance(e, Field) else Ref(field=e, offset=offset) for e in values)
     pairs = (comparable(context.source, "IN", pair, offset) for pair in zip(asked, found, strict=True))
-    same = conjunction(tuple(call("=", pair, BOOLEAN, offset) for pair in pairs))
+    same = conjunction(tuple(compared("=", pair, offset) for pair in pairs))
     assert same is not None
     return same
 
@@ -196,7 +197,7 @@ def _in(
         relation = queries.filtered(relation, (known,), environment.block)
     grouped = _aggregate(relation, (key.field,), (), UnnamedInput, offset, environment.block)
     worth = call("IS NOT NULL", (key,), BOOLEAN, offset)
-    return Value(relation=grouped, on=(call("=", pair, BOOLEAN, offset),), worth=worth, offset=offset)
+    return Value(relation=grouped, on=(compared("=", pair, offset),), worth=worth, offset=offset)
 
 
 def _is_block(context: Context, select: exp.Select) -> bool:
@@ -345,7 +346,7 @@ class _Block:
             Translator(source=self.context.source, scope=self.found.scope, clause="SELECT", functions=functions)
         )
         inner, outer = comparable(self.context.source, "IN", (selected, asked), self.offset)
-        same = call("=", (inner, outer), BOOLEAN, self.offset)
+        same = compared("=", (inner, outer), self.offset)
         self.equalities = ((inner, outer, same), *self.equalities)
         self.keys = tuple(dict.fromkeys(each for each, _, _ in self.equalities))
         return self._exists()
@@ -470,6 +471,6 @@ class _Block:
     def _on(self, keys: tuple[Field, ...]) -> tuple[Expr, ...]:
         fields = dict(zip(self.keys, keys, strict=True))
         return tuple(
-            call("=", (Ref(field=fields[inner], offset=inner.offset), outer), BOOLEAN, whole.offset)
+            compared("=", (Ref(field=fields[inner], offset=inner.offset), outer), whole.offset)
             for inner, outer, whole in self.equalities
         )

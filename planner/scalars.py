@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planner.coercion import cast, common_type, convert
-from planner.expressions import BIGINT, BOOLEAN, Expr, Literal, call, literal
+from planner.comparisons import compared
+from planner.expressions import BIGINT, Expr, Literal, call, literal
 from planner.functions import numbers, text, times
 from planner.functions.arguments import Builder, Signature, check, first_null
 from planner.source import Source
@@ -84,7 +85,7 @@ def _coalesce(source: Source, name: str, args: tuple[Expr, ...], offset: int) ->
 def _nullif(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
     check(source, name, args, ("any", "any"), offset)
     _common(source, name, args, offset)
-    same = call("=", args, BOOLEAN, offset)
+    same = compared("=", args, offset)
     return call("CASE", (same, literal(None, args[0].type), args[0]), args[0].type, offset)
 
 

@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from planner import from_clause, grouping, ordering, queries, scalar_subqueries
 from planner.cached_results import has_cached_hint
+from planner.comparisons import compared
 from planner.context import Context, Environment
 from planner.dialect import offset_of, select_offset
 from planner.expressions import BOOLEAN, Expr, Ref, call, conjuncts, fields_of
@@ -213,10 +214,10 @@ def _in(
         for each, output in zip(nodes, outputs, strict=True)
     ]
     if not sub_query.negated:
-        return tuple(call("=", pair, BOOLEAN, offset) for pair in pairs), False
+        return tuple(compared("=", pair, offset) for pair in pairs), False
     (pair,) = pairs
     nulls = tuple(v for v, side in zip(pair, sides, strict=True) if may_be_null(context, side, v))
-    same: Expr = call("=", pair, BOOLEAN, offset)
+    same = compared("=", pair, offset)
     for value in nulls:
         same = call("OR", (same, call("IS NULL", (value,), BOOLEAN, offset)), BOOLEAN, offset)
     return (same,), bool(nulls)

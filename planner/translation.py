@@ -15,6 +15,7 @@ from planner import aggregates, grouping_sets, scalars
 from planner.calls import scalar_call
 from planner.casts import flink_cast
 from planner.coercion import castable
+from planner.comparisons import between, compared, is_in
 from planner.context import FunctionEntry
 from planner.dialect import offset_of
 from planner.expressions import BOOLEAN, NULL, STRING, Call, Expr, Literal, call, literal
@@ -150,7 +151,7 @@ _COMPARISONS: dict[type, str] = {exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LT
 def _comparison(t: Translator, node: exp.Expr) -> Expr:
     operator, offset = _COMPARISONS[type(node)], offset_of(node)
     values = comparable(t.source, f"'{operator}'", (t.expression(node.this), t.expression(node.expression)), offset)
-    return call(operator, values, BOOLEAN, offset)
+    return compared(operator, values, offset)
 
 
 def _null_safe(t: Translator, node: exp.Expr) -> Expr:
@@ -179,7 +180,7 @@ def _is(t: Translator, node: exp.Expr) -> Expr:
 def _between(t: Translator, node: exp.Expr) -> Expr:
     only(t.source, node, "this", "low", "high")
     parts = (t.expression(node.this), t.expression(node.args["low"]), t.expression(node.args["high"]))
-    return call("BETWEEN", comparable(t.source, "BETWEEN", parts, offset_of(node)), BOOLEAN, offset_of(node))
+    return between(comparable(t.source, "BETWEEN", parts, offset_of(node)), offset_of(node))
 
 
 def _in(t: Translator, node: exp.Expr) -> Expr:
@@ -194,7 +195,7 @@ def _in(t: Translator, node: exp.Expr) -> Expr:
         )
     only(t.source, node, "this", "expressions")
     values = (t.expression(node.this), *(t.expression(e) for e in node.expressions))
-    return call("IN", comparable(t.source, "IN", values, offset_of(node)), BOOLEAN, offset_of(node))
+    return is_in(comparable(t.source, "IN", values, offset_of(node)), offset_of(node))
 
 
 def _like(t: Translator, node: exp.Expr) -> Expr:
