@@ -156,7 +156,7 @@ def main(master: str, python: str, directory: Path) -> None:
             assert run("second", COUNTS).await_termination(DEADLINE_SECONDS)
             seen["second"] = [(r.operator, r.rows, r.hits, (r.bytes or 0) > 0) for r in session.cached_results()]
             third = run("third", DOUBLES)
-            poll("a question of job 3", service.asked.is_set)
+            poll("a question of job 3", lambda: third.raise_failure() or service.asked.is_set())
             seen["killed during"] = kill_holder(spark)
             service.release()
             assert third.await_termination(DEADLINE_SECONDS)

@@ -54,7 +54,6 @@ def test_lookups_come_through_with_their_metrics(connect_server: str, run: Run, 
 
 
 @pytest.mark.usefixtures("connect_port")
-@pytest.mark.xfail(strict=False, reason="the command may not end after a batch with cached results on Spark Connect")
 def test_a_batch_plan_shares_its_cached_results_on_a_server_of_its_own(run: Run, tmp_path: Path) -> None:
     write_rows(tmp_path / "t", [{"k": 1, "v": 2}, {"k": 1, "v": 5}, {"k": None, "v": 1}])
     plan = batch_plan(f"""
