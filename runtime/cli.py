@@ -7,8 +7,10 @@ are the only thing on stdout, unless ``--json`` asks for records there.
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
@@ -17,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.exceptions import Exit
 
 from plans.checkpoint_record import is_local_path
 from plans.commands import allow_fact_edits_option, read_plan
@@ -35,6 +38,7 @@ from plans.run_options import (
     trigger_option,
 )
 from plans.terminal import say
+from runtime.quiet import SparkLog
 
 __all__ = [
     "STOPS_AFTER_BATCH",
@@ -50,6 +54,7 @@ __all__ = [
 
 STOPS_AFTER_BATCH = "stopping after this batch; once more to stop now"
 STOPS_NOW = "stopping now"
+STOPS_WHEN_STARTED = "stopping as soon as Spark has started; once more to stop now"
 
 
 @dataclass(slots=True)
@@ -152,20 +157,23 @@ def opened_session(master: str | None, remote: str | None, conf: Mapping[str, st
     from pyspark.errors import PySparkException
 
     from runtime.explanation import failed
-    from runtime.quiet import SparkLog
     from runtime.session import refuse_managed, start_session, stop_session, without_effect
 
     refuse_managed(conf)
     log = None if debug else SparkLog()
     try:
-        with log.captured() if log else nullcontext():
+        with _signals_kept(log) as received, log.captured() if log else nullcontext():
             spark = start_session(master, conf, remote=remote)
         if log and remote is None:
             log.mute_loss(spark)
         for note in without_effect(spark):
             say(note)
         try:
+            if received:
+                raise KeyboardInterrupt if received[0] == signal.SIGINT else Exit(128 + received[0])
             yield spark
+        except Exit:
+            raise
         except Exception as error:
             # Whatever fails when the JVM is gone fails because of that.
             if not _is_gone(spark) and not isinstance(error, (Py4JNetworkError, ConnectionError)):
@@ -190,6 +198,32 @@ def opened_session(master: str | None, remote: str | None, conf: Mapping[str, st
     finally:
         if log:
             log.discard()
+
+
+@contextmanager
+def _signals_kept(log: SparkLog | None) -> Iterator[list[int]]:
+    """SIGINT and SIGTERM wait for the end of the block, which gives the numbers of those that came.
+
+    An interrupted PySpark leaves the JVM that it was starting behind, for ever. At the second signal this process ends,
+    and the JVM with it.
+    """
+    received: list[int] = []
+
+    def keep(number: int, frame: Any) -> None:
+        received.append(number)
+        if len(received) > 1:
+            os._exit(128 + number)
+        os.write(log.terminal if log else 2, f"{STOPS_WHEN_STARTED}\n".encode())
+
+    if threading.current_thread() is not threading.main_thread():
+        yield received  # which gets no signals
+        return
+    previous = {number: signal.signal(number, keep) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield received
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
 
 
 def _is_gone(spark: Any) -> bool:

@@ -19,9 +19,10 @@ __all__ = ["SparkLog"]
 
 
 class SparkLog:
-    """Where the stderr of a JVM goes that is started within :meth:`captured`."""
+    """Where the stderr of a JVM goes that is started within :meth:`captured`; users read ``terminal``, a descriptor."""
 
     def __init__(self) -> None:
+        self.terminal = 2
         handle, name = tempfile.mkstemp(prefix="hintplan-spark-", suffix=".log")
         self._handle = handle
         self.path = Path(name)
@@ -35,14 +36,15 @@ class SparkLog:
         logging.getLogger().addFilter(lambda record: record.msg != "Exception while sending command.")
         logging.getLogger("py4j").setLevel(logging.CRITICAL)
         sys.stderr.flush()
-        ours = os.dup(2)
+        self.terminal = os.dup(2)
         os.dup2(self._handle, 2)
         try:
             yield
         finally:
             sys.stderr.flush()
-            os.dup2(ours, 2)
-            os.close(ours)
+            os.dup2(self.terminal, 2)
+            os.close(self.terminal)
+            self.terminal = 2
 
     @staticmethod
     def mute_loss(spark: Any) -> None:

@@ -103,7 +103,7 @@ def start_session(master: str | None, conf: Mapping[str, str], *, remote: str | 
     RunError if Java is missing or too old, if the cluster cannot be reached, or if what is asked for here contradicts
     what spark-submit has started.
     """
-    from py4j.protocol import Py4JJavaError
+    from py4j.protocol import Py4JError, Py4JJavaError
     from pyspark.errors import PySparkException
 
     if remote is None or remote.startswith("local"):
@@ -114,6 +114,8 @@ def start_session(master: str | None, conf: Mapping[str, str], *, remote: str | 
         raise RunError(f"Spark cannot be started: {str(error).splitlines()[0]}") from error
     except Py4JJavaError as error:
         raise RunError(f"Spark cannot be started: {str(error.java_exception).splitlines()[0]}") from error
+    except (Py4JError, ConnectionError) as error:
+        raise RunError("Spark cannot be started: its JVM has ended, killed or out of memory") from error
 
 
 def _connected(remote: str, conf: Mapping[str, str]) -> SparkSession:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import logging
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +24,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A local session with two cores, started as a run starts its own; two shuffle partitions."""
     from runtime.session import start_session
 
+    # As a command does: each error would fetch its stack from the JVM, to be logged.
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     session = start_session(
         "local[2]",
         {

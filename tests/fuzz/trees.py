@@ -1,8 +1,9 @@
 """Queries as trees: how hintplan and DuckDB write them, and which smaller ones are like them.
 
 Where the engines differ in meaning: an aggregate without GROUP BY has no row in a stream before its first input row,
-and none after the last is gone, so DuckDB gets ``HAVING COUNT(*) > 0``; also for the set () of GROUPING SETS, which
-has no row of no rows in either mode. NULLs are the smallest in ORDER BY, which DuckDB is told.
+and none after the last is gone, unless it is the value of a sub-query, so DuckDB gets ``HAVING COUNT(*) > 0``; also for
+the set () of GROUPING SETS, which has no row of no rows in either mode. NULLs are the smallest in ORDER BY, which
+DuckDB is told.
 """
 
 from __future__ import annotations
@@ -144,9 +145,9 @@ def names_of(query: Query) -> tuple[str, ...]:
 def rendered(query: Query, *, batch: bool, prefix: str | None = None) -> Rendered:
     """``query`` in both dialects; with a ``prefix`` WITH becomes views, and views are called by it."""
     writer = _Writer(batch=batch, prefix=prefix)
-    flink = writer.flink(query, scalar=False)
+    flink = writer.flink(query, in_value=False)
     ctes = ", ".join(f"{name} AS ({text})" for name, text in writer.ctes.items())
-    return Rendered(tuple(writer.views), f"WITH {ctes} {flink}" if ctes else flink, writer.duck(query, scalar=False))
+    return Rendered(tuple(writer.views), f"WITH {ctes} {flink}" if ctes else flink, writer.duck(query, in_value=False))
 
 
 class _Writer:
@@ -157,9 +158,9 @@ class _Writer:
         self.ctes: dict[str, str] = {}
         self.known: dict[tuple[Query, str], str] = {}
 
-    def flink(self, query: Query, *, scalar: bool) -> str:
+    def flink(self, query: Query, *, in_value: bool) -> str:
         if isinstance(query, SetOperation):
-            left, right = self.flink(query.left, scalar=False), self.flink(query.right, scalar=False)
+            left, right = self.flink(query.left, in_value=False), self.flink(query.right, in_value=False)
             return f"({left}) {query.word} ({right})"
         items = ", ".join(f"{self.part(part, 'flink')} AS {name}" for part, name in query.items)
         text = f"SELECT{query.hint} {'DISTINCT ' if query.distinct else ''}{items} FROM {self.from_flink(query.source)}"
@@ -169,14 +170,14 @@ class _Writer:
             text += f" ORDER BY {query.order}"
         return f"{text} {query.limit}".rstrip()
 
-    def duck(self, query: Query, *, scalar: bool) -> str:
+    def duck(self, query: Query, *, in_value: bool) -> str:
         if isinstance(query, SetOperation):
-            left, right = self.duck(query.left, scalar=False), self.duck(query.right, scalar=False)
+            left, right = self.duck(query.left, in_value=False), self.duck(query.right, in_value=False)
             return f"({left}) {query.word} ({right})"
         items = ", ".join(f"{self.part(part, 'duck')} AS {name}" for part, name in query.items)
         text = f"SELECT {'DISTINCT ' if query.distinct else ''}{items} FROM {self.from_duck(query.source)}"
         having = query.having
-        if query.sets or (query.one_row and not self.batch and not scalar):
+        if query.sets or (query.one_row and not self.batch and not in_value):
             having = (*having, Part(Sql("", "COUNT(*) > 0", "BOOLEAN")))
         text += self.clauses(replace(query, having=having), "duck", [part.sql.duck for part in query.group or ()])
         if query.order:
@@ -202,8 +203,7 @@ class _Writer:
         text: str = getattr(part.sql, dialect)
         if part.query is None:
             return text
-        scalar = text == "({q})" or not re.search(r"(IN|EXISTS) \(\{q\}\)", text)
-        return text.replace("{q}", getattr(self, dialect)(part.query, scalar=scalar))
+        return text.replace("{q}", getattr(self, dialect)(part.query, in_value=True))
 
     def from_flink(self, source: Source) -> str:
         if isinstance(source, Table):
@@ -211,11 +211,11 @@ class _Writer:
         if isinstance(source, Join):
             return self.joined(source, "flink")
         if source.how == "inline":
-            return f"({self.flink(source.query, scalar=False)}) AS {source.alias}"
+            return f"({self.flink(source.query, in_value=False)}) AS {source.alias}"
         how = "view" if self.prefix else source.how
         key = (source.query, how)
         if key not in self.known:
-            text = self.flink(source.query, scalar=False)
+            text = self.flink(source.query, in_value=False)
             self.known[key] = name = f"{self.prefix or ''}{how}{len(self.known)}"
             if how == "view":
                 if self.ctes and re.search(r"\bwith\d", text):
@@ -232,7 +232,7 @@ class _Writer:
             return f"{source.name} AS {source.alias}"
         if isinstance(source, Join):
             return self.joined(source, "duck")
-        return f"({self.duck(source.query, scalar=False)}) AS {source.alias}"
+        return f"({self.duck(source.query, in_value=False)}) AS {source.alias}"
 
     def joined(self, join: Join, dialect: str) -> str:
         write = getattr(self, f"from_{dialect}")
