@@ -4,8 +4,8 @@
 Spark would fail. A plan says ``a + b``; this module asks Spark for the types of the parts and writes what wraps around
 where a result may not fit: shorter integers are computed in a longer type and cut, BIGINT is computed again in DECIMAL
 where Spark's ``try_`` functions find that it overflowed. Of a DECIMAL with more than 34 digits Spark rounds the minus
-sign and ABS, and may fail; such numbers get and lose their sign as text. Takes text that :mod:`runtime.expressions` has checked and put
-together, and knows nothing of plans.
+sign and ABS, and may fail; such numbers get and lose their sign as text. Takes text that :mod:`runtime.expressions` has
+checked and put together, and knows nothing of plans.
 
 >>> wrapping("`a` + 1 > 0", lambda texts: ["int" for _ in texts])
 'CAST(shiftright(shiftleft(CAST(`a` AS BIGINT) + 1, 32), 32) AS INT) > 0'

@@ -1,13 +1,47 @@
-"""Clients of Spark Connect whose Python lacks what Spark needs of it: the run names that, and what to install."""
+"""A Python that lacks what Spark needs of it, of workers or of a client: the run names that, and what to install."""
 
 from __future__ import annotations
 
 import subprocess
 from pathlib import Path
 
+import pytest
+
 import plans
-from tests.cluster.installed import installed
-from tests.spark.programs import revenue_plan
+from tests.cluster.conftest import Run
+from tests.cluster.installed import NEEDED_BY_WORKERS, installed, python_with
+from tests.cluster.standalone import Cluster
+from tests.spark.programs import CUSTOMER_ROWS, add_rows, revenue_plan, sample
+
+REST = {name: tuple(other for other in NEEDED_BY_WORKERS if other != name) for name in NEEDED_BY_WORKERS}
+REST["numpy"] = ("protobuf", "pyarrow")  # pandas would bring it
+
+
+def _prepare(directory: Path) -> None:
+    """Some rows, and a plan with state."""
+    add_rows(directory, "customers", CUSTOMER_ROWS)
+    add_rows(directory, "orders", sample(0, 20))
+    plans.dump(revenue_plan(directory), directory / "plan.json")
+
+
+@pytest.mark.parametrize("lacked", NEEDED_BY_WORKERS)
+def test_a_package_that_workers_lack_is_named(cluster: Cluster, run: Run, tmp_path: Path, lacked: str) -> None:
+    python = python_with(REST[lacked])
+    _prepare(tmp_path)
+    conf = {"spark.pyspark.python": str(python)}
+    done = run("plan.json", "--once", "--checkpoint", "state", *cluster.options(**conf))
+    assert done.returncode == 1, done.stderr
+    assert f"the Python of the workers has no '{lacked}'" in done.stderr
+    assert "on every worker: PYTHON -m pip install numpy pandas protobuf pyarrow" in done.stderr
+
+
+def test_a_python_that_workers_have_not_is_named(cluster: Cluster, run: Run, tmp_path: Path) -> None:
+    _prepare(tmp_path)
+    conf = {"spark.pyspark.python": str(tmp_path / "python3.99")}
+    done = run("plan.json", "--once", "--checkpoint", "state", *cluster.options(**conf))
+    assert done.returncode == 1, done.stderr
+    assert f"the Python of the workers, {tmp_path / 'python3.99'}, is not there on one of them" in done.stderr
+    assert "PYSPARK_PYTHON, or --conf spark.pyspark.python=PATH" in done.stderr
 
 
 def test_a_client_of_spark_connect_names_what_it_lacks(tmp_path: Path) -> None:
