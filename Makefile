@@ -48,6 +48,7 @@ flink-goldens: java
 	.flink/bin/python tests/flink/record_functions.py
 	.flink/bin/python tests/flink/record_programs.py
 	.flink/bin/python tests/flink/record_sinks.py
+	.flink/bin/python tests/flink/record_casts.py
 
 KILLS ?= 10
 SEED ?= 1

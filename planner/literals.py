@@ -24,6 +24,8 @@ def number_literal(source: Source, text: str, offset: int) -> Literal:
         if int(text) >= 2**63:
             raise source.error(f"{text} does not fit into BIGINT", offset, f"write CAST('{text}' AS DECIMAL(38, 0))")
         return literal(str(int(text)), INT if int(text) < 2**31 else BIGINT, offset)
+    if text.endswith("e"):
+        raise source.error(f"{text} is no number: its exponent is missing", offset, f"write {text}0")
     if "e" in text:
         digits, value = text.partition("e")[0].strip("0."), float(text)
         if math.isinf(value) or (digits and not value):

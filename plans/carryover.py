@@ -234,6 +234,11 @@ def _refusal(old: QueryRecord, new: QueryRecord) -> str:
         parts += [f"{_listed(went)} keeps none any more"] if went else []
         what = " and ".join(parts) or "what is computed several times has changed"
         return f"{what}, and Spark finds the state of each operator by its number"
+    if old.begun and old.files and new.files and old.files != new.files:
+        return (
+            f"it has written files to {old.files}, and not to {new.files}: Spark notes the files of each batch beside "
+            "them, and must find all batches in one directory"
+        )
     return ""
 
 

@@ -24,6 +24,7 @@ from plans.digest import operator_facts, table_facts
 from plans.document import op_name
 from plans.durations import DurationError
 from plans.effects import (
+    FILES_ELSEWHERE,
     FUNCTION,
     INCOMPATIBLE,
     NO_EFFECT,
@@ -35,7 +36,7 @@ from plans.effects import (
     effect_of,
     in_batch,
 )
-from plans.model import Operator, Plan
+from plans.model import Operator, Plan, Sink
 from plans.operator_match import Match, match
 from plans.setting_groups import Value
 from plans.setting_layers import EDIT
@@ -172,7 +173,17 @@ def _tables(before: Plan, after: Plan) -> Iterator[Change]:
         for key in [*old.options, *(key for key in new.options if key not in old.options)]:
             if key != "connector" and old.options.get(key) != new.options.get(key):
                 option = f"{path}.options.{key}"
-                yield _setting(option, option, shown_old.get(key), shown_new.get(key), effect_of("options", key))
+                elsewhere = _files_go_elsewhere(key, old, new, name, after)
+                effect = FILES_ELSEWHERE if elsewhere else effect_of("options", key)
+                yield _setting(option, option, shown_old.get(key), shown_new.get(key), effect)
+
+
+def _files_go_elsewhere(option: str, old: Table, new: Table, name: str, plan: Plan) -> bool:
+    """Whether ``option`` is the directory that a sink of ``plan`` writes files to, and is another one now."""
+    if option != "path" or new.options.get("connector") != "filesystem":
+        return False
+    moved = old.options.get(option, "").rstrip("/") != new.options.get(option, "").rstrip("/")
+    return moved and any(isinstance(operator, Sink) and operator.table == name for operator in plan.operators)
 
 
 def _functions(before: Plan, after: Plan) -> Iterator[Change]:

@@ -20,6 +20,7 @@ from typing import Literal
 __all__ = [
     "BEGUN",
     "CLASSIFIED",
+    "FILES_ELSEWHERE",
     "FUNCTION",
     "INCOMPATIBLE",
     "LEFT_BEHIND",
@@ -220,6 +221,11 @@ UNKNOWN_KEY = Effect(
     level="incompatible", text="not a configuration key", because="a run refuses keys that it does not know"
 )
 
+FILES_ELSEWHERE = Effect(
+    level="incompatible",
+    text="needs a new checkpoint",
+    because="Spark notes the files of each batch beside them, and must find all batches of a job in one directory",
+)
 _OPTION = _restart("a connector reads its options then; what was read and written stays")
 
 

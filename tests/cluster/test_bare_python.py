@@ -9,12 +9,13 @@ import pytest
 
 import plans
 from tests.cluster.conftest import Run
-from tests.cluster.installed import NEEDED_BY_WORKERS, installed, python_with
+from tests.cluster.installed import installed, python_with
 from tests.cluster.standalone import Cluster
 from tests.spark.programs import CUSTOMER_ROWS, add_rows, revenue_plan, sample
 
-REST = {name: tuple(other for other in NEEDED_BY_WORKERS if other != name) for name in NEEDED_BY_WORKERS}
-REST["numpy"] = ("protobuf", "pyarrow")  # pandas would bring it
+# A stream runs without pandas, too, which would bring numpy.
+NEEDED = ("numpy", "protobuf", "pyarrow")
+REST = {lacked: tuple(name for name in NEEDED if name != lacked) for lacked in NEEDED}
 
 
 def _prepare(directory: Path) -> None:
@@ -24,7 +25,7 @@ def _prepare(directory: Path) -> None:
     plans.dump(revenue_plan(directory), directory / "plan.json")
 
 
-@pytest.mark.parametrize("lacked", NEEDED_BY_WORKERS)
+@pytest.mark.parametrize("lacked", NEEDED)
 def test_a_package_that_workers_lack_is_named(cluster: Cluster, run: Run, tmp_path: Path, lacked: str) -> None:
     python = python_with(REST[lacked])
     _prepare(tmp_path)

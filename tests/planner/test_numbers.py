@@ -27,6 +27,7 @@ TOO_MUCH = {
     "1e100000": "does not fit into DOUBLE",
     "1.5E400": "does not fit into DOUBLE",
     "1e-100000": "does not fit into DOUBLE",
+    "1.e": "its exponent is missing",
     "9" * 40: "does not fit into BIGINT",
     "0." + "1" * 40: "at most 38 digits",
 }

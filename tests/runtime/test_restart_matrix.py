@@ -22,7 +22,8 @@ import planner
 import plans
 from plans.changelog import with_changelogs
 from plans.checkpoint_record import CheckpointRecord, parse_record, record_line
-from plans.continuation import Continuation, continuation, record_after, refuse
+from plans.continuation import Continuation, continuation, record_after, record_of_begun, refuse
+from plans.diff import diff
 from plans.digest import plan_digests
 from plans.edit import set_value
 from plans.model import Aggregate, Plan
@@ -433,6 +434,24 @@ def test_a_new_query_does_not_write_files_where_another_has() -> None:
     ):
         refuse(renamed, "checkpoint", allow_drop=True)
     refuse(continuation(record, into_files("z", "elsewhere")), "checkpoint", allow_drop=True)
+
+
+def test_a_query_that_has_written_files_does_not_go_on_in_another_directory() -> None:
+    def into_files(path: str) -> Plan:
+        return planner.compile_sql(
+            "CREATE TABLE o (k BIGINT, v BIGINT) WITH ('connector' = 'filesystem', 'path' = 'o', 'format' = 'json');"
+            f"CREATE TABLE r (k BIGINT) WITH ('connector' = 'filesystem', 'path' = '{path}', 'format' = 'json');"
+            "INSERT INTO r SELECT k FROM o;"
+        )
+
+    old, same, other = map(into_files, ("out", "out/", "elsewhere"))
+    record = record_of_begun(written_by(old))
+    refuse(continuation(record, same), "checkpoint", allow_drop=False)
+    with pytest.raises(plans.RunError, match="sink_r: it has written files to out, and not to elsewhere"):
+        refuse(continuation(record, other), "checkpoint", allow_drop=True)
+    refuse(continuation(written_by(old), other), "checkpoint", allow_drop=False)  # never begun
+    assert [change.effect.level for change in diff(old, other)] == ["incompatible"]
+    assert [change.effect.level for change in diff(old, same)] == ["restart"]
 
 
 def test_what_was_dropped_does_not_come_back_with_the_old_plan(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
