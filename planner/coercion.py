@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planner.expressions import DOUBLE, NULL, STRING, Expr, Literal, call
+from planner.expressions import DOUBLE, INT, NULL, STRING, Expr, Literal, call, literal
 from plans.types import DataType, parse_type
 
 __all__ = [
@@ -29,6 +29,9 @@ _INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 _DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 19}
 _TIMESTAMPS = ("TIMESTAMP", "TIMESTAMP_LTZ")
 _MIN_SCALE = 6
+_MICROSECONDS = 6
+_UNITS = {0: "SECOND", 3: "MILLISECOND"}
+"""What Spark cuts a TIMESTAMP_LTZ to, by the digits of a second that are left."""
 
 
 def as_decimal(data_type: DataType) -> DataType:
@@ -150,10 +153,8 @@ def castable(source: DataType, target: DataType) -> bool:
     if target.root == "DATE":
         return source.is_text or source.root in _TIMESTAMPS
     if target.root in _TIMESTAMPS:
-        if source.root == target.root:
-            shortens = (source.precision or 0) > (target.precision or 0)
-            return not shortens or (target.root == "TIMESTAMP_LTZ" and target.precision in (0, 3))
-        return source.is_text or source.root in ("DATE", *_TIMESTAMPS)
+        written = target.root == "TIMESTAMP" or target.precision in _UNITS or not _shortens(source, target)
+        return written and (source.is_text or source.root in ("DATE", *_TIMESTAMPS))
     if target.root == "BYTES":
         return source.root in ("BINARY", "VARBINARY")
     return False
@@ -167,12 +168,9 @@ def cast(value: Expr, target: DataType, offset: int, *, function: str = "CAST") 
         return value
     if isinstance(value, Literal) and value.text is None:
         return Literal(text=None, type=target, offset=offset)
-    if source.root == "TIMESTAMP_LTZ" and target.root == "TIMESTAMP_LTZ":
-        if (source.precision or 0) <= (target.precision or 0):
-            return call("CAST", (value,), target, offset)
-        unit = "MILLISECOND" if target.precision == 3 else "SECOND"
-        return call("date_trunc", (Literal(text=unit, type=STRING), value), target, offset)
     converted: Expr = call(function, (value,), target, offset)
+    if target.root in _TIMESTAMPS and _shortens(source, target):
+        return _shortened(value if source.root == target.root else converted, target, offset)
     if target.is_text:
         converted = value if source.is_text else call(function, (value,), STRING, offset)
         if source.root == "BOOLEAN":
@@ -183,6 +181,26 @@ def cast(value: Expr, target: DataType, offset: int, *, function: str = "CAST") 
         if source.is_text:
             return call("CAST", (value,), target, offset)
     return converted
+
+
+def _shortens(source: DataType, target: DataType) -> bool:
+    """Whether a timestamp out of ``source`` may have more digits of a second than ``target``."""
+    digits = _MICROSECONDS if source.is_text else source.precision or 0
+    return source.root != "DATE" and digits > (target.precision or 0)
+
+
+def _shortened(moment: Expr, target: DataType, offset: int) -> Expr:
+    """``moment`` without the digits of a second that ``target`` has not; one without a zone is cut as text.
+
+    Spark's ``date_trunc`` takes it through the session time zone, which leaves hours out.
+    """
+    if target.root == "TIMESTAMP_LTZ":
+        return call("date_trunc", (literal(_UNITS[target.precision or 0], STRING), moment), target, offset)
+    length = len("2024-02-29 13:14:15") + (target.precision or 0) + bool(target.precision)
+    shown = call("CAST", (moment,), STRING, offset)
+    return call(
+        "CAST", (call("substring", (shown, literal(1, INT), literal(length, INT)), STRING, offset),), target, offset
+    )
 
 
 def of_length(text: Expr, target: DataType, offset: int) -> Expr:
