@@ -199,6 +199,19 @@ def test_set_refuses_what_is_no_setting_or_no_value(plan: Plan, path: str, value
     assert hint in (found.hint or "")
 
 
+@pytest.mark.parametrize(("name", "value"), [("max-attempts", "7"), ("fixed-delay", "1 s")])
+def test_what_goes_with_a_retry_is_refused_where_there_is_none(plan: Plan, name: str, value: str) -> None:
+    without = edited(plan, ("correlate_locate.retry", "off"))
+    with pytest.raises(
+        plans.PlanError, match=f"'{name}' has no effect here: the 'retry-strategy' is no_retry"
+    ) as caught:
+        set_value(without, f"correlate_locate.retry.{name}", value)
+    assert "set correlate_locate.retry='<attempts> x <delay>'" in str(caught.value)
+    again = call(edited(without, ("correlate_locate.retry", "7 x 1 s"))).retry
+    assert again is not None
+    assert (again.strategy, again.max_attempts, again.fixed_delay) == ("fixed_delay", 7, "1 s")
+
+
 @pytest.mark.parametrize("name", ["fixed-delay", "retry-delay"])
 def test_a_new_config_moves_what_follows_it_and_leaves_edits_alone(plan: Plan, name: str) -> None:
     first = edited(plan, ("correlate_locate.async.timeout", "5 min"))
