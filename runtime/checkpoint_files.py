@@ -104,11 +104,12 @@ def local_files(directory: Path) -> CheckpointFiles:
 
 
 def _refuse(error: OSError) -> None:
-    if not isinstance(error, FileNotFoundError):
-        raise RunError(
-            f"the checkpoint cannot be read: {error.strerror} ({error.filename})",
-            hint="the user of the run needs the right to read it",
-        ) from error
+    if isinstance(error, FileNotFoundError):
+        return
+    hint = "the user of the run needs the right to read it"
+    if isinstance(error, NotADirectoryError):
+        hint = "there is a file where a directory must be: give another path, or remove the file"
+    raise RunError(f"{error.filename} cannot be read: {error.strerror}", hint=hint) from error
 
 
 def _read_local(directory: Path, paths: Sequence[str]) -> dict[str, bytes]:

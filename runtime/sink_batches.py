@@ -53,7 +53,12 @@ def refuse_other_batches(
                         hint="give them a directory each, or write both with one INSERT of a UNION ALL",
                         path=f"tables.{sink.table}.options.path",
                     )
-            had = _had(table, query, name, checkpoint, files_at)
+            try:
+                had = _had(table, query, name, checkpoint, files_at)
+            except RunError as error:
+                (found,) = error.diagnostics
+                where = f"tables.{sink.table}"
+                raise RunError(f"table {sink.table}: {found.message}", hint=found.hint, path=where) from error
             ours = had == began and _is_written_to(before.get(query.id), table)
             if had <= ended or ours:
                 continue

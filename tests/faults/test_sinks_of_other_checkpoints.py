@@ -92,10 +92,9 @@ def test_an_older_copy_of_a_checkpoint_is_refused(spark: SparkSession, tmp_path:
     assert found(spark, tmp_path) == [1, 2, 3]
 
 
-def test_a_checkpoint_goes_on_in_another_directory_but_not_in_that_of_a_longer_job(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    sink, _ = SINKS["filesystem"]
+def test_a_checkpoint_goes_on_in_its_own_directory_alone(spark: SparkSession, tmp_path: Path) -> None:
+    """In an empty one, too, where Spark would fail as soon as it sums up ten batches."""
+    sink, found = SINKS["filesystem"]
     longer = plan_of(tmp_path, {**sink(tmp_path), "path": f"{tmp_path}/longer"})
     plan = plan_of(tmp_path, sink(tmp_path))
     for number in (1, 2):
@@ -103,11 +102,13 @@ def test_a_checkpoint_goes_on_in_another_directory_but_not_in_that_of_a_longer_j
         run(longer, spark, tmp_path / "checkpoint_of_longer")
     run(plan, spark, tmp_path / "checkpoint")
     add(tmp_path, 3)
-    with pytest.raises(RunError, match=r"batches up to 1 to .*/longer', and this checkpoint ends with batch 0"):
-        run(longer, spark, tmp_path / "checkpoint")
     new = plan_of(tmp_path, {**sink(tmp_path), "path": f"{tmp_path}/new"})
-    run(new, spark, tmp_path / "checkpoint")
-    assert "".join(file.read_text() for file in (tmp_path / "new").glob("*.json")) == '{"id":3}\n'
+    for other, path in ((longer, "longer"), (new, "new")):
+        with pytest.raises(RunError, match=f"it has written files to .*/out, and not to .*/{path}"):
+            run(other, spark, tmp_path / "checkpoint")
+    assert not (tmp_path / "new").exists()
+    run(plan, spark, tmp_path / "checkpoint")
+    assert found(spark, tmp_path) == [1, 2, 3]
 
 
 def test_two_sinks_with_one_directory_are_refused(spark: SparkSession, tmp_path: Path) -> None:
@@ -120,3 +121,14 @@ def test_two_sinks_with_one_directory_are_refused(spark: SparkSession, tmp_path:
     )
     with pytest.raises(RunError, match="sink_r and sink_q would write files to the same directory"):
         run(twice, spark, tmp_path / "checkpoint")
+
+
+@pytest.mark.parametrize("below", ["", "/deeper"])
+def test_a_file_where_the_directory_of_a_sink_must_be_is_named(spark: SparkSession, tmp_path: Path, below: str) -> None:
+    (tmp_path / "taken").write_text("mine", encoding="utf-8")
+    plan = plan_of(tmp_path, {"connector": "filesystem", "path": f"{tmp_path}/taken{below}", "format": "json"})
+    add(tmp_path, 1)
+    with pytest.raises(RunError, match=r"table r: .*/taken.* cannot be read: Not a directory") as caught:
+        run(plan, spark, tmp_path / "checkpoint")
+    assert "there is a file where a directory must be" in str(caught.value)
+    assert (tmp_path / "taken").read_text(encoding="utf-8") == "mine"
