@@ -170,7 +170,7 @@ def cast(value: Expr, target: DataType, offset: int, *, function: str = "CAST") 
         return Literal(text=None, type=target, offset=offset)
     converted: Expr = call(function, (value,), target, offset)
     if target.root in _TIMESTAMPS and _shortens(source, target):
-        return _shortened(value if source.root == target.root else converted, target, offset)
+        return _shortened(value if source.root == target.root else converted, target, offset, function)
     if target.is_text:
         converted = value if source.is_text else call(function, (value,), STRING, offset)
         if source.root == "BOOLEAN":
@@ -189,7 +189,7 @@ def _shortens(source: DataType, target: DataType) -> bool:
     return source.root != "DATE" and digits > (target.precision or 0)
 
 
-def _shortened(moment: Expr, target: DataType, offset: int) -> Expr:
+def _shortened(moment: Expr, target: DataType, offset: int, function: str) -> Expr:
     """``moment`` without the digits of a second that ``target`` has not; one without a zone is cut as text.
 
     Spark's ``date_trunc`` takes it through the session time zone, which leaves hours out.
@@ -198,9 +198,8 @@ def _shortened(moment: Expr, target: DataType, offset: int) -> Expr:
         return call("date_trunc", (literal(_UNITS[target.precision or 0], STRING), moment), target, offset)
     length = len("2024-02-29 13:14:15") + (target.precision or 0) + bool(target.precision)
     shown = call("CAST", (moment,), STRING, offset)
-    return call(
-        "CAST", (call("substring", (shown, literal(1, INT), literal(length, INT)), STRING, offset),), target, offset
-    )
+    cut = call("substring", (shown, literal(1, INT), literal(length, INT)), STRING, offset)
+    return call(function, (cut,), target, offset)
 
 
 def of_length(text: Expr, target: DataType, offset: int) -> Expr:
