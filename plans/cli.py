@@ -16,6 +16,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -159,6 +160,8 @@ def _leave(codes: list[int]) -> None:
     it, and the exit code would be lost.
     """
     if codes and any(thread.daemon for thread in threading.enumerate()):
+        with suppress(OSError):
+            sys.stdout.flush()
         sys.stderr.flush()
         os._exit(codes[0])
 
