@@ -44,7 +44,7 @@ LITERALS = ["0.57", "-0.43", "0.00000000000000000001", "2.99999999999999999999"]
 
 def written(directory: Path) -> None:
     directory.mkdir()
-    columns: dict[str, pa.Array] = {"id": pa.array([i for i, _, _ in ROWS])}
+    columns: dict[str, pa.Array] = {"id": pa.array([i for i, _, _ in ROWS]), "one": pa.array([1] * len(ROWS))}
     for name, (_, kind) in COARSE.items():
         columns[name] = pa.array([x if x is None or pa.types.is_decimal(kind) else int(x) for _, x, _ in ROWS], kind)
     for name, (_, kind) in FINE.items():
@@ -85,15 +85,17 @@ def test_long_decimals_are_compared_exactly(spark: SparkSession, tmp_path: Path)
     conditions = asked()
     database = f"'connector' = 'jdbc', 'url' = 'jdbc:sqlite:{tmp_path}/r.db'"
     columns = ", ".join(f"{name} {kind}" for name, (kind, _) in (COARSE | FINE).items())
-    joins = list(product(COARSE, FINE))
+    joins = [("=", f"a.{x} = b.{y}") for x, y in product(COARSE, FINE)]
+    # Beside another equality, these are conditions of the join, and not its keys.
+    joins += [(sign, f"a.one = b.one AND (a.x0 {sign[0]} b.y2 OR a.x0 = b.y2)") for sign in ("<=", ">=")]
     sinks = [
         f"CREATE TABLE j{i} (a BIGINT, b BIGINT) WITH ({database}, 'table-name' = 'j{i}');\n"
-        f"INSERT INTO j{i} SELECT a.id, b.id FROM t AS a LEFT JOIN t AS b ON a.{x} = b.{y};"
-        for i, (x, y) in enumerate(joins)
+        f"INSERT INTO j{i} SELECT a.id, b.id FROM t AS a LEFT JOIN t AS b ON {on};"
+        for i, (_, on) in enumerate(joins)
     ]
     plan = batch_plan(
         f"""
-        CREATE TABLE t (id BIGINT, {columns})
+        CREATE TABLE t (id BIGINT, one BIGINT, {columns})
         WITH ('connector' = 'filesystem', 'format' = 'parquet', 'path' = '{tmp_path / "t"}');
         CREATE TABLE r (id BIGINT, {", ".join(f"c{i} BOOLEAN" for i in range(len(conditions)))})
         WITH ({database}, 'table-name' = 'r');
@@ -110,8 +112,8 @@ def test_long_decimals_are_compared_exactly(spark: SparkSession, tmp_path: Path)
             if [None if row[i + 1] is None else bool(row[i + 1]) for row in rows] != wanted
         }
         assert different == {}
-        for i, _ in enumerate(joins):
-            pairs = [(a, b) for a, x, _ in ROWS for b, _, y in ROWS if x is not None and x == y]
+        for i, (sign, _) in enumerate(joins):
+            pairs = [(a, b) for a, x, _ in ROWS for b, _, y in ROWS if known(x, sign, y)]
             alone = [(a, None) for a, x, _ in ROWS if a not in {first for first, _ in pairs}]
             key = lambda pair: (pair[0], -1 if pair[1] is None else pair[1])  # noqa: E731
             assert found.execute(f"SELECT a, b FROM j{i} ORDER BY a, b").fetchall() == sorted(pairs + alone, key=key)

@@ -31,8 +31,13 @@ def poll(what: str, holds: Callable[[], list[int]]) -> list[int]:
 
 
 def java_of(process: subprocess.Popen[str]) -> list[int]:
-    own = descendants(process.pid).items()
-    return [pid for pid, words in own if b"org.apache.spark.deploy.SparkSubmit" in words]
+    """The JVM of Spark; a short one before it finds the command line."""
+    return [
+        pid
+        for pid, words in descendants(process.pid).items()
+        if words[0].endswith(b"java") and words.count(b"org.apache.spark.deploy.SparkSubmit") and words[1] == b"-cp"
+        if b"org.apache.spark.launcher.Main" not in words
+    ]
 
 
 def started(directory: Path) -> subprocess.Popen[str]:

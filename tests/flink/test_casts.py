@@ -74,6 +74,7 @@ def ours(value: Any) -> dict[str, Any]:
 
 
 @pytest.mark.spark
+@pytest.mark.integration
 @pytest.mark.parametrize("name", RECORDED)
 def test_casts_give_what_flink_recorded(spark: SparkSession, name: str) -> None:
     own = prepare_session(spark, time_zone="UTC", once=True)

@@ -118,15 +118,15 @@ def test_what_is_not_guarded_fails_with_the_place() -> None:
 
 
 NUMBERS = """
-CREATE TABLE a (id BIGINT, k BIGINT, d DOUBLE, p DECIMAL(12, 2), i INT, f FLOAT, h DECIMAL(38, 0), u DECIMAL(38, 10))
+CREATE TABLE a (id BIGINT, k BIGINT, d DOUBLE, p DECIMAL(12, 2), i INT, f FLOAT)
 WITH ('connector'='filesystem', 'path'='a', 'format'='json');
-CREATE TABLE b (id BIGINT, k BIGINT, d DOUBLE, p DECIMAL(12, 2), i INT, f FLOAT, h DECIMAL(38, 0), u DECIMAL(38, 10))
+CREATE TABLE b (id BIGINT, k BIGINT, d DOUBLE, p DECIMAL(12, 2), i INT, f FLOAT)
 WITH ('connector'='filesystem', 'path'='b', 'format'='json');
 CREATE TABLE o (x BIGINT, y BIGINT) WITH ('connector'='print');
 """
 ROWS = [
-    (1, 1, 0.35, Decimal("0.35"), 2**24 + 1, float(2**24), Decimal("9" * 38), Decimal("0.35")),
-    (2, 1, 0.57, Decimal("0.57"), 7, 7.0, Decimal(7), Decimal("7")),
+    (1, 1, 0.35, Decimal("0.35"), 2**24 + 1, float(2**24)),
+    (2, 1, 0.57, Decimal("0.57"), 7, 7.0),
 ]
 
 
@@ -143,8 +143,6 @@ ROWS = [
         ("COALESCE(a.p, 0) < b.p", [(1, 2), (2, None)]),
         # As Flink, which compares a FLOAT and an INT as FLOATs (recorded); Spark would as DOUBLEs.
         ("NOT (a.i <> b.f)", [(1, 1), (2, 2)]),
-        ("(a.h > b.u OR a.h = b.u)", [(1, 1), (1, 2), (2, 1), (2, 2)]),
-        ("(a.h < b.u OR a.h = b.u)", [(1, None), (2, 2)]),
     ],
 )
 def test_numbers_of_all_types_meet_by_their_value(condition: str, expected: list[Row]) -> None:
