@@ -215,8 +215,8 @@ class _Writer:
         return found
 
     def wrapped(self, node: _Operation) -> str:
-        if node.name in ("-x", "ABS") and (scale := _long_scale(self.type(node.operands[0]))) is not None:
-            return self.signed_long(node, scale)
+        if node.name in ("-x", "ABS") and (digits := _long_digits(self.type(node.operands[0]))) is not None:
+            return self.signed_long(node, *digits)
         if node.name not in ("+", "-", "*", "DIV", "-x", "ABS") or not self.leaves_its_type(node):
             return _written(node, self.text)
         kind = self.kind(node)
@@ -228,13 +228,13 @@ class _Writer:
         long = f"shiftright(shiftleft({self.longer(node)}, {spare}), {spare})"
         return long if node.name == "DIV" else f"CAST({long} AS {kind.upper()})"
 
-    def signed_long(self, node: _Operation, scale: int) -> str:
-        """The minus sign or ABS of a DECIMAL with ``scale`` and more digits than Spark's own are exact for."""
+    def signed_long(self, node: _Operation, precision: int, scale: int) -> str:
+        """The minus sign or ABS of a DECIMAL, which keeps its type, with more digits than Spark is exact for."""
         number, plain = f"({self.text(node.operands[0])})", _written(node, self.text)
         nines = "9" * _SIGNED_DIGITS
         most = f"{nines[scale:] or 0}.{nines[:scale].rjust(scale, '0')}" if scale else nines
-        positive = f"CAST(substring(CAST({number} AS STRING), 2) AS DECIMAL(38, {scale}))"
-        negative = f"CAST(concat('-', CAST({number} AS STRING)) AS DECIMAL(38, {scale}))"
+        positive = f"CAST(substring(CAST({number} AS STRING), 2) AS DECIMAL({precision}, {scale}))"
+        negative = f"CAST(concat('-', CAST({number} AS STRING)) AS DECIMAL({precision}, {scale}))"
         return (
             f"CASE WHEN {number} BETWEEN -{most} AND {most} THEN {plain} WHEN {number} < 0 THEN {positive} "
             f"ELSE {number if node.name == 'ABS' else negative} END"
@@ -330,10 +330,10 @@ class _Writer:
         return bounds
 
 
-def _long_scale(kind: str) -> int | None:
-    """The scale of a DECIMAL that has more digits than Spark's minus sign and ABS keep; None for other types."""
+def _long_digits(kind: str) -> tuple[int, int] | None:
+    """Precision and scale of a DECIMAL that has more digits than Spark's minus sign and ABS keep; None for other types."""
     found = re.fullmatch(r"decimal\((\d+),(\d+)\)", kind)
-    return int(found[2]) if found and int(found[1]) > _SIGNED_DIGITS else None
+    return (int(found[1]), int(found[2])) if found and int(found[1]) > _SIGNED_DIGITS else None
 
 
 def _bare(node: _Node) -> _Node:

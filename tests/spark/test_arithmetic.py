@@ -90,5 +90,9 @@ def test_signs_of_long_decimals_are_exact(spark: SparkSession, scale: int) -> No
     values = [Decimal((sign, Decimal(n).as_tuple().digits, -scale)) for n in digits for sign in (0, 1)]
     frame = spark.createDataFrame([(value,) for value in [*values, None]], f"d decimal(38,{scale})").coalesce(1)
     found = frame.select(*(spark_expression(frame, checked(text)) for text in ("-d", "abs(d)", "-abs(-d)"))).collect()
+    short = spark.createDataFrame([(Decimal(10) ** 34,)], "d decimal(36,0)")
+    assert {f.dataType.simpleString() for f in short.select(spark_expression(short, checked("-d"))).schema} == {
+        "decimal(36,0)"
+    }
     exact = [(v.copy_negate(), v.copy_abs(), v.copy_abs().copy_negate()) for v in values]
     assert [tuple(row) for row in found] == [*exact, (None, None, None)]
