@@ -331,7 +331,7 @@ class _Writer:
 
 
 def _long_digits(kind: str) -> tuple[int, int] | None:
-    """Precision and scale of a DECIMAL that has more digits than Spark's minus sign and ABS keep; None for other types."""
+    """Precision and scale of a DECIMAL with more digits than Spark's minus sign and ABS keep; None for other types."""
     found = re.fullmatch(r"decimal\((\d+),(\d+)\)", kind)
     return (int(found[1]), int(found[2])) if found and int(found[1]) > _SIGNED_DIGITS else None
 
