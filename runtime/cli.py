@@ -162,7 +162,7 @@ def opened_session(master: str | None, remote: str | None, conf: Mapping[str, st
     refuse_managed(conf)
     log = None if debug else SparkLog()
     try:
-        with _signals_kept(log) as received, log.captured() if log else nullcontext():
+        with _signals_kept(STOPS_WHEN_STARTED, log) as received, log.captured() if log else nullcontext():
             spark = start_session(master, conf, remote=remote)
         if log and remote is None:
             log.mute_loss(spark)
@@ -186,8 +186,8 @@ def opened_session(master: str | None, remote: str | None, conf: Mapping[str, st
                 "--conf spark.driver.memory=4g gives the JVM more memory",
             ) from error
         finally:
-            # It may be ending at this moment.
-            with suppress(Py4JNetworkError, ConnectionError):
+            # It may be ending at this moment; and it is what a signal asks for.
+            with _signals_kept("", None), suppress(Py4JNetworkError, ConnectionError):
                 if not _is_gone(spark):
                     stop_session(spark)
     except RunError:
@@ -201,11 +201,11 @@ def opened_session(master: str | None, remote: str | None, conf: Mapping[str, st
 
 
 @contextmanager
-def _signals_kept(log: SparkLog | None) -> Iterator[list[int]]:
+def _signals_kept(answer: str, log: SparkLog | None) -> Iterator[list[int]]:
     """SIGINT and SIGTERM wait for the end of the block, which gives the numbers of those that came.
 
-    An interrupted PySpark leaves the JVM that it was starting behind, for ever. At the second signal this process ends,
-    and the JVM with it.
+    An interrupted PySpark leaves the JVM that it was starting behind, for ever. ``answer`` is said at the first signal;
+    at the second this process ends, and the JVM with it.
     """
     received: list[int] = []
 
@@ -213,7 +213,8 @@ def _signals_kept(log: SparkLog | None) -> Iterator[list[int]]:
         received.append(number)
         if len(received) > 1:
             os._exit(128 + number)
-        os.write(log.terminal if log else 2, f"{STOPS_WHEN_STARTED}\n".encode())
+        if answer:
+            os.write(log.terminal if log else 2, f"{answer}\n".encode())
 
     if threading.current_thread() is not threading.main_thread():
         yield received  # which gets no signals

@@ -61,7 +61,7 @@ def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str]) -> N
     while not condition():
         assert time.monotonic() < deadline
         try:
-            process.wait(0.2)
+            process.wait(0.01)
         except subprocess.TimeoutExpired:
             continue
         pytest.fail(f"ended with {process.returncode}")
@@ -147,6 +147,18 @@ def test_a_second_signal_stops_at_once(job: Path) -> None:
         process.send_signal(signal.SIGINT)
         assert process.wait(DEADLINE_SECONDS) == 130
     assert (job / "stderr").read_text().splitlines()[-1].startswith("stopped after 0 batches")
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_while_spark_is_stopped_changes_nothing(job: Path, number: signal.Signals, code: int) -> None:
+    with started(job, "plan.json") as process:
+        wait_for(lambda: "no --checkpoint" in (job / "stderr").read_text(), process)
+        process.send_signal(number)
+        wait_for(lambda: "stopped after " in (job / "stderr").read_text(), process)
+        process.send_signal(number)
+        assert process.wait(DEADLINE_SECONDS) == code
+    assert (job / "stderr").read_text().splitlines()[-1].startswith("stopped after ")
 
 
 @pytest.mark.spark
