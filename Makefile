@@ -27,7 +27,7 @@ cache: $(INSTALLED) java
 	cd examples/cache && ../../$(BIN)/python run.py
 
 test: $(INSTALLED) java servers browser
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not integration"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not integration"
 
 TESTS ?=
 

@@ -33,13 +33,13 @@ CALL_GROUPS = ("async", "retry")
 
 def _specs(prefix: str) -> Mapping[str, Specs]:
     waits = (
-        SettingSpec(name="buffer-capacity", kind="int", minimum=1, default=10),
+        SettingSpec(name="buffer-capacity", kind="int", minimum=1, maximum=100_000, default=10),
         SettingSpec(name="timeout", kind="duration", default="30 s"),
     )
     retry = (
         SettingSpec(name="retry-strategy", kind="choice", choices=("fixed_delay", "no_retry"), default="fixed_delay"),
         SettingSpec(name="fixed-delay", kind="duration", default="10 s"),
-        SettingSpec(name="max-attempts", kind="int", default=3),
+        SettingSpec(name="max-attempts", kind="int", maximum=10_000, default=3),
     )
     return {"async": _keyed(prefix, waits), "retry": _keyed(prefix, retry)}
 

@@ -16,11 +16,12 @@ from difflib import get_close_matches
 
 from plans.datagen import check_fields
 from plans.errors import Diagnostic
-from plans.jdbc import SQLITE_URL, check_jdbc, is_postgres
+from plans.jdbc import SQLITE_URL, check_jdbc, is_postgres, jdbc_places
 from plans.lookup_connectors import HTTP, PYTHON, PYTHON_CLASSES, REDIS, check_http, check_python, check_redis
 from plans.lookup_settings import SETTINGS
 from plans.model import RowKind
 from plans.options import ConnectorSpec, LookupMode, OptionSpec, bad_value
+from plans.reach import Place, file_place
 from plans.setting_values import SettingError, parse_value
 from plans.tables import Table, TableColumn
 from plans.types import parse_type
@@ -38,6 +39,7 @@ __all__ = [
     "is_upsert_sink",
     "is_upsert_source",
     "option",
+    "places",
     "shown_options",
     "sink_kinds",
     "source_kinds",
@@ -70,13 +72,14 @@ _FILESYSTEM = ConnectorSpec(
         OptionSpec(name="csv.allow-comments", kind="bool", default="false"),
         OptionSpec(name="csv.null-literal"),
     ),
+    reaches=lambda table: (file_place("path", table.options.get("path", "")),),
 )
 
 _PRINT = ConnectorSpec(
     name="print",
     readable=False,
     writable=True,
-    options=(OptionSpec(name="print-identifier", shown=True),),
+    options=(OptionSpec(name="print-identifier"),),
     refusal="it only writes",
 )
 
@@ -87,7 +90,7 @@ _DATAGEN = ConnectorSpec(
     readable=True,
     writable=False,
     options=(
-        OptionSpec(name="rows-per-second", kind="int", default="10000"),
+        OptionSpec(name="rows-per-second", kind="int", maximum=1_000_000_000, default="10000"),
         OptionSpec(name="number-of-rows", kind="int", minimum=0),
     ),
     field_options=True,
@@ -100,15 +103,16 @@ _JDBC = ConnectorSpec(
     writable=True,
     lookups=("sync", "async", "full"),
     options=(
-        OptionSpec(name="url", required=True),
+        OptionSpec(name="url", required=True, environment=True),
         OptionSpec(name="table-name", required=True),
-        OptionSpec(name="username"),
+        OptionSpec(name="username", environment=True),
         OptionSpec(name="password", secret=True),
-        OptionSpec(name="connection.pool-size", kind="int", default="10"),
+        OptionSpec(name="connection.pool-size", kind="int", maximum=1_000, default="10"),
         OptionSpec(name="connection.timeout", kind="duration", default="30 s"),
         OptionSpec(name="statement.timeout", kind="duration", default="30 s"),
-        OptionSpec(name="scan.fetch-size", kind="int", default="10000"),
+        OptionSpec(name="scan.fetch-size", kind="int", maximum=1_000_000, default="10000"),
     ),
+    reaches=jdbc_places,
     refusal="a database is not read as a stream; look it up with JOIN ... FOR SYSTEM_TIME AS OF, or export the table",
 )
 
@@ -187,6 +191,12 @@ def option(table: Table, name: str) -> str | None:
     spec = next(o for o in CONNECTORS[table.options["connector"]].options if o.name == name)
     value = table.options.get(name, spec.default)
     return value.lower() if value is not None and spec.kind in ("bool", "word") else value
+
+
+def places(table: Table) -> tuple[Place, ...]:
+    """What reading, writing or asking a checked table reaches."""
+    spec = CONNECTORS.get(table.options.get("connector", ""))
+    return () if spec is None else tuple(spec.reaches(table))
 
 
 def shown_options(name: str, table: Table) -> dict[str, str]:
@@ -271,6 +281,17 @@ def _unknown(path: str, spec: ConnectorSpec, key: str) -> Diagnostic:
 
 def _check_filesystem(path: str, table: Table) -> Iterator[Diagnostic]:
     chosen = table.options.get("format", "")
+    place = file_place("path", table.options.get("path", ""))
+    if not place.is_local and "?" in place.path:
+        yield Diagnostic(
+            message="parameters do not belong into the path", hint="configure Spark instead", path=f"{path}.path"
+        )
+    if "@" in place.authority:
+        yield Diagnostic(
+            message="a user does not belong into the path, and a password must not stand in the text",
+            hint="configure Spark with the credentials of the file system",
+            path=f"{path}.path",
+        )
     for key in table.options:
         prefix = key.split(".")[0]
         if prefix in ("csv", "json") and prefix != chosen and chosen in ("csv", "json", "parquet"):
@@ -320,7 +341,7 @@ def _check_jdbc(path: str, table: Table) -> Iterator[Diagnostic]:
 
 
 def _check_placeholders(path: str, key: str, value: str) -> Iterator[Diagnostic]:
-    if problem := bad_value(OptionSpec(name=key), value):
+    if problem := bad_value(OptionSpec(name=key, environment=True), value):
         message, hint = problem
         yield Diagnostic(message=message, hint=hint, path=f"{path}.{key}")
 

@@ -19,6 +19,7 @@ from urllib.parse import parse_qsl, unquote
 
 from plans.errors import Diagnostic
 from plans.options import ENVIRONMENT
+from plans.reach import HostPlace, Place, local_file
 from plans.tables import Table
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "PostgresAddress",
     "check_jdbc",
     "is_postgres",
+    "jdbc_places",
     "parse_postgres_url",
     "split_name",
 ]
@@ -40,6 +42,7 @@ _SHAPE = re.compile(
     r"//(?P<host>\[[0-9A-Fa-f:.%]+\]|[^/?#:@\[\]\s,]+)(?::(?P<port>[0-9]{1,5}))?/(?P<database>[^/?#]+)"
     r"(?:\?(?P<query>[^#]*))?"
 )
+_REFERRED_PORT = re.compile(rf"({POSTGRES_URL}//[^/?#@]*):{ENVIRONMENT.pattern}(?=/)")
 _POSTGRES_ONLY = ("connection.pool-size", "connection.timeout", "statement.timeout")
 
 
@@ -80,6 +83,19 @@ def parse_postgres_url(url: str) -> PostgresAddress:
     )
 
 
+def jdbc_places(table: Table) -> Iterator[Place]:
+    """The server of a checked table and the certificates that its url names, or the file of its database."""
+    url = table.options["url"]
+    if not is_postgres(table):
+        yield local_file("url", url.removeprefix(SQLITE_URL))
+        return
+    address = parse_postgres_url(_REFERRED_PORT.sub(r"\1:1", url))
+    port = None if _REFERRED_PORT.match(url) else address.port
+    yield HostPlace("url", address.host.lower(), port, usual=5432)
+    if "sslrootcert" in address.parameters:
+        yield local_file("url", address.parameters["sslrootcert"])
+
+
 def split_name(name: str) -> tuple[str, ...]:
     """The parts of ``schema.table``, of which each may stand in double quotes; ValueError if it is not such a name."""
     if not re.fullmatch(r'(?:"(?:[^"]|"")+"|[^".]+)(?:\.(?:"(?:[^"]|"")+"|[^".]+))?', name) or "\0" in name:
@@ -103,6 +119,10 @@ def check_jdbc(path: str, table: Table) -> Iterator[Diagnostic]:
             hint=f"write 'url' = '{SQLITE_URL}results.db'",
             path=f"{path}.url",
         )
+    elif "${" in file:
+        yield Diagnostic(
+            message="the environment must not say where a database is", hint="write its path", path=f"{path}.url"
+        )
     elif not file or file.startswith(":") or "?" in file:
         yield Diagnostic(
             message=f"{SQLITE_URL} must be followed by the path of a file, without parameters",
@@ -118,8 +138,10 @@ def check_jdbc(path: str, table: Table) -> Iterator[Diagnostic]:
 
 def _check_postgres(path: str, table: Table, url: str) -> Iterator[Diagnostic]:
     try:
-        # What the environment will say is not known yet; 1 fits wherever a reference may stand.
-        parse_postgres_url(ENVIRONMENT.sub("1", url))
+        url = _REFERRED_PORT.sub(r"\1:1", url)
+        if "${" in url:
+            raise ValueError("the environment may say the port in a url, but not which host or database it is")
+        parse_postgres_url(url)
     except ValueError as error:
         yield Diagnostic(
             message=str(error),
@@ -128,6 +150,6 @@ def _check_postgres(path: str, table: Table, url: str) -> Iterator[Diagnostic]:
             path=f"{path}.url",
         )
     try:
-        split_name(ENVIRONMENT.sub("x", table.options.get("table-name", "x")))
+        split_name(table.options.get("table-name", "x"))
     except ValueError as error:
         yield Diagnostic(message=str(error), hint="write 'table-name' = 'public.rates'", path=f"{path}.table-name")

@@ -13,11 +13,12 @@ tables.rates.options.url: the url must start with http:// or https:// and name a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from plans.errors import Diagnostic
 from plans.key_pattern import Text, check_pattern, parse_pattern, pattern_columns
 from plans.options import ENVIRONMENT, ConnectorSpec, OptionSpec
+from plans.reach import HostPlace, http_host
 from plans.tables import Table
 
 __all__ = ["HTTP", "PYTHON", "REDIS", "check_http", "check_python", "check_redis"]
@@ -41,16 +42,17 @@ REDIS = ConnectorSpec(
     lookups=("sync", "async"),
     options=(
         OptionSpec(name="host", required=True),
-        OptionSpec(name="port", kind="int", default="6379"),
+        OptionSpec(name="port", kind="int", maximum=65_535, default="6379"),
         OptionSpec(name="database", kind="int", minimum=0, default="0"),
-        OptionSpec(name="username"),
+        OptionSpec(name="username", environment=True),
         OptionSpec(name="password", secret=True),
         OptionSpec(name="ssl", kind="bool", default="false"),
-        OptionSpec(name="key-pattern", required=True),
+        OptionSpec(name="key-pattern", required=True, environment=True),
         OptionSpec(name="data-type", default="hash", choices=("hash", "json", "string")),
-        OptionSpec(name="connection.pool-size", kind="int", default="10"),
+        OptionSpec(name="connection.pool-size", kind="int", maximum=1_000, default="10"),
         OptionSpec(name="timeout", kind="duration", default="10 s"),
     ),
+    reaches=lambda table: (_redis(table.options),),
     refusal=_ONLY_LOOKS_UP,
 )
 
@@ -60,14 +62,15 @@ HTTP = ConnectorSpec(
     writable=False,
     lookups=("sync", "async"),
     options=(
-        OptionSpec(name="url", required=True),
+        OptionSpec(name="url", required=True, environment=True),
         OptionSpec(name="authorization", secret=True),
         OptionSpec(name="response.pointer"),
-        OptionSpec(name="response.max-bytes", kind="int", default="1048576"),
-        OptionSpec(name="connection.pool-size", kind="int", default="10"),
+        OptionSpec(name="response.max-bytes", kind="int", maximum=256 * 1024 * 1024, default="1048576"),
+        OptionSpec(name="connection.pool-size", kind="int", maximum=1_000, default="10"),
         OptionSpec(name="timeout", kind="duration", default="10 s"),
     ),
     families=(HEADER,),
+    reaches=lambda table: (http_host("url", table.options["url"]),),
     refusal=_ONLY_LOOKS_UP,
 )
 
@@ -80,6 +83,10 @@ PYTHON = ConnectorSpec(
     families=(PROPERTY,),
     refusal=_ONLY_LOOKS_UP,
 )
+
+
+def _redis(options: Mapping[str, str]) -> HostPlace:
+    return HostPlace("host", options["host"].lower(), int(options.get("port", "6379")), usual=6379)
 
 
 def check_redis(path: str, table: Table) -> Iterator[Diagnostic]:
@@ -126,8 +133,14 @@ def _check_host(path: str, url: str) -> Iterator[Diagnostic]:
         first = parse_pattern(url)[0]
     except ValueError:
         return
-    start = ENVIRONMENT.sub("1", first.text) if isinstance(first, Text) else ""
-    if not re.match(r"https?://[^/?#\s@]+[/?]", start, re.IGNORECASE):
+    start = first.text if isinstance(first, Text) else ""
+    if re.match(r"[^:]*:?/{0,2}[^/?#]*\$\{env:", start):
+        yield Diagnostic(
+            message="the environment must not say which host a url has",
+            hint="write the host itself; ${env:NAME} may stand in the path or the query",
+            path=f"{path}.url",
+        )
+    elif not re.match(r"https?://[^/?#\s@]+[/?]", start, re.IGNORECASE):
         problem = "the url must start with http:// or https:// and name a host"
         if re.match(r"https?://[^/?#\s]*@", start, re.IGNORECASE):
             problem = "a user does not belong into the url; use 'authorization'"

@@ -50,6 +50,7 @@ _ASYNC = (
         name="capacity",
         kind="int",
         minimum=1,
+        maximum=100_000,
         default=100,
         config="table.exec.async-lookup.buffer-capacity",
         hint="capacity",
@@ -63,7 +64,7 @@ _RETRY = (
     SettingSpec(name="retry-predicate", kind="choice", choices=("lookup_miss",), hint="retry-predicate"),
     SettingSpec(name="retry-strategy", kind="choice", choices=("fixed_delay",), hint="retry-strategy"),
     SettingSpec(name="fixed-delay", kind="duration", hint="fixed-delay"),
-    SettingSpec(name="max-attempts", kind="int", minimum=1, hint="max-attempts"),
+    SettingSpec(name="max-attempts", kind="int", minimum=1, maximum=10_000, hint="max-attempts"),
     SettingSpec(name="mode", kind="choice", choices=("inline", "deferred")),
 )
 
@@ -82,7 +83,7 @@ _CACHE = (
     _cache(f"{FULL}timed-reload.iso-time", "time"),
     _cache(f"{FULL}timed-reload.interval-in-days", "int", minimum=1, default=1),
     _cache(f"{FULL}custom-reload.class", "class"),
-    _cache("lookup.max-retries", "int", default=3),
+    _cache("lookup.max-retries", "int", maximum=1_000, default=3),
 )
 
 SETTINGS: Mapping[Group, Mapping[str, SettingSpec]] = {

@@ -10,11 +10,14 @@ Connectors are put together from these in :mod:`plans.connectors`. Knows no conn
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Literal
 
 from plans.durations import DurationError, parse_duration
+from plans.reach import Place
+from plans.tables import Table
 
 __all__ = ["ENVIRONMENT", "ConnectorSpec", "LookupMode", "OptionSpec", "bad_value"]
 
@@ -28,10 +31,10 @@ ENVIRONMENT = re.compile(r"\$\{env:[A-Za-z_][A-Za-z0-9_]*\}")
 class OptionSpec:
     """One option of a connector; ``default`` is what holds when it is not given, in the spelling of the option.
 
-    An ``int`` is at least ``minimum``; a ``duration`` is longer than nothing; a ``character`` is one character or
-    ``\\t``; ``choices`` are the only values,
-    of a ``word`` in any case. A ``secret`` must be written as ``${env:NAME}``; what is ``shown`` must
-    not hold such a reference, because a plan could then print any variable of the run.
+    An ``int`` is from ``minimum`` to ``maximum``; a ``duration`` is longer than nothing; a ``character`` is one
+    character or ``\\t``; ``choices`` are the only values, of a ``word`` in any case. A ``secret`` must be written as
+    ``${env:NAME}``. Such a reference may also stand in what goes to a server only, ``environment``: elsewhere a plan
+    could send, print or store any variable of the run.
     """
 
     name: str
@@ -40,8 +43,9 @@ class OptionSpec:
     default: str | None = None
     choices: tuple[str, ...] = ()
     minimum: int = 1
+    maximum: int = 10**18 - 1
     secret: bool = False
-    shown: bool = False
+    environment: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +54,7 @@ class ConnectorSpec:
 
     ``lookups`` are the modes in which a lookup join can use it: one key at a time or some in one call (``sync``,
     ``async``), or by reading all of it (``full``). ``families`` are prefixes of options that end in a name of the
-    user's.
+    user's. ``reaches`` gives the places that a table reads, writes or asks.
     """
 
     name: str
@@ -60,6 +64,7 @@ class ConnectorSpec:
     lookups: tuple[LookupMode, ...] = ()
     field_options: bool = False
     families: tuple[str, ...] = ()
+    reaches: Callable[[Table], Iterable[Place]] = lambda table: ()
     refusal: str = ""
 
 
@@ -72,8 +77,8 @@ def bad_value(spec: OptionSpec, value: str) -> tuple[str, str] | None:
             f"{spec.name!r} is a secret and must not stand in the text",
             "write '${env:NAME}' and set NAME for the run",
         )
-    if spec.shown and "${" in value:
-        return f"{spec.name!r} is printed and must not refer to the environment", "write the text itself"
+    if not spec.environment and "${" in value:
+        return f"{spec.name!r} must not refer to the environment: it is stored and shown", "write the text itself"
     if "${" in ENVIRONMENT.sub("", value):
         return f"{spec.name!r} has a placeholder that is not of the form ${{env:NAME}}", "write ${env:NAME}"
     if spec.choices and (value.lower() if spec.kind == "word" else value) not in spec.choices:
@@ -84,6 +89,8 @@ def bad_value(spec: OptionSpec, value: str) -> tuple[str, str] | None:
         return f"{spec.name!r} is {value!r}, expected true or false", "write 'true' or 'false'"
     if spec.kind == "int" and not (re.fullmatch(r"[0-9]{1,18}", value) and int(value) >= spec.minimum):
         return f"{spec.name!r} is {value!r}, expected a whole number of at least {spec.minimum}", "write digits only"
+    if spec.kind == "int" and int(value) > spec.maximum:
+        return f"{spec.name!r} is {value}, expected at most {spec.maximum:,}", f"write {spec.maximum} or less"
     if spec.kind == "character" and value != "\\t" and len(value) != 1:
         return f"{spec.name!r} is {value!r}, expected one character", "write one character, or \\t for a tab"
     if spec.kind == "duration":

@@ -13,21 +13,22 @@ Knows nothing of what a run makes of them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar
 
 import click
 
 from plans.config_option import key_values
 from plans.durations import parse_duration
+from plans.policy import DEFAULT_FILE, KEYS, policy_for, wrong_value
 
 __all__ = [
-    "allow_host_option",
-    "allow_plan_module_option",
     "allow_state_drop_option",
     "conf_option",
     "debug_option",
     "master_option",
     "one_spark",
+    "policy_options",
     "remote_option",
     "trigger_option",
 ]
@@ -45,16 +46,48 @@ conf_option = click.option(
     metavar="KEY=VALUE",
     help="A Spark setting; repeatable.",
 )
-allow_plan_module_option = click.option(
-    "--allow-module", "allow_modules", multiple=True, metavar="MODULE", help="Where a plan's classes may be."
-)
-allow_host_option = click.option(
-    "--allow-host", "allow_hosts", multiple=True, metavar="HOST[:PORT]", help="Whom HTTP lookups may ask."
-)
 allow_state_drop_option = click.option(
     "--allow-state-drop", is_flag=True, help="Go on without state that the plan does not continue."
 )
 debug_option = click.option("--debug", is_flag=True, help="Show tracebacks and what Spark says.")
+
+
+_ALLOWED = {
+    "allow-module": ("MODULE", "Where a plan's classes may be."),
+    "allow-path": ("DIR", "If given, local files are only those below; repeatable."),
+    "allow-env": ("NAME", "An environment variable that ${env:NAME} may stand for."),
+    "allow-host": ("[http://]HOST[:PORT]", "A server that the plan may ask."),
+    "allow-scheme": ("SCHEME[://BUCKET]", "A file system besides local files and that of the checkpoint."),
+}
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def policy_options(command: _Command) -> _Command:
+    """What a run may reach, by flags and the policy file, as the parameter ``policy``."""
+
+    @wraps(command)
+    def with_policy(*, policy_file: str | None, **given: Any) -> Any:
+        allowed = {field: given.pop(f"policy_{field}") for field in KEYS.values()}
+        return command(policy=policy_for(policy_file, allowed), **given)
+
+    options: Any = with_policy
+    for flag, (metavar, words) in _ALLOWED.items():
+        option = click.option(
+            f"--{flag}", f"policy_{KEYS[flag]}", multiple=True, callback=_good_values, metavar=metavar, help=words
+        )
+        options = option(options)
+    file = click.option(
+        "--policy", "policy_file", metavar="FILE", help=f"Where such permissions stand (default {DEFAULT_FILE})."
+    )
+    found: _Command = file(options)
+    return found
+
+
+def _good_values(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    for value in values:
+        if problem := wrong_value(parameter.opts[0].removeprefix("--"), value):
+            raise click.BadParameter(problem)
+    return values
 
 
 def trigger_option(what: str) -> Callable[[Any], Any]:

@@ -26,14 +26,14 @@ from plans.commands import allow_fact_edits_option, read_plan
 from plans.continuation import continuation, refuse
 from plans.errors import RunError
 from plans.model import Plan
+from plans.policy import Policy, refuse_reach
 from plans.run_options import (
-    allow_host_option,
-    allow_plan_module_option,
     allow_state_drop_option,
     conf_option,
     debug_option,
     master_option,
     one_spark,
+    policy_options,
     remote_option,
     trigger_option,
 )
@@ -82,8 +82,7 @@ class Stop:
 @remote_option
 @conf_option
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON record per batch or job; print sinks go to stderr.")
-@allow_plan_module_option
-@allow_host_option
+@policy_options
 @allow_state_drop_option
 @allow_fact_edits_option
 @debug_option
@@ -97,8 +96,7 @@ def run_command(
     remote: str | None,
     conf: dict[str, str],
     as_json: bool,
-    allow_modules: tuple[str, ...],
-    allow_hosts: tuple[str, ...],
+    policy: Policy,
     allow_state_drop: bool,
     allow_fact_edits: bool,
     debug: bool,
@@ -110,6 +108,7 @@ def run_command(
     plan = read_plan(path, allow_fact_edits=allow_fact_edits)
     if plan.mode == "batch":
         _refuse_streaming_options(plan, once=once, trigger=trigger, checkpoint=checkpoint)
+    refuse_reach(plan.tables, policy, checkpoint)
     if checkpoint is not None and remote is None:
         from runtime.checkpoint_parts import undamaged_record
         from runtime.run_lock import refuse_held
@@ -132,8 +131,7 @@ def run_command(
                 once=once and plan.mode != "batch",
                 trigger=trigger,
                 take_over=take_over,
-                allow_modules=allow_modules,
-                allow_hosts=allow_hosts,
+                policy=policy,
                 allow_state_drop=allow_state_drop,
             )
 

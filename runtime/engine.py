@@ -11,7 +11,7 @@ import signal
 import sys
 import tempfile
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -21,6 +21,7 @@ from plans.configuration import TIME_ZONE
 from plans.errors import RunError
 from plans.model import Plan, Sink
 from plans.names import did_you_mean
+from plans.policy import Policy
 from plans.terminal import say
 from runtime.cli import STOPS_AFTER_BATCH, STOPS_NOW, Stop, absolute, follow, opened_session, run_plan
 
@@ -57,8 +58,7 @@ class Engine:
     conf: Mapping[str, str]
     checkpoint: str | None
     trigger: str | None
-    allow_modules: Sequence[str]
-    allow_hosts: Sequence[str]
+    policy: Policy
     allow_state_drop: bool
     as_json: bool
     debug: bool
@@ -111,7 +111,7 @@ class Engine:
                     execution = self._batch_session().execute(plan, results=kept.directory)
                 else:
                     execution = execute(
-                        plan, spark, checkpoint=checkpoint, once=True, results=kept.directory, **self._allowed()
+                        plan, spark, checkpoint=checkpoint, once=True, results=kept.directory, policy=self.policy
                     )
                 status = follow(execution, stop, lambda: rows(kept, show))
                 if status == "finished":
@@ -191,7 +191,7 @@ class Engine:
         from runtime.batch.session import Session
 
         if self._batch is None:
-            self._batch = Session(self._session(), **self._allowed())
+            self._batch = Session(self._session(), policy=self.policy)
         return self._batch
 
     def _session(self) -> Any:
@@ -204,10 +204,7 @@ class Engine:
 
     def _settings(self, plan: Plan, *, once: bool) -> dict[str, Any]:
         where = None if self.checkpoint is None else f"{absolute(self.checkpoint)}/{_folder(plan.name)}"
-        return {"checkpoint": where, "once": once, "allow_state_drop": self.allow_state_drop, **self._allowed()}
-
-    def _allowed(self) -> dict[str, Any]:
-        return {"allow_modules": self.allow_modules, "allow_hosts": self.allow_hosts}
+        return {"checkpoint": where, "once": once, "allow_state_drop": self.allow_state_drop, "policy": self.policy}
 
     def _reader(self, plan: Plan) -> Callable[[Any, Callable[[list[Row]], None]], None]:
         from runtime.connectors.rowtext import KINDS

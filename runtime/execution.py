@@ -32,6 +32,7 @@ from plans.continuation import continuation, record_after, record_of_begun, refu
 from plans.durations import parse_duration
 from plans.errors import PlanError, RunError
 from plans.model import Operator, Plan, Scan, Sink, Stateful
+from plans.policy import OPEN, Policy, refuse_reach
 from plans.queries import Query, path_to
 from plans.validate import validate
 from runtime import connectors
@@ -212,8 +213,7 @@ def execute(
     checkpoint: str | None = None,
     once: bool = False,
     trigger: str | None = None,
-    allow_modules: Sequence[str] = (),
-    allow_hosts: Sequence[str] = (),
+    policy: Policy = OPEN,
     allow_state_drop: bool = False,
     results: str | None = None,
     take_over: bool = False,
@@ -222,9 +222,9 @@ def execute(
 
     ``checkpoint`` is a directory, on a file system that all workers share, where the run keeps its state and finds it
     again; without one, a local run uses a temporary one. ``once`` takes what is there and ends. ``trigger`` is the time
-    between two batches, such as ``'5 s'``. Classes that the plan names are loaded from ``allow_modules``,
-    and lookups over HTTP may ask ``allow_hosts``, each ``HOST`` or ``HOST:PORT``. A checkpoint with state that the plan
-    does not continue (:mod:`plans.continuation`) is refused, unless ``allow_state_drop`` says to go on without it.
+    between two batches, such as ``'5 s'``. ``policy`` says what the plan may reach and load beyond what is always open.
+    A checkpoint with state that the plan does not continue (:mod:`plans.continuation`) is refused, unless
+    ``allow_state_drop`` says to go on without it.
     With ``results``, a directory as for ``checkpoint``, rows are kept there for
     :class:`runtime.results.files.KeptRows` instead of written to the sink.
     A checkpoint has one run at a time (:mod:`runtime.run_lock`); ``take_over`` follows one on another machine, of which
@@ -238,10 +238,9 @@ def execute(
         raise PlanError(diagnostics=problems)
     if plan.mode == "batch":
         _refuse_streaming_settings(checkpoint, trigger)
-        return Session(spark, allow_modules=allow_modules, allow_hosts=allow_hosts).execute_and_close(
-            plan, results=results
-        )
+        return Session(spark, policy=policy).execute_and_close(plan, results=results)
     _refuse_cached(plan)
+    refuse_reach(plan.tables, policy, checkpoint)
     settings = _trigger(once, trigger)
     if once:
         for operator in plan.operators:
@@ -260,12 +259,11 @@ def execute(
     found = continuation(recorded, plan, share=not is_remote(own))
     refuse(found, checkpoint or "", allow_drop=allow_state_drop)
     own.conf.set("spark.sql.shuffle.partitions", str(partitions))
-    ship_code(own, allow_modules)
+    ship_code(own, policy.modules)
     zone = plan.config.get(TIME_ZONE, "UTC")
     lookups = LookupRun(
         token=uuid.uuid4().hex,
-        allowed_modules=tuple(allow_modules),
-        allowed_hosts=tuple(allow_hosts),
+        allowed_modules=policy.modules,
         time_zone=zone,
         once=once,
     )

@@ -20,7 +20,6 @@ from plans.tables import Table
 from runtime.checkpoint_files import CheckpointFiles
 from runtime.checkpoint_parts import last_batches
 from runtime.connectors.sqlite import last_appended
-from runtime.secrets import resolve
 
 __all__ = ["refuse_other_batches"]
 
@@ -45,7 +44,7 @@ def refuse_other_batches(
             assert isinstance(sink, Sink)
             table = plan.tables[sink.table]
             if table.options["connector"] == "filesystem":
-                other = places.setdefault(resolve(table.options["path"]).rstrip("/"), name)
+                other = places.setdefault(table.options["path"].rstrip("/"), name)
                 if other != name:
                     raise RunError(
                         f"{other} and {name} would write files to the same directory, {table.options['path']!r}: of "
@@ -83,7 +82,7 @@ def _is_written_to(before: QueryRecord | None, table: Table) -> bool:
 def _had(table: Table, query: Query, sink: str, checkpoint: CheckpointFiles, files_at: FilesAt) -> int:
     """The last batch that a sink has had, -1 if it does not count them or has had none."""
     if table.options["connector"] == "filesystem":
-        log = files_at(f"{resolve(table.options['path']).rstrip('/')}/_spark_metadata")
+        log = files_at(f"{table.options['path'].rstrip('/')}/_spark_metadata")
         numbers = (name.removesuffix(".compact") for name in log.sizes)
         return max((int(number) for number in numbers if number.isdecimal()), default=-1)
     if table.options["connector"] == "jdbc" and not table.primary_key:
@@ -91,6 +90,6 @@ def _had(table: Table, query: Query, sink: str, checkpoint: CheckpointFiles, fil
         if found is None:
             return -1
         part = f"/{sink}" if query.is_shared else ""
-        path = resolve(table.options["url"].removeprefix(SQLITE_URL))
-        return last_appended(path, resolve(table.options["table-name"]), json.loads(found)["id"] + part)
+        path = table.options["url"].removeprefix(SQLITE_URL)
+        return last_appended(path, table.options["table-name"], json.loads(found)["id"] + part)
     return -1

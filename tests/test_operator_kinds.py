@@ -26,6 +26,7 @@ from plans.document import _READERS, OPS, op_name
 from plans.model import Operator, Plan, Settable, Sink, Stateful
 from plans.operator_settings import group_names
 from plans.picture import KINDS
+from plans.policy import Policy
 from plans.schema import schema_text
 from plans.states import STATE_NAMES
 from plans.types import ROOTS
@@ -156,7 +157,9 @@ def test_every_kind_runs_on_spark_cut_and_stopped(spark: SparkSession, tmp_path:
     for batch in BATCHES:
         for table, rows in batch.items():
             add_rows(tmp_path, table, rows)
-        execution = execute(plan, spark, checkpoint=str(tmp_path / "checkpoint"), once=True, allow_modules=MODULES)
+        execution = execute(
+            plan, spark, checkpoint=str(tmp_path / "checkpoint"), once=True, policy=Policy(modules=MODULES)
+        )
         assert execution.await_termination(DEADLINE_SECONDS)
     for op in ops:
         assert written(tmp_path, op) == expected(op), op

@@ -22,13 +22,12 @@ from plans.config_option import config_option
 from plans.errors import SqlError
 from plans.lazy import load
 from plans.run_options import (
-    allow_host_option,
-    allow_plan_module_option,
     allow_state_drop_option,
     conf_option,
     debug_option,
     master_option,
     one_spark,
+    policy_options,
     remote_option,
     trigger_option,
 )
@@ -51,8 +50,7 @@ _STDIN = "<stdin>"
 @remote_option
 @conf_option
 @click.option("--json", "as_json", is_flag=True, help="Print rows as JSON, an object a line.")
-@allow_plan_module_option
-@allow_host_option
+@policy_options
 @allow_state_drop_option
 @allow_fact_edits_option
 @debug_option
@@ -75,7 +73,7 @@ def sql_command(
     text = "" if typed else read_text(script or "-", file or _STDIN)
     open_session = load("planner.session:Session").open
     client = Client(
-        session=open_session(config, file=file, strict_hints=strict_hints, allow_modules=options["allow_modules"]),
+        session=open_session(config, file=file, strict_hints=strict_hints, allow_modules=options["policy"].modules),
         open_engine=lambda: load("runtime.engine:Engine")(as_json=as_json, **options),
         as_json=as_json,
         allow_fact_edits=allow_fact_edits,

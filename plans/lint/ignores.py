@@ -78,7 +78,8 @@ def read_config(file: Path) -> Config | None:
         if not isinstance(tool, dict) or "hintplan" not in tool:
             return None
         document = tool["hintplan"]
-    lint = _table(document, ("lint",), file)
+    # What a run may reach stands beside it in hintplan.toml (plans.policy).
+    lint = _table(document, ("lint", "run") if file.name == "hintplan.toml" else ("lint",), file)
     entries = _table(lint, ("ignore",), file, list) if lint else []
     lines = [text.count("\n", 0, m.start()) + 1 for m in re.finditer(r"^\s*\[\[.*lint\.ignore\s*\]\]", text, re.M)]
     found = [_ignore(entry, number, file, lines) for number, entry in enumerate(entries)]

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Sequence
 from functools import partial
 from types import TracebackType
 
@@ -27,6 +26,7 @@ from plans.errors import PlanError, RunError
 from plans.meaning import meanings
 from plans.model import LookupJoin, Plan
 from plans.names import did_you_mean
+from plans.policy import OPEN, Policy, refuse_reach
 from plans.validate import validate
 from runtime.batch.build import build_sinks
 from runtime.batch.cache import CachedResult, ResultCache
@@ -46,26 +46,19 @@ _SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 class Session:
     """Runs batch plans on ``spark``, or on the active session, or on a new local one, which stays when this one closes.
 
-    Classes that plans name are loaded from ``allow_modules``, and lookups over HTTP may ask ``allow_hosts``.
+    ``policy`` says what plans may reach and load beyond what is always open.
     """
 
-    def __init__(
-        self,
-        spark: SparkSession | None = None,
-        *,
-        allow_modules: Sequence[str] = (),
-        allow_hosts: Sequence[str] = (),
-    ) -> None:
+    def __init__(self, spark: SparkSession | None = None, *, policy: Policy = OPEN) -> None:
         spark = spark or SparkSession.getActiveSession() or start_session(None, {})
         self._spark = prepare_session(spark, time_zone="UTC", once=True)
-        self._modules = tuple(allow_modules)
-        self._hosts = tuple(allow_hosts)
+        self._policy = policy
         self._partitions = str(self._spark.conf.get(_SHUFFLE_PARTITIONS))
         self._cache = ResultCache(self._spark)
         self._execution: BatchExecution | None = None
         self._starting = threading.Lock()
         self._closed = False
-        ship_code(self._spark, allow_modules)
+        ship_code(self._spark, policy.modules)
 
     def __enter__(self) -> Session:
         return self
@@ -141,6 +134,7 @@ class Session:
                 f"plan {plan.name} is a streaming plan; a Session runs batch plans",
                 hint="run it with runtime.execute, or SET 'execution.runtime-mode' = 'batch' in its script",
             )
+        refuse_reach(plan.tables, self._policy)
         with self._starting:
             if self._execution is not None:
                 self._execution.wait(None)
@@ -159,8 +153,7 @@ class Session:
         self._spark.conf.set(_SHUFFLE_PARTITIONS, plan.config.get(PARALLELISM, self._partitions))
         lookups = LookupRun(
             token=uuid.uuid4().hex,
-            allowed_modules=self._modules,
-            allowed_hosts=self._hosts,
+            allowed_modules=self._policy.modules,
             time_zone=zone,
             once=True,
         )

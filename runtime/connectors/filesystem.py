@@ -43,7 +43,6 @@ from runtime.connectors.schema import physical_schema
 from runtime.connectors.source_files import STREAM_LOG, are_partitioned, exists, load_batch, load_files, load_stream
 from runtime.failure import root_cause
 from runtime.operator import KIND, UPDATE_BEFORE
-from runtime.secrets import resolve
 from runtime.session import is_remote
 from runtime.shell.arrow_rows import ArrowRows
 from runtime.types import to_arrow
@@ -74,7 +73,7 @@ def read_in_arrow(spark: SparkSession, name: str, table: Table, columns: tuple[s
     That is so unless they are in local files of Parquet whose paths say nothing of their columns, and not on Spark
     Connect, where nothing is known of the file system.
     """
-    path = resolve(table.options["path"])
+    path = table.options["path"]
     inserts = option(table, "source.changelog") == "false"
     if table.options["format"] != "parquet" or not inserts or is_remote(spark):
         return None
@@ -110,7 +109,7 @@ def read_batch(spark: SparkSession, name: str, table: Table, columns: tuple[str,
 def read_files(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], files: list[str]) -> DataFrame:
     """As :func:`read_batch`, from these ``files`` of the table only, named as ``DataFrame.inputFiles`` names them."""
     # Columns that directories are named after are found from the table's path on.
-    reader = spark.read.option("basePath", resolve(table.options["path"]))
+    reader = spark.read.option("basePath", table.options["path"])
     return _load(reader, lambda reader, path: load_files(reader, files), name, table, columns)
 
 
@@ -138,7 +137,7 @@ def _load(
     elif chosen != "parquet":
         reader = reader.option("mode", "FAILFAST")
     try:
-        rows = load(reader.schema(schema), resolve(table.options["path"]))
+        rows = load(reader.schema(schema), table.options["path"])
         rows.schema.fieldNames()  # on Spark Connect, only asking for the schema makes the server look at the path
     except AnalysisException as error:
         if error.getCondition() != "PATH_NOT_FOUND":
@@ -172,7 +171,7 @@ def wrong_line(spark: SparkSession, tables: Mapping[str, Table], file: str) -> t
         chosen = table.options.get("format")
         if chosen not in ("csv", "json"):
             continue
-        path = os.path.abspath(re.sub("^file:(//)?", "", resolve(table.options["path"])))
+        path = os.path.abspath(re.sub("^file:(//)?", "", table.options["path"]))
         if path not in (file, *map(str, Path(file).parents)):
             continue
         schema = physical_schema(table)
@@ -220,12 +219,12 @@ def writer(
             path=f"tables.{name}.options.sink.changelog",
         )
     out = df.writeStream.format(table.options["format"]).outputMode("append")
-    return out.option("path", resolve(table.options["path"])).options(**_write_options(table))
+    return out.option("path", table.options["path"]).options(**_write_options(table))
 
 
 def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
     """What adds files with all rows to the table's path; RunError, now, if a stream has written there."""
-    path = resolve(table.options["path"])
+    path = table.options["path"]
     if exists(df.sparkSession, f"{path.rstrip('/')}/{STREAM_LOG}"):
         raise RunError(
             f"table {name} cannot be written to by a batch job: a streaming job has written to "

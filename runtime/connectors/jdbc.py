@@ -57,7 +57,7 @@ class SqliteBatch:
     def path(self) -> str:
         for secret in self.credentials:
             resolve(secret)
-        return resolve(self.url.removeprefix(SQLITE_URL))
+        return self.url.removeprefix(SQLITE_URL)
 
     def __call__(self, df: DataFrame, batch_id: int) -> None:
         self.write(df, batch_id)
@@ -131,7 +131,7 @@ def _sqlite_batch(table: Table, checkpoint: str | None, part: str = "") -> Sqlit
     return SqliteBatch(
         url=table.options["url"],
         target=SqliteTable(
-            name=resolve(table.options["table-name"]),
+            name=table.options["table-name"],
             columns=tuple(Column(name=c.name, type=c.type) for c in table.columns if c.expression is None),
             primary_key=table.primary_key,
         ),

@@ -57,8 +57,7 @@ class LookupContext:
     ``options`` are the table's, with secrets still as ``${env:NAME}``: :func:`runtime.secrets.resolve` reads them.
     ``keys`` are the columns that a key has values of; ``columns`` are those a row has values of; ``declared`` are all
     physical columns of the table in order, for sources that find values by position.
-    Classes of the user's may only be loaded from ``allowed_modules`` (:func:`runtime.classes.load_class`), and
-    a source whose address is in the plan's text may only ask ``allowed_hosts``, written ``HOST`` or ``HOST:PORT``.
+    Classes of the user's may only be loaded from ``allowed_modules`` (:func:`runtime.classes.load_class`).
     """
 
     table: str
@@ -67,7 +66,6 @@ class LookupContext:
     columns: tuple[Column, ...]
     declared: tuple[Column, ...] = ()
     allowed_modules: tuple[str, ...] = ()
-    allowed_hosts: tuple[str, ...] = ()
 
 
 class LookupFunction(ABC):

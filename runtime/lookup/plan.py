@@ -39,7 +39,6 @@ class LookupRun:
 
     token: str
     allowed_modules: tuple[str, ...] = ()
-    allowed_hosts: tuple[str, ...] = ()
     time_zone: str = "UTC"
     once: bool = False
 
@@ -74,7 +73,6 @@ def lookup_spec(op: LookupJoin, table: Table, rows: LookupRows, run: LookupRun) 
         columns=fetched_columns(op, table),
         declared=tuple(Column(name=c.name, type=c.type) for c in table.columns if c.expression is None),
         allowed_modules=run.allowed_modules,
-        allowed_hosts=run.allowed_hosts,
     )
     _check_classes(op, cache, run)
     inline = op.retry is not None and op.retry.mode == "inline" and cache.kind != "FULL"

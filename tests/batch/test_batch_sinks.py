@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from plans.errors import PlanError, RunError
 from plans.model import Calc, Operator, Plan, Scan, SelectItem, Sink, Sort, SortKey
+from plans.policy import Policy
 from plans.tables import Table, TableColumn
 from runtime.execution import execute
 from tests.batch.programs import batch_plan, cached, read_rows, write_rows
@@ -210,7 +211,7 @@ def test_a_function_is_called_once_per_row_even_for_two_sinks_if_its_result_is_c
     tables = {**plan.tables, "dropped": replace(plan.tables["result"], options={"connector": "blackhole"})}
     operators = (*plan.operators, Sink(id="sink_dropped", inputs=("correlate_w",), table="dropped"))
     plan = cached(replace(plan, mode="batch", tables=tables, operators=operators), "correlate_w")
-    execution = execute(plan, spark, allow_modules=calls.MODULES)
+    execution = execute(plan, spark, policy=Policy(modules=calls.MODULES))
     assert execution.await_termination(DEADLINE_SECONDS)
     found = sorted(tuple(row.values()) for row in read_rows(tmp_path / "result"))
     assert found == sorted(calls.FOUND)

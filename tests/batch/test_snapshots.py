@@ -27,6 +27,7 @@ from planner.session import Session as Script
 from plans.client.client import Client
 from plans.errors import HintplanError, RunError
 from plans.model import Plan, Scan, Sink
+from plans.policy import OPEN
 from plans.tables import Table
 from runtime import Session
 from runtime.batch.execution import BatchExecution
@@ -121,7 +122,7 @@ def write_file(directory: Path, kind: str, name: str, ids: list[int]) -> None:
 @pytest.fixture
 def client(spark: SparkSession, tmp_path: Path) -> Iterator[Client]:
     engine = Engine(
-        master=None, remote=None, conf={}, checkpoint=None, trigger=None, allow_modules=(), allow_hosts=(),
+        master=None, remote=None, conf={}, checkpoint=None, trigger=None, policy=OPEN,
         allow_state_drop=False, as_json=True, debug=False, _spark=spark,
     )  # fmt: skip
     opened = Client(

@@ -15,6 +15,7 @@ from planner.session import Session
 from plans.client.client import Client
 from plans.errors import SqlError
 from plans.model import Plan
+from plans.policy import OPEN
 from runtime.batch.session import Session as BatchSession
 from runtime.engine import Engine
 
@@ -55,8 +56,8 @@ def run(
         text: str, *, as_json: bool = False, checkpoint: str | None = None, allow_state_drop: bool = False
     ) -> tuple[str, str]:
         engine = Engine(
-            master=None, remote=None, conf={}, checkpoint=checkpoint, trigger="100 ms", allow_modules=(),
-            allow_hosts=(), allow_state_drop=allow_state_drop, as_json=as_json, debug=False, _spark=spark,
+            master=None, remote=None, conf={}, checkpoint=checkpoint, trigger="100 ms", policy=OPEN,
+            allow_state_drop=allow_state_drop, as_json=as_json, debug=False, _spark=spark,
         )  # fmt: skip
         client = Client(
             session=Session.open(file="job.sql"),
@@ -220,7 +221,7 @@ def test_spark_is_started_before_a_run_listens_to_signals(monkeypatch: pytest.Mo
     monkeypatch.setattr(Engine, "_session", lambda engine: done.append("started"))
     monkeypatch.setattr(runtime.engine, "run_plan", lambda *given, **more: done.append("runs") or 0)
     engine = Engine(
-        master=None, remote=None, conf={}, checkpoint=None, trigger=None, allow_modules=(), allow_hosts=(),
+        master=None, remote=None, conf={}, checkpoint=None, trigger=None, policy=OPEN,
         allow_state_drop=False, as_json=False, debug=False,
     )  # fmt: skip
     assert engine.insert(Plan(name="p")) == 0

@@ -143,7 +143,7 @@ def main(master: str, python: str, directory: Path) -> None:
     try:
         memory = spark.sparkContext._jsc.sc().getExecutorMemoryStatus  # type: ignore[union-attr]
         poll("two executors", lambda: memory().size() == 3)
-        with Session(spark, allow_hosts=[service.host]) as session:
+        with Session(spark) as session:
 
             def run(sink: str, query: str) -> Any:
                 config = {"execution.runtime-mode": "batch", "parallelism.default": "2"}

@@ -40,6 +40,7 @@ def service() -> Iterator[str]:
     server.server_close()
 
 
+@pytest.mark.integration
 @pytest.mark.spark
 def test_each_trip_is_joined_with_what_the_service_knows_although_it_fails_now_and_then(
     service: str, tmp_path: Path

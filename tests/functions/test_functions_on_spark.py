@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from plans.errors import RunError
 from plans.model import Aggregate, AggregateCall, Argument, Correlate, JoinColumn, Operator, Plan, Scan, Sink
+from plans.policy import Policy
 from plans.setting_groups import CallRetry, CallSettings, StateEntry
 from plans.tables import Column, Function, Table, TableColumn
 from runtime.execution import Execution, execute
@@ -100,7 +101,9 @@ def tuples(directory: Path) -> list[tuple[Any, ...]]:
 
 
 def run(plan: Plan, spark: SparkSession, directory: Path) -> Execution:
-    execution = execute(plan, spark, once=True, checkpoint=str(directory / "checkpoint"), allow_modules=MODULES)
+    execution = execute(
+        plan, spark, once=True, checkpoint=str(directory / "checkpoint"), policy=Policy(modules=MODULES)
+    )
     assert execution.await_termination(DEADLINE_SECONDS)
     return execution
 
@@ -228,7 +231,7 @@ def test_a_class_that_is_not_allowed_or_has_changed_is_refused_before_anything_s
     with pytest.raises(RunError, match=r"(?s)functions\.words\.class.*Words may not be loaded.*--allow-module"):
         execute(plan, spark, once=True)
     with pytest.raises(RunError, match=r"AsyncWords in module tests\.functions\.samples is no TableFunction"):
-        execute(job(tmp_path, "AsyncWords", "table"), spark, once=True, allow_modules=MODULES)
+        execute(job(tmp_path, "AsyncWords", "table"), spark, once=True, policy=Policy(modules=MODULES))
     function = replace(plan.functions["words"], output=(WORDS[0], replace(WORDS[1], type="BIGINT")))
     operators = tuple(
         replace(each, output=(*each.output[:2], replace(each.output[2], type="BIGINT")))
@@ -240,4 +243,4 @@ def test_a_class_that_is_not_allowed_or_has_changed_is_refused_before_anything_s
     older = replace(plan, functions={"words": function}, operators=operators, tables={**plan.tables, "result": result})
     message = "declares result STRING, INT, but the plan was compiled with STRING, BIGINT"
     with pytest.raises(RunError, match=message):
-        execute(older, spark, once=True, allow_modules=MODULES)
+        execute(older, spark, once=True, policy=Policy(modules=MODULES))

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 import planner
 from plans.errors import RunError
 from plans.model import Plan
+from plans.policy import Policy
 from runtime.execution import Execution, execute
 from tests.spark.programs import add_rows, changes
 
@@ -64,7 +65,7 @@ def calls(directory: Path) -> int:
 
 def run(plan: Plan, spark: SparkSession, directory: Path) -> Execution:
     checkpoint = str(directory / "checkpoint")
-    execution = execute(plan, spark, checkpoint=checkpoint, once=True, allow_modules=MODULES)
+    execution = execute(plan, spark, checkpoint=checkpoint, once=True, policy=Policy(modules=MODULES))
     assert execution.await_termination(DEADLINE_SECONDS)
     return execution
 
@@ -129,7 +130,7 @@ def test_a_cache_of_the_users_is_loaded_by_name(spark: SparkSession, tmp_path: P
 def test_a_class_from_a_module_that_is_not_allowed_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     cache = {"lookup.cache": "PARTIAL", "lookup.partial-cache.class": "os.path.join"}
     with pytest.raises(RunError, match=r"(?s)module os\.path is not allowed.*--allow-module os\.path") as caught:
-        execute(job(tmp_path, **cache), spark, once=True, allow_modules=MODULES)
+        execute(job(tmp_path, **cache), spark, once=True, policy=Policy(modules=MODULES))
     assert "lookup.partial-cache.class" in str(caught.value)
 
 
@@ -168,11 +169,11 @@ def test_a_deferred_row_is_found_when_it_appears_and_nothing_waits_for_it(spark:
     plan = job(tmp_path, hint=DEFERRED, **{"async-class": "tests.lookup.rates.AsyncRates"})
     assert plan.operator("lookup_r").retry.mode == "deferred"
     checkpoint = str(tmp_path / "checkpoint")
-    execution = execute(plan, spark, checkpoint=checkpoint, trigger="200 ms", allow_modules=MODULES)
+    execution = execute(plan, spark, checkpoint=checkpoint, trigger="200 ms", policy=Policy(modules=MODULES))
     wait_for(execution, lambda: results(tmp_path) == [(1, 1.1)])
     execution.stop()
     rate(tmp_path, "LATE", 2.0)
-    execution = execute(plan, spark, checkpoint=checkpoint, trigger="200 ms", allow_modules=MODULES)
+    execution = execute(plan, spark, checkpoint=checkpoint, trigger="200 ms", policy=Policy(modules=MODULES))
     orders(tmp_path, (3, "EUR"))
     wait_for(execution, lambda: results(tmp_path) == [(1, 1.1), (2, 2.0), (3, 1.1)])
     wait_for(execution, lambda: parked(execution) == 0)

@@ -87,11 +87,13 @@ def test_both_databases_are_declared_alike():
     assert declared[0] == declared[1]
 
 
+@pytest.mark.integration
 @pytest.mark.spark
 @pytest.mark.parametrize("database", ["sqlite", "postgres"])
 def test_flights_find_their_planes_and_most_of_them_in_the_cache(request, data, tmp_path, database):
     shutil.copytree(data, tmp_path / "data", copy_function=shutil.copy2)
     shutil.copy(EXAMPLE / "load.py", tmp_path)
+    shutil.copy(EXAMPLE / "hintplan.toml", tmp_path)
     text = (EXAMPLE / f"planes_{database}.sql").read_text()
     environment = {}
     if database == "postgres":

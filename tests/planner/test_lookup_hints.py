@@ -80,7 +80,7 @@ FORM = "write /*+ LOOKUP('table'='<table or alias>', 'async'='true', ...) */"
         ("LOOKUP('table'='d', 'capacity'='-5')", "2:57",
          "LOOKUP option 'capacity': expected a whole number of at least 1, found '-5'", "write 1 or more, in digits"),
         ("LOOKUP('table'='d', 'capacity'='3000000000')", "2:57",
-         "LOOKUP option 'capacity': expected at most 2147483647, found 3000000000", "write a smaller number"),
+         "LOOKUP option 'capacity': expected at most 100000, found 3000000000", "write a smaller number"),
         ("LOOKUP('table'='d', 'timeout'='5 weeks')", "2:56",
          "LOOKUP option 'timeout': bad duration '5 weeks': 'weeks' is not a unit; the units are", None),
         ("LOOKUP('table'='d', 'retry-predicate'='lookup_miss')", "2:46",

@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import planner
+from plans.policy import Policy
 from runtime.execution import execute
 from tests.spark.programs import add_rows, changes
 
@@ -73,7 +74,7 @@ def test_rows_are_taken_back_that_another_file_of_the_batch_inserts(spark: Spark
         """
     )  # fmt: skip
     run = execute(
-        plan, spark, checkpoint=str(tmp_path / "checkpoint"), once=True, allow_modules=("tests.lookup.rates",)
+        plan, spark, checkpoint=str(tmp_path / "checkpoint"), once=True, policy=Policy(modules=("tests.lookup.rates",))
     )
     assert run.await_termination(DEADLINE_SECONDS)
     assert run.progress["sink_result"].batch == 0, "all files are one micro-batch"

@@ -67,7 +67,9 @@ def folded(directory: Path, name: str) -> Counter:
     return +result
 
 
-@pytest.mark.parametrize(("slices", "resumed"), [(1, False), (3, True), (20, False)])
+@pytest.mark.parametrize(
+    ("slices", "resumed"), [(1, False), (3, True), pytest.param(20, False, marks=pytest.mark.integration)]
+)
 def test_any_slicing_ends_as_sparks_batch_result(
     spark: SparkSession, tmp_path: Path, slices: int, resumed: bool
 ) -> None:

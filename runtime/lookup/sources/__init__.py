@@ -15,7 +15,6 @@ from plans.options import LookupMode
 from runtime.lookup.api import AsyncLookupFunction, LookupContext, LookupFunction, ScanFunction
 from runtime.lookup.sources.addressing import addressed_columns
 from runtime.lookup.sources.failures import import_extra
-from runtime.lookup.sources.hosts import allowed_origin, is_known
 from runtime.lookup.sources.python_class import python_source
 
 __all__ = ["check_source", "open_source"]
@@ -52,8 +51,8 @@ _SOURCES: Mapping[str, _Source] = {
 def check_source(connector: str, mode: LookupMode, context: LookupContext) -> None:
     """Refuse on the driver what would only fail in a worker (RunError).
 
-    That is a class or a host that is not allowed, and keys that make no address. What only the environment of a worker
-    can tell is left to it.
+    That is a class that is not allowed, and keys that make no address. What only the environment of a worker can tell
+    is left to it.
     """
     if connector == "python":
         python_source(mode, context)
@@ -61,8 +60,6 @@ def check_source(connector: str, mode: LookupMode, context: LookupContext) -> No
         addressed_columns(context, "key-pattern")
     elif connector == "http":
         addressed_columns(context, "url")
-        if is_known(context):
-            allowed_origin(context)
 
 
 def open_source(

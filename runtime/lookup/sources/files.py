@@ -21,7 +21,6 @@ from plans.errors import RunError
 from plans.types import parse_type
 from runtime.lookup.api import LookupContext, ScanFunction
 from runtime.lookup.sources.decoding import Decoder, json_decoder, parse_json, text_decoder
-from runtime.secrets import resolve
 from runtime.types import to_arrow
 
 __all__ = ["FilesScan"]
@@ -44,22 +43,21 @@ class FilesScan(ScanFunction):
 
 
 def _files(context: LookupContext) -> tuple[pyarrow.fs.FileSystem, list[str]]:
-    text = context.options["path"]
-    path = resolve(text)
+    path = context.options["path"]
     system, base = pyarrow.fs.FileSystem.from_uri(path) if "://" in path else (pyarrow.fs.LocalFileSystem(), path)
     (info,) = system.get_file_info([base])
     if info.type == pyarrow.fs.FileType.File:
         return system, [base]
     if info.type != pyarrow.fs.FileType.Directory:
         raise RunError(
-            f"there is nothing at {text!r}",
+            f"there is nothing at {path!r}",
             hint="correct the path; a relative path starts where the Python worker runs",
             path=f"tables.{context.table}.options.path",
         )
     found = system.get_file_info(pyarrow.fs.FileSelector(base))
     if any(entry.base_name == _SINK_LOG for entry in found):
         raise RunError(
-            f"{text!r} was written by a Spark stream, so some of its files may not count",
+            f"{path!r} was written by a Spark stream, so some of its files may not count",
             hint="copy the rows with Spark, or write them to a database",
             path=f"tables.{context.table}.options.path",
         )

@@ -1,77 +1,38 @@
-"""Which hosts a lookup over HTTP may ask: those that whoever starts the run allows, ``--allow-host``.
+"""Servers that no run asks, whatever it is allowed to: link-local addresses, where clouds keep their credentials.
 
-A plan is a file from a pull request, and a host in it must not be a way into the network of the workers.
+Which hosts a run may ask is decided on the driver (:mod:`plans.policy`). What a name means is only known where it is
+looked up, so this is asked in the worker, when a source is opened.
 
->>> is_allowed(origin("https://rates.example.com/v1/EUR"), ("rates.example.com",))
-True
->>> is_allowed(origin("http://rates.example.com:8080/EUR"), ("rates.example.com", "other:8080"))
-False
+>>> is_link_local("169.254.169.254"), is_link_local("10.0.0.1")
+(True, False)
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
-from urllib.parse import urlsplit
+import ipaddress
+import socket
 
 from plans.errors import RunError
-from plans.key_pattern import Text, parse_pattern
-from runtime.lookup.api import LookupContext
-from runtime.lookup.sources.failures import redacted
-from runtime.secrets import resolve
 
-__all__ = ["Origin", "allowed_origin", "is_allowed", "is_known", "origin"]
-
-_PORTS = {"http": 80, "https": 443}
+__all__ = ["is_link_local", "refuse_link_local"]
 
 
-class Origin(NamedTuple):
-    """What must be the same for two urls to be of one host."""
-
-    scheme: str
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        return self.host if self.port == _PORTS.get(self.scheme) else f"{self.host}:{self.port}"
+def is_link_local(address: str) -> bool:
+    """Whether an address, IPv4, IPv6 or the one in the other, is link-local."""
+    found = ipaddress.ip_address(address.partition("%")[0])
+    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
+    return (mapped or found).is_link_local
 
 
-def origin(url: str) -> Origin:
-    """The origin of an absolute url; ValueError if its port is none."""
-    split = urlsplit(url)
-    scheme = split.scheme.lower()
-    return Origin(scheme, (split.hostname or "").lower(), split.port or _PORTS.get(scheme, 0))
-
-
-def is_allowed(asked: Origin, hosts: Sequence[str]) -> bool:
-    """Whether one of ``hosts`` is the one asked: ``HOST``, on the port of its scheme, or ``HOST:PORT``."""
-    for host in hosts:
-        split = urlsplit(f"//{host}")
-        if (split.hostname or "").lower() == asked.host and (split.port or _PORTS.get(asked.scheme)) == asked.port:
-            return True
-    return False
-
-
-def is_known(context: LookupContext) -> bool:
-    """Whether the table's url names its host itself, and not a variable of the workers' environment."""
-    first = parse_pattern(context.options["url"])[0]
-    return isinstance(first, Text) and "$" not in first.text.partition("://")[2].partition("/")[0]
-
-
-def allowed_origin(context: LookupContext) -> Origin:
-    """The origin in the table's url; RunError, with what would allow it, if it may not be asked."""
-    first = parse_pattern(context.options["url"])[0]
-    path = f"tables.{context.table}.options.url"
+def refuse_link_local(host: str, port: int, *, path: str) -> None:
+    """RunError if ``host`` means a link-local address here. A name that means nothing is left to who asks it."""
     try:
-        text = first.text if isinstance(first, Text) else ""
-        asked = origin(text if is_known(context) else resolve(text))
-    except ValueError as error:
-        raise RunError(f"the url is wrong: {redacted(str(error), context.options)}", path=path) from None
-    if not is_allowed(asked, context.allowed_hosts):
-        shown = redacted(str(asked), context.options)
+        found = {str(address[4][0]) for address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)}
+    except OSError:
+        return
+    if any(is_link_local(address) for address in found):
         raise RunError(
-            f"the host {shown} is not allowed to be asked",
-            hint=f"whoever starts the run can allow it: --allow-host {shown}",
+            f"the host {host} has a link-local address, which no lookup asks",
+            hint="such addresses are services of the machine itself, credentials of a cloud among them",
             path=path,
         )
-    return asked

@@ -1,12 +1,13 @@
 """Lookups over HTTP: ``'connector' = 'http'``, a GET whose path or query holds the key, answered in JSON.
 
 A JSON object is one row, an array of objects is several; 404 and 410 say that there is none. Connections are kept
-alive. Requests go only to hosts that whoever starts the run allows, for a plan could otherwise reach into the network
-of the workers; redirects stay on the host. Proxies and credentials of the worker's environment are not used.
+alive. Redirects stay on the host. ``timeout`` is for all of a lookup, however slowly its answer comes. Proxies and
+credentials of the worker's environment are not used.
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
@@ -19,11 +20,12 @@ import httpx
 from plans.durations import parse_duration
 from plans.errors import RunError
 from plans.lookup_connectors import HEADER
+from plans.reach import HostPlace, http_host
 from runtime.lookup.api import AsyncLookupFunction, Key, LookupContext, LookupFunction, Row
 from runtime.lookup.sources.addressing import address_parts, addressed_columns
 from runtime.lookup.sources.decoding import Decoder, json_decoder, key_text, parse_json
 from runtime.lookup.sources.failures import SourceUnavailable, redacted
-from runtime.lookup.sources.hosts import Origin, allowed_origin, origin
+from runtime.lookup.sources.hosts import refuse_link_local
 from runtime.lookup.sources.matching import RowShape
 from runtime.secrets import resolve
 
@@ -41,25 +43,17 @@ class HttpLookup(LookupFunction):
     retry_on: ClassVar[tuple[type[Exception], ...]] = (SourceUnavailable,)
 
     def open(self, context: LookupContext) -> None:
-        self._service = _service(context)
-        self._client = httpx.Client(**_settings(context))
+        # Only an event loop can end a request that goes on and on.
+        self._runner = asyncio.Runner()
+        self._source = AsyncHttpLookup()
+        self._runner.run(self._source.open(context))
 
     def lookup(self, key: Key) -> list[Row]:
-        service = self._service
-        url = service.url(key)
-        if url is None:
-            return []
-        with service.failures(url):
-            for _ in range(1 + _REDIRECTS):
-                with self._client.stream("GET", url) as response:
-                    target = service.redirect(response)
-                    if target is None:
-                        return service.rows(key, response, service.joined(response.iter_raw()))
-                    url = target
-        raise service.error("the server redirects in circles")
+        return self._runner.run(self._source.lookup(key))
 
     def close(self) -> None:
-        self._client.close()
+        self._runner.run(self._source.close())
+        self._runner.close()
 
 
 class AsyncHttpLookup(AsyncLookupFunction):
@@ -69,6 +63,8 @@ class AsyncHttpLookup(AsyncLookupFunction):
 
     async def open(self, context: LookupContext) -> None:
         self._service = _service(context)
+        asked = self._service.origin
+        refuse_link_local(asked.host, asked.port or asked.usual, path=f"tables.{context.table}.options.url")
         self._client = httpx.AsyncClient(**_settings(context))
 
     async def lookup(self, key: Key) -> list[Row]:
@@ -76,13 +72,17 @@ class AsyncHttpLookup(AsyncLookupFunction):
         url = service.url(key)
         if url is None:
             return []
-        with service.failures(url):
-            for _ in range(1 + _REDIRECTS):
-                async with self._client.stream("GET", url) as response:
-                    target = service.redirect(response)
-                    if target is None:
-                        return service.rows(key, response, await service.joined_async(response.aiter_raw()))
-                    url = target
+        with service.failures():
+            async with asyncio.timeout(service.timeout):
+                return await self._answer(service, key, url)
+
+    async def _answer(self, service: _Service, key: Key, url: str) -> list[Row]:
+        for _ in range(1 + _REDIRECTS):
+            async with self._client.stream("GET", url) as response:
+                target = service.redirect(response)
+                if target is None:
+                    return service.rows(key, response, await service.joined(response.aiter_raw()))
+                url = target
         raise service.error("the server redirects in circles")
 
     async def close(self) -> None:
@@ -97,7 +97,8 @@ class _Service:
     shape: RowShape
     addressed: tuple[str, ...]
     parts: tuple[str | int, ...]
-    origin: Origin
+    origin: HostPlace
+    timeout: float
     empty_segments: int
     decoders: Mapping[str, Decoder]
     pointer: tuple[str, ...]
@@ -118,32 +119,27 @@ class _Service:
         """Where the response sends us on the same host; None if it is no redirect. RunError for another host."""
         if not response.has_redirect_location:
             return None
-        target = str(response.url.join(response.headers["location"]))
-        if origin(target) != self.origin:
+        try:
+            target = str(response.url.join(response.headers["location"]))
+            same = http_host("url", target) == self.origin
+        except (ValueError, httpx.InvalidURL):
+            raise self.error("the server redirects to what is no url") from None
+        if not same:
             raise self.error(
                 "the server redirects to another host, scheme or port", hint="write the final address as the 'url'"
             )
         return target
 
-    def joined(self, chunks: Iterator[bytes]) -> bytes:
-        body = bytearray()
-        for chunk in chunks:
-            body += chunk
-            self._check_size(body)
-        return bytes(body)
-
-    async def joined_async(self, chunks: AsyncIterator[bytes]) -> bytes:
+    async def joined(self, chunks: AsyncIterator[bytes]) -> bytes:
         body = bytearray()
         async for chunk in chunks:
             body += chunk
-            self._check_size(body)
+            if len(body) > self.max_bytes:
+                raise self.error(
+                    f"the response has more than {self.max_bytes} bytes",
+                    hint="raise 'response.max-bytes' if that is right",
+                )
         return bytes(body)
-
-    def _check_size(self, body: bytearray) -> None:
-        if len(body) > self.max_bytes:
-            raise self.error(
-                f"the response has more than {self.max_bytes} bytes", hint="raise 'response.max-bytes' if that is right"
-            )
 
     def rows(self, key: Key, response: httpx.Response, body: bytes) -> list[Row]:
         """The rows of a complete response."""
@@ -187,11 +183,11 @@ class _Service:
             raise self.error(f"the response does not fit the table: {error}") from None
 
     @contextmanager
-    def failures(self, url: str) -> Iterator[None]:
+    def failures(self) -> Iterator[None]:
         """What httpx raises, without the url, which may hold secrets."""
         try:
             yield
-        except httpx.TimeoutException:
+        except (httpx.TimeoutException, TimeoutError):
             timeout = self.context.options.get("timeout", "10 s")
             raise SourceUnavailable(f"the server did not answer within {timeout}", path=self._path) from None
         except httpx.InvalidURL as error:
@@ -219,7 +215,8 @@ def _service(context: LookupContext) -> _Service:
         shape=shape,
         addressed=needed,
         parts=parts,
-        origin=allowed_origin(context),
+        origin=http_host("url", context.options["url"]),
+        timeout=_timeout(context),
         empty_segments=_segments("".join(part if isinstance(part, str) else "x" for part in parts)).count(""),
         decoders={name: json_decoder(types[name]) for name in shape.fetched},
         pointer=tuple(step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]),
@@ -249,11 +246,16 @@ def _settings(context: LookupContext) -> dict[str, Any]:
             )
     return {
         "headers": headers,
-        "timeout": parse_duration(options.get("timeout", "10 s")) / 1000,
+        "timeout": _timeout(context),
         "limits": httpx.Limits(max_connections=size, max_keepalive_connections=size),
         "follow_redirects": False,
         "trust_env": False,
     }
+
+
+def _timeout(context: LookupContext) -> float:
+    """The time for a whole lookup, in seconds."""
+    return parse_duration(context.options.get("timeout", "10 s")) / 1000
 
 
 def _status(response: httpx.Response) -> str:

@@ -22,6 +22,7 @@ from plans.errors import RunError
 from plans.jdbc import parse_postgres_url
 from runtime.lookup.api import AsyncLookupFunction, Key, LookupContext, LookupFunction, Row, ScanFunction
 from runtime.lookup.sources.failures import SourceUnavailable, redacted
+from runtime.lookup.sources.hosts import refuse_link_local
 from runtime.lookup.sources.postgres_query import KeyQuery, key_query, probe_query, scan_query
 from runtime.secrets import resolve
 from runtime.types import to_arrow
@@ -182,6 +183,7 @@ def _connection_settings(context: LookupContext) -> dict[str, Any]:
         address = parse_postgres_url(resolve(context.options["url"]))
     except ValueError as error:
         raise RunError(str(error), path=f"tables.{context.table}.options.url") from None
+    refuse_link_local(address.host, address.port, path=f"tables.{context.table}.options.url")
     milliseconds = parse_duration(_option(context, "statement.timeout"))
     settings: dict[str, Any] = {
         "application_name": "hintplan",

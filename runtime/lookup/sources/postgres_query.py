@@ -23,7 +23,6 @@ from plans.types import DataType, parse_type
 from runtime.lookup.api import Key, LookupContext, Row
 from runtime.lookup.sources.decoding import Decoder, decimal_decoder, integer_decoder, text_decoder
 from runtime.lookup.sources.matching import RowShape
-from runtime.secrets import resolve
 
 __all__ = ["KeyQuery", "ScanQuery", "key_query", "probe_query", "scan_query"]
 
@@ -200,7 +199,7 @@ def _refusal(context: LookupContext, column: Column, found: str, hint: str) -> R
 
 
 def _table(context: LookupContext) -> sql.Identifier:
-    return sql.Identifier(*map(_escaped, split_name(resolve(context.options["table-name"]))))
+    return sql.Identifier(*map(_escaped, split_name(context.options["table-name"])))
 
 
 def _column(name: str) -> sql.Composed:

@@ -20,6 +20,7 @@ from plans.durations import parse_duration
 from plans.errors import RunError
 from runtime.lookup.api import AsyncLookupFunction, Key, LookupContext, LookupFunction, Row
 from runtime.lookup.sources.failures import SourceUnavailable, redacted
+from runtime.lookup.sources.hosts import refuse_link_local
 from runtime.lookup.sources.redis_values import redis_values
 from runtime.secrets import resolve
 
@@ -116,9 +117,11 @@ def _ssl(context: LookupContext) -> bool:
 def _settings(context: LookupContext) -> dict[str, Any]:
     options = context.options
     seconds = parse_duration(options.get("timeout", "10 s")) / 1000
+    port = int(options.get("port", "6379"))
+    refuse_link_local(options["host"], port, path=f"tables.{context.table}.options.host")
     settings: dict[str, Any] = {
-        "host": resolve(options["host"]),
-        "port": int(options.get("port", "6379")),
+        "host": options["host"],
+        "port": port,
         "db": int(options.get("database", "0")),
         "max_connections": int(options.get("connection.pool-size", "10")),
         "timeout": seconds,

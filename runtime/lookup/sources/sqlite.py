@@ -26,7 +26,6 @@ from runtime.lookup.api import Key, LookupContext, LookupFunction, Row, ScanFunc
 from runtime.lookup.sources.decoding import Decoder, decimal_decoder, integer_decoder, text_decoder
 from runtime.lookup.sources.failures import SourceUnavailable, redacted
 from runtime.lookup.sources.matching import RowShape
-from runtime.secrets import resolve
 from runtime.types import to_arrow
 
 __all__ = ["SqliteLookup", "SqliteScan"]
@@ -100,7 +99,7 @@ class SqliteScan(ScanFunction):
 
 
 def _connect(context: LookupContext) -> sqlite3.Connection:
-    path = resolve(context.options["url"].removeprefix(SQLITE_URL))
+    path = context.options["url"].removeprefix(SQLITE_URL)
     return sqlite3.connect(
         uri(path, "ro"), uri=True, timeout=_WAIT_SECONDS, isolation_level=None, check_same_thread=False
     )
@@ -109,7 +108,7 @@ def _connect(context: LookupContext) -> sqlite3.Connection:
 def _select(context: LookupContext, columns: Sequence[Column]) -> str:
     # Qualified names, for SQLite takes a quoted name of no column for a text.
     names = ", ".join(_column(column.name) for column in columns) or "1"
-    return f"SELECT {names} FROM {quoted(resolve(context.options['table-name']))} AS t"
+    return f"SELECT {names} FROM {quoted(context.options['table-name'])} AS t"
 
 
 def _column(name: str) -> str:
