@@ -38,7 +38,7 @@ def findings(options: dict[str, str], *columns: str) -> list[str]:
         {"connector": "datagen"},
         {"connector": "datagen", "number-of-rows": "0", "fields.id.min": "-5", "fields.id.max": "5"},
         SQLITE,
-        {**SQLITE, "url": "jdbc:sqlite:${env:DIR}/out.db", "username": "me", "password": "${env:DB_PASSWORD}"},
+        {**SQLITE, "url": "jdbc:sqlite:dir/out.db", "username": "me", "password": "${env:DB_PASSWORD}"},
     ],
 )
 def test_a_table_as_flink_would_declare_it_is_accepted(options):
@@ -80,7 +80,8 @@ def test_a_missing_option_is_refused_by_name():
         ({"source.max-files-per-trigger": "0"}, "'source.max-files-per-trigger' is '0', expected a whole number of"),
         ({"source.max-files-per-trigger": "1.5"}, "is '1.5', expected a whole number of at least 1"),
         ({"path": " "}, "'path' is empty"),
-        ({"path": "${HOME}/x"}, "'path' has a placeholder that is not of the form ${env:NAME}"),
+        ({"path": "${HOME}/x"}, "'path' must not refer to the environment"),
+        ({"path": "/data/${env:HOME}/x"}, "'path' must not refer to the environment: it is stored and shown"),
         ({"format": "csv", "csv.field-delimiter": "||"}, "'csv.field-delimiter' is '||', expected one character"),
         ({"csv.null-literal": "-"}, "'csv.null-literal' belongs to the format csv, but the table's format is json"),
         (
@@ -110,7 +111,8 @@ def test_a_changelog_of_files_refuses_a_column_called_op():
 def test_what_is_printed_cannot_refer_to_the_environment():
     # A plan is a file from a pull request: it must not be a way to print a variable of the run.
     assert findings({"connector": "print", "print-identifier": "${env:AWS_SECRET_ACCESS_KEY}"}) == [
-        "tables.t.options.print-identifier: 'print-identifier' is printed and must not refer to the environment\n"
+        "tables.t.options.print-identifier: 'print-identifier' must not refer to the environment: it is stored and "
+        "shown\n"
         "  hint: write the text itself"
     ]
 

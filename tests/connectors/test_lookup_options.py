@@ -31,7 +31,7 @@ def findings(options: dict[str, str], *columns: tuple[str, str]) -> list[str]:
     [
         POSTGRES,
         POSTGRES | {"url": "jdbc:postgresql://db.example.com:5433/shop?sslmode=require&application_name=x"},
-        POSTGRES | {"url": "jdbc:postgresql://${env:DB_HOST}:${env:DB_PORT}/${env:DB}", "table-name": "${env:T}"},
+        POSTGRES | {"url": "jdbc:postgresql://localhost:${env:DB_PORT}/shop", "username": "${env:DB_USER}"},
         POSTGRES | {"url": "jdbc:postgresql://[::1]:5432/shop", "table-name": 'sales."a.b"'},
         POSTGRES | {"username": "me", "password": "${env:PW}", "connection.pool-size": "3", "statement.timeout": "5 s"},
         REDIS,

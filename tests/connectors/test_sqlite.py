@@ -95,11 +95,9 @@ def test_an_empty_batch_creates_the_table(tmp_path):
 
 
 def test_a_sink_can_be_pickled_with_its_secrets_unresolved(tmp_path, monkeypatch):
-    monkeypatch.setenv("OUT_DIR", str(tmp_path))
     monkeypatch.setenv("DB_PASSWORD", "hunter2")
-    write = sink("${env:OUT_DIR}/out.db", credentials=("${env:DB_PASSWORD}",))
+    write = sink(tmp_path / "out.db", credentials=("${env:DB_PASSWORD}",))
     data = pickle.dumps(write)
-    assert str(tmp_path).encode() not in data
     assert b"hunter2" not in data
     pickle.loads(data)(revenue((INSERT, "DE", 5.0)), 0)
     assert rows(tmp_path / "out.db", "SELECT * FROM revenue") == [("DE", 5.0)]

@@ -15,6 +15,7 @@ import pytest
 
 from planner import compile_sql
 from plans.errors import RunError
+from plans.policy import Policy
 from runtime.lookup.api import LookupContext
 from runtime.lookup.join import LookupRows
 from runtime.lookup.metrics import LookupCounters
@@ -29,6 +30,7 @@ from tests.lookup_sources.asking import context
 from tests.lookup_sources.servers import PASSWORD
 
 PASSWORD_VARIABLE = "HINTPLAN_TEST_PASSWORD"
+POLICY = Policy(environment=(PASSWORD_VARIABLE,))
 RATES = {"code": "STRING", "rate": "DOUBLE"}
 FOUND = pa.schema([("code", pa.string()), ("rate", pa.float64())])
 RESULT = pa.schema([("id", pa.int64()), ("rate", pa.float64())])
@@ -253,7 +255,7 @@ def test_a_server_that_is_stopped_and_started_during_a_run_loses_and_doubles_not
     rates.put("USD", 2.0)
     add_orders(tmp_path, 0, 2)
     plan = plan_of(rates, tmp_path, retries=12)
-    execution = execute(plan, spark, checkpoint=str(tmp_path / "checkpoint"), trigger="100 ms")
+    execution = execute(plan, spark, checkpoint=str(tmp_path / "checkpoint"), trigger="100 ms", policy=POLICY)
     try:
         until(execution, lambda: len(stored_or_none(tmp_path)) == 20)
         rates.server.stop()
@@ -278,18 +280,18 @@ def test_a_run_that_failed_without_its_server_goes_on_from_its_checkpoint(rates,
     rates.put("USD", 2.0)
     add_orders(tmp_path, 0, 2)
     plan, checkpoint = plan_of(rates, tmp_path, retries=0), str(tmp_path / "checkpoint")
-    assert execute(plan, spark, checkpoint=checkpoint, once=True).await_termination(120)
+    assert execute(plan, spark, checkpoint=checkpoint, once=True, policy=POLICY).await_termination(120)
     add_orders(tmp_path, 2, 2)
     rates.server.stop()
     try:
         with pytest.raises(RunError, match="SourceUnavailable: ") as caught:
-            execute(plan, spark, checkpoint=checkpoint, once=True).await_termination(120)
+            execute(plan, spark, checkpoint=checkpoint, once=True, policy=POLICY).await_termination(120)
     finally:
         rates.server.start()
     assert PASSWORD not in str(caught.value)
     rates.put("EUR", 1.0)
     rates.put("USD", 2.0)
-    assert execute(plan, spark, checkpoint=checkpoint, once=True).await_termination(120)
+    assert execute(plan, spark, checkpoint=checkpoint, once=True, policy=POLICY).await_termination(120)
     assert stored(tmp_path) == wanted(4)
 
 

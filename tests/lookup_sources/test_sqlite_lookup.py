@@ -119,18 +119,18 @@ def test_a_column_that_is_not_there_is_an_error_and_not_a_text(database):
         ask((7,))
 
 
-def test_a_missing_table_and_a_missing_file_are_named(database, tmp_path, monkeypatch):
+def test_a_missing_table_and_a_missing_file_are_named(database, tmp_path):
     with (
         asked("sync", context(options(database, "tt"), TYPES, keys=["id"])) as ask,
         pytest.raises(RunError, match=r"no such table: tt\n  hint: check 'table-name'"),
     ):
         ask((7,))
-    monkeypatch.setenv("DB_DIR", str(tmp_path / "hidden"))
-    with asked("sync", context(options("${env:DB_DIR}/none.db"), TYPES, keys=["id"])) as ask:
-        with pytest.raises(RunError, match="hint: check the path in 'url'") as caught:
-            ask((7,))
-        assert "hidden" not in str(caught.value)
-    assert not (tmp_path / "hidden").exists()
+    with (
+        asked("sync", context(options(tmp_path / "none.db"), TYPES, keys=["id"])) as ask,
+        pytest.raises(RunError, match="hint: check the path in 'url'"),
+    ):
+        ask((7,))
+    assert not (tmp_path / "none.db").exists()
 
 
 def test_looking_up_cannot_write(database):
