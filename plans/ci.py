@@ -73,7 +73,10 @@ def check_plan(
     fail_on: Level | None = None,
     allow_fact_edits: bool = False,
 ) -> Checked:
-    """Check the plan in ``data``; ``base`` is the file as the base has it, ``script`` what its script compiles to."""
+    """Check the plan in ``data``; ``base`` is the file as the base has it, ``script`` what its script compiles to.
+
+    Or the problem why that is not known; None if the plan names no script.
+    """
     remarks: list[Remark] = []
     marks = {"fmt": "ok", "validate": "ok", "script": "ok" if script is not None else ""}
     try:
@@ -85,7 +88,10 @@ def check_plan(
         problem = Diagnostic(message="not in the canonical layout", hint=f"hintplan fmt {file}", file=file, line=1)
         remarks.append(remark_of_diagnostic(problem, "fmt"))
         marks["fmt"] = "failed"
-    if script is not None:
+    if isinstance(script, Diagnostic):
+        remarks.append(remark_of_diagnostic(replace(script, file=file), "script"))
+        marks["script"] = "failed"
+    elif script is not None:
         for path, text in out_of_step(script.plan, plan):
             problem = Diagnostic(message=text, hint=_AGAIN, file=file, path=path)
             remarks.append(remark_of_diagnostic(problem, "script"))

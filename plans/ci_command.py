@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -19,10 +20,12 @@ from plans.codec import read_plan_bytes, write_plan_bytes
 from plans.commands import allow_fact_edits_option
 from plans.config_option import allow_module_option
 from plans.diff_command import FAIL_ON, least_level
-from plans.errors import HintplanError, PlanError
+from plans.errors import Diagnostic, HintplanError, PlanError
 from plans.jsontext import MAX_BYTES
 from plans.lint.run import lint
-from plans.plan_source import compile_text, is_script
+from plans.named_script import named_script
+from plans.plan_source import compile_text
+from plans.project import sql_dir_for
 from plans.remarks import Remark
 from plans.terminal import say, show
 from plans.text_file import script_text
@@ -117,6 +120,11 @@ def _tracked() -> list[str]:
     """The plan files that git tracks below this folder."""
     _, names, _ = git.git("ls-files", "-z", "--", "*.json")
     found = [name for name in names.split("\0") if name and os.path.isfile(name) and _is_plan(name)]
+    for name in found:
+        if os.path.islink(name):
+            raise PlanError(
+                "is a symbolic link, so what it leads to is not reviewed", file=name, hint="put the plan there"
+            )
     if not found:
         raise PlanError("git tracks no plan here", hint="name the plans: hintplan ci plans/orders.json")
     return found
@@ -154,21 +162,27 @@ def _in_repository(file: str) -> str:
 
 
 def _script(file: str, data: bytes, sql_dir: str | None, allow_modules: Sequence[str]) -> Any:
-    """What the script of a plan compiles to; None if it names none, or it is not there."""
+    """What the script of a plan compiles to, or the problem why that is not known; None if the plan names none."""
     try:
         source = json.loads(data).get("source")
     except (ValueError, AttributeError, RecursionError):
         return None
-    if not isinstance(source, str) or os.path.basename(source) != source or not is_script(source):
+    if not isinstance(source, str):
         return None
-    path = os.path.join(sql_dir if sql_dir is not None else os.path.dirname(file), source)
-    if not os.path.isfile(path):
-        return None
+    folder = sql_dir if sql_dir is not None else sql_dir_for(Path(file)) or os.path.dirname(file)
     try:
+        path = named_script(source, str(folder))
+        if path is None:
+            where = f"in {folder}" if str(folder) else "beside it"
+            return Diagnostic(
+                message=f"the script of the plan, {source!r}, was not found {where}, so they are not compared",
+                hint="name its folder: --sql-dir DIR, or sql-dir under [ci] in hintplan.toml",
+            )
         return compile_text(script_text(read_plan_bytes(path), path), path, {}, allow_modules)
     except HintplanError as error:
-        say(f"warning: {error}")
-        return None
+        first = error.diagnostics[0]
+        place = f"{first.file}:{first.line}: " if first.line is not None else f"{first.file}: " if first.file else ""
+        return Diagnostic(message=f"the script cannot be compiled: {place}{first.message}", hint=first.hint)
 
 
 def _write(remarks: Sequence[Remark], sarif_file: str | None, junit_file: str | None) -> None:

@@ -99,8 +99,9 @@ def read_plan_bytes(path: str | os.PathLike[str]) -> bytes:
 
 
 def write_plan_bytes(data: bytes, path: str | os.PathLike[str]) -> None:
-    """Replace the file at ``path`` in one step, keeping its mode; a link stays a link."""
-    target = FilePath(path).resolve()
+    """Replace the file at ``path`` in one step, keeping its mode. PlanError for a link: it may lead anywhere."""
+    target = FilePath(path)
+    _refuse_links(target)
     try:
         mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
         descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
@@ -116,6 +117,20 @@ def write_plan_bytes(data: bytes, path: str | os.PathLike[str]) -> None:
             raise
     except OSError as error:
         raise PlanError(f"cannot be written: {error.strerror}", file=os.fspath(path)) from error
+
+
+def _refuse_links(target: FilePath) -> None:
+    """No file is written through a link, nor, by a relative path, through a folder that leads out of this one."""
+    name = os.fspath(target)
+    if target.is_symlink():
+        raise PlanError("is a symbolic link, which is not followed", file=name, hint="name the file that it leads to")
+    if target.is_absolute() or ".." in target.parts:
+        return
+    here, folder = os.path.realpath("."), os.path.realpath(target.parent)
+    if folder != here and not folder.startswith(here.rstrip("/") + "/"):
+        raise PlanError(
+            "is below a symbolic link that leads out of this folder", file=name, hint=f"name it as {folder}/..."
+        )
 
 
 def put_plan_bytes(data: bytes, path: str | None) -> None:

@@ -19,7 +19,6 @@ False
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -27,15 +26,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from plans.connectors import places
-from plans.errors import Diagnostic, RunError
+from plans.errors import Diagnostic, PlanError, RunError
 from plans.names import did_you_mean
 from plans.options import ENVIRONMENT
+from plans.project import FILE, read_project
 from plans.reach import FilePlace, HostPlace, Place, file_place, is_loopback
 from plans.tables import Table
 
-__all__ = ["DEFAULT_FILE", "KEYS", "OPEN", "Policy", "policy_for", "read_policy", "refuse_reach", "wrong_value"]
-
-DEFAULT_FILE = "hintplan.toml"
+__all__ = ["KEYS", "OPEN", "Policy", "policy_for", "read_policy", "refuse_reach", "wrong_value"]
 
 KEYS: Mapping[str, str] = {
     "allow-scheme": "schemes",
@@ -143,29 +141,21 @@ def _refusal(place: Place, path: str) -> Diagnostic:
 def policy_for(file: str | None, allowed: Mapping[str, Sequence[str]]) -> Policy:
     """The policy of ``file``, or of ``hintplan.toml`` in this directory if there is one, and what flags allow.
 
-    ``allowed`` has the fields of :class:`Policy`. RunError if the file is wrong.
+    ``allowed`` has the fields of :class:`Policy`. PlanError if the file is wrong.
     """
     given = Policy(**{name: tuple(values) for name, values in allowed.items()})
-    if file is None and not Path(DEFAULT_FILE).is_file():
+    if file is None and not Path(FILE).is_file():
         return given
-    return read_policy(Path(file or DEFAULT_FILE)) | given
+    return read_policy(Path(file or FILE)) | given
 
 
 def read_policy(file: Path) -> Policy:
-    """The policy in ``file``; what it says of paths is relative to it. RunError if it is wrong."""
-    try:
-        document = tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise RunError(f"the policy cannot be read: {error.strerror}", file=str(file)) from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise RunError(f"not valid TOML: {error}", file=str(file)) from error
-    run = document.get("run", {})
-    if not isinstance(run, dict):
-        raise RunError("'run' must be a table", file=str(file), hint="write [run]")
+    """The policy in ``file``; what it says of paths is relative to it. PlanError if it is wrong."""
+    run = read_project(file).get("run", {})
     found: dict[str, tuple[str, ...]] = {}
     for key, values in run.items():
         if key not in KEYS:
-            raise RunError(f"unknown key 'run.{key}'", file=str(file), hint=did_you_mean(key, KEYS, what="keys"))
+            raise PlanError(f"unknown key 'run.{key}'", file=str(file), hint=did_you_mean(key, KEYS, what="keys"))
         found[KEYS[key]] = _texts(key, values, file)
     base = file.absolute().parent
     return Policy(**{**found, "paths": tuple(str(base / path) for path in found.get("paths", ()))})
@@ -173,10 +163,10 @@ def read_policy(file: Path) -> Policy:
 
 def _texts(key: str, values: Any, file: Path) -> tuple[str, ...]:
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise RunError(f"'run.{key}' must be a list of strings", file=str(file), hint=f'write {key} = ["..."]')
+        raise PlanError(f"'run.{key}' must be a list of strings", file=str(file), hint=f'write {key} = ["..."]')
     problems = (problem for value in values if (problem := wrong_value(key, value)))
     if (problem := next(problems, None)) is not None:
-        raise RunError(f"'run.{key}': {problem}", file=str(file))
+        raise PlanError(f"'run.{key}': {problem}", file=str(file))
     return tuple(values)
 
 

@@ -20,7 +20,8 @@ import click
 
 from plans.config_option import key_values
 from plans.durations import parse_duration
-from plans.policy import DEFAULT_FILE, KEYS, policy_for, wrong_value
+from plans.policy import KEYS, policy_for, wrong_value
+from plans.project import FILE
 
 __all__ = [
     "allow_state_drop_option",
@@ -77,7 +78,7 @@ def policy_options(command: _Command) -> _Command:
         )
         options = option(options)
     file = click.option(
-        "--policy", "policy_file", metavar="FILE", help=f"Where such permissions stand (default {DEFAULT_FILE})."
+        "--policy", "policy_file", metavar="FILE", help=f"Where such permissions stand (default {FILE})."
     )
     found: _Command = file(options)
     return found

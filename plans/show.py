@@ -19,6 +19,7 @@ from plans.commands import allow_fact_edits_option, show_tree
 from plans.config_option import allow_module_option
 from plans.errors import PlanError, SqlError
 from plans.model import Plan
+from plans.named_script import named_script
 from plans.names import did_you_mean
 from plans.page_script import Script, script_of
 from plans.plan_source import PlanSource, compile_text, read_source
@@ -153,9 +154,8 @@ def _script(source: PlanSource, sql: str | None, allow_modules: Sequence[str]) -
         name = os.path.basename(source.file or source.name)
         return script_of(name, source.data.decode(), plan, plan, source.places)
     found = sql
-    if found is None and plan.source is not None and source.name == source.file:
-        beside = os.path.join(os.path.dirname(source.file), os.path.basename(plan.source))
-        found = beside if os.path.isfile(beside) else None
+    if found is None and source.file is not None and source.name == source.file:
+        found = named_script(plan.source, os.path.dirname(source.file))
     if found is None:
         return None
     text = script_text(read_plan_bytes(found), found)

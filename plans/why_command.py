@@ -20,6 +20,7 @@ from plans.config_option import allow_module_option, config_option
 from plans.errors import HintplanError
 from plans.jsontext import JsonText
 from plans.model import Plan
+from plans.named_script import is_plain_name, named_script
 from plans.paths import find
 from plans.plan_source import PlanSource, compile_text, is_script, read_bytes, read_source
 from plans.setting_values import shown
@@ -101,16 +102,14 @@ def _script(
 
 def _beside(source: PlanSource) -> str | None:
     script = source.plan.source
-    # The name comes from the plan: it must not lead to another folder.
-    if script is None or source.file is None or os.path.basename(script) != script or not is_script(script):
+    if source.file is None or script is None or not is_plain_name(script):
         return None
     if source.name.startswith(git.PREFIX):
         where = git.parse(source.name)
         folder = os.path.dirname(where.path)
         beside = git.GitPath(where.revision, f"{folder}/{script}" if folder else script)
         return f"{git.PREFIX}{beside.revision}:{beside.path}" if git.exists(beside) else None
-    path = os.path.join(os.path.dirname(source.file), script)
-    return path if os.path.isfile(path) else None
+    return named_script(script, os.path.dirname(source.file))
 
 
 def _place_in_plan(source: PlanSource, path: str) -> tuple[int, int] | None:

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import fnmatch
 import re
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,10 +25,11 @@ from typing import Any
 from plans.errors import PlanError
 from plans.lint.registry import RULES, rule_called
 from plans.names import did_you_mean
+from plans.project import FILE, read_project, read_toml
 
 __all__ = ["Config", "Ignore", "config_for", "is_for", "matching", "read_config"]
 
-_NAMES = ("hintplan.toml", "pyproject.toml")
+_NAMES = (FILE, "pyproject.toml")
 _KEYS = ("rule", "at", "plan", "reason")
 
 
@@ -66,20 +66,15 @@ def config_for(plan: Path) -> Config | None:
 
 def read_config(file: Path) -> Config | None:
     """The configuration in ``file``; None for a pyproject.toml without one. PlanError for what is wrong in it."""
-    try:
-        text = file.read_text(encoding="utf-8")
-        document = tomllib.loads(text)
-    except OSError as error:
-        raise PlanError(f"cannot be read: {error.strerror}", file=str(file)) from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise PlanError(f"not valid TOML: {error}", file=str(file)) from error
+    document, text = read_toml(file)
     if file.name == "pyproject.toml":
         tool = document.get("tool", {})
         if not isinstance(tool, dict) or "hintplan" not in tool:
             return None
         document = tool["hintplan"]
-    # What a run may reach stands beside it in hintplan.toml (plans.policy).
-    lint = _table(document, ("lint", "run") if file.name == "hintplan.toml" else ("lint",), file)
+    elif file.name == FILE:
+        document = {"lint": read_project(file).get("lint", {})}
+    lint = _table(document, ("lint",), file)
     entries = _table(lint, ("ignore",), file, list) if lint else []
     lines = [text.count("\n", 0, m.start()) + 1 for m in re.finditer(r"^\s*\[\[.*lint\.ignore\s*\]\]", text, re.M)]
     found = [_ignore(entry, number, file, lines) for number, entry in enumerate(entries)]

@@ -116,9 +116,12 @@ def test_dump_replaces_the_file_in_one_step_and_keeps_its_mode(plan: Plan, tmp_p
     target, link = tmp_path / "plan.json", tmp_path / "link.json"
     target.write_text("old")
     target.chmod(0o640)
+    plans.dump(plan, target)
     link.symlink_to(target)
-    plans.dump(plan, link)
-    assert link.is_symlink()
+    before = target.read_bytes()
+    with pytest.raises(plans.PlanError, match="is a symbolic link, which is not followed"):
+        plans.dump(plan, link)
+    assert (link.is_symlink(), target.read_bytes()) == (True, before)
     assert target.stat().st_mode & 0o777 == 0o640
     assert plans.load(target) == plan
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link.json", "plan.json"]

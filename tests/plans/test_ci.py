@@ -157,7 +157,83 @@ def test_a_script_that_was_changed_without_its_plan_fails(ci: Run, repository: P
     script.write_text(SQL.replace("JOIN", "LEFT JOIN"))
     assert "join_o_c.join-type: the script says otherwise" in ci().stdout
     script.write_text("SELECT")
-    assert "job.sql:1:1: " in ci().stderr
+    broken = ci()
+    assert broken.returncode == 1
+    assert "error: the script cannot be compiled: plans/job.sql:1: " in broken.stdout
+
+
+def test_a_script_that_is_not_found_fails_unless_the_project_says_where_it_is(ci: Run, repository: Path) -> None:
+    (repository / "sql").mkdir()
+    (repository / "plans" / "job.sql").rename(repository / "sql" / "job.sql")
+    lost = ci()
+    assert lost.returncode == 1
+    assert "error: the script of the plan, 'job.sql', was not found in plans" in lost.stdout
+    assert "--sql-dir DIR, or sql-dir under [ci] in hintplan.toml" in lost.stdout
+    assert ci("--sql-dir", "sql").returncode == 0
+    (repository / "hintplan.toml").write_text('[ci]\nsql-dir = "sql"\n')
+    assert ci().returncode == 0
+    (repository / "sql" / "job.sql").write_text(SQL.replace("'o' = '1 d'", "'o' = '2 d'"))
+    assert ci().returncode == 1
+    (repository / "hintplan.toml").write_text('[ci]\nsql-dirs = "sql"\n')
+    assert "hintplan.toml: unknown key 'ci.sql-dirs'\n  hint: did you mean 'sql-dir'?" in ci().stderr
+
+
+@pytest.mark.parametrize("command", ["ci", "show", "why"])
+def test_a_script_that_is_a_link_is_not_read(repository: Path, tmp_path_factory: Any, command: str) -> None:
+    outside = tmp_path_factory.mktemp("outside") / "environ"
+    outside.write_text("CANARY=hunter2")
+    script = repository / "plans" / "job.sql"
+    script.unlink()
+    script.symlink_to(outside)
+    arguments = {
+        "ci": ["--base", "git:main", "--comment", "comment.md"],
+        "show": ["plans/job.json", "-o", "page.html"],
+        "why": ["plans/job.json", TTL],
+    }[command]
+    done = run_in(repository, sys.executable, "-m", "plans.cli", command, *arguments)
+    assert done.returncode == 1
+    assert "this is a symbolic link" in done.stdout + done.stderr
+    written = [file.read_text() for file in (repository / "comment.md", repository / "page.html") if file.exists()]
+    assert "hunter2" not in "".join((done.stdout, done.stderr, *written))
+
+
+def test_a_plan_that_is_a_link_fails(ci: Run, repository: Path) -> None:
+    plan = repository / "plans" / "revenue.json"
+    plan.rename(repository / "elsewhere.txt")
+    plan.symlink_to(repository / "elsewhere.txt")
+    done = ci()
+    assert done.returncode == 1
+    assert "plans/revenue.json: is a symbolic link" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["ci", "--base", "git:main", "--comment", "{}"],
+        ["ci", "--base", "git:main", "--sarif", "{}"],
+        ["ci", "--base", "git:main", "--junit", "{}"],
+        ["show", "plans/job.json", "-o", "{}"],
+        ["show", "plans/job.json", "--format", "svg", "-o", "{}"],
+        ["compile", "plans/job.sql", "-o", "{}"],
+        ["rebase", "plans/job.json", "--onto", "plans/job.json", "-o", "{}"],
+        ["merge", "plans/job.json", "plans/job.json", "plans/job.json", "-o", "{}"],
+    ],
+    ids=lambda arguments: " ".join(arguments[:1] + arguments[-2:-1]),
+)
+@pytest.mark.parametrize("through", ["file", "folder"])
+def test_nothing_is_written_through_a_link(
+    repository: Path, tmp_path_factory: Any, arguments: list[str], through: str
+) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    (outside / "precious.html").write_text("precious")
+    name = "out.html" if through == "file" else "out/precious.html"
+    (repository / name.partition("/")[0]).symlink_to(outside / "precious.html" if through == "file" else outside)
+    words = [name if word == "{}" else word for word in arguments]
+    done = run_in(repository, sys.executable, "-m", "plans.cli", *words)
+    assert done.returncode == 1, done.stdout
+    assert f"{name}: is " in done.stderr
+    assert (outside / "precious.html").read_text() == "precious"
+    assert [file.name for file in outside.iterdir()] == ["precious.html"]
 
 
 def test_an_edited_plan_is_still_in_step_with_its_script(ci: Run, repository: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from plans.connectors import CONNECTORS, check_table, places
-from plans.errors import RunError
+from plans.errors import PlanError, RunError
 from plans.policy import KEYS, OPEN, Policy, policy_for, read_policy, refuse_reach
 from plans.tables import Table, TableColumn
 
@@ -276,7 +276,7 @@ def test_a_policy_file_says_the_same_as_flags_and_flags_add_to_it(
 def test_a_wrong_policy_is_refused(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "hintplan.toml"
     file.write_text(text)
-    with pytest.raises(RunError) as caught:
+    with pytest.raises(PlanError) as caught:
         read_policy(file)
     assert message in str(caught.value)
 
