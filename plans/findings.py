@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from plans.errors import Diagnostic, clipped
+from plans.redaction import without_literals
 
 __all__ = ["Finding", "Severity", "rendered"]
 
@@ -37,7 +38,7 @@ def rendered(diagnostic: Diagnostic, text: str, severity: str, *, placed: bool =
     place = ":".join(str(p) for p in (diagnostic.file, diagnostic.line, diagnostic.column) if p is not None)
     message = clipped(diagnostic.message)
     parts = [f"{place}: {severity}: {message}" if place and placed else f"{severity}: {message}"]
-    lines = text.split("\n")
+    lines = without_literals(text).split("\n")
     if diagnostic.line is not None and diagnostic.column is not None and diagnostic.line <= len(lines):
         line, before = _part(lines[diagnostic.line - 1], diagnostic.column - 1)
         # tabs stay tabs under tabs, so that the caret stands right whatever their width

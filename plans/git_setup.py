@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from plans.codec import write_plan_bytes
 from plans.errors import PlanError
 from plans.git import git
 
@@ -60,9 +61,9 @@ def apply_setup(setup: Setup) -> None:
     if setup.changed:
         try:
             setup.attributes.parent.mkdir(parents=True, exist_ok=True)
-            setup.attributes.write_bytes(setup.text.encode())
         except OSError as error:
             raise PlanError(f"cannot be written: {error.strerror}", file=str(setup.attributes)) from error
+        write_plan_bytes(setup.text.encode(), setup.attributes)
 
 
 def attributes_with(text: str, patterns: Sequence[str]) -> str:

@@ -22,6 +22,7 @@ from plans.config_option import key_values
 from plans.durations import parse_duration
 from plans.policy import KEYS, policy_for, wrong_value
 from plans.project import FILE
+from plans.terminal import hide
 
 __all__ = [
     "allow_state_drop_option",
@@ -69,7 +70,9 @@ def policy_options(command: _Command) -> _Command:
     @wraps(command)
     def with_policy(*, policy_file: str | None, **given: Any) -> Any:
         allowed = {field: given.pop(f"policy_{field}") for field in KEYS.values()}
-        return command(policy=policy_for(policy_file, allowed), **given)
+        policy = policy_for(policy_file, allowed)
+        hide(policy.environment)
+        return command(policy=policy, **given)
 
     options: Any = with_policy
     for flag, (metavar, words) in _ALLOWED.items():

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from html import escape
 
+from plans.redaction import without_literals
 from plans.terminal import clean
 
 __all__ = ["sql_lines"]
@@ -22,7 +23,7 @@ _TOKEN = re.compile(
 
 def sql_lines(text: str) -> Iterator[str]:
     """The markup of each line; characters that do not print are shown as escapes."""
-    text = clean(text.replace("\r\n", "\n").replace("\t", "    ")).removesuffix("\n")
+    text = clean(without_literals(text).replace("\r\n", "\n").replace("\t", "    ")).removesuffix("\n")
     parts, at = [], 0
     for match in _TOKEN.finditer(text):
         parts.append(escape(text[at : match.start()]))

@@ -12,10 +12,16 @@ import os
 import re
 import sys
 import unicodedata
+from collections.abc import Iterable
 
 import click
 
-__all__ = ["clean", "say", "show", "wants_colour"]
+from plans.redaction import SHORTEST, redacted
+
+__all__ = ["clean", "hide", "say", "show", "wants_colour"]
+
+_HIDDEN: dict[str, str] = {}
+"""Values of environment variables that are not printed, by name."""
 
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -27,14 +33,23 @@ def clean(text: str) -> str:
     return "".join(c if c == "\n" or _is_harmless(c) else c.encode("unicode_escape").decode() for c in text)
 
 
+def hide(variables: Iterable[str]) -> None:
+    """Print references instead of the values that these environment variables have now, from now on.
+
+    Values that any text may hold by chance are printed.
+    """
+    _HIDDEN.update({name: os.environ[name] for name in variables if len(os.environ.get(name, "")) >= SHORTEST})
+
+
 def show(text: str, *, styled: bool = False) -> None:
     """Print data to stdout; ``styled`` text was cleaned before it was given colours."""
+    text = redacted(text, _HIDDEN)
     click.echo(text if styled else clean(text), color=wants_colour() if styled else False)
 
 
 def say(text: str) -> None:
     """Print talk to stderr."""
-    click.echo(clean(text), err=True, color=False)
+    click.echo(clean(redacted(text, _HIDDEN)), err=True, color=False)
 
 
 def wants_colour() -> bool:

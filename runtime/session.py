@@ -61,6 +61,13 @@ _SETTINGS = {
 }
 
 
+_SECRET = "(?i)secret|passw|token|credential|authorization|cookie|api[-_.]?key|access[-_.]?key"
+_REDACTION = {
+    "spark.redaction.regex": _SECRET,
+    "spark.sql.redaction.options.regex": f"{_SECRET}|url",
+}
+"""Which settings and options Spark's own pages and plans show no values of."""
+
 _SETTLED = r"spark\.(master$|submit\.|jars|files$|archives$|driver\.(memory|cores|extra|default|bindAddress|host|port))"
 """Settings that a JVM which runs has read."""
 
@@ -145,6 +152,7 @@ def _started(master: str | None, conf: Mapping[str, str]) -> SparkSession:
         "spark.ui.enabled": "false" if _is_local(master) else "true",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
+        **_REDACTION,
     }
     if given.get("spark.app.name", _UNNAMED) == _UNNAMED:
         given.set("spark.app.name", "hintplan")

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import importlib
 import os
-import re
 from collections.abc import Mapping
 from types import ModuleType
 
+from plans import redaction
 from plans.errors import Diagnostic, RunError
 
 __all__ = ["SourceUnavailable", "import_extra", "redacted"]
-
-_PLACEHOLDER = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 class SourceUnavailable(Exception):
@@ -44,9 +42,4 @@ def import_extra(module: str, extra: str, connector: str) -> ModuleType:
 
 def redacted(text: str, options: Mapping[str, str]) -> str:
     """``text`` with the values of the environment variables that ``options`` refer to replaced by the references."""
-    names = {name for value in options.values() for name in _PLACEHOLDER.findall(value)}
-    values = {os.environ[name]: name for name in sorted(names, reverse=True) if os.environ.get(name)}
-    if not values:
-        return text
-    longest_first = "|".join(re.escape(value) for value in sorted(values, key=len, reverse=True))
-    return re.sub(longest_first, lambda match: f"${{env:{values[match[0]]}}}", text)
+    return redaction.redacted(text, {name: os.environ.get(name, "") for name in redaction.variables_in(options)})

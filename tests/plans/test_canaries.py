@@ -1,0 +1,137 @@
+"""Secrets of the environment and of scripts: every command that reads plans, every option that may hold one."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import plans
+from plans.cli import root
+from plans.connectors import CONNECTORS, check_table
+from plans.tables import Table, TableColumn
+
+CANARY = "canary-hunter2-7f3a"
+COLUMNS = (TableColumn(name="k", type="BIGINT"), TableColumn(name="v", type="STRING"))
+ORDERS = """
+CREATE TABLE orders (k BIGINT, proc_time AS PROCTIME()) WITH (
+  'connector' = 'filesystem', 'path' = 'orders', 'format' = 'json');
+CREATE TABLE result (k BIGINT, v STRING) WITH ('connector' = 'print');
+"""
+QUERY = "INSERT INTO result SELECT o.k, d.v FROM orders AS o JOIN d FOR SYSTEM_TIME AS OF o.proc_time ON o.k = d.k;"
+BASES = {
+    "jdbc": {"url": "jdbc:postgresql://localhost/shop", "table-name": "d"},
+    "redis": {"host": "localhost", "key-pattern": "{k}"},
+    "http": {"url": "http://localhost/{k}"},
+    "python": {"class": "shop.Rates"},
+}
+MAY_HOLD = [
+    *(("jdbc", option, "{}") for option in ("username", "password")),
+    ("jdbc", "url", "jdbc:postgresql://localhost:{}/shop"),
+    *(("redis", option, "{}") for option in ("username", "password")),
+    ("redis", "key-pattern", "{}:{{k}}"),
+    ("http", "url", "http://localhost/{{k}}?token={}"),
+    *(("http", option, "{}") for option in ("authorization", "header.X-Api-Key", "header.X-Client")),
+    ("python", "properties.token", "{}"),
+]
+COMMANDS = [
+    ["compile", "job.sql"],
+    ["validate", "plan.json"],
+    ["explain", "plan.json"],
+    ["explain", "plan.json", "--json"],
+    *(["show", "plan.json", "--format", layout] for layout in ("svg", "mermaid", "dot", "tree")),
+    ["show", "plan.json", "-o", "page.html"],
+    *(["diff", "other.json", "plan.json", "--format", layout] for layout in ("text", "markdown", "json", "html",
+                                                                            "github", "sarif", "junit")),
+    ["flat", "plan.json"],
+    ["fmt", "--diff", "plan.json"],
+    ["lint", "plan.json"],
+    ["why", "plan.json", "lookup_d.async.timeout"],
+    ["set", "plan.json", "name=other"],
+    ["rebase", "other.json", "--onto", "plan.json"],
+    ["merge", "other.json", "other.json", "plan.json"],
+    ["check", "plan.json", "--checkpoint", "none"],
+]  # fmt: skip
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(root, list(words), catch_exceptions=True)
+
+
+def written(options: dict[str, str]) -> str:
+    body = ", ".join(f"'{name}' = '{value}'" for name, value in options.items())
+    return f"{ORDERS}CREATE TABLE d (k BIGINT, v STRING) WITH ({body});\n{QUERY}"
+
+
+def test_every_option_that_may_refer_to_the_environment_is_tried() -> None:
+    open_to = {
+        (name, option.name)
+        for name, spec in CONNECTORS.items()
+        for option in spec.options
+        if (option.environment or option.secret)
+    }
+    families = {(name, family) for name, spec in CONNECTORS.items() for family in spec.families}
+    tried = {(name, option) for name, option, _ in MAY_HOLD}
+    assert {pair for pair in tried if "." not in pair[1]} == open_to
+    assert {(name, option.partition(".")[0] + ".") for name, option in tried if "." in option} == families
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CANARY", CANARY)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("connector", "option", "pattern"), MAY_HOLD, ids=lambda value: value)
+def test_no_command_shows_what_the_environment_says(project: Path, connector: str, option: str, pattern: str) -> None:
+    options = {"connector": connector, **BASES[connector]}
+    (project / "job.sql").write_text(written(options))
+    assert run("compile", "job.sql", "-o", "other.json").exit_code == 0
+    (project / "job.sql").write_text(written({**options, option: pattern.format("${env:CANARY}")}))
+    done = run("compile", "job.sql", "-o", "plan.json")
+    assert done.exit_code == 0, done.output
+    for words in COMMANDS:
+        done = run(*words)
+        assert done.exception is None or isinstance(done.exception, SystemExit), (words, done.exception)
+        assert CANARY not in done.output, words
+    for file in project.iterdir():
+        assert CANARY not in file.read_text(), file
+    refused = run("run", "plan.json", "--once")
+    assert refused.exit_code == 1 or refused.exception is not None
+    assert "--allow-env CANARY" in str(refused.exception) + refused.output
+    assert CANARY not in str(refused.exception) + refused.output
+
+
+SECRETS = [("jdbc", "password"), ("redis", "password"), ("http", "authorization"), ("http", "header.X-Api-Key"),
+           ("python", "properties.token")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("connector", "option"), SECRETS)
+def test_no_command_shows_a_secret_that_was_written_out(project: Path, connector: str, option: str) -> None:
+    options = {"connector": connector, **BASES[connector]}
+    (project / "job.sql").write_text(written(options))
+    assert run("compile", "job.sql", "-o", "other.json").exit_code == 0
+    shutil.copy("other.json", "plan.json")
+    (project / "job.sql").write_text(written({**options, option: CANARY}))
+    text = Path("plan.json").read_text().replace(f'"connector": "{connector}"', f'"connector": "{connector}",\n'
+                                                 f'        "{option}": "{CANARY}"')  # fmt: skip
+    (project / "plan.json").write_text(text)
+    with pytest.raises(plans.PlanError):
+        plans.load("plan.json", allow_fact_edits=True)
+    for words in COMMANDS:
+        done = run(*words)
+        assert CANARY not in done.output + str(done.exception), words
+    assert not any(CANARY in file.read_text() for file in project.glob("*.html"))
+
+
+def test_secrets_have_a_place_in_the_list_of_those_that_are_written_out() -> None:
+    known = {(name, option.name) for name, spec in CONNECTORS.items() for option in spec.options if option.secret}
+    assert known <= set(SECRETS)
+    for connector, option in SECRETS:
+        options = {"connector": connector, **BASES[connector], option: CANARY}
+        problems = check_table("d", Table(columns=COLUMNS, options=options))
+        assert problems
+        assert not any(CANARY in str(problem) for problem in problems)
