@@ -140,7 +140,7 @@ def _check_operator(operator: Operator, inputs: Sequence[Columns], plan: Plan) -
             yield from _check_scan(operator, tables, path)
         case Calc():
             passed = [item.name for item in operator.select if item.expression is None]
-            yield from _check_known(passed, inputs[0], f"{path}.select", "column")
+            yield from _check_known(passed, _types(inputs[0]), f"{path}.select", "column")
             yield from _check_names([item.name for item in operator.select], path, "select")
         case Join():
             yield from _check_join(operator, inputs[0], inputs[1], path)
@@ -151,14 +151,15 @@ def _check_operator(operator: Operator, inputs: Sequence[Columns], plan: Plan) -
         case Expand():
             yield from _check_expand(operator, inputs[0], path)
         case Aggregate():
-            yield from _check_known(operator.keys, inputs[0], f"{path}.keys", "key column")
+            types = _types(inputs[0])
+            yield from _check_known(operator.keys, types, f"{path}.keys", "key column")
             for call in operator.aggregates:
-                yield from _check_call(call, inputs[0], f"{path}.aggregates.{call.name}")
+                yield from _check_call(call, types, f"{path}.aggregates.{call.name}")
             yield from _check_names([*operator.keys, *(call.name for call in operator.aggregates)], path, "aggregates")
         case Union():
             yield from _check_union(operator, inputs, path)
         case ChangelogNormalize() | SinkMaterialize():
-            yield from _check_known(operator.key, inputs[0], f"{path}.key", "key column")
+            yield from _check_known(operator.key, _types(inputs[0]), f"{path}.key", "key column")
         case Sort():
             yield from _check_sort(operator, inputs[0], path)
         case Sink():
@@ -172,8 +173,8 @@ def _check_scan(scan: Scan, tables: Mapping[str, Table], path: str) -> Iterator[
         yield _unknown_table(scan.table, tables, path)
         return
     table = tables[scan.table]
-    physical = physical_columns(table)
-    computed = [column.name for column in table.columns if column.expression is not None]
+    physical = _types(physical_columns(table))
+    computed = {column.name for column in table.columns if column.expression is not None}
     for name in scan.columns:
         if name in computed:
             hint = "scan the physical columns and compute this one in a calc"
@@ -190,8 +191,8 @@ def _check_join(join: Join, left: Columns, right: Columns, path: str) -> Iterato
     for index, key in enumerate(join.keys):
         here = f"{path}.keys[{index}]"
         unknown = [
-            *_check_known([key.left], left, f"{here}.left", "column of the left input"),
-            *_check_known([key.right], right, f"{here}.right", "column of the right input"),
+            *_check_known([key.left], sides["left"], f"{here}.left", "column of the left input"),
+            *_check_known([key.right], sides["right"], f"{here}.right", "column of the right input"),
         ]
         yield from unknown
         if not unknown and not _same_type(sides["left"][key.left], sides["right"][key.right]):
@@ -207,11 +208,11 @@ def _check_join(join: Join, left: Columns, right: Columns, path: str) -> Iterato
 def _check_output(
     output: Sequence[JoinColumn], left: Columns, right: Columns, what: str, path: str
 ) -> Iterator[Diagnostic]:
-    sides = {"left": (left, _types(left), "the left input"), "right": (right, _types(right), what)}
+    sides = {"left": (_types(left), "the left input"), "right": (_types(right), what)}
     for column in output:
         here = f"{path}.output.{column.name}"
-        columns, types, owner = sides[column.side]
-        unknown = list(_check_known([column.column], columns, f"{here}.from", f"column of {owner}"))
+        types, owner = sides[column.side]
+        unknown = list(_check_known([column.column], types, f"{here}.from", f"column of {owner}"))
         yield from unknown
         if not unknown and not _same_type(types[column.column], column.type):
             source = f"{column.side}.{column.column} is {types[column.column]}"
@@ -224,20 +225,24 @@ def _check_lookup(lookup: LookupJoin, left: Columns, tables: Mapping[str, Table]
         yield _unknown_table(lookup.table, tables, path)
         return
     physical = physical_columns(tables[lookup.table])
-    unknown = list(_check_known(lookup.columns, physical, f"{path}.columns", f"column of table '{lookup.table}'"))
+    what = f"column of table '{lookup.table}'"
+    unknown = list(_check_known(lookup.columns, _types(physical), f"{path}.columns", what))
     yield from unknown
     yield from _check_names(lookup.columns, path, "columns")
     if unknown:
         return
-    fetched = tuple(column for column in physical if column.name in lookup.columns)
+    wanted = set(lookup.columns)
+    fetched = tuple(column for column in physical if column.name in wanted)
+    seen: set[str] = set()
     types = {"left": _types(left), "right": _types(fetched)}
     for index, key in enumerate(lookup.keys):
         here = f"{path}.keys[{index}]"
-        if key.column in [other.column for other in lookup.keys[:index]]:
+        if key.column in seen:
             yield Diagnostic(message=f"column '{key.column}' is a key twice", path=f"{here}.column")
-        bad = list(_check_known([key.column], fetched, f"{here}.column", "fetched column (see 'columns')"))
+        seen.add(key.column)
+        bad = list(_check_known([key.column], types["right"], f"{here}.column", "fetched column (see 'columns')"))
         if key.left is not None:
-            bad += _check_known([key.left], left, f"{here}.left", "column of the input")
+            bad += _check_known([key.left], types["left"], f"{here}.left", "column of the input")
         yield from bad
         if not bad and key.left is not None and not _same_type(types["left"][key.left], types["right"][key.column]):
             pair = f"'{key.left}' is {types['left'][key.left]}, '{key.column}' is {types['right'][key.column]}"
@@ -262,7 +267,7 @@ def _check_correlate(
         if argument.column is None:
             continue
         here = f"{path}.arguments[{index}]"
-        unknown = list(_check_known([argument.column], left, here, "column of the input"))
+        unknown = list(_check_known([argument.column], types, here, "column of the input"))
         yield from unknown
         if not unknown and not _same_type(types[argument.column], must):
             message = f"'{call.function}' takes {must}, but '{argument.column}' is {types[argument.column]}"
@@ -274,24 +279,23 @@ def _check_correlate(
 
 
 def _check_expand(expand: Expand, columns: Columns, path: str) -> Iterator[Diagnostic]:
-    yield from _check_known(expand.keys, columns, f"{path}.keys", "key column")
-    seen: list[frozenset[str]] = []
+    yield from _check_known(expand.keys, _types(columns), f"{path}.keys", "key column")
+    keys, seen = set(expand.keys), set[frozenset[str]]()
     for index, each in enumerate(expand.sets):
         here = f"{path}.sets[{index}]"
         for name in each:
-            if name not in expand.keys:
+            if name not in keys:
                 hint = did_you_mean(name, expand.keys, what="keys")
                 yield Diagnostic(message=f"'{name}' is not one of the keys", path=here, hint=hint)
         if frozenset(each) in seen:
             yield Diagnostic(message="this grouping set is given twice", path=here, hint="remove it")
-        seen.append(frozenset(each))
+        seen.add(frozenset(each))
     yield from _check_names([*(column.name for column in columns), expand.group_id], path, "group-id")
 
 
-def _check_call(call: AggregateCall, columns: Columns, path: str) -> Iterator[Diagnostic]:
-    types = _types(columns)
+def _check_call(call: AggregateCall, types: Mapping[str, str], path: str) -> Iterator[Diagnostic]:
     names = [name for name in (call.argument, call.filter) if name is not None]
-    unknown = list(_check_known(names, columns, path, "column of the input"))
+    unknown = list(_check_known(names, types, path, "column of the input"))
     yield from unknown
     if call.argument is None and (call.function != "COUNT" or call.distinct):
         yield Diagnostic(message=f"{call.function} needs an argument", path=path)
@@ -330,15 +334,16 @@ def _check_union(union: Union, inputs: Sequence[Columns], path: str) -> Iterator
 
 
 def _check_sort(sort: Sort, columns: Columns, path: str) -> Iterator[Diagnostic]:
-    types = _types(columns)
+    types, seen = _types(columns), set[str]()
     for index, key in enumerate(sort.order):
         here = f"{path}.order[{index}].column"
-        unknown = list(_check_known([key.column], columns, here, "column of the input"))
+        unknown = list(_check_known([key.column], types, here, "column of the input"))
         yield from unknown
         if not unknown and parse(types[key.column]).root in UNSORTABLE:
             yield Diagnostic(message=f"'{key.column}' is {types[key.column]}, which has no order", path=here)
-        if key.column in [other.column for other in sort.order[:index]]:
+        if key.column in seen:
             yield Diagnostic(message=f"'{key.column}' is sorted by twice", path=here, hint="remove the second")
+        seen.add(key.column)
 
 
 def _check_sink(sink: Sink, columns: Columns, tables: Mapping[str, Table], path: str) -> Iterator[Diagnostic]:
@@ -356,8 +361,7 @@ def _check_sink(sink: Sink, columns: Columns, tables: Mapping[str, Table], path:
             yield Diagnostic(message=message, path=path)
 
 
-def _check_known(names: Sequence[str], columns: Columns, path: str, what: str) -> Iterator[Diagnostic]:
-    known = {column.name: column for column in columns}
+def _check_known(names: Sequence[str], known: Mapping[str, str], path: str, what: str) -> Iterator[Diagnostic]:
     for name in names:
         if name not in known:
             hint = did_you_mean(name, known, what="columns")

@@ -18,10 +18,12 @@ from typing import Any
 
 from plans.errors import PlanError
 
-__all__ = ["MAX_BYTES", "MAX_DEPTH", "JsonText", "Path", "Span"]
+__all__ = ["MAX_BYTES", "MAX_DEPTH", "MAX_MEMBERS", "JsonText", "Path", "Span"]
 
 MAX_BYTES = 16 * 1024 * 1024
 MAX_DEPTH = 64
+MAX_MEMBERS = 100_000
+"""Keys of an object."""
 
 Path = tuple[str | int, ...]
 Span = tuple[int, int, int]
@@ -114,7 +116,7 @@ class JsonText:
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
-    if len(found) != len(pairs):
+    if len(found) != len(pairs) or len(pairs) > MAX_MEMBERS:
         raise _Rejected
     return found
 
@@ -184,6 +186,8 @@ def _scan(source: JsonText) -> Iterator[tuple[Path, Span]]:
             if text[position : position + 1] == closing:
                 raise source.error(comma, f"expected no comma before '{closing}'", hint="remove the comma")
             if closing == "}":
+                if len(keys) == MAX_MEMBERS:
+                    raise source.error(opened, f"an object with more than {MAX_MEMBERS:,} keys")
                 position, key_start = _key(source, position, path, keys)
             else:
                 last = path[-1]

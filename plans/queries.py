@@ -63,12 +63,12 @@ def path_to(operators: dict[str, Operator], sink: Sink) -> tuple[Operator, ...]:
 
     Nothing if there is no such operator, since an edge leads nowhere or in a circle.
     """
-    found: list[Operator] = []
+    found: dict[str, Operator] = {}
     above = operators.get(sink.inputs[0]) if sink.inputs else None
-    while isinstance(above, Calc) and above not in found:
-        found.append(above)
+    while isinstance(above, Calc) and above.id not in found:
+        found[above.id] = above
         above = operators.get(above.inputs[0]) if above.inputs else None
-    return () if above is None or isinstance(above, Calc | Sink) else (above, *reversed(found))
+    return () if above is None or isinstance(above, Calc | Sink) else (above, *reversed(found.values()))
 
 
 def can_share(plan: Plan, sink: Sink, calcs: Sequence[Operator]) -> bool:

@@ -16,15 +16,30 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from plans.cached import cached_of
+from plans.errors import Diagnostic
 from plans.graph import check_graph
-from plans.model import Correlate, LookupJoin, Plan, Scan
+from plans.model import Correlate, LookupJoin, Plan, Scan, Sink
 from plans.queries import queries, single_queries
 from plans.setting_groups import Value
 from plans.setting_layers import EDIT
 from plans.setting_values import shown
 from plans.settings import Setting, operator_settings
 
-__all__ = ["OneSided", "Repeated", "one_sided_changes", "one_sided_edits", "repeated", "times_computed"]
+__all__ = [
+    "MOST_TIMES",
+    "OneSided",
+    "Repeated",
+    "check_times",
+    "one_sided_changes",
+    "one_sided_edits",
+    "repeated",
+    "times_computed",
+]
+
+MOST_TIMES = 1_000
+"""How many times an operator may be computed for the same rows, and once more for each sink: forty unions, each of two
+calcs, would be 2**40.
+"""
 
 _GROUPS = ("async", "retry", "cache")
 
@@ -81,6 +96,21 @@ def times_computed(plan: Plan) -> Counter[str]:
         for source in operator.inputs:
             found[source] += found[operator.id]
     return found
+
+
+def check_times(plan: Plan) -> Iterator[Diagnostic]:
+    """The operator of a proper graph that would be computed most often, if that is more than a run takes on."""
+    computed = times_computed(plan)
+    name = max(computed, key=lambda each: computed[each], default="")
+    most = MOST_TIMES + sum(isinstance(operator, Sink) for operator in plan.operators)
+    if computed[name] > most:
+        times = f"{computed[name]:,}" if computed[name] < 10**18 else "more than 10^18"
+        yield Diagnostic(
+            message=f"'{name}' would be computed {times} times, once for each path from it to a sink; at most "
+            f"{most:,} are run",
+            path=f"operators.{name}",
+            hint="keep the result of an operator on the way: write it to a table, or in batch mode cache it",
+        )
 
 
 def repeated(plan: Plan) -> Iterator[Repeated]:

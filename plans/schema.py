@@ -204,7 +204,8 @@ def _object(schema: Schema, resolve: Callable[[str], Check]) -> Check:
             keys = ", ".join(f"'{name}'" for name in properties)
             findings.append(Finding(path=path, message=f"expected at least one of the keys {keys}"))
         if most is not None and len(value) > most:
-            findings.append(Finding(path=path, message=f"expected {_count(most, 'key')}, found {len(value)}"))
+            expected = _count(most, "key") if least == most else f"at most {_count(most, 'key')}"
+            findings.append(Finding(path=path, message=f"expected {expected}, found {len(value)}"))
 
     return run
 

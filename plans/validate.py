@@ -28,6 +28,7 @@ from plans.names import did_you_mean
 from plans.overlap import check_overlap
 from plans.phases_edit import check_phases
 from plans.reasons import check_reasons
+from plans.repeated import check_times
 from plans.states import check_states
 from plans.upserts import check_upserts
 
@@ -51,7 +52,8 @@ def validate(plan: Plan) -> tuple[Diagnostic, ...]:
     problems += islice(check_calls(plan), ENOUGH)
     # Row kinds are followed along the edges to the tables, so both must be right.
     if not graph and all(o.table in plan.tables for o in plan.operators if isinstance(o, (Scan, LookupJoin, Sink))):
-        problems += [*_check_kinds(plan), *islice(check_upserts(plan), ENOUGH), *islice(check_lookups(plan), ENOUGH)]
+        problems += [*check_times(plan), *_check_kinds(plan)]
+        problems += [*islice(check_upserts(plan), ENOUGH), *islice(check_lookups(plan), ENOUGH)]
     if not states:
         problems += islice(check_reasons(plan), ENOUGH)
     return tuple(problems)
