@@ -17,6 +17,7 @@ from plans.codec import dumps, put_plan_bytes
 from plans.config_option import allow_module_option, config_option
 from plans.errors import PlanError, SqlError
 from plans.findings import rendered
+from plans.overwrite import refuse_overwrite
 from plans.rebase_command import rebase_options, write_rebased
 from plans.terminal import say
 from plans.text_file import read_text
@@ -34,6 +35,7 @@ _STDIN = "<stdin>"
 @allow_module_option
 @click.option("--name", help="The plan's name, unless the script sets 'pipeline.name'.")
 @click.option("--keep-edits", metavar="OLD", help="Carry the edits of this plan over, as 'hintplan rebase' does.")
+@click.option("--overwrite", is_flag=True, help="Replace the file of -o even if it has edits, or is no plan.")
 @click.option("--json", "as_json", is_flag=True, help="With --keep-edits: print what became of the edits as JSON.")
 @rebase_options
 def compile_command(
@@ -44,6 +46,7 @@ def compile_command(
     allow_modules: tuple[str, ...],
     name: str | None,
     keep_edits: str | None,
+    overwrite: bool,
     as_json: bool,
     moves: tuple[str, ...],
     drop_orphans: bool,
@@ -52,6 +55,8 @@ def compile_command(
     """Compile ``script`` and write the plan; findings go to standard error."""
     if keep_edits is None and (as_json or moves or drop_orphans or allow_fact_edits):
         raise click.UsageError("--json, --map, --drop-orphans and --allow-fact-edits go with --keep-edits")
+    if overwrite and output is None:
+        raise click.UsageError("--overwrite goes with -o")
     file = _STDIN if script == "-" else script
     text = read_text(script, file)
     from planner.compile import compile_script  # sqlglot takes a while to load; --help does not need it
@@ -65,6 +70,8 @@ def compile_command(
         raise click.ClickException(shown) from error
     for finding in done.findings:
         say(rendered(finding.diagnostic, text, finding.severity))
+    if output is not None and output != keep_edits and not overwrite:
+        refuse_overwrite(output)
     if keep_edits is not None and os.path.exists(keep_edits):
         return write_rebased(
             done.plan,
@@ -77,6 +84,5 @@ def compile_command(
         )
     if keep_edits is not None and keep_edits != output:
         raise PlanError("there is no such plan to keep the edits of", file=keep_edits)
-    data = dumps(done.plan)
-    put_plan_bytes(data, output)
+    put_plan_bytes(dumps(done.plan), output)
     return 0

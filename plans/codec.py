@@ -9,6 +9,7 @@ Writing has one layout; the same plan gives the same bytes in any process.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
 import tempfile
@@ -31,7 +32,17 @@ FREE = (
     "config, the ttl of states, async, retry, cache and phases of operators, cached, and table options but 'connector'"
 )
 
-__all__ = ["dump", "dumps", "load", "loads", "put_plan_bytes", "read_document", "read_plan_bytes", "write_plan_bytes"]
+__all__ = [
+    "dump",
+    "dumps",
+    "fingerprint",
+    "load",
+    "loads",
+    "put_plan_bytes",
+    "read_document",
+    "read_plan_bytes",
+    "write_plan_bytes",
+]
 
 
 def load(path: str | os.PathLike[str], *, allow_fact_edits: bool = False, check_meaning: bool = True) -> Plan:
@@ -77,6 +88,11 @@ def _checked_text(data: bytes | str, file: str | None) -> JsonText:
 def dumps(plan: Plan) -> bytes:
     """The canonical bytes of ``plan``, its digests included."""
     return print_document({**to_document(plan), "digests": document_digests(plan)})
+
+
+def fingerprint(plan: Plan) -> str:
+    """The first 16 hex digits of sha256 over the canonical bytes of ``plan``: the same for any layout of its file."""
+    return hashlib.sha256(dumps(plan)).hexdigest()[:16]
 
 
 def dump(plan: Plan, path: str | os.PathLike[str]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from plans.codec import load, loads, read_plan_bytes, write_plan_bytes
+from plans.codec import fingerprint, load, loads, read_plan_bytes, write_plan_bytes
 from plans.errors import Diagnostic, PlanError
 from plans.explain import summary
 from plans.jsontext import MAX_BYTES
@@ -54,7 +54,7 @@ def validate_command(paths: tuple[str, ...], allow_fact_edits: bool, as_json: bo
             problems += error.diagnostics
         else:
             if not as_json:
-                say(f"{path}: valid · {summary(plan)}")
+                say(f"{path}: valid · {summary(plan)} · digest {fingerprint(plan)}")
     if as_json:
         show_json({"valid": not problems, "diagnostics": [_diagnostic_json(problem) for problem in problems]})
     else:

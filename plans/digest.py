@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from plans.call_document import function_document
@@ -22,6 +23,7 @@ from plans.operator_settings import group_names
 from plans.tables import Function, Table
 
 __all__ = [
+    "changed_facts",
     "document_digests",
     "function_digest",
     "operator_digest",
@@ -86,3 +88,14 @@ def _digest(facts: dict[str, Any]) -> str:
     # Sorted keys and no blanks: the digest must not depend on the layout of the file.
     text = json.dumps(facts, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def changed_facts(plan: Plan, document: Mapping[str, Any]) -> list[str]:
+    """What of ``plan`` has other facts than the digests of its ``document`` say, such as ``operator 'join_o_c'``."""
+    recorded = document.get("digests", {})
+    return [
+        f"{kind.removesuffix('s')} '{name}'"
+        for kind, actual in plan_digests(plan).items()
+        for name, digest in actual.items()
+        if recorded.get(kind, {}).get(name) != digest
+    ]

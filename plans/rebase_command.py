@@ -13,7 +13,7 @@ import click
 
 from plans.codec import dumps, load, loads, put_plan_bytes, read_document, read_plan_bytes
 from plans.commands import show_json
-from plans.digest import plan_digests
+from plans.digest import changed_facts
 from plans.jsontext import MAX_BYTES
 from plans.model import Plan
 from plans.rebase import rebase
@@ -81,13 +81,7 @@ def write_rebased(
 
 def _left_behind(old: Plan, data: bytes) -> list[str]:
     """What has other facts than its digest says: an edit of these is not carried over, for the SQL decides facts."""
-    recorded = read_document(data).get("digests", {})
-    return [
-        f"{kind.removesuffix('s')} '{name}'"
-        for kind, actual in plan_digests(old).items()
-        for name, digest in actual.items()
-        if recorded.get(kind, {}).get(name) != digest
-    ]
+    return changed_facts(old, read_document(data))
 
 
 @click.command("rebase")

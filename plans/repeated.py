@@ -37,8 +37,8 @@ __all__ = [
 ]
 
 MOST_TIMES = 1_000
-"""How many times an operator may be computed for the same rows, and once more for each operator of the plan: forty unions, each of two
-calcs, would be 2**40.
+"""How many times an operator may be computed for the same rows, and once more for each operator of the plan: forty
+unions, each of two calcs, would be 2**40.
 """
 
 _GROUPS = ("async", "retry", "cache")

@@ -22,9 +22,10 @@ import click
 from click.exceptions import Exit
 
 from plans.checkpoint_record import is_local_path
+from plans.codec import fingerprint
 from plans.commands import allow_fact_edits_option, read_plan
 from plans.continuation import continuation, refuse
-from plans.errors import RunError
+from plans.errors import PlanError, RunError
 from plans.model import Plan
 from plans.policy import Policy, refuse_reach
 from plans.run_options import (
@@ -77,6 +78,7 @@ class Stop:
 @click.option("--once", is_flag=True, help="Take what is there, then stop.")
 @trigger_option("Time between two batches (default 1 s).")
 @click.option("--checkpoint", metavar="DIR", help="Where state is kept between runs; without it, it is forgotten.")
+@click.option("--expect", metavar="DIGEST", help="Refuse any plan but the one with this digest, as validate prints it.")
 @click.option("--take-over", is_flag=True, help="Use a checkpoint though a run on another machine may still use it.")
 @master_option
 @remote_option
@@ -91,6 +93,7 @@ def run_command(
     once: bool,
     trigger: str | None,
     checkpoint: str | None,
+    expect: str | None,
     take_over: bool,
     master: str | None,
     remote: str | None,
@@ -106,6 +109,7 @@ def run_command(
         raise click.UsageError("--once takes what is there and stops; it has no --trigger")
     one_spark(master, remote)
     plan = read_plan(path, allow_fact_edits=allow_fact_edits)
+    _tell_digest(plan, path, expect)
     if plan.mode == "batch":
         _refuse_streaming_options(plan, once=once, trigger=trigger, checkpoint=checkpoint)
     refuse_reach(plan.tables, policy, checkpoint)
@@ -119,7 +123,7 @@ def run_command(
             found = continuation(undamaged_record(absolute(checkpoint) or checkpoint, conf), plan)
             refuse(found, checkpoint, allow_drop=allow_state_drop)
     if sys.stderr.isatty():
-        say(f"{plan.name}: " + (f"connecting to {remote}" if remote else "starting Spark"))
+        say(f"connecting to {remote}" if remote else "starting Spark")
     with opened_session(master, remote, conf, debug=debug) as spark:
         from runtime.execution import execute
 
@@ -136,6 +140,18 @@ def run_command(
             )
 
         return run_plan(plan, start, as_json=as_json)
+
+
+def _tell_digest(plan: Plan, path: str, expect: str | None) -> None:
+    """Say which plan runs; PlanError if it is not the expected one."""
+    digest = fingerprint(plan)
+    if expect is not None and expect != digest:
+        raise PlanError(
+            f"the plan has the digest {digest}, not {expect}: it is not the plan that was reviewed",
+            file=path,
+            hint="run the reviewed plan, or have this one reviewed; hintplan diff shows what is different",
+        )
+    say(f"{plan.name}: digest {digest}")
 
 
 def _refuse_streaming_options(plan: Plan, *, once: bool, trigger: str | None, checkpoint: str | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
@@ -33,7 +34,8 @@ def plan_file(plan_text: str, tmp_path: Path) -> Path:
 def test_validate_says_on_stderr_that_a_plan_is_valid(run: Run, plan_file: Path) -> None:
     done = run("validate", plan_file)
     assert (done.returncode, done.stdout) == (0, "")
-    assert done.stderr == f"{plan_file}: valid · 6 operators, 2 with state\n"
+    digest = hashlib.sha256(plan_file.read_bytes()).hexdigest()[:16]
+    assert done.stderr == f"{plan_file}: valid · 6 operators, 2 with state · digest {digest}\n"
 
 
 def test_validate_reads_stdin(run: Run, plan_text: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -25,6 +26,11 @@ ROOT = Path(__file__).parents[2]
 
 def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "plans.cli", "run", *arguments, "--master", "local[2]"]
+
+
+def digest_of(plan: Path) -> str:
+    """The digest, counted here: of the bytes as hintplan lays plans out."""
+    return hashlib.sha256(plan.read_bytes()).hexdigest()[:16]
 
 
 def run(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -94,8 +100,9 @@ def test_once_prints_rows_on_stdout_and_a_line_per_batch_on_stderr(job: Path) ->
     assert done.returncode == 0, done.stderr
     assert printed(done.stdout) == {str(k or "null"): v for k, v in expected(sample(0, 30)).items()}
     lines = done.stderr.splitlines()
-    assert lines[0].startswith("sink_result batch 0: ")
-    assert " rows in · " in lines[0]
+    assert lines[0] == f"revenue: digest {digest_of(job / 'plan.json')}"
+    assert lines[1].startswith("sink_result batch 0: ")
+    assert " rows in · " in lines[1]
     assert "aggregate_t 3 rows" in lines[-2]
     assert lines[-1].startswith("finished after ")
     assert (job / "state" / "sink_result").is_dir()
@@ -109,6 +116,21 @@ def test_once_prints_rows_on_stdout_and_a_line_per_batch_on_stderr(job: Path) ->
     assert guarded.returncode == 1
     assert "aggregate_t starts empty (calc_o.filter id % 10 <> 3 → id % 10 <> 4)" in guarded.stderr
     assert "Traceback" not in guarded.stderr
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_only_the_expected_plan_runs(job: Path, known: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(job / "none"))  # a run that goes on says so
+    digest = digest_of(job / "plan.json")
+    relaid = json.dumps(json.loads((job / "plan.json").read_text()))
+    edited = relaid.replace('"ttl": "0 ms"', '"ttl": "1 d"', 1)
+    assert edited != relaid
+    (job / "relaid.json").write_text(relaid)
+    (job / "edited.json").write_text(edited)
+    done = run(job, "relaid.json" if known else "edited.json", "--once", "--expect", digest)
+    assert done.returncode == 1
+    assert ("java" in done.stderr) == known
+    assert ("it is not the plan that was reviewed" in done.stderr) == (not known)
 
 
 @pytest.mark.spark
