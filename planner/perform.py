@@ -113,11 +113,11 @@ def _compiled(session: Session, unit: Unit, statement: Select | Insert | Stateme
 
 def _declared(session: Session, statement: Declaration) -> Action:
     done = session.apply(statement)
-    if isinstance(statement, SetOption):
-        return actions.Told(text=_setting(session, statement.key))
-    if isinstance(statement, ResetOption):
+    if isinstance(statement, SetOption | ResetOption):
         if statement.key is None:
             return actions.Told(text="configuration reset")
+        if not done:
+            return actions.Told(text=f"{statement.key} means nothing here, and stays as it is")
         return actions.Told(text=_setting(session, statement.key))
     if isinstance(statement, Drop):
         what = statement.kind.lower()

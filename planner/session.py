@@ -44,6 +44,7 @@ from planner.statements import (
 from planner.units import Unit, next_unit
 from planner.user_functions import declare_function, register_function
 from plans.errors import SqlError
+from plans.flink_keys import why_idle
 
 __all__ = ["Declaration", "Session"]
 
@@ -140,6 +141,11 @@ class Session:
             return cache_table(context, statement)
         if isinstance(statement, UncacheTable):
             return uncache_table(context, statement)
+        idle = why_idle(statement.key) if statement.key else None
+        if idle is not None:
+            if isinstance(statement, SetOption):
+                context.report.note(f"'{statement.key}' has no effect: {idle}", statement.offset)
+            return False
         if isinstance(statement, ResetOption):
             self.configuration.reset(self.source, statement)
         elif statement.key:
