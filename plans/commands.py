@@ -119,6 +119,7 @@ def set_command(
 
     \b
     hintplan set plan.json join_o_c.state.leftState.ttl='3 d' --reason 'late payments, see RFC 12'
+    hintplan set plan.json '*.leftState.ttl'='3 d'
     hintplan set plan.json config.table.exec.state.ttl='2 h'
     hintplan set plan.json lookup_rates.async.capacity=50
     hintplan set plan.json lookup_rates.retry='3 x 10 s'
@@ -131,6 +132,7 @@ def set_command(
     from plans.edit import remove_value, set_value
     from plans.repeated import one_sided_changes
     from plans.rewrite import rewrite
+    from plans.settings import paths_like
 
     if not assignments and not removals:
         raise click.UsageError("nothing to do: give PATH=VALUE or --remove PATH")
@@ -143,7 +145,8 @@ def set_command(
         if not equals:
             raise click.UsageError(f"expected PATH=VALUE, found '{assignment}'")
         try:
-            edited, _ = set_value(edited, setting, value, reason=reason)
+            for one in paths_like(edited, setting) if "*" in setting else (setting,):
+                edited, _ = set_value(edited, one, value, reason=reason)
         except PlanError as error:
             problems += error.diagnostics
     for setting in removals:

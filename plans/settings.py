@@ -15,10 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 from plans.cached import SETTINGS as CACHED
 from plans.document import operator_document
+from plans.errors import PlanError
 from plans.model import Aggregate, Operator, Plan, Sink
+from plans.names import did_you_mean
 from plans.operator_settings import settings_of
 from plans.phases import PHASES, STRATEGY
 from plans.phases import SPECS as PHASE_SPECS
@@ -26,7 +29,15 @@ from plans.setting_groups import Value
 from plans.setting_layers import EDIT, Specs, set_by
 from plans.states import source, state_of
 
-__all__ = ["Setting", "canonical_path", "operator_settings", "plan_settings", "setting_at", "settings_by_name"]
+__all__ = [
+    "Setting",
+    "canonical_path",
+    "operator_settings",
+    "paths_like",
+    "plan_settings",
+    "setting_at",
+    "settings_by_name",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +139,21 @@ def setting_at(plan: Plan, path: str) -> Setting | None:
     operators = [operator for operator in plan.operators if operator.id == head]
     settings = operator_settings(operators[0]) if operators else plan_settings(plan)
     return next((setting for setting in settings if setting.path == wanted), None)
+
+
+def paths_like(plan: Plan, pattern: str) -> tuple[str, ...]:
+    """The paths of settings that ``pattern`` matches, in which ``*`` stands for anything; PlanError if it matches none.
+
+    As in :func:`canonical_path`, ``operators.`` and ``state.`` may be left out.
+    """
+    wanted = pattern.removeprefix("operators.")
+    paths = [setting.path for operator in plan.operators for setting in operator_settings(operator)]
+    found = [p for p in paths if fnmatchcase(p, wanted) or fnmatchcase(p.replace(".state.", ".", 1), wanted)]
+    if not found:
+        ends = dict.fromkeys(path.partition(".")[2].removeprefix("state.") for path in paths)
+        hint = did_you_mean(wanted.rpartition("*")[2].lstrip("."), [*ends], what="settings of operators")
+        raise PlanError(f"no setting matches '{pattern}'", path=pattern, hint=hint)
+    return tuple(found)
 
 
 def canonical_path(plan: Plan, path: str) -> str:

@@ -38,6 +38,32 @@ def test_validate_says_on_stderr_that_a_plan_is_valid(run: Run, plan_file: Path)
     assert done.stderr == f"{plan_file}: valid · 6 operators, 2 with state · digest {digest}\n"
 
 
+def test_a_pattern_sets_all_that_it_matches_and_nothing_else(run: Run, plan_file: Path) -> None:
+    before = json.loads(plan_file.read_text())
+    assert run("set", plan_file, "*State.ttl=3 d", "--reason", "as agreed").returncode == 0
+    after = json.loads(plan_file.read_text())
+    ttls = {(o["id"], s["name"]): s["ttl"] for o in after["operators"] for s in o.get("state", [])}
+    # A join and an aggregate: left, right and groupAggregateState.
+    assert sorted(name for _, name in ttls) == ["groupAggregateState", "leftState", "rightState"]
+    assert set(ttls.values()) == {"3 d"}
+    assert len(after["reasons"]) == 3
+    assert run("set", plan_file, "*.leftState.ttl=4 d").returncode == 0
+    assert plan_file.read_text().count('"ttl": "4 d"') == 1
+    for operator in before["operators"]:
+        operator.pop("state", None)
+    for operator in (found := json.loads(plan_file.read_text()))["operators"]:
+        operator.pop("state", None)
+    assert found["operators"] == before["operators"]
+
+
+def test_a_pattern_that_matches_nothing_is_refused(run: Run, plan_file: Path) -> None:
+    before = plan_file.read_text()
+    done = run("set", plan_file, "*.leftStat.ttl=3 d")
+    assert done.returncode == 1
+    assert "no setting matches '*.leftStat.ttl'\n  hint: did you mean 'leftState.ttl'?" in done.stderr
+    assert plan_file.read_text() == before
+
+
 def test_validate_reads_stdin(run: Run, plan_text: str) -> None:
     assert run("validate", "-", stdin=plan_text).returncode == 0
     done = run("validate", "-", stdin=plan_text.replace('"3 d"', '"3"'))
