@@ -104,7 +104,10 @@ def _statement(cursor: Cursor) -> Statement:
             return create_view(cursor, temporary=temporary)
         if cursor.take("FUNCTION") or cursor.take("SYSTEM", "FUNCTION"):
             return create_function(cursor, temporary=temporary)
-        raise cursor.unexpected("TABLE, VIEW or FUNCTION", "write CREATE TABLE, CREATE VIEW or CREATE FUNCTION")
+        advice = "write CREATE TABLE, CREATE VIEW or CREATE FUNCTION"
+        if cursor.peek("CATALOG") or cursor.peek("DATABASE"):
+            advice = "there is one catalog with one database: declare the tables in the script, and leave this out"
+        raise cursor.unexpected("TABLE, VIEW or FUNCTION", advice)
     if cursor.take("DROP"):
         return read_drop(cursor, offset)
     if cursor.take("SHOW"):

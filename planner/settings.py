@@ -17,7 +17,7 @@ from planner.statements import ResetOption, SetOption
 from plans.configuration import KEYS, canonical_key, known_keys, normalise
 from plans.errors import SqlError
 from plans.model import Mode
-from plans.names import did_you_mean
+from plans.names import nearest
 
 __all__ = ["Configuration", "Settings"]
 
@@ -55,8 +55,7 @@ class Configuration:
         for name, value in overrides.items():
             key = canonical_key(name)
             if key not in KEYS:
-                advice = did_you_mean(key, known_keys(), what="known keys")
-                raise SqlError(f"unknown configuration key '{key}'", hint=advice)
+                raise SqlError(f"unknown configuration key '{key}'", hint=_meant(key))
             if key in found:
                 other = next(n for n in overrides if n != name and canonical_key(n) == key)
                 raise SqlError(_two_names(other, name), hint="keep one of them")
@@ -119,9 +118,13 @@ def _known_key(source: Source, name: str, offset: int) -> str:
     """The key that ``name`` means; SqlError if there is none."""
     key = canonical_key(name)
     if key not in KEYS:
-        advice = did_you_mean(key, known_keys(), what="known keys")
-        raise source.error(f"unknown configuration key '{key}'", offset, advice)
+        raise source.error(f"unknown configuration key '{key}'", offset, _meant(key))
     return key
+
+
+def _meant(key: str) -> str:
+    close = nearest(key, known_keys())
+    return f"did you mean '{close}'?" if close else "docs/plan-format.md lists the keys, under 'Configuration keys'"
 
 
 def _two_names(one: str, other: str) -> str:

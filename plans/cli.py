@@ -24,6 +24,7 @@ import click
 
 from plans.errors import HintplanError, clipped
 from plans.lazy import load
+from plans.names import nearest
 from plans.terminal import say
 
 __all__ = ["COMMANDS", "main"]
@@ -100,6 +101,15 @@ class _Root(click.Group):
         if not any(option.name == "debug" for option in command.params):
             command.params.append(_debug_option())
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            close = nearest(args[0], COMMANDS)
+            advice = f"; did you mean '{close}'?" if close else ""
+            raise click.UsageError(f"there is no command '{args[0]}'{advice}", ctx)
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

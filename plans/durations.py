@@ -70,7 +70,7 @@ def parse_duration(text: str, *, require_unit: bool = False) -> int:
     number, label = match[1], match[2].strip(_JAVA_BLANKS).lower()
     if not label:
         if require_unit:
-            raise DurationError(f"the duration '{trimmed}' has no unit", hint=f"write e.g. '{trimmed} ms'")
+            raise DurationError(f"the duration '{trimmed}' has no unit", hint="write its unit: ms, s, min, h or d")
         label = "ms"
     if label not in _NANOS:
         raise DurationError(

@@ -83,8 +83,8 @@ def bad_value(spec: OptionSpec, value: str) -> tuple[str, str] | None:
         return f"{spec.name!r} has a placeholder that is not of the form ${{env:NAME}}", "write ${env:NAME}"
     if spec.choices and (value.lower() if spec.kind == "word" else value) not in spec.choices:
         close = get_close_matches(value.lower(), spec.choices, n=1)
-        choices = ", ".join(spec.choices)
-        return f"{spec.name!r} is {value!r}, expected one of {choices}", f"write {(close or spec.choices)[0]!r}"
+        choices, advice = ", ".join(spec.choices), f"write {close[0]!r}" if close else "write one of these"
+        return f"{spec.name!r} is {value!r}, expected one of {choices}", advice
     if spec.kind == "bool" and value.lower() not in ("true", "false"):
         return f"{spec.name!r} is {value!r}, expected true or false", "write 'true' or 'false'"
     if spec.kind == "int" and not (re.fullmatch(r"[0-9]{1,18}", value) and int(value) >= spec.minimum):

@@ -93,7 +93,7 @@ def _whole(spec: SettingSpec, text: str) -> int:
     if re.fullmatch(r"[0-9]{1,40}", digits) and int(digits) > spec.maximum:
         raise SettingError(f"expected at most {spec.maximum}, found {digits}", hint="write a smaller number")
     message = f"expected a whole number of at least {spec.minimum}, found '{text}'"
-    raise SettingError(message, hint=f"write {max(spec.minimum, 1)} or more, in digits")
+    raise SettingError(message, hint=f"write {spec.minimum} or more, in digits")
 
 
 def _duration(spec: SettingSpec, text: str) -> str:

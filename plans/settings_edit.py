@@ -125,7 +125,7 @@ def _parsed(path: str, spec: SettingSpec, text: str) -> Value:
         raise PlanError(f"'{spec.name}': {error}", path=path, hint=error.hint) from error
     if spec.kind == "duration" and text.strip().isdigit() and int(text):
         message = f"'{spec.name}': the duration '{text}' has no unit"
-        raise PlanError(message, path=path, hint=f"write e.g. '{text.strip()} ms'")
+        raise PlanError(message, path=path, hint="write its unit: ms, s, min, h or d")
     return parsed
 
 

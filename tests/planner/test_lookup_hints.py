@@ -118,7 +118,7 @@ def test_lookup_hint_is_refused_at_the_exact_place(
          "OPTIONS option 'lookup.cache': expected one of NONE, PARTIAL, FULL, found 'SOME'", "write 'NONE'"),
         ("OPTIONS('lookup.partial-cache.max-rows'='-1')", "2:94",
          "OPTIONS option 'lookup.partial-cache.max-rows': expected a whole number of at least 0, found '-1'",
-         "write 1 or more, in digits"),
+         "write 0 or more, in digits"),
         ("OPTIONS('lookup.full-cache.periodic-reload.interval'='0 s')", "2:107",
          "OPTIONS option 'lookup.full-cache.periodic-reload.interval': expected more than zero, found '0 s'",
          "write it like '10 min'"),

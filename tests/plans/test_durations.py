@@ -105,7 +105,7 @@ def test_a_part_of_a_millisecond_is_refused_rather_than_truncated(text: str, hin
 def test_a_missing_unit_is_refused_where_one_is_required() -> None:
     with pytest.raises(DurationError, match=r"^the duration '5000' has no unit$") as caught:
         parse_duration("5000", require_unit=True)
-    assert caught.value.hint == "write e.g. '5000 ms'"
+    assert caught.value.hint == "write its unit: ms, s, min, h or d"
     assert parse_duration("PT5S", require_unit=True) == 5000
 
 

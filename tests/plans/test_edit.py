@@ -114,7 +114,8 @@ RECOMPILE = "change the SQL and compile it again"
         (
             "join_o_c.state.leftState.ttl",
             "5",
-            "join_o_c.state.leftState.ttl: bad duration '5': the duration '5' has no unit\n  hint: write e.g. '5 ms'",
+            "join_o_c.state.leftState.ttl: bad duration '5': the duration '5' has no unit\n"
+            "  hint: write its unit: ms, s, min, h or d",
         ),
         (
             "join_o_c.state.lefState.ttl",

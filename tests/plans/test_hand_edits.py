@@ -55,7 +55,7 @@ def test_formatting_and_key_order_do_not_matter(plan_text: str, plan: plans.Plan
             "bad duration 'PT-3H': negative duration is not supported\n"
             "  hint: write '0 ms' for a state that never expires",
         ),
-        ('"5000"', "bad duration '5000': the duration '5000' has no unit\n  hint: write e.g. '5000 ms'"),
+        ('"5000"', "bad duration '5000': the duration '5000' has no unit\n  hint: write its unit: ms, s, min, h or d"),
         (
             '"100 ns"',
             "bad duration '100 ns': the duration '100 ns' is not a whole number of milliseconds\n  hint: write '1 ms'",
