@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -131,6 +132,30 @@ def test_only_the_expected_plan_runs(job: Path, known: bool, monkeypatch: pytest
     assert done.returncode == 1
     assert ("java" in done.stderr) == known
     assert ("it is not the plan that was reviewed" in done.stderr) == (not known)
+
+
+def test_what_a_run_may_reach_is_asked_before_spark_starts(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(job / "none"))  # a run that goes on says so
+    plan = plans.load(job / "plan.json")
+    options = {**plan.tables["orders"].options, "path": "webhdfs://files.example.com:9870/orders"}
+    orders = replace(plan.tables["orders"], options=options)
+    plans.dump(replace(plan, tables={**plan.tables, "orders": orders}), job / "plan.json")
+    refused = run(job, "plan.json", "--once")
+    assert refused.returncode == 1
+    assert "java" not in refused.stderr
+    assert refused.stderr.splitlines()[-2:] == [
+        "tables.orders.options.path: the run may not reach the file system webhdfs://files.example.com:9870",
+        "  hint: whoever starts the run can allow it: --allow-scheme webhdfs://files.example.com:9870",
+    ]
+    (job / "other.toml").write_text('[run]\nallow-scheme = ["webhdfs"]\n')
+    for allowed in (["--allow-scheme", "webhdfs://files.example.com:9870"], ["--policy", "other.toml"]):
+        assert "java" in run(job, "plan.json", "--once", *allowed).stderr
+    (job / "other.toml").rename(job / "hintplan.toml")
+    assert "java" in run(job, "plan.json", "--once").stderr
+    narrowed = run(job, "plan.json", "--once", "--allow-path", str(job / "elsewhere"))
+    assert "--allow-path" in narrowed.stderr
+    wrong = run(job, "plan.json", "--once", "--allow-host", "https://x/y")
+    assert (wrong.returncode, "'https://x/y' is no host" in wrong.stderr) == (64, True)
 
 
 @pytest.mark.spark
