@@ -49,6 +49,7 @@ flink-goldens: java
 	.flink/bin/python tests/flink/record_programs.py
 	.flink/bin/python tests/flink/record_sinks.py
 	.flink/bin/python tests/flink/record_casts.py
+	.flink/bin/python tests/flink/record_restore.py
 
 KILLS ?= 10
 SEED ?= 1
