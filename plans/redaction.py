@@ -16,6 +16,7 @@ import base64
 import json
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from urllib.parse import quote, quote_plus
 
 __all__ = ["SHORTEST", "redacted", "variables_in", "without_literals"]
@@ -73,6 +74,7 @@ def _forms(value: str) -> Iterator[str]:
             yield own.replace("+", "-").replace("/", "_")
 
 
+@lru_cache(maxsize=2)  # a script may have a hundred findings
 def without_literals(sql: str) -> str:
     """SQL with stars for the values of options that look like secrets, references aside; every place stays its own."""
     return _LITERAL.sub(lambda match: match[1] + _starred(match[2]), sql)
