@@ -69,7 +69,8 @@ class Policy:
             own = file_place("", checkpoint)
             if (own.scheme, own.authority) == (place.scheme, place.authority):
                 return True
-        return any(scheme.rstrip("/") in (place.scheme, str(place)) for scheme in self.schemes)
+        allowed = {str(file_place("", each if ":" in each else f"{each}:")) for each in self.schemes}
+        return not allowed.isdisjoint((place.scheme, str(place)))
 
 
 OPEN = Policy()

@@ -140,6 +140,12 @@ def test_the_file_system_of_the_checkpoint_is_open_and_no_other_of_its_scheme() 
     assert "--allow-scheme hdfs://lake" in refusal(files("hdfs://lake/in"), OPEN, "s3a://lake/checkpoints/1")
 
 
+def test_schemes_are_told_from_each_other_without_case() -> None:
+    for allowed in ("S3A", "s3a:", "S3A://lake", "s3a://lake/"):
+        assert refusal(files("s3a://lake/in"), Policy(schemes=(allowed,))) == ""
+    assert refusal(files("s3a://lake/in"), Policy(schemes=("s3a://LAKE", "s3", "s3a://lak")))
+
+
 @pytest.mark.parametrize("write", [files, lambda path: files(f"file://{path}"), sqlite], ids=["path", "file", "sqlite"])
 def test_allowed_paths_narrow_local_files(write, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     (tmp_path / "data" / "in").mkdir(parents=True)
