@@ -72,6 +72,7 @@ def test_grouping_sets_give_what_sparks_own_give(spark: SparkSession, tmp_path: 
     assert stored(tmp_path, 0) == Counter(tuple(row) for row in spark.sql(ROLLED_UP[1]).collect())
 
 
+@pytest.mark.integration
 def test_every_query_gives_the_folded_stream_and_what_spark_and_sqlite_give(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -70,7 +70,7 @@ def test_there_is_an_answer_for_each_program_and_none_else() -> None:
     assert len(ALL) >= 120
 
 
-@pytest.mark.parametrize("count", [1, 3, 17])
+@pytest.mark.parametrize("count", [1, pytest.param(3, marks=pytest.mark.integration), 17])
 @pytest.mark.parametrize("name", ALL)
 def test_a_program_leaves_the_rows_that_flink_left(name: str, count: int) -> None:
     pipeline = Pipeline(plan_of(name))

@@ -18,6 +18,7 @@ RECORDED = json.loads(Path(__file__).with_name("restore.json").read_text(encodin
 DEADLINE_SECONDS = 120
 
 
+@pytest.mark.integration
 @pytest.mark.spark
 @pytest.mark.parametrize("case", CASES)
 def test_a_changed_ttl_finds_the_state_that_flink_found(spark: SparkSession, tmp_path: Path, case: str) -> None:

@@ -23,9 +23,6 @@ COMMANDS = [
     ["validate"],
     ["explain"],
     ["lint"],
-    ["flat"],
-    ["fmt", "--check"],
-    ["show", "--format", "tree"],
     ["show", "--format", "svg"],
     ["diff", "plan.json"],
 ]

@@ -22,6 +22,7 @@ from runtime.cli import run_command
 from tests.spark.programs import CUSTOMER_ROWS, add_rows, expected, revenue_plan, sample
 
 DEADLINE_SECONDS = 180
+SIGNALS = [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.integration)]
 ROOT = Path(__file__).parents[2]
 
 
@@ -173,7 +174,7 @@ def test_json_owns_stdout_and_rows_move_to_stderr(job: Path) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), SIGNALS)
 def test_a_signal_stops_after_the_batch(job: Path, number: signal.Signals, code: int) -> None:
     with started(job, "plan.json", "--checkpoint", "state", "--trigger", "200 ms") as process:
         wait_for(lambda: "batch 0" in (job / "stderr").read_text(), process)
@@ -197,7 +198,7 @@ def test_a_second_signal_stops_at_once(job: Path) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), SIGNALS)
 def test_a_signal_while_spark_is_stopped_changes_nothing(job: Path, number: signal.Signals, code: int) -> None:
     with started(job, "plan.json") as process:
         wait_for(lambda: "no --checkpoint" in (job / "stderr").read_text(), process)
