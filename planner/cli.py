@@ -70,9 +70,12 @@ def compile_command(
         raise click.ClickException(shown) from error
     for finding in done.findings:
         say(rendered(finding.diagnostic, text, finding.severity))
+    missing = keep_edits is not None and not os.path.exists(keep_edits)
+    if missing and keep_edits != output:
+        raise PlanError("there is no such plan to keep the edits of", file=keep_edits)
     if output is not None and output != keep_edits and not overwrite:
         refuse_overwrite(output)
-    if keep_edits is not None and os.path.exists(keep_edits):
+    if keep_edits is not None and not missing:
         return write_rebased(
             done.plan,
             keep_edits,
@@ -82,7 +85,5 @@ def compile_command(
             allow_fact_edits=allow_fact_edits,
             as_json=as_json,
         )
-    if keep_edits is not None and keep_edits != output:
-        raise PlanError("there is no such plan to keep the edits of", file=keep_edits)
     put_plan_bytes(dumps(done.plan), output)
     return 0

@@ -41,6 +41,7 @@ __all__ = [
     "put_plan_bytes",
     "read_document",
     "read_plan_bytes",
+    "refuse_links",
     "write_plan_bytes",
 ]
 
@@ -117,7 +118,7 @@ def read_plan_bytes(path: str | os.PathLike[str]) -> bytes:
 def write_plan_bytes(data: bytes, path: str | os.PathLike[str]) -> None:
     """Replace the file at ``path`` in one step, keeping its mode. PlanError for a link: it may lead anywhere."""
     target = FilePath(path)
-    _refuse_links(target)
+    refuse_links(target)
     try:
         mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
         descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
@@ -135,8 +136,8 @@ def write_plan_bytes(data: bytes, path: str | os.PathLike[str]) -> None:
         raise PlanError(f"cannot be written: {error.strerror}", file=os.fspath(path)) from error
 
 
-def _refuse_links(target: FilePath) -> None:
-    """No file is written through a link, nor, by a relative path, through a folder that leads out of this one."""
+def refuse_links(target: FilePath) -> None:
+    """PlanError for a link, and for a relative path below one that leads out of this folder."""
     name = os.fspath(target)
     if target.is_symlink():
         raise PlanError("is a symbolic link, which is not followed", file=name, hint="name the file that it leads to")

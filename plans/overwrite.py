@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from plans.codec import loads, read_document, read_plan_bytes
+from plans.codec import loads, read_document, read_plan_bytes, refuse_links
 from plans.digest import changed_facts
 from plans.errors import PlanError
 from plans.model import Plan
@@ -27,7 +27,8 @@ def edits_in(plan: Plan) -> tuple[str, ...]:
 
 
 def refuse_overwrite(path: str) -> None:
-    """PlanError if the file at ``path`` is no plan, or one with edits or changed facts."""
+    """PlanError if the file at ``path`` is no plan, or one with edits or changed facts, or if a link leads there."""
+    refuse_links(Path(path))
     if not Path(path).is_file():
         return
     data = read_plan_bytes(path)

@@ -49,6 +49,7 @@ def test_options_of_streams_are_wrong_usage(tmp_path: Path, option: str, value: 
     assert f"job is a batch plan: it {'runs once' if option == '--trigger' else 'keeps no state'}" in done.stderr
 
 
+@pytest.mark.integration
 def test_a_signal_stops_the_job_at_work_and_keeps_what_was_written(tmp_path: Path) -> None:
     write_rows(tmp_path / "t", [{"k": 1}])
     plan = batch_plan(f"""

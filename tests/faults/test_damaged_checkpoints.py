@@ -126,6 +126,7 @@ def listed(part: Path, patterns: dict[str, str]) -> bool:
     return any(re.fullmatch(pattern, part.as_posix()) for pattern in patterns)
 
 
+@pytest.mark.integration
 def test_every_part_that_is_missing_is_named(job: Path, tmp_path: Path) -> None:
     assert reports(job / "checkpoint") == ""
     for number, part in enumerate(parts(job / "checkpoint")):

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from plans.errors import RunError
 from plans.model import Calc, Plan, Scan, SelectItem, Sink
+from plans.policy import Policy
 from plans.tables import Table, TableColumn
 from runtime.execution import execute
 
@@ -101,5 +102,6 @@ def test_a_path_that_cannot_be_reached_is_named(spark: SparkSession, tmp_path: P
         with pytest.raises(RunError, match=f"{checkpoint} cannot be reached: "):
             execute(plan, spark, checkpoint=checkpoint, once=True)
     tables = {**plan.tables, "s": replace(plan.tables["s"], options={**plan.tables["s"].options, "path": "nosuch://x"})}
+    allowed = Policy(schemes=("nosuch",))
     with pytest.raises(RunError, match="table s cannot be read: nosuch://x"):
-        execute(replace(plan, tables=tables), spark, checkpoint=str(tmp_path / "checkpoint"), once=True)
+        execute(replace(plan, tables=tables), spark, checkpoint=str(tmp_path / "c"), once=True, policy=allowed)

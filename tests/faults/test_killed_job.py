@@ -40,6 +40,7 @@ def run_once(plan: Plan, spark: SparkSession, directory: Path) -> None:
     assert run.await_termination(DEADLINE_SECONDS)
 
 
+@pytest.mark.integration
 def test_a_full_database_is_named_and_gets_what_it_lacks_once_there_is_room(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

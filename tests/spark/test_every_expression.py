@@ -125,6 +125,7 @@ def refused(row: tuple[DataFrame, Edges], text: str) -> bool:
     return False
 
 
+@pytest.mark.integration
 def test_expressions_of_any_shape_are_built_or_refused(row: tuple[DataFrame, Edges]) -> None:
     sample = random.Random(11).sample(list(dict.fromkeys(expressions())), 150)
     outcome = {text: refused(row, text) for text in [*of_odd_shape(), *sample]}

@@ -76,6 +76,7 @@ def test_a_batch_job_gives_what_the_stream_and_spark_give(spark: SparkSession, t
         assert of_batch == shown(([v if v != 0 else abs(v) for v in row] for row in of_spark), kinds), name
 
 
+@pytest.mark.integration
 def test_a_stream_over_files_gives_the_same_in_any_number_of_batches(spark: SparkSession, tmp_path: Path) -> None:
     """By hand: all rows at once, and in three batches."""
     values = [0.0, math.nan, -0.0, *(v for v in VALUES if v is not None and math.isnan(v)), 1.5]

@@ -64,6 +64,7 @@ def expected(last: int) -> dict[tuple[object, ...], int]:
     return {(name, len(numbers), sum(numbers)): 1 for name, numbers in kept.items()}
 
 
+@pytest.mark.integration
 def test_a_query_gives_the_same_whoever_reads_its_files(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

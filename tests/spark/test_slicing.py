@@ -68,7 +68,12 @@ def folded(directory: Path, name: str) -> Counter:
 
 
 @pytest.mark.parametrize(
-    ("slices", "resumed"), [(1, False), (3, True), pytest.param(20, False, marks=pytest.mark.integration)]
+    ("slices", "resumed"),
+    [
+        (1, False),
+        pytest.param(3, True, marks=pytest.mark.integration),
+        pytest.param(20, False, marks=pytest.mark.integration),
+    ],
 )
 def test_any_slicing_ends_as_sparks_batch_result(
     spark: SparkSession, tmp_path: Path, slices: int, resumed: bool

@@ -67,6 +67,7 @@ def wait_for_results(execution: Execution, directory: Path, wanted: dict[str, li
     raise AssertionError(f"the results are { ({name: seen(directory, name) for name in wanted}) }, not {wanted}")
 
 
+@pytest.mark.integration
 def test_idle_state_of_joins_and_aggregates_expires_on_its_own_side(spark: SparkSession, tmp_path: Path) -> None:
     script = "\n".join(
         [

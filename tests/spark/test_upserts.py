@@ -64,6 +64,7 @@ def run(directory: Path, spark: SparkSession) -> dict[str, tuple[int, int]]:
 
 
 @pytest.mark.usefixtures("small_pieces")
+@pytest.mark.integration
 def test_files_are_upserts_in_the_order_of_their_arrival_and_rows_that_share_a_seat_are_kept(
     spark: SparkSession, tmp_path: Path
 ) -> None:
