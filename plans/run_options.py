@@ -81,7 +81,10 @@ def policy_options(command: _Command) -> _Command:
         )
         options = option(options)
     file = click.option(
-        "--policy", "policy_file", metavar="FILE", help=f"A file with what is allowed; the --allow options add to it (default {FILE})."
+        "--policy",
+        "policy_file",
+        metavar="FILE",
+        help=f"A file with what is allowed; the --allow options add to it (default {FILE}).",
     )
     found: _Command = file(options)
     return found
