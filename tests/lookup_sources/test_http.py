@@ -195,6 +195,12 @@ class TestLookups:
         with pytest.raises(RunError, match=r"the host rates\.example\.com has a link-local address"):
             asked(mode, place).__enter__()
 
+    @pytest.mark.parametrize("host", ["169.254.169.254", "[fe80::1]", "[::ffff:169.254.169.254]"])
+    def test_a_link_local_address_is_not_asked(self, service, mode, host):
+        place = context({"connector": "http", "url": f"http://{host}/{{code}}"}, RATE, keys=["code"])
+        with pytest.raises(RunError, match="has a link-local address, which no lookup asks"):
+            asked(mode, place).__enter__()
+
     @pytest.mark.parametrize("slow", ["header", "body"])
     def test_a_server_that_answers_byte_by_byte_is_given_up_in_time(self, mode, slow):
         start = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n"

@@ -329,3 +329,12 @@ def test_without_psycopg_the_error_names_the_extra(monkeypatch):
     where = context({"connector": "jdbc", "url": "jdbc:postgresql://h/d", "table-name": "t"}, RATES, keys=["code"])
     with pytest.raises(RunError, match=r"pip install 'hintplan\[postgres\]'"):
         open_source("jdbc", "sync", where)
+
+
+def test_a_wrong_port_from_the_environment_is_not_repeated(monkeypatch):
+    from runtime.lookup.sources.postgres import _connection_settings
+
+    monkeypatch.setenv("DB_PORT", "99887")
+    options = {"connector": "jdbc", "url": "jdbc:postgresql://localhost:${env:DB_PORT}/shop", "table-name": "t"}
+    with pytest.raises(RunError, match=r"must be from 1 to 65535, not \$\{env:DB_PORT\}"):
+        _connection_settings(context(options, {"code": "STRING"}, keys=["code"]))

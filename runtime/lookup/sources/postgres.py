@@ -182,7 +182,8 @@ def _connection_settings(context: LookupContext) -> dict[str, Any]:
     try:
         address = parse_postgres_url(resolve(context.options["url"]))
     except ValueError as error:
-        raise RunError(str(error), path=f"tables.{context.table}.options.url") from None
+        said = redacted(str(error), context.options)
+        raise RunError(said, path=f"tables.{context.table}.options.url") from None
     refuse_link_local(address.host, address.port, path=f"tables.{context.table}.options.url")
     milliseconds = parse_duration(_option(context, "statement.timeout"))
     settings: dict[str, Any] = {
