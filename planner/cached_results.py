@@ -44,9 +44,9 @@ def cached_table(context: Context, name: str, relation: Relation) -> Relation:
     """
     said = context.catalog.cached.get(name)
     if said is not None and (said.settings[ENABLED] or by_config(context) or isinstance(relation, Cached)):
-        return _kept(relation, name, "statement", said.settings, said.places)
+        return _kept(relation, (name,), "statement", said.settings, said.places)
     if said is None and name in context.shared_views and not isinstance(relation, Cached):
-        return _kept(relation, name, "statement", {}, {})
+        return _kept(relation, (name,), "statement", {}, {})
     return relation
 
 
@@ -63,7 +63,9 @@ def cached_block(context: Context, relation: Relation, select: int, block: str) 
     return _kept(relation, relation.base, "hint", hints[0].settings, hints[0].places)
 
 
-def _kept(relation: Relation, base: str, layer: str, said: Mapping[str, Value], at: Mapping[str, int]) -> Relation:
+def _kept(
+    relation: Relation, base: tuple[str, ...], layer: str, said: Mapping[str, Value], at: Mapping[str, int]
+) -> Relation:
     places = {(layer, name): offset for name, offset in at.items()}
     if isinstance(relation, Cached):
         return replace(relation, asked={**relation.asked, layer: said}, places={**relation.places, **places})

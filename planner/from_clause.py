@@ -91,7 +91,7 @@ def _input(context: Context, environment: Environment, node: exp.Expr, *, looked
         )
     described = next(iter(inputs_of(context, environment, node)))
     name, alias = described.name, node.args.get("alias")
-    base = name or "query"
+    base = (name or "query",)
     if isinstance(node, exp.Table):
         target = find_table(context, environment, node)
         readings = (*environment.readings, (node.name, described.offset))
@@ -120,7 +120,9 @@ def _input(context: Context, environment: Environment, node: exp.Expr, *, looked
     return From(relation=relation, scope=scope, name=name)
 
 
-def _scan(context: Context, environment: Environment, node: exp.Table, entry: TableEntry, base: str) -> Relation:
+def _scan(
+    context: Context, environment: Environment, node: exp.Table, entry: TableEntry, base: tuple[str, ...]
+) -> Relation:
     fields = {f.id: context.field(f.name, f.type) for f in entry.physical}
     place = offset_of(node.this)
     options = context.ledger.hints.after_name.get(place)
@@ -214,7 +216,7 @@ def _join(context: Context, environment: Environment, left: From, join: exp.Join
             context,
             left.relation,
             right.relation,
-            right.name or right.relation.base,
+            right.name or "_".join(right.relation.base),
             outer=side == "LEFT",
             parts=parts,
             hint=hints.lookups.get(right.name or ""),
@@ -234,7 +236,7 @@ def _join(context: Context, environment: Environment, left: From, join: exp.Join
             StateInput(name=right.name, hint=hints.of(right.name)),
         ),
         offset=offset,
-        base=f"{left.relation.base}_{right.relation.base}",
+        base=(*left.relation.base, *right.relation.base),
         block=environment.block,
     )
     return From(relation=relation, scope=scope, name=None)

@@ -54,6 +54,6 @@ def build(context: Context, environment: Environment, node: exp.SetOperation) ->
         items=identity(left.fields),
         states=(UnnamedInput, UnnamedInput),
         offset=offset,
-        base=f"{left.base}_{right.base}",
+        base=(*left.base, *right.base),
         block=environment.block,
     )

@@ -65,7 +65,7 @@ def lateral(context: Context, left: Relation, scope: Scope, join: exp.Join, bloc
         returned=returned,
         items=(*identity(left.fields), *shown),
         offset=offset,
-        base=f"{left.base}_{alias or name}",
+        base=(*left.base, alias or name),
         block=block,
     )
     fields = tuple(item.field for item in shown)

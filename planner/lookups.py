@@ -128,7 +128,7 @@ def lookup_join(
     read = {f.id: f for i in computed for f in fields_of(values[i])} | ({guard.id: guard} if guard else {})
     items = [*identity(left.fields), *(Item(field=f, expr=values[f.id]) for f in right.fields if f.id not in computed)]
     items += identity(tuple(f for f in read.values() if all(f.id != i.field.id for i in items)))
-    base = f"{left.base}_{right.base}"
+    base = (*left.base, *right.base)
     relation = LookupJoin(
         input=left,
         table=dimension.scan.table,

@@ -145,7 +145,7 @@ class Lowering:
         select = tuple(_select_item(n, i, source, names) for n, i in zip(wanted, calc.items, strict=True))
         condition = None if calc.filter is None else spark_text(calc.filter, names)
         operator = model.Calc(id="", inputs=(source.id,), select=select, filter=condition)
-        found = self._add(operator, (calc.input.base,), calc.block)
+        found = self._add(operator, _above(calc.input, calc.block), calc.block)
         return _Lowered(id=found, columns=wanted, names=_names(calc.fields, wanted))
 
     def _join(self, join: Join) -> _Lowered:
@@ -165,7 +165,7 @@ class Lowering:
             changelog=(),
             state=self._states((("leftState", join.states[0], left), ("rightState", join.states[1], right))),
         )
-        found = self._add(operator, (join.left.base, join.right.base), join.block)
+        found = self._add(operator, (*join.left.base, *join.right.base), join.block)
         self._account(found, join.states, ("leftState", "rightState"))
         return _Lowered(id=found, columns=columns, names=_names(join.fields, columns))
 
@@ -249,7 +249,7 @@ class Lowering:
             sets=tuple(tuple(keys[place] for place in sorted(each)) for each in expand.sets),
             group_id=group_id,
         )
-        found = self._add(operator, (expand.input.base,), expand.block)
+        found = self._add(operator, _above(expand.input, expand.block), expand.block)
         columns = (*source.columns, group_id)
         return _Lowered(id=found, columns=columns, names=_names(expand.fields, (*keys, *passed, group_id)))
 
@@ -277,7 +277,7 @@ class Lowering:
             changelog=(),
             state=self._states((("groupAggregateState", aggregate.state, source),)),
         )
-        found = self._add(operator, (aggregate.input.base,), aggregate.block)
+        found = self._add(operator, _above(aggregate.input, aggregate.block), aggregate.block)
         self._account(found, (aggregate.state,), ("groupAggregateState",))
         lowered = _Lowered(id=found, columns=columns, names=_names(aggregate.fields, columns))
         wanted = _unique(aggregate.fields)
@@ -290,7 +290,7 @@ class Lowering:
         names = source.printed()
         select = tuple(_select_item(n, i, source, names) for n, i in zip(wanted, items, strict=True))
         operator = model.Calc(id="", inputs=(source.id,), select=select, filter=None)
-        found = self._add(operator, (relation.base,), relation.block)
+        found = self._add(operator, _above(relation, relation.block), relation.block)
         return _Lowered(id=found, columns=wanted, names=_names(relation.fields, wanted))
 
     def _union(self, union: Union) -> _Lowered:
@@ -307,7 +307,7 @@ class Lowering:
                 items = tuple(replace(i, field=replace(i.field, name=n)) for i, n in named)
                 as_union = replace(branch, items=items)
             inputs.append(self._lower(as_union, exact=True).id)
-        found = self._add(model.Union(id="", inputs=tuple(inputs)), (union.base,), union.block)
+        found = self._add(model.Union(id="", inputs=tuple(inputs)), union.base, union.block)
         return _Lowered(id=found, columns=columns, names=_names(union.fields, columns))
 
     def _sort(self, sort: Sort, exact: bool) -> _Lowered:
@@ -321,7 +321,7 @@ class Lowering:
             for key in sort.order
         )
         operator = model.Sort(id="", inputs=(source.id,), order=order, offset=sort.offset, limit=sort.limit)
-        return replace(source, id=self._add(operator, (sort.input.base,), sort.block))
+        return replace(source, id=self._add(operator, _above(sort.input, sort.block), sort.block))
 
     def _cached(self, cached: Cached) -> _Lowered:
         """The operator of the result, with what was asked; one that others read uncached is the same operator."""
@@ -368,6 +368,14 @@ _KINDS = {model.ChangelogNormalize: "normalize", model.LookupJoin: "lookup", mod
 
 def _printed(expression: Expr | None, names: Mapping[int, str]) -> str | None:
     return None if expression is None else spark_text(expression, names)
+
+
+def _above(source: Relation, block: str) -> tuple[str, ...]:
+    """What an operator that reads ``source`` is named after: the one input that it comes from, or else the block.
+
+    So a table that is joined as well renames joins at most, whose own rows it changes.
+    """
+    return source.base if len(source.base) == 1 else (block,)
 
 
 def _unique(fields: tuple[Field, ...], before: tuple[str, ...] = ()) -> tuple[str, ...]:

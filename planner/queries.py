@@ -329,9 +329,8 @@ def _union(context: Context, environment: Environment, node: exp.Union) -> Relat
             )
         fields.append(context.field(columns[0].name, found))
     inputs = tuple(_aligned(context, b, tuple(fields)) for b in branches)
-    relation: Relation = Union(
-        inputs=inputs, fields=tuple(fields), base="_".join(b.base for b in branches), block=environment.block
-    )
+    base = tuple(name for branch in branches for name in branch.base)
+    relation: Relation = Union(inputs=inputs, fields=tuple(fields), base=base, block=environment.block)
     if distinct:
         check_comparable(context, relation, "UNION", offset_of(node.expression))
         relation = Aggregate(

@@ -3,7 +3,7 @@
 Every node has ``fields`` (its output), ``base`` (the name under which the query block knows it, from which ids are
 made) and ``block`` (the name of the block it was written in). Nodes are immutable; passes build new ones.
 
->>> Scan(table="t", fields=(), offset=0, base="t", block="result").table
+>>> Scan(table="t", fields=(), offset=0, base=("t",), block="result").table
 't'
 """
 
@@ -90,7 +90,7 @@ class Scan:
     normalized: tuple[str, ...] = ()
     readings: tuple[tuple[str, int], ...] = ()
     offset: int
-    base: str
+    base: tuple[str, ...]
     block: str
 
 
@@ -101,7 +101,7 @@ class Calc:
     input: Relation
     filter: Expr | None
     items: tuple[Item, ...]
-    base: str
+    base: tuple[str, ...]
     block: str
 
     @property
@@ -126,7 +126,7 @@ class Join:
     states: tuple[StateInput, StateInput]
     keyless: bool = False
     offset: int
-    base: str
+    base: tuple[str, ...]
     block: str
 
     @property
@@ -164,7 +164,7 @@ class LookupJoin:
     settings: Mapping[Group, Settings]
     hinted: tuple[tuple[int, str], ...]
     offset: int
-    base: str
+    base: tuple[str, ...]
     block: str
 
     @property
@@ -187,7 +187,7 @@ class Correlate:
     returned: tuple[Field, ...]
     items: tuple[Item, ...]
     offset: int
-    base: str
+    base: tuple[str, ...]
     block: str
 
     @property
@@ -213,7 +213,7 @@ class Expand:
     sets: tuple[frozenset[int], ...]
     passed: tuple[Field, ...]
     group_id: Field
-    base: str
+    base: tuple[str, ...]
     block: str
 
     @property
@@ -247,7 +247,7 @@ class Aggregate:
     calls: tuple[AggregateItem, ...]
     state: StateInput
     offset: int
-    base: str
+    base: tuple[str, ...]
     block: str
 
     @property
@@ -261,7 +261,7 @@ class Union:
 
     inputs: tuple[Relation, ...]
     fields: tuple[Field, ...]
-    base: str
+    base: tuple[str, ...]
     block: str
 
 
@@ -286,7 +286,7 @@ class Sort:
     offset: int
     limit: int | None
     place: int | None
-    base: str
+    base: tuple[str, ...]
     block: str
 
     @property
@@ -304,7 +304,7 @@ class Cached:
     input: Relation
     asked: Layers
     places: Mapping[tuple[str, str], int]
-    base: str
+    base: tuple[str, ...]
     block: str
 
     @property

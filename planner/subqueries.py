@@ -189,7 +189,7 @@ def _semi_join(
         states=(left_state, StateInput(name=name, hint=hints.of(name))),
         keyless=keyless,
         offset=offset,
-        base=f"{left.base}_{right.base}",
+        base=(*left.base, *right.base),
         block=environment.block,
     )
 

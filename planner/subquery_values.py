@@ -59,7 +59,7 @@ def join_values(
             items=identity((*relation.fields, *value.relation.fields)),
             states=(state, UnnamedInput),
             offset=value.offset,
-            base=f"{relation.base}_{value.relation.base}",
+            base=(*relation.base, *value.relation.base),
             block=block,
         )
         state = UnnamedInput

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from plans.carryover import QueryVerdict, StateVerdict
 from plans.checkpoint_record import CheckpointRecord
 from plans.configuration import PARALLELISM
-from plans.continuation import ALLOW_DROP, Continuation, cause_text
+from plans.continuation import ALLOW_DROP, Continuation, cause_text, is_cause
 from plans.diff import Change
 from plans.diff_json import report_json
 from plans.diff_report import values
@@ -53,7 +53,7 @@ def check_text(
     if others:
         lines += ["", paint("also", "note")]
         lines += [
-            _line(f"  {change.path}", values(change) or change.note, change.effect.text, lambda text, part: text)
+            _line(f"  {change.kind} {change.path}", values(change) or change.note, change.effect.text, _plain)
             for change in others
         ]
     lines += ["", *(clean(note) for note in checkpoint_notes(record, plan, spark)), _sum(found)]
@@ -116,6 +116,10 @@ def _state(state: StateVerdict, found: Continuation, verdict: QueryVerdict, pain
     return _line(f"  {state.operator}", state.outcome, ", ".join(one for one in said if one), paint)
 
 
+def _plain(text: str, part: Part) -> str:
+    return text
+
+
 def _short(change: Change, operator: str) -> str:
     path = change.path.removeprefix(f"{operator}.")
     return f"{path} {values(change)}, {change.effect.text.removeprefix('state kept, ')}"
@@ -126,7 +130,9 @@ def _is_setting_of(change: Change, operator: str) -> bool:
 
 
 def _is_told_apart(change: Change, found: Continuation) -> bool:
-    """Settings and functions that are not told with the state of an operator."""
+    """Settings and functions that are not told with the state of an operator, and why the checkpoint is refused."""
+    if found.refused and is_cause(change):
+        return True
     if change.effect.level == "none" or change.subject not in ("setting", "function"):
         return False
     told = {state.operator for verdict in found.verdicts for state in verdict.states if state.outcome == "carries over"}

@@ -22,7 +22,7 @@ from typing import Any
 
 import click
 
-from plans.errors import HintplanError, clipped
+from plans.errors import HintplanError, PlanError, clipped
 from plans.lazy import load
 from plans.names import nearest
 from plans.terminal import say
@@ -198,6 +198,8 @@ def _guarded(run: Callable[[], Any], debug: bool) -> int:
         if debug:
             say(traceback.format_exc())
         say(str(error))
+        if isinstance(error, PlanError):
+            _say_how_to_restore(error)
         return EXIT_FAILED
     except click.ClickException as error:
         if debug:
@@ -212,6 +214,13 @@ def _guarded(run: Callable[[], Any], debug: bool) -> int:
         if not debug:
             say("  hint: --debug shows the traceback")
         return EXIT_FAILED
+
+
+def _say_how_to_restore(error: PlanError) -> None:
+    from plans.restore import restoring
+
+    if found := restoring(error):
+        say(found)
 
 
 def _say_usage(error: click.UsageError) -> None:

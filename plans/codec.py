@@ -33,6 +33,7 @@ FREE = (
 )
 
 __all__ = [
+    "FactsChanged",
     "dump",
     "dumps",
     "fingerprint",
@@ -68,8 +69,21 @@ def loads(
     problems = validate(plan) if check_meaning or changed else ()
     if changed or problems:
         meant = [Finding(path=find(p.path or "", document), message=p.message, hint=p.hint) for p in problems[:ENOUGH]]
-        raise PlanError(diagnostics=_placed(source, [*meant, *changed]))
+        found = _placed(source, [*meant, *changed])
+        if changed:
+            raise FactsChanged(found, file=file, plan=plan, written=document.get("digests", {}))
+        raise PlanError(diagnostics=found)
     return plan
+
+
+class FactsChanged(PlanError):
+    """Facts of ``plan`` are not those of the digests that are ``written`` in its ``file``."""
+
+    def __init__(
+        self, diagnostics: tuple[Diagnostic, ...], *, file: str | None, plan: Plan, written: dict[str, dict[str, str]]
+    ) -> None:
+        super().__init__(diagnostics=diagnostics)
+        self.file, self.plan, self.written = file, plan, written
 
 
 def read_document(data: bytes | str, *, file: str | None = None) -> dict[str, Any]:

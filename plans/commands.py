@@ -47,19 +47,24 @@ def show_json(value: Any) -> None:
 def validate_command(paths: tuple[str, ...], allow_fact_edits: bool, as_json: bool) -> int:
     """Check plans without running them: text, schema, changed facts, and meaning."""
     problems: list[Diagnostic] = []
+    changed: list[str] = []
     for path in paths:
         try:
             plan = read_plan(path, allow_fact_edits=allow_fact_edits)
         except PlanError as error:
             problems += error.diagnostics
+            if not as_json:
+                from plans.restore import restoring
+
+                changed.append(restoring(error))
         else:
             if not as_json:
                 say(f"{path}: valid · {summary(plan)} · digest {fingerprint(plan)}")
     if as_json:
         show_json({"valid": not problems, "diagnostics": [_diagnostic_json(problem) for problem in problems]})
     else:
-        for problem in problems:
-            say(str(problem))
+        for text in (*map(str, problems), *filter(None, changed)):
+            say(text)
     return 1 if problems else 0
 
 

@@ -29,7 +29,7 @@ from plans.errors import RunError
 from plans.model import Plan
 from plans.queries import Query, queries, single_queries
 
-__all__ = ["ALLOW_DROP", "Continuation", "continuation", "record_after", "record_of_begun", "refuse"]
+__all__ = ["ALLOW_DROP", "Continuation", "continuation", "is_cause", "record_after", "record_of_begun", "refuse"]
 
 ALLOW_DROP = "--allow-state-drop"
 _SAID = 3
@@ -119,8 +119,10 @@ def refuse(found: Continuation, checkpoint: str, *, allow_drop: bool) -> None:
     """RunError if the checkpoint cannot be continued, or if that loses something and ``allow_drop`` is not given."""
     said = [f"{verdict.query}: {verdict.because}" for verdict in found.verdicts if verdict.outcome == "refused"]
     if said:
+        differs = cause_text([change for change in found.changes if is_cause(change)])
         raise RunError(
-            f"checkpoint {checkpoint} cannot be continued by this plan: {'; '.join(dict.fromkeys(said))}",
+            f"checkpoint {checkpoint} cannot be continued by this plan: {'; '.join(dict.fromkeys(said))}"
+            + (f"; what differs: {differs}" if differs else ""),
             hint="run the plan it was written by, or give the changed plan a new checkpoint directory; "
             "settings, such as a TTL, may change on a running checkpoint",
         )
@@ -147,7 +149,10 @@ def cause_text(causes: Sequence[Change]) -> str:
     said = []
     for change in causes[:_SAID]:
         shown = values(change)
-        said.append(f"{change.path} {shown}".rstrip() + (f" {change.note}" if change.note and not shown else ""))
+        if change.subject == "operator" and change.kind in ("+", "-"):
+            said.append(f"{change.path} is {'new' if change.kind == '+' else 'gone'} ({change.note})")
+        else:
+            said.append(f"{change.path} {shown}".rstrip() + (f" {change.note}" if change.note and not shown else ""))
     more = len(causes) - _SAID
     return ", ".join(said) + (f" and {more} more" if more > 0 else "")
 
@@ -172,6 +177,12 @@ def _causes(plan: Plan, verdicts: Sequence[QueryVerdict], changes: Sequence[Chan
         declared = (c for c in facts if c.operator is None and any(c.path.startswith(f"tables.{t}.") for t in tables))
         found[name] = (*own, *declared)
     return found
+
+
+def is_cause(change: Change) -> bool:
+    """Whether ``change`` is of facts and decides on state: no setting, and nothing that is only called otherwise."""
+    grave = change.effect.level in ("drop", "incompatible") and change.subject in ("operator", "table")
+    return grave and not _renames(change) and not change.note.startswith("reads ")
 
 
 def _renames(change: Change) -> bool:

@@ -19,7 +19,8 @@ from plans.carryover import parks_rows
 from plans.configuration import KEYS, STATE_TTL
 from plans.connectors import shown_options
 from plans.consequences import with_consequences
-from plans.diff_facts import facts_between
+from plans.descriptions import describe
+from plans.diff_facts import brief, facts_between
 from plans.digest import operator_facts, table_facts
 from plans.document import op_name
 from plans.durations import DurationError
@@ -49,6 +50,8 @@ __all__ = ["Change", "diff"]
 
 _PARKING_SETTINGS = (("retry", "mode"), ("cache", "lookup.cache"))
 """The settings that decide whether a lookup parks rows, which is a state of its own."""
+
+_SAID = 3
 
 Kind = Literal["~", "+", "-", "-/+"]
 Subject = Literal["setting", "origin", "table", "function", "operator", "reason"]
@@ -204,17 +207,18 @@ def _operators(before: Plan, after: Plan, found: Match) -> Iterator[Change]:
     old = {found.renamed.get(operator.id, operator.id): operator for operator in before.operators}
     gone = {operator.id for operator in found.removed}
     for operator in found.removed:
-        yield _appeared("-", operator)
+        yield _appeared("-", operator, before)
     for operator in after.operators:
         previous = old.get(operator.id)
         if previous is None or previous.id in gone:
-            yield _appeared("+", operator)
+            yield _appeared("+", operator, after)
         elif previous is not operator and previous != operator:
             yield from _operator(previous, operator, found, before, after)
 
 
-def _appeared(kind: Literal["+", "-"], operator: Operator) -> Change:
-    return _of_operator(operator, kind=kind, path=operator.id, note=op_name(operator))
+def _appeared(kind: Literal["+", "-"], operator: Operator, plan: Plan) -> Change:
+    note = brief(f"{op_name(operator)}: {describe(operator, plan)}")
+    return _of_operator(operator, kind=kind, path=operator.id, note=note)
 
 
 def _of_operator(
@@ -289,8 +293,7 @@ def _settings(old: Operator, new: Operator, before: Plan, after: Plan) -> Iterat
             elif a.layers != b.layers and f"{group}.origin" not in told and _same_group(group, was, now):
                 told.add(f"{group}.origin")
                 change = _setting(f"{new.id}.{group}.origin", f"{new.id}.{group}", None, None, NO_EFFECT)
-                note = "other layers ask for what runs"
-                yield replace(change, kind="~", subject="origin", note=note, operator=new.id)
+                yield replace(change, kind="~", subject="origin", note=_other_layers(group, was, now), operator=new.id)
             continue
         yield _changed_setting(a, b, old, new)
 
@@ -341,6 +344,20 @@ def _group_text(group: str, settings: Mapping[tuple[str, str], Setting]) -> str 
 def _same_group(group: str, was: Mapping[tuple[str, str], Setting], now: Mapping[tuple[str, str], Setting]) -> bool:
     values = [{name: s.value for (g, name), s in side.items() if g == group} for side in (was, now)]
     return values[0] == values[1]
+
+
+def _other_layers(group: str, was: Mapping[tuple[str, str], Setting], now: Mapping[tuple[str, str], Setting]) -> str:
+    """Which layers of a group say something else, though the same runs: ``hint timeout 5 s, was 3 s``."""
+    said = []
+    for (of, name), setting in now.items():
+        old = was[of, name].layers if of == group else {}
+        for layer in dict.fromkeys((*old, *setting.layers)) if of == group else ():
+            a, b = old.get(layer), setting.layers.get(layer)
+            if a != b:
+                before = "" if a is None else f", was {shown(a)}"
+                said.append(f"{layer} {name} {'(none)' if b is None else shown(b)}{before}")
+    more = f" and {len(said) - _SAID} more" if len(said) > _SAID else ""
+    return f"the same runs; {'; '.join(said[:_SAID])}{more}"
 
 
 def _origins(old: Setting, new: Setting, before: Plan, after: Plan) -> Iterator[Change]:

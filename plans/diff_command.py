@@ -7,6 +7,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sys
 from collections.abc import Sequence
 
 import click
@@ -15,11 +17,15 @@ from plans.commands import allow_fact_edits_option
 from plans.config_option import allow_module_option, config_option
 from plans.diff import Change, diff
 from plans.diff_report import of_level
+from plans.diff_sql import script_of, sql_difference
 from plans.effects import LEVELS, Level
 from plans.plan_source import PlanSource, is_script, read_source
-from plans.terminal import show, wants_colour
+from plans.terminal import clean, show, wants_colour
 
 __all__ = ["FAIL_ON", "diff_command", "failing", "least_level"]
+
+_WITH_SQL = ("text", "markdown", "json")
+_SAME_SQL = "the scripts are the same"
 
 FORMATS = ("text", "markdown", "json", "html", "github", "sarif", "junit")
 FAIL_ON = ("incompatible", "drop", "rebuild", "ttl", "restart", "any")
@@ -31,6 +37,7 @@ FAIL_ON = ("incompatible", "drop", "rebuild", "ttl", "restart", "any")
 @click.option("--format", "layout", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("--concise", is_flag=True, help="One line an operator, only what has an effect.")
 @click.option("--full", is_flag=True, help="Every change, with the reason of its effect and all layers.")
+@click.option("--sql", "with_sql", is_flag=True, help="Also show what differs between the scripts of the plans.")
 @click.option("--exit-code", is_flag=True, help="Exit with 2 if there are differences.")
 @click.option(
     "--fail-on", type=click.Choice(FAIL_ON), help="Exit with 1 if a change has this effect on a running job, or worse."
@@ -45,6 +52,7 @@ def diff_command(
     layout: str,
     concise: bool,
     full: bool,
+    with_sql: bool,
     exit_code: bool,
     fail_on: str | None,
     config: dict[str, str],
@@ -64,6 +72,9 @@ def diff_command(
         raise click.UsageError("--concise and --full exclude each other")
     if before == after == "-":
         raise click.UsageError("only one of the plans can come from standard input")
+    layout = "json" if as_json else layout
+    if with_sql and layout not in _WITH_SQL:
+        raise click.UsageError(f"--sql is for --format {', '.join(_WITH_SQL)}")
     if config and not (is_script(before) or is_script(after)):
         raise click.UsageError("--config is for scripts, and neither side is one (they end in .sql)")
     sources = [
@@ -71,8 +82,8 @@ def diff_command(
         for name in (before, after)
     ]
     changes = diff(sources[0].plan, sources[1].plan)
-    layout = "json" if as_json else layout
-    text = rendered(sources[0], sources[1], changes, layout, concise=concise, full=full, fail_on=fail_on)
+    sql = sql_difference(script_of(sources[0]), script_of(sources[1])) if with_sql else None
+    text = rendered(sources[0], sources[1], changes, layout, concise=concise, full=full, fail_on=fail_on, sql=sql)
     if text or layout != "github":
         show(text, styled=layout == "text" and wants_colour())
     if failing(changes, fail_on):
@@ -100,25 +111,34 @@ def rendered(
     concise: bool = False,
     full: bool = False,
     fail_on: str | None = None,
+    sql: str | None = None,
 ) -> str:
-    """The changes in one of ``FORMATS``."""
-    from plans.diff_report import Detail, report_text
+    """The changes in one of ``FORMATS``; ``sql`` is what differs between the scripts, if that was asked for."""
+    from plans.diff_report import WIDTH, Detail, report_text
 
     detail: Detail = "concise" if concise else "full" if full else "normal"
     if layout == "text":
-        return (
-            report_text(changes, detail=detail, paint=_painted)
-            if wants_colour()
-            else report_text(changes, detail=detail)
-        )
+        width = shutil.get_terminal_size((WIDTH, 0)).columns if sys.stdout.isatty() else WIDTH
+        painted = {"paint": _painted} if wants_colour() else {}
+        report = report_text(changes, detail=detail, width=width, **painted)
+        return report if sql is None else f"{report}\n\n{clean(sql) or _SAME_SQL}"
     if layout == "markdown":
-        from plans.diff_markdown import mermaid_of, report_markdown
+        from plans.diff_markdown import LIMIT, mermaid_of, report_markdown
+        from plans.markdown import fence
 
-        return report_markdown(changes, detail=detail, graph=mermaid_of(before.plan, after.plan, changes))
+        report = report_markdown(changes, detail=detail, graph=mermaid_of(before.plan, after.plan, changes))
+        if sql is None:
+            return report
+        shown = fence(sql, "diff") if sql else _SAME_SQL
+        return (
+            f"{report}\n\n{shown}"
+            if len(report) + len(shown) < LIMIT
+            else f"{report}\n\nThe scripts differ too much to show."
+        )
     if layout == "json":
         from plans.diff_json import report_json
 
-        return json.dumps(report_json(changes), indent=2)
+        return json.dumps({**report_json(changes), **({} if sql is None else {"sql": sql})}, indent=2)
     if layout == "html":
         from plans.diff_html import drawing_of, report_html
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-__all__ = ["Fact", "facts_between"]
+__all__ = ["Fact", "brief", "facts_between"]
 
 _MAX_TEXT = 2000
 
@@ -55,21 +55,22 @@ def _list_note(old: list[Any], new: list[Any]) -> str:
     removed = [_brief(item) for item in old if json.dumps(item) not in is_now]
     parts = [f"added {', '.join(added)}"] if added else []
     parts += [f"removed {', '.join(removed)}"] if removed else []
-    return _cut("; ".join(parts) or "order changed")
+    return brief("; ".join(parts) or "order changed")
 
 
 def _brief(value: Any) -> str:
     if value is None:
         return "(none)"
     if isinstance(value, str):
-        return _cut(value)
+        return brief(value)
     if isinstance(value, dict) and value.keys() == {"left", "right"}:
         return f"{value['left']} = {value['right']}"
     if isinstance(value, dict) and "name" in value:
         details = " ".join(str(item) for key, item in value.items() if key != "name")
-        return _cut(f"{value['name']} ({details})")
-    return _cut(json.dumps(value, ensure_ascii=False))
+        return brief(f"{value['name']} ({details})")
+    return brief(json.dumps(value, ensure_ascii=False))
 
 
-def _cut(text: str) -> str:
+def brief(text: str) -> str:
+    """``text``, cut where it is longer than anybody reads."""
     return text if len(text) <= _MAX_TEXT else text[: _MAX_TEXT - 1] + "…"

@@ -10,6 +10,7 @@ told in one line, except in full.
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
@@ -18,38 +19,90 @@ from plans.diff import Change
 from plans.effects import LEVELS, MEANING, Level, worst
 from plans.terminal import clean
 
-__all__ = ["Detail", "counts", "legend", "of_level", "report_text", "shown_changes", "summary", "values", "worst_level"]
+__all__ = [
+    "WIDTH",
+    "Detail",
+    "counts",
+    "legend",
+    "of_level",
+    "report_text",
+    "shown_changes",
+    "summary",
+    "values",
+    "worst_level",
+]
 
 Detail = Literal["concise", "normal", "full"]
 Part = Literal["+", "-", "~", "-/+", "incompatible", "note"]
 Paint = Callable[[str, Part], str]
 
+WIDTH = 132
+"""Characters in a line, where nobody says how wide the screen is."""
+
 _GAP = "     "
+_SHORT_GAP = "   "
+_NARROW = 32
 _MANY_FOLLOWERS = 5
 _NAMED = 3
 
 
-def report_text(changes: Sequence[Change], *, detail: Detail = "normal", paint: Paint = lambda text, part: text) -> str:
-    """The changes in aligned columns, then the summary; ``paint`` may colour a text and must not change its width."""
+def report_text(
+    changes: Sequence[Change],
+    *,
+    detail: Detail = "normal",
+    paint: Paint = lambda text, part: text,
+    width: int = WIDTH,
+) -> str:
+    """The changes in aligned columns, then the summary; ``paint`` may colour a text and must not change its width.
+
+    Where columns would need more than ``width`` characters, only the paths are aligned, and long lines go on below.
+    """
     if not changes:
         return "no differences"
     rows = [*(_concise(changes) if detail == "concise" else _rows(changes, detail))]
-    cells = [[_one_line(cell) for cell in row] for _, row, _ in rows]
+    cells = [tuple(_one_line(cell) for cell in row) for _, row, _ in rows]
     signs = max((len(change.kind) for change, _, _ in rows), default=1)
-    # One absurdly long name must not push all the others off the screen.
-    widths = [min(max(len(row[i]) for row in cells), limit) if cells else 0 for i, limit in enumerate((50, 40, 60))]
-    widths[0] = max(widths[0], 32)
+    columns = [max((len(row[i]) for row in cells), default=0) for i in range(3)]
+    columns[0] = max(columns[0], _NARROW)
+    used = signs + 1 + sum(columns) + len(_GAP) * (1 + sum(w > 0 for w in columns[1:]))
+    fits = used + max((len(row[3]) for row in cells), default=0) <= width
     lines = []
     for (change, _, below), row in zip(rows, cells, strict=True):
-        path = paint(f"{change.kind:>{signs}} {row[0]:<{widths[0]}}", change.kind)
-        aligned = [f"{cell:<{width}}" for cell, width in zip(row[1:3], widths[1:], strict=True) if width]
-        effect = paint(row[3], "incompatible") if change.effect.level in ("drop", "incompatible") else row[3]
-        lines.append(_GAP.join([path, *aligned, effect]).rstrip())
-        lines += [paint(f"{' ' * signs}   {_one_line(text)}", "note") for text in below]
+        alarming = change.effect.level in ("drop", "incompatible")
+        head = f"{change.kind:>{signs}} {row[0]}"
+        if fits:
+            padded = paint(f"{head:<{signs + 1 + columns[0]}}", change.kind)
+            aligned = [f"{cell:<{w}}" for cell, w in zip(row[1:3], columns[1:], strict=True) if w]
+            effect = paint(row[3], "incompatible") if alarming else row[3]
+            lines.append(_GAP.join([padded, *aligned, effect]).rstrip())
+        else:
+            flow = _folded(head, row[1:], signs + 1 + min(columns[0], _NARROW), signs + 3, width)
+            painted = paint(head, change.kind)
+            flow = [line.replace(head, painted, 1) if i == 0 else line for i, line in enumerate(flow)]
+            if alarming and row[3] and flow[-1].endswith(row[3]):
+                flow[-1] = flow[-1].removesuffix(row[3]) + paint(row[3], "incompatible")
+            lines += flow
+        lines += [paint(line, "note") for text in below for line in _wrapped(_one_line(text), " " * (signs + 3), width)]
     idle = sum(change.effect.level == "none" for change in changes) if detail == "concise" else 0
     if idle:
         lines.append(paint(f"{_count(idle, 'change')} without effect not shown", "note"))
     return "\n".join([*lines, summary(changes)])
+
+
+def _folded(head: str, cells: Sequence[str], start: int, indent: int, width: int) -> list[str]:
+    """``head``, then each of ``cells`` behind what stands there while there is room, else on a line of its own."""
+    lines = [head]
+    for cell in filter(None, cells):
+        behind = lines[-1].ljust(start) + _SHORT_GAP if len(lines) == 1 else lines[-1] + _SHORT_GAP
+        if len(behind) + len(cell) <= width:
+            lines[-1] = behind + cell
+        else:
+            lines += _wrapped(cell, " " * indent, width)
+    return lines
+
+
+def _wrapped(text: str, indent: str, width: int) -> list[str]:
+    return textwrap.wrap(text, max(width, 40), initial_indent=indent, subsequent_indent=indent + "  ") or [indent]
 
 
 def summary(changes: Sequence[Change]) -> str:
@@ -77,14 +130,15 @@ def summary(changes: Sequence[Change]) -> str:
 
 def counts(changes: Sequence[Change]) -> Counter[str]:
     """How many operators were added, removed, renamed, changed."""
-    verbs: dict[str, str] = {}
+    verbs: dict[tuple[str, str], str] = {}
     for change in changes:
         if change.subject == "operator":
             verb = {"+": "added", "-": "removed"}.get(
                 change.kind, "renamed" if change.path == change.name else "changed"
             )
-            # An operator that is renamed and differs is changed.
-            verbs[change.name] = "changed" if verbs.get(change.name, verb) != verb else verb
+            # What has another's id is one that came and one that went; what is renamed and differs is changed.
+            key = (change.name, verb if verb in ("added", "removed") else "")
+            verbs[key] = "changed" if verbs.get(key, verb) != verb else verb
     return Counter(verbs.values())
 
 

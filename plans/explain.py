@@ -16,32 +16,23 @@ from typing import Any, Literal, assert_never
 from plans.arrival import told_by_arrival
 from plans.cached import ENABLED, STORAGE_LEVEL, cached_of, cached_values, set_by, who_set_cached
 from plans.cached import SETTINGS as CACHED
-from plans.call_words import call_parts, describe_call
+from plans.call_words import call_parts
 from plans.changelog import INSERT_ONLY, output_kinds
 from plans.columns import check_columns
-from plans.connectors import is_upsert_sink
+from plans.descriptions import describe
 from plans.document import LAYERS, op_name
 from plans.durations import parse_duration
 from plans.graph import check_graph
-from plans.lookup_words import describe_lookup, lookup_parts
+from plans.lookup_words import lookup_parts
 from plans.model import (
     Aggregate,
-    AggregateCall,
-    Calc,
-    ChangelogNormalize,
     Correlate,
-    Expand,
-    Join,
     LookupJoin,
     Operator,
     Plan,
     Scan,
     Settable,
     Sink,
-    SinkMaterialize,
-    Sort,
-    SortKey,
-    Union,
 )
 from plans.operator_settings import group_names, settings_of
 from plans.phases import one_phase_because, phase_words
@@ -51,10 +42,9 @@ from plans.setting_groups import CachedSettings, StateEntry
 from plans.setting_layers import edits_of
 from plans.setting_words import settings_json
 from plans.states import source, state_of, top_layer
-from plans.tables import Table
 from plans.terminal import clean
 
-__all__ = ["describe", "explain", "explain_json", "summary", "who_set"]
+__all__ = ["explain", "explain_json", "summary", "who_set"]
 
 _MIN_LEFT, _MAX_LEFT = 34, 64
 _MAX_DEPTH = 16
@@ -164,60 +154,6 @@ def explain_json(plan: Plan) -> dict[str, Any]:
     }
 
 
-def describe(operator: Operator, plan: Plan) -> str:
-    """What the operator does, in the words of SQL."""
-    match operator:
-        case Scan():
-            table = plan.tables.get(operator.table)
-            total = len(table.columns) if table else 0
-            return (
-                f"{_table(operator.id, operator.table, table)} · {len(operator.columns)} of {_count(total, 'column')}"
-            )
-        case Calc():
-            parts = [f"WHERE {operator.filter}"] if operator.filter is not None else []
-            parts += [f"{item.name} = {item.expression}" for item in operator.select if item.expression is not None]
-            return " · ".join(parts) or f"SELECT {', '.join(item.name for item in operator.select)}"
-        case Join():
-            conditions = [f"{key.left} = {key.right}" for key in operator.keys]
-            conditions += [operator.condition] if operator.condition is not None else []
-            if not conditions and operator.join_type == "inner":
-                return "CROSS JOIN"
-            kind = "" if operator.join_type == "inner" else f"{operator.join_type.upper()} "
-            return f"{kind}JOIN ON {' AND '.join(conditions) or 'TRUE'}"
-        case LookupJoin():
-            table = plan.tables.get(operator.table)
-            return describe_lookup(operator, table.options.get("connector", "?") if table else "unknown table")
-        case Correlate():
-            function = plan.functions.get(operator.function)
-            return describe_call(operator, function.kind if function else "table")
-        case Expand():
-            sets = (f"({', '.join(each)})" for each in operator.sets)
-            return f"GROUPING SETS {', '.join(sets)}"
-        case Aggregate():
-            calls = ", ".join(_call(call) for call in operator.aggregates)
-            keys = ", ".join(operator.keys)
-            if not calls:
-                return f"DISTINCT {keys}"
-            return f"GROUP BY {keys}: {calls}" if keys else f"one group: {calls}"
-        case ChangelogNormalize():
-            return f"ROW OF EACH {', '.join(operator.key)}"
-        case SinkMaterialize():
-            return f"LATEST ROW OF EACH {', '.join(operator.key)}"
-        case Union():
-            return f"UNION ALL of {len(operator.inputs)} inputs"
-        case Sort():
-            parts = [f"ORDER BY {', '.join(map(_sort_key, operator.order))}"] if operator.order else []
-            parts += [f"OFFSET {operator.offset}"] if operator.offset else []
-            parts += [f"LIMIT {operator.limit}"] if operator.limit is not None else []
-            return " · ".join(parts)
-        case Sink():
-            table = plan.tables.get(operator.table)
-            text = _table(operator.id, operator.table, table)
-            return text + (f" · upsert by {', '.join(table.primary_key)}" if table and is_upsert_sink(table) else "")
-        case _:
-            assert_never(operator)
-
-
 def who_set(entry: StateEntry) -> str:
     """Who set the TTL, then what the weaker layers said, such as ``edit · hint 1 d · config 1 h``."""
     by = source(entry)
@@ -316,10 +252,6 @@ def _cached_json(settings: CachedSettings) -> dict[str, Any]:
     }
 
 
-def _sort_key(key: SortKey) -> str:
-    return f"{key.column} {key.direction.upper()} NULLS {key.nulls.upper()}"
-
-
 def _groups(operator: Operator, reasons: Mapping[str, str | None]) -> Iterator[tuple[str, str, bool]]:
     """Each group of settings, its line, and whether an edit is in it."""
     groups = settings_of(operator)
@@ -361,19 +293,6 @@ def _one_phase(plan: Plan) -> Mapping[str, str | None]:
 def _shortened(text: str) -> str:
     text = clean(" ".join(text.split()))
     return text if len(text) <= _MAX_DESCRIPTION else text[: _MAX_DESCRIPTION - 1] + "…"
-
-
-def _table(operator_id: str, name: str, table: Table | None) -> str:
-    connector = table.options.get("connector", "?") if table else "unknown table"
-    # The usual id already names the table.
-    return connector if operator_id.partition("_")[2] == name.lower() else f"{name} · {connector}"
-
-
-def _call(call: AggregateCall) -> str:
-    argument = ("DISTINCT " if call.distinct else "") + (call.argument if call.argument is not None else "*")
-    if call.separator is not None:
-        argument += f", {call.separator!r}"
-    return f"{call.function}({argument})" + (f" FILTER ({call.filter})" if call.filter is not None else "")
 
 
 def _count(number: int, noun: str) -> str:

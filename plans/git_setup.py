@@ -23,6 +23,15 @@ from plans.git import git
 __all__ = ["Setup", "apply_setup", "attributes_with", "planned"]
 
 _USE = "diff=hintplan merge=hintplan"
+_FALLBACK = (
+    'echo "hintplan did not run ($c: exit $s): git merges the lines of" %P >&2; '
+    '{ echo "<<<<<<< hintplan did not run, so git has merged lines:"; '
+    'echo "======= check them with: hintplan validate"; '
+    'echo ">>>>>>> and take away these three lines"; '
+    "git merge-file -p --marker-size=%L -L ours -L base -L theirs %A %O %B; } > %A.merged; "
+    "mv %A.merged %A; exit 1"
+)
+"""What the driver does where hintplan does not run: no side's version may stand there as if it were the merged one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,21 +88,24 @@ def attributes_with(text: str, patterns: Sequence[str]) -> str:
 
 
 def _wanted() -> dict[str, str]:
-    command = _command()
+    start = _started()
     return {
-        "diff.hintplan.textconv": f"{command} flat --lenient",
+        "diff.hintplan.textconv": f'p() {{ {start}; "$c" flat --lenient "$1" || cat "$1"; }}; p',
         "diff.hintplan.cachetextconv": "false",
         "merge.hintplan.name": "merge of hintplan plans by meaning",
-        "merge.hintplan.driver": f"{command} merge --git --path %P --marker-size %L %O %A %B",
+        "merge.hintplan.driver": (
+            f'{start}; "$c" merge --git --path %P --marker-size %L %O %A %B; s=$?; [ $s -le 1 ] && exit $s; {_FALLBACK}'
+        ),
         # A virtual base must be a plan; with markers in it, nothing could be merged against it.
         "merge.hintplan.recursive": "binary",
     }
 
 
-def _command() -> str:
-    found = shutil.which("hintplan")
-    # On the path, it is found after an upgrade and in another environment too.
-    return "hintplan" if found else f"{shlex.quote(sys.executable)} -m plans.cli"
+def _started() -> str:
+    """Shell that sets ``c`` to the command: the one that runs now if it is still there, else what is on the path."""
+    beside = Path(sys.executable).parent / "hintplan"
+    found = str(beside) if beside.is_file() else shutil.which("hintplan") or str(beside)
+    return f'c={shlex.quote(found)}; [ -x "$c" ] || c=hintplan'
 
 
 def _global_attributes() -> Path:

@@ -29,6 +29,7 @@ from plans.terminal import say
 
 __all__ = ["merge_command"]
 
+_FAILED = 70
 _HINT = "choose a value, or compile the merged SQL with --keep-edits"
 
 
@@ -59,7 +60,12 @@ def merge_command(
     hintplan merge base.json ours.json theirs.json -o plan.json
     """
     if git:
-        return _drive(base, ours, theirs, name or ours, marker_size)
+        try:
+            return _drive(base, ours, theirs, name or ours, marker_size)
+        except Exception as error:  # noqa: BLE001
+            # Git takes 1 for a conflict whose markers stand in the file; anything else has git merge the lines.
+            say(f"{name or ours}: {type(error).__name__}: {error}")
+            return _FAILED
     if as_json and output is None:
         raise click.UsageError("--json needs -o: without it, the plan goes to standard output")
     versions = [_read(file) for file in (base, ours, theirs)]

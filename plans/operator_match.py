@@ -18,9 +18,10 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from plans.digest import operator_facts
-from plans.model import Operator, Plan
+from plans.model import Operator, Plan, Scan
+from plans.successors import is_another
 
-__all__ = ["Match", "match"]
+__all__ = ["Match", "match", "only_renamed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +35,8 @@ class Match:
 
 def match(before: Plan, after: Plan) -> Match:
     """Tell which operators of ``before`` went, which of ``after`` came, and which have only got another id."""
-    old, new = {o.id for o in before.operators}, {o.id for o in after.operators}
+    others = _others(before, after)
+    old, new = {o.id for o in before.operators} - others, {o.id for o in after.operators} - others
     gone = [operator for operator in before.operators if operator.id not in new]
     came = [operator for operator in after.operators if operator.id not in old]
     renamed: dict[str, str] = {}
@@ -47,6 +49,45 @@ def match(before: Plan, after: Plan) -> Match:
         added=tuple(operator for operator in came if operator.id not in renamed.values()),
         renamed=renamed,
     )
+
+
+def _others(before: Plan, after: Plan) -> set[str]:
+    """Ids that have passed to operators that have nothing in common with those that had them."""
+    old = {operator.id: operator for operator in before.operators}
+    return {
+        operator.id
+        for operator in after.operators
+        if (was := old.get(operator.id)) is not None and was != operator and is_another(was, operator)
+    }
+
+
+def only_renamed(before: Plan, after: Plan) -> dict[str, str]:
+    """The operators of ``before`` that are in ``after`` under another id beyond doubt, by their old id.
+
+    They do the same, nothing else does, and all tables that their rows came from are among those they come from now.
+    """
+    renamed = match(before, after).renamed
+    if not renamed:
+        return {}
+    names = {table: place for place, table in enumerate({*_tables(before).values(), *_tables(after).values()})}
+    old, new = _origins(before, names), _origins(after, names)
+    return {a: b for a, b in renamed.items() if old[a] and not old[a] & ~new[b]}
+
+
+def _tables(plan: Plan) -> dict[str, str]:
+    return {operator.id: operator.table for operator in plan.operators if isinstance(operator, Scan)}
+
+
+def _origins(plan: Plan, places: Mapping[str, int]) -> dict[str, int]:
+    """The tables that the rows of each operator come from, as the bits of a number."""
+    tables = _tables(plan)
+    found: dict[str, int] = {}
+    for operator in plan.operators:
+        own = 1 << places[tables[operator.id]] if operator.id in tables else 0
+        for name in operator.inputs:
+            own |= found.get(name, 0)
+        found[operator.id] = own
+    return found
 
 
 def _pair(

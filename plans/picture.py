@@ -15,9 +15,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from plans.descriptions import describe
 from plans.diff import Change
 from plans.document import op_name
-from plans.explain import describe
 from plans.model import Operator, Plan, Scan
 from plans.operator_match import match
 from plans.operator_settings import settings_of

@@ -3,6 +3,7 @@
     [[lint.ignore]]     what is not to be reported         plans.lint.ignores
     [run]               what a run may reach               plans.policy
     [ci]                where scripts are                  this module
+    [[moved]]           operators that have another id     plans.moved
 
 >>> read_project(Path("hintplan.toml"))                            # doctest: +SKIP
 """
@@ -21,6 +22,7 @@ __all__ = ["FILE", "project_for", "read_project", "read_toml", "sql_dir_for"]
 FILE = "hintplan.toml"
 
 _TABLES = ("lint", "run", "ci")
+_LISTS = ("moved",)
 
 
 def read_toml(file: Path) -> tuple[dict[str, Any], str]:
@@ -38,8 +40,12 @@ def read_project(file: Path) -> dict[str, Any]:
     """The tables of ``file``; PlanError if it cannot be read or has others than commands know."""
     document, _ = read_toml(file)
     for key, table in document.items():
+        if key in _LISTS:
+            if not isinstance(table, list):
+                raise PlanError(f"'{key}' must be a list of tables", file=str(file), hint=f"write [[{key}]]")
+            continue
         if key not in _TABLES:
-            raise PlanError(f"unknown key '{key}'", file=str(file), hint=did_you_mean(key, _TABLES))
+            raise PlanError(f"unknown key '{key}'", file=str(file), hint=did_you_mean(key, (*_TABLES, *_LISTS)))
         if not isinstance(table, dict):
             raise PlanError(f"'{key}' must be a table", file=str(file), hint=f"write [{key}]")
     return document

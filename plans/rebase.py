@@ -23,7 +23,7 @@ from plans.errors import Diagnostic, PlanError
 from plans.merge_words import REFUSED, Carried, described, path_of, refused_options, value_of, who_asked
 from plans.model import Plan
 from plans.names import did_you_mean
-from plans.operator_match import match
+from plans.operator_match import match, only_renamed
 from plans.parts import ABSENT, NO_EDIT, Group, Key, Parts, Setting, put_together, settings_in, take_apart
 from plans.reasons import without_idle_reasons
 from plans.states import state_of
@@ -52,11 +52,13 @@ class Orphan:
 class Rebased:
     """What became of the edits. ``plan`` is None if there are orphans, conflicts, or problems with the result.
 
-    ``kept`` go on as they were; those ``changed_underneath`` too, over another hint, config or table. ``same`` are what
-    the SQL now says itself. ``conflicts`` are settings that the new plan edits too, to another value.
+    ``renamed`` are operators whose edits were followed to another id, unasked. ``kept`` go on as they were; those
+    ``changed_underneath`` too, over another hint, config or table. ``same`` are what the SQL now says itself.
+    ``conflicts`` are settings that the new plan edits too, to another value.
     """
 
     plan: Plan | None
+    renamed: Mapping[str, str] = field(default_factory=dict)
     kept: tuple[Carried, ...] = ()
     changed_underneath: tuple[Carried, ...] = ()
     same: tuple[Carried, ...] = ()
@@ -86,10 +88,13 @@ class _Account:
 def rebase(new: Plan, old: Plan, mapping: Mapping[str, str] | None = None, *, drop_orphans: bool = False) -> Rebased:
     """``new`` with the edits of ``old``; PlanError if ``mapping`` is wrong.
 
-    It takes ids of operators of the old plan to those of the new one, and tables, as ``tables.<name>``.
+    It takes ids of operators of the old plan to those of the new one, and tables, as ``tables.<name>``. An operator
+    that is only called otherwise is followed without it.
     """
     moves = mapping or {}
     _check_mapping(moves, old, new)
+    followed = {a: b for a, b in only_renamed(old, new).items() if a not in moves and b not in moves.values()}
+    moves = {**followed, **moves}
     parts, account = take_apart(old), _Account()
     # What operators follow, config and tables, comes first: their layers are then those that the edits met.
     edited = new
@@ -105,6 +110,7 @@ def rebase(new: Plan, old: Plan, mapping: Mapping[str, str] | None = None, *, dr
     orphans = tuple(_orphans(account, old, new))
     result = Rebased(
         plan=edited,
+        renamed={a: b for a, b in followed.items() if any(path.startswith(f"{a}.") for path in account.moved)},
         kept=tuple(_noted(carried, old, new) for carried in account.kept),
         changed_underneath=tuple(account.underneath),
         same=tuple(account.same),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import click
 
@@ -16,6 +17,7 @@ from plans.commands import show_json
 from plans.digest import changed_facts
 from plans.jsontext import MAX_BYTES
 from plans.model import Plan
+from plans.moved import moves_for
 from plans.rebase import rebase
 from plans.rebase_report import raise_obstacles, report_json, report_text
 from plans.terminal import say
@@ -63,7 +65,8 @@ def write_rebased(
     old_file = "<stdin>" if old_file == "-" else old_file
     old = loads(data, file=old_file, allow_fact_edits=allow_fact_edits, check_meaning=False)
     left = _left_behind(old, data) if allow_fact_edits else []
-    rebased = rebase(new, old, parse_map(moves), drop_orphans=drop_orphans)
+    kept = moves_for(Path(output or "plan.json") if old_file == "<stdin>" else Path(old_file), old, new)
+    rebased = rebase(new, old, {**kept, **parse_map(moves)}, drop_orphans=drop_orphans)
     if as_json:
         show_json({**report_json(rebased, old_file), "facts-left-behind": left})
     elif rebased.plan is None:

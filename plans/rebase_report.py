@@ -27,7 +27,7 @@ def report_text(rebased: Rebased) -> str:
         (rebased.dropped, "dropped with --drop-orphans", lambda e: f"over {e.before}"),
     )
     width = max((len(clean(e.path)) for edits, _, _ in sections for e in edits), default=0)
-    lines = []
+    lines = [f"{old} is called {new} now, and keeps its edits" for old, new in rebased.renamed.items()]
     for edits, title, words in sections:
         if edits:
             lines.append(f"{_count(edits)} {title}")
@@ -84,6 +84,7 @@ def report_json(rebased: Rebased, file: str) -> dict[str, Any]:
     """The same as JSON values; ``done`` tells whether there is a result."""
     return {
         "done": rebased.plan is not None,
+        "renamed": dict(rebased.renamed),
         "kept": [asdict(edit) for edit in rebased.kept],
         "changed-underneath": [asdict(edit) for edit in rebased.changed_underneath],
         "same": [asdict(edit) for edit in rebased.same],

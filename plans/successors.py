@@ -21,9 +21,10 @@ from plans.digest import operator_facts
 from plans.document import op_name
 from plans.model import Operator
 
-__all__ = ["Successor", "successor", "table_successor"]
+__all__ = ["Successor", "is_another", "successor", "table_successor"]
 
 _ENOUGH = 0.5
+_LITTLE = 0.3
 _WEIGHTS: Mapping[str, float] = {
     "table": 3,
     "inputs": 2,
@@ -36,6 +37,8 @@ _WEIGHTS: Mapping[str, float] = {
     "select": 1.5,
     "aggregates": 1.5,
     "columns": 1.5,
+    "arguments": 1.5,
+    "order": 1.5,
     "condition": 1,
     "filter": 1,
 }
@@ -63,6 +66,17 @@ def successor(lost: Operator, candidates: Iterable[Operator]) -> Successor | Non
             article = "an" if op_name(lost)[0] in "aeiou" else "a"
             best, found = likeness, Successor(id=candidate.id, why=f"{article} {op_name(lost)} too, {why}")
     return found
+
+
+def is_another(old: Operator, new: Operator) -> bool:
+    """Whether two operators, though they may have one id, are of other kinds, tables or functions, or little alike."""
+    if type(old) is not type(new):
+        return True
+    if any(getattr(old, name, None) != getattr(new, name, None) for name in ("table", "function")):
+        return True
+    facts, wanted = _compared(old), _compared(new)
+    own = (facts.keys() | wanted.keys()) - {"inputs", "state inputs"}
+    return bool(own) and facts != wanted and _likeness(facts, wanted)[0] < _LITTLE
 
 
 def _compared(operator: Operator) -> dict[str, Any]:

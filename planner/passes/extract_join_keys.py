@@ -148,7 +148,9 @@ def _no_equality(context: Context, join: Join) -> Exception:
         )
     advice = "add left.column = right.column; a side without one must be an aggregate of one row"
     return context.source.error(
-        f"this join of {join.left.base} and {join.right.base} has no equality between its sides", join.offset, advice
+        f"this join of {'_'.join(join.left.base)} and {'_'.join(join.right.base)} has no equality between its sides",
+        join.offset,
+        advice,
     )
 
 

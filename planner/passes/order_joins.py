@@ -86,7 +86,7 @@ def _in_order(context: Context, join: Join) -> Join:
             items=identity(fields),
             states=(state, chosen.state),
             offset=chosen.offset,
-            base=f"{found.base}_{chosen.relation.base}",
+            base=(*found.base, *chosen.relation.base),
             block=join.block,
         )
         state = UnnamedInput

@@ -109,7 +109,7 @@ def test_arrow_keys_follow_the_arrows_and_escape_lets_go(open_page: Open, with_s
     ):
         page.keyboard.press(key)
         way.append(selected(page))
-    assert way[:6] == ["scan_flights", JOIN, "join_f_p_a", "calc_f_p_a", "join_f_p_a", JOIN]
+    assert way[:6] == ["scan_flights", JOIN, "join_f_p_a", "calc_t", "join_f_p_a", JOIN]
     assert way[6:] == ["scan_airlines", JOIN]
     assert page.evaluate("document.activeElement.classList.contains('box')")
     page.keyboard.press("Escape")
@@ -124,7 +124,7 @@ def test_search_finds_names_tables_columns_and_expressions(open_page: Open, with
     for text, first, count in (
         ("airlines", "scan_airlines", 1),
         ("manufacturer", "scan_planes", 6),
-        ("coalesce unknown", "calc_f_p_a", 1),
+        ("coalesce unknown", "calc_t", 1),
         ("delays", "sink_delays", 1),
         ("rfc", JOIN, 1),
         ("no such thing", "", 0),
@@ -176,9 +176,9 @@ def test_folding_hides_what_only_passes_rows_on_and_keeps_the_selection(open_pag
     assert selected(page) == "aggregate_t"
     # What is folded away can still be found, which unfolds it.
     page.keyboard.press("/")
-    page.keyboard.type("calc_f_p_a")
+    page.keyboard.type("calc_t")
     page.keyboard.press("Enter")
-    assert selected(page) == "calc_f_p_a"
+    assert selected(page) == "calc_t"
     assert page.locator(".layer:not([hidden]) .box").count() == 8
 
 

@@ -197,7 +197,7 @@ MEASURED = {
     "join and GROUP BY in one block: the join takes the keys": Example(
         f"SELECT /*+ STATE_TTL('o' = '1d', 'c' = '2d') */ c_address, COUNT(*) FROM orders o JOIN customers c {ON} "
         "GROUP BY c_address",
-        {"join_o_c.leftState": "1 d", "join_o_c.rightState": "2 d", "aggregate_o_c.groupAggregateState": CONFIG},
+        {"join_o_c.leftState": "1 d", "join_o_c.rightState": "2 d", "aggregate_wanted.groupAggregateState": CONFIG},
     ),
     "UNION ALL sub-query: its alias is the key": Example(
         "SELECT /*+ STATE_TTL('u' = '1d') */ k, COUNT(*) FROM (SELECT o_custkey AS k FROM orders UNION ALL "

@@ -179,15 +179,15 @@ DIVIDED = {
         f"a sub-query in {clause}": (
             f"SELECT /*+ STATE_TTL('orders' = '1d') */ {query}",
             [OF_AGGREGATE],
-            {f"aggregate_orders{below}.groupAggregateState"},
+            {f"aggregate_{base}.groupAggregateState"},
         )
-        for clause, below, query in (
-            ("WHERE, GROUP BY", "_customers", f"COUNT(*) FROM orders WHERE {IN_SUBQUERY} GROUP BY o_custkey"),
-            ("WHERE, DISTINCT", "_customers", f"DISTINCT o_custkey FROM orders WHERE {IN_SUBQUERY}"),
-            ("WHERE, as a value", "_customers", f"COUNT(*) FROM orders WHERE o_custkey > {OF_VALUE}"),
-            ("HAVING", "", f"COUNT(*) FROM orders GROUP BY o_custkey HAVING COUNT(*) > {OF_VALUE}"),
-            ("SELECT", "", f"COUNT(*) - {OF_VALUE} FROM orders GROUP BY o_custkey"),
-            ("SELECT DISTINCT", "_customers", f"DISTINCT o_custkey - {OF_VALUE} FROM orders"),
+        for clause, base, query in (
+            ("WHERE, GROUP BY", "wanted", f"COUNT(*) FROM orders WHERE {IN_SUBQUERY} GROUP BY o_custkey"),
+            ("WHERE, DISTINCT", "wanted", f"DISTINCT o_custkey FROM orders WHERE {IN_SUBQUERY}"),
+            ("WHERE, as a value", "wanted", f"COUNT(*) FROM orders WHERE o_custkey > {OF_VALUE}"),
+            ("HAVING", "orders", f"COUNT(*) FROM orders GROUP BY o_custkey HAVING COUNT(*) > {OF_VALUE}"),
+            ("SELECT", "orders", f"COUNT(*) - {OF_VALUE} FROM orders GROUP BY o_custkey"),
+            ("SELECT DISTINCT", "wanted", f"DISTINCT o_custkey - {OF_VALUE} FROM orders"),
         )
     },
     # measured in Flink, which builds an aggregate more
@@ -195,7 +195,7 @@ DIVIDED = {
         "SELECT COUNT(*) FROM lineitem WHERE l_orderkey > (SELECT /*+ STATE_TTL('orders' = '1d') */ MIN(o_orderkey) "
         f"FROM orders WHERE {IN_SUBQUERY})",
         [OF_AGGREGATE],
-        {"aggregate_orders_customers.groupAggregateState"},
+        {"aggregate_wanted.groupAggregateState"},
     ),
     # Flink knows no name for the input of a sub-query here: the key would be an error
     "the sub-query's input": (
@@ -205,7 +205,7 @@ DIVIDED = {
             "STATE_TTL key 'customers' sets a state of the join with the sub-query, not that of the aggregation of "
             "this block",
         ],
-        {"aggregate_orders_customers.groupAggregateState", "join_orders_customers.rightState"},
+        {"aggregate_wanted.groupAggregateState", "join_orders_customers.rightState"},
     ),
 }
 

@@ -11,6 +11,7 @@ import jsonschema
 import pytest
 
 import plans
+from planner import compile_sql
 from plans.diff import Change, diff
 from plans.diff_json import diff_schema_text, report_json
 from plans.diff_markdown import mermaid_of, report_markdown
@@ -26,7 +27,7 @@ Patched = Callable[..., str]
 
 def lines(before: Plan, after: Plan) -> list[str]:
     """The lines of the report with runs of blanks as one |, which leaves layout out of most tests."""
-    report = report_text(diff(before, after)).splitlines()
+    report = report_text(diff(before, after), width=400).splitlines()
     return [" | ".join(part.strip() for part in line.split("     ") if part.strip()) for line in report]
 
 
@@ -74,11 +75,11 @@ def test_list_facts_say_what_came_and_went(plan: Plan, patched: Patched) -> None
 
 def test_operators_that_come_and_go_are_named_with_their_kind(plan: Plan) -> None:
     assert lines(plan, replace(plan, operators=plan.operators[:-1])) == [
-        "- sink_result | sink | state left behind",
+        "- sink_result | sink: print | state left behind",
         "no setting changed · 1 operator removed · some running state is dropped",
     ]
     fewer = replace(plan, operators=plan.operators[:3])
-    assert lines(fewer, plan)[0] == "+ join_o_c | join | begins with the next start"
+    assert lines(fewer, plan)[0] == "+ join_o_c | join: LEFT JOIN ON o_custkey = c_custkey | begins with the next start"
 
 
 def test_another_parallelism_keeps_state_and_waits_for_a_new_checkpoint(plan: Plan) -> None:
@@ -285,3 +286,57 @@ def test_markdown_has_nothing_from_a_plan_outside_code(plan: Plan) -> None:
 def test_a_configuration_key_that_nobody_knows_is_a_difference_that_no_run_takes(plan: Plan) -> None:
     (change,) = diff(plan, replace(plan, config={**plan.config, "table.exec.state.tll": "1 d"}))
     assert (change.path, change.kind, change.effect.level) == ("config.table.exec.state.tll", "+", "incompatible")
+
+
+def test_what_came_and_went_is_described_in_every_form(plan: Plan) -> None:
+    fewer = replace(plan, operators=plan.operators[:3])
+    text = "join: LEFT JOIN ON o_custkey = c_custkey"
+    changes = diff(fewer, plan)
+    assert [change.note for change in changes if change.path == "join_o_c"] == [text]
+    assert text in report_text(changes, width=80)
+    assert f"`{text}`" in report_markdown(changes)
+
+
+def test_an_id_that_passed_to_another_operator_is_one_that_went_and_one_that_came(
+    plan: Plan, patched: Patched
+) -> None:
+    other = accept(patched(('"table": "customers"', '"table": "orders"')))
+    found = [change for change in diff(plan, other) if change.path == "scan_customers"]
+    assert [(change.kind, change.note.partition(" ")[0]) for change in found] == [("-", "scan:"), ("+", "scan:")]
+    assert "1 operator added, 1 operator removed" in report_text(diff(plan, other)).replace(" changed, 1", ", 1")
+
+
+def test_an_operator_with_other_facts_is_changed_and_not_another(plan: Plan, patched: Patched) -> None:
+    other = accept(patched(('"join-type": "left"', '"join-type": "inner"')))
+    assert {change.kind for change in diff(plan, other) if change.operator == "join_o_c"} <= {"~", "-/+"}
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_no_line_is_longer_than_the_screen_and_nothing_is_cut(plan: Plan, width: int) -> None:
+    long = replace(plan.operator("calc_o"), filter=" OR ".join(f"o_total > {n}" for n in range(60)))
+    other = replace(plan, operators=tuple(long if o.id == "calc_o" else o for o in plan.operators))
+    for detail in ("normal", "full", "concise"):
+        for changes in (diff(plan, other), diff(replace(plan, operators=plan.operators[:3]), plan)):
+            report = report_text(changes, detail=detail, width=width).splitlines()
+            assert max(map(len, report[:-1])) <= width
+    words = " ".join(report_text(diff(plan, other), width=width).split())
+    assert "o_total > 58 OR o_total > 59" in words
+
+
+def test_other_layers_under_the_same_value_are_told_one_by_one() -> None:
+    hint = "/*+ LOOKUP('table' = 'd', 'async' = 'true'{}) */"
+    before, after = (compile_sql(LOOKUP.format(hint.format(t)), name="p") for t in ("", ", 'timeout' = '3 min'"))
+    (change,) = diff(before, after)
+    assert (change.path, change.effect.level) == ("lookup_d.async.origin", "none")
+    assert change.note == "the same runs; hint timeout 3 min"
+    (back,) = diff(after, before)
+    assert back.note == "the same runs; hint timeout (none), was 3 min"
+
+
+LOOKUP = """
+SET 'table.exec.async-lookup.timeout' = '3 min';
+CREATE TABLE o (k INT, p AS PROCTIME()) WITH ('connector' = 'filesystem', 'path' = 'o', 'format' = 'json');
+CREATE TABLE d (k INT, v INT) WITH ('connector' = 'jdbc', 'url' = 'jdbc:postgresql://localhost/d', 'table-name' = 'd');
+CREATE TABLE r (k INT, v INT) WITH ('connector' = 'print');
+INSERT INTO r SELECT {} o.k, d.v FROM o JOIN d FOR SYSTEM_TIME AS OF o.p AS d ON o.k = d.k;
+"""

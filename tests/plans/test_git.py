@@ -201,7 +201,7 @@ def test_setting_up_twice_changes_nothing_and_a_dry_run_neither(plain: Repositor
     attributes = plain.folder / "repo" / ".gitattributes"
     before = config.read_text()
     shown = plain.hintplan("git-setup", "--dry-run", "jobs/*.plan.json")
-    assert "would set merge.hintplan.driver = hintplan merge --git" in shown
+    assert "would set merge.hintplan.driver = c=" in shown
     assert (config.read_text(), attributes.exists()) == (before, False)
     attributes.write_text("*.sql text")
     shown = plain.hintplan("git-setup", "jobs/*.plan.json", "plans/*.json")
@@ -216,7 +216,7 @@ def test_setting_up_twice_changes_nothing_and_a_dry_run_neither(plain: Repositor
 def test_setting_up_for_all_repositories_writes_to_the_users_files_only(plain: Repository) -> None:
     plain.hintplan("git-setup", "--global")
     assert "merge.hintplan" not in (plain.folder / "repo" / ".git" / "config").read_text()
-    assert "driver = hintplan merge" in (plain.folder / "home" / ".gitconfig").read_text()
+    assert "merge --git --path %P" in (plain.folder / "home" / ".gitconfig").read_text()
     used = (plain.folder / "home" / ".config" / "git" / "attributes").read_text()
     assert used == "plans/*.json diff=hintplan merge=hintplan\n"
     plain.branches(f"{LEFT}=3 d", f"{RIGHT}=30 d")
@@ -228,3 +228,69 @@ def test_outside_a_repository_there_is_nothing_to_set_up(tmp_path: Path) -> None
     done = hintplan("git-setup", folder=tmp_path, environment=environment)
     assert done.returncode == 1
     assert "this is no git repository" in done.stderr
+
+
+def test_the_driver_is_found_where_no_environment_is_active(repository: Repository) -> None:
+    repository.environment["PATH"] = "/usr/bin:/bin"
+    repository.branches(f"{LEFT}=3 d", f"{RIGHT}=30 d")
+    repository.git("merge", "topic", "-m", "merge")
+    merged = plans.load(repository.plan)
+    assert (value(merged, LEFT), value(merged, RIGHT)) == ("3 d", "30 d")
+    assert f"+{LEFT} = 3 d   (edit · hint 1 d · config 1 h)" in repository.git("show", "HEAD^1", "--textconv")
+
+
+@pytest.mark.parametrize("failure", ["exit 70", "exit 127", "kill -9 $$"])
+@pytest.mark.parametrize("theirs", [f"{LEFT}=5 d", "config.parallelism.default=3"])
+def test_a_driver_that_fails_never_leaves_one_side_as_if_it_were_merged(
+    repository: Repository, failure: str, theirs: str
+) -> None:
+    repository.branches(f"{LEFT}=3 d", theirs)
+    gone = repository.folder / "gone"
+    gone.write_text(f"#!/bin/sh\n{failure}\n")
+    gone.chmod(0o755)
+    driver = repository.git("config", "merge.hintplan.driver").strip()
+    repository.git("config", "merge.hintplan.driver", "c=" + str(gone) + driver[driver.index(";") :])
+    said = repository.git("merge", "topic", "-m", "merge", code=1)
+    assert "hintplan did not run" in said
+    assert f"git merges the lines of {PLAN}" in said
+    assert repository.git("status", "--short").startswith(f"UU {PLAN}")
+    text = repository.plan.read_text()
+    assert text.startswith("<<<<<<< hintplan did not run")
+    assert '"ttl": "3 d"' in text
+    assert ('"ttl": "5 d"' in text) == ("5 d" in theirs)
+    assert ('"parallelism.default": "3"' in text) == ("parallelism" in theirs)
+    repository.hintplan("validate", PLAN, code=1)
+    assert sorted(path.name for path in repository.plan.parent.iterdir()) == ["orders.json"]
+
+
+def test_after_a_conflict_over_merged_sql_the_edits_of_both_sides_are_kept(repository: Repository) -> None:
+    """What rebase.md tells to do: each version is compiled anew with its own edits, and the three are merged."""
+    script = repository.folder / "repo" / "orders.sql"
+    script.write_text(SQL)
+    repository.hintplan("compile", "orders.sql", "-o", PLAN, "--overwrite")
+    repository.commit("compiled")
+    for branch, change, edit in (
+        ("topic", ("'1 d'", "'2 d'"), f"{RIGHT}=30 d"),
+        ("main", (" JOIN", " LEFT JOIN"), f"{LEFT}=3 d"),
+    ):
+        repository.git("checkout", "-q", *(["-b"] if branch == "topic" else []), branch)
+        script.write_text(SQL.replace(*change))
+        repository.hintplan("set", PLAN, edit)
+        repository.hintplan("compile", "orders.sql", "-o", PLAN, "--keep-edits", PLAN)
+        repository.commit(branch)
+    repository.edit("join_o_c.state.rightState.ttl=9 h")
+    repository.git("merge", "topic", "-m", "merge", code=1)
+    script.write_text(SQL.replace("'1 d'", "'2 d'").replace(" JOIN", " LEFT JOIN"))
+    for number in (1, 2, 3):
+        side = repository.folder / "repo" / f"side{number}.json"
+        side.write_text(repository.git("show", f":{number}:{PLAN}"))
+        repository.hintplan("compile", "orders.sql", "-o", side.name, "--keep-edits", side.name)
+    said = repository.hintplan("merge", "side1.json", "side2.json", "side3.json", "-o", PLAN, code=1)
+    assert f"{RIGHT}: both sides changed it: ours 9 h (edit over config 1 h), theirs 30 d (edit" in said
+    repository.hintplan("set", "side3.json", f"{RIGHT}=9 h")
+    repository.hintplan("merge", "side1.json", "side2.json", "side3.json", "-o", PLAN)
+    merged = plans.load(repository.plan)
+    assert (value(merged, LEFT), value(merged, RIGHT)) == ("3 d", "9 h")
+    assert merged.operators == set_value(
+        set_value(compile_sql(script.read_text(), name="orders", file="orders.sql"), LEFT, "3 d")[0], RIGHT, "9 h"
+    )[0].operators

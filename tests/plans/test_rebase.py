@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import plans
+from planner import compile_sql
 from plans.edit import set_value
 from plans.merge_words import path_of
 from plans.model import Plan
@@ -39,6 +40,11 @@ def value(plan: Plan | None, path: str) -> object:
     found = setting_at(plan, path)
     assert found is not None, path
     return found.value
+
+
+def other_name(sql: str) -> Plan:
+    """The plan of ``sql`` with another alias for ``o``, so that the join has another id."""
+    return compile_sql(sql.replace("AS o ", "AS x ").replace("o.", "x.").replace("'o'", "'x'"))
 
 
 def texts(rebased: Rebased) -> str:
@@ -113,29 +119,53 @@ def test_the_size_of_a_cache_that_the_sql_took_away_is_an_orphan() -> None:
     assert dropped.plan == new
 
 
-def test_an_edit_whose_operator_is_gone_names_its_likeliest_successor() -> None:
+def test_edits_follow_an_operator_that_is_only_called_otherwise() -> None:
     old = edited(compiled(), (LEFT, "3 d"), ("join_o_c.state.rightState.ttl", "30 d"))
     done = rebase(compiled(o="ord"), old)
+    assert done.renamed == {"join_o_c": "join_ord_c"}
+    assert value(done.plan, "join_ord_c.state.leftState.ttl") == "3 d"
+    assert value(done.plan, "join_ord_c.state.rightState.ttl") == "30 d"
+    assert report_text(done).startswith("join_o_c is called join_ord_c now, and keeps its edits\n2 edits kept\n")
+    assert rebase(compiled(o="ord"), old, {"join_o_c": "join_ord_c"}).plan == done.plan
+    assert rebase(compiled(o="ord"), compiled()).renamed == {}
+
+
+def test_an_edit_whose_operator_is_gone_names_its_likeliest_successor() -> None:
+    old = edited(compiled(), (LEFT, "3 d"), ("join_o_c.state.rightState.ttl", "30 d"))
+    new = other_name(SQL.replace(" JOIN", " LEFT JOIN"))
+    done = rebase(new, old)
     assert done.plan is None
-    (orphan,) = done.orphans
-    assert orphan.successor is not None
-    assert orphan.successor.id == "join_ord_c"
-    assert orphan.successor.why == "it does the same, under another name"
-    assert "--map join_o_c=join_ord_c" in texts(done)
-    mapped = rebase(compiled(o="ord"), old, {"join_o_c": "join_ord_c"})
-    assert value(mapped.plan, "join_ord_c.state.leftState.ttl") == "3 d"
-    assert value(mapped.plan, "join_ord_c.state.rightState.ttl") == "30 d"
-    dropped = rebase(compiled(o="ord"), old, drop_orphans=True)
-    assert dropped.plan == compiled(o="ord")
+    assert "--map join_o_c=join_x_c" in texts(done)
+    mapped = rebase(new, old, {"join_o_c": "join_x_c"})
+    assert value(mapped.plan, "join_x_c.state.leftState.ttl") == "3 d"
+    assert value(mapped.plan, "join_x_c.state.rightState.ttl") == "30 d"
+    dropped = rebase(new, old, drop_orphans=True)
+    assert dropped.plan == new
     assert len(dropped.dropped) == 2
 
 
-def test_a_successor_that_does_something_else_too_is_named_with_what_it_shares() -> None:
-    from planner import compile_sql
+def test_what_does_the_same_with_rows_of_other_tables_is_asked_for() -> None:
+    grouped = "SELECT /*+ STATE_TTL('{0}' = '1 d') */ id, CAST(COUNT(*) AS STRING) FROM {0} GROUP BY id;"
+    start = SQL[: SQL.index("SELECT")]
+    old, _ = set_value(compile_sql(start + grouped.format("orders")), "aggregate_orders.groupAggregateState.ttl", "3 d")
+    done = rebase(compile_sql(start + grouped.format("customers")), old)
+    assert done.plan is None
+    assert "'aggregate_customers' may have taken its place: it does the same, under another name" in texts(done)
 
+
+def test_a_join_at_the_end_keeps_the_edits_of_the_aggregate_above() -> None:
+    joined = "FROM orders AS o JOIN customers AS c ON o.customer = c.id {} GROUP BY c.country;"
+    start = SQL[: SQL.index("SELECT")] + "SELECT COUNT(*), c.country "
+    old, _ = set_value(compile_sql(start + joined.format("")), "aggregate_result.groupAggregateState.ttl", "3 d")
+    more = "JOIN customers AS d ON d.id = c.id LEFT JOIN orders AS p ON p.id = o.id"
+    done = rebase(compile_sql(start + joined.format(more)), old)
+    assert done.renamed == {}
+    assert value(done.plan, "aggregate_result.state.groupAggregateState.ttl") == "3 d"
+
+
+def test_a_successor_that_does_something_else_too_is_named_with_what_it_shares() -> None:
     old, _ = set_value(compile_sql(SQL), LEFT, "3 d")
-    renamed = SQL.replace("AS o ", "AS x ").replace("o.", "x.").replace("'o'", "'x'")
-    done = rebase(compile_sql(renamed.replace(" JOIN", " LEFT JOIN")), old)
+    done = rebase(other_name(SQL.replace(" JOIN", " LEFT JOIN")), old)
     (orphan,) = done.orphans
     assert orphan.successor is not None
     assert orphan.successor.id == "join_x_c"
@@ -147,8 +177,6 @@ def test_a_successor_that_does_something_else_too_is_named_with_what_it_shares()
 
 
 def test_a_join_whose_sides_were_swapped_keeps_each_ttl_with_its_input(tmp_path: Path) -> None:
-    from planner import compile_sql
-
     old, _ = set_value(compile_sql(SQL), LEFT, "3 d")
     swapped = "orders AS o JOIN customers AS c", "customers AS c JOIN orders AS o"
     new = compile_sql(SQL.replace(*swapped))
@@ -230,7 +258,8 @@ def test_compile_keeps_the_edits_of_the_file_it_replaces(folder: Path) -> None:
 
 def test_an_orphan_leaves_the_file_as_it_was_and_exits_with_1(folder: Path) -> None:
     before = (folder / "plan.json").read_bytes()
-    (folder / "job.sql").write_text(SQL.replace("AS o", "AS x").replace("o.", "x.").replace("'o'", "'x'"))
+    renamed = SQL.replace("AS o", "AS x").replace("o.", "x.").replace("'o'", "'x'")
+    (folder / "job.sql").write_text(renamed.replace(" JOIN", " LEFT JOIN"))
     done = hintplan("compile", "job.sql", "-o", "plan.json", "--keep-edits", "plan.json", folder=folder)
     assert done.returncode == 1
     gone = "the new plan has no operator 'join_o_c', which has edits:\n  join_o_c.state.leftState.ttl 3 d"
@@ -298,3 +327,44 @@ def test_a_literal_secret_is_never_repeated(folder: Path) -> None:
         assert secret not in done.stdout + done.stderr
         shown = hintplan("lint", "secret.json", "--allow-fact-edits", folder=folder)
         assert secret not in shown.stdout + shown.stderr
+
+
+def test_moves_that_the_project_keeps_need_no_map(folder: Path) -> None:
+    renamed = SQL.replace("AS o", "AS x").replace("o.", "x.").replace("'o'", "'x'")
+    (folder / "job.sql").write_text(renamed.replace(" JOIN", " LEFT JOIN"))
+    project = folder / "hintplan.toml"
+    keep = ("compile", "job.sql", "-o", "plan.json", "--keep-edits", "plan.json")
+    project.write_text(MOVED.format("join_o_c", "join_y_c", "plan.json"))
+    done = hintplan(*keep, folder=folder)
+    assert done.returncode == 1
+    said = "'join_o_c' has moved to 'join_y_c', which the new plan does not have"
+    assert f"hintplan.toml: {said}\n  hint: did you mean 'join_x_c'?" in done.stderr
+    # One after the other, as they were written over time; entries of other plans do not count.
+    both = MOVED.format("join_o_c", "join_y_c", "plan.json") + MOVED.format("join_y_c", "join_x_c", "*")
+    project.write_text(both + MOVED.format("join_o_c", "join_z_c", "other.json"))
+    done = hintplan(*keep, folder=folder)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert value(plans.load(folder / "plan.json"), "join_x_c.state.leftState.ttl") == "3 d"
+    # What was followed says nothing any more.
+    assert hintplan(*keep, folder=folder).returncode == 0
+
+
+MOVED = '[[moved]]\nfrom = "{}"\nto = "{}"\nplan = "{}"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("moved = 3", "'moved' must be a list of tables\n  hint: write [[moved]]"),
+        ("moved = [3]", "'moved[0]' must be a table"),
+        ('[[moved]]\nfrom = "a"', "'moved[0]' has no 'to'"),
+        ('[[moved]]\nfrom = "a"\nto = 3', "'moved[0].to' must be a string"),
+        ('[[moved]]\nform = "a"', "unknown key 'moved[0].form'\n  hint: did you mean 'from'?"),
+        (MOVED.format("a", "b", "*") + MOVED.format("a", "c", "*"), "'moved[1]' gives 'a' a second successor"),
+    ],
+)
+def test_a_mistake_in_the_moves_of_a_project_is_named(folder: Path, text: str, said: str) -> None:
+    (folder / "hintplan.toml").write_text(text)
+    done = hintplan("rebase", "plan.json", "--onto", "plan.json", folder=folder)
+    assert done.returncode == 1
+    assert f"hintplan.toml: {said}" in done.stderr

@@ -59,7 +59,7 @@ def test_an_edited_ttl_goes_on_with_all_state(folder: Path) -> None:
         "totals · checkpoint of totals · 4 partitions · Spark 4.2.9",
         "",
         "sink_r                           goes on",
-        "  aggregate_o_c                  carries over",
+        "  aggregate_r                    carries over",
         "  join_o_c                       carries over   leftState.ttl 1 d → 3 d, applies at once",
     ]
     assert "Spark 4.2.9 wrote the checkpoint, Spark " in said
@@ -76,7 +76,7 @@ def test_state_that_starts_empty_is_named_with_its_cause_and_run_says_so_before_
     assert check(folder, changed, "--exit-code")[0] == 2
     assert said.splitlines()[2:5] == [
         "sink_r                           goes on",
-        "  aggregate_o_c                  starts empty   aggregate_o_c.aggregates added expr0 (MAX v BIGINT); "
+        "  aggregate_r                    starts empty   aggregate_r.aggregates added expr0 (MAX v BIGINT); "
         "removed expr0 (SUM v BIGINT)",
         "  join_o_c                       carries over",
     ]
@@ -85,7 +85,7 @@ def test_state_that_starts_empty_is_named_with_its_cause_and_run_says_so_before_
     nothing = {"JAVA_HOME": str(folder / "nowhere"), "PATH": ""}
     run = hintplan("run", "plan.json", "--once", "--checkpoint", "checkpoint", folder=folder, environment=nothing)
     assert run.returncode == 1
-    assert "aggregate_o_c starts empty (aggregate_o_c.aggregates added expr0 (MAX v BIGINT)" in run.stderr
+    assert "aggregate_r starts empty (aggregate_r.aggregates added expr0 (MAX v BIGINT)" in run.stderr
     assert "--allow-state-drop" in run.stderr
     run = hintplan(
         "run", "plan.json", "--checkpoint", "checkpoint", "--allow-state-drop", folder=folder, environment=nothing
@@ -115,7 +115,7 @@ def test_a_renamed_operator_is_called_by_both_names(folder: Path) -> None:
     code, said = check(folder, compiled(TOTALS.replace("FROM o JOIN c", "FROM o JOIN c AS d").replace("c.", "d.")))
     assert code == 0
     assert said.splitlines()[3:5] == [
-        "  aggregate_o_d                  carries over   was aggregate_o_c",
+        "  aggregate_r                    carries over",
         "  join_o_d                       carries over   was join_o_c",
     ]
 

@@ -254,7 +254,7 @@ def test_a_filter_that_may_not_run_is_refused_as_such() -> None:
     plan = compile_sql(f"{TABLES} INSERT INTO o SELECT a.x, b.y FROM a JOIN b ON a.k = b.k AND {WITHIN_HOURS};")
     *_, calc, sink = plan.operators
     unsafe = replace(calc, filter="t0 > t AND reflect('java.lang.System', 'exit', 1) = 1")
-    with pytest.raises(RunError, match=r"operators\.calc_a_b\.filter: .*reflect"):
+    with pytest.raises(RunError, match=r"operators\.calc_o\.filter: .*reflect"):
         conditions_of(replace(plan, operators=(*plan.operators[:-2], unsafe, sink)))
 
 

@@ -142,7 +142,7 @@ CASES = {
     ),
     "a TTL for all states": Case(
         before=TOTALS, after=setting("config.table.exec.state.ttl", "7 d"),
-        states={"aggregate_o_c": CARRIES, "join_o_c": CARRIES},
+        states={"aggregate_r": CARRIES, "join_o_c": CARRIES},
     ),
     # aggregates
     "an aggregate call more": Case(
@@ -199,7 +199,7 @@ CASES = {
     ),
     "a filter below one side of a join": Case(
         before=TOTALS, after=TOTALS.replace("JOIN c ON", "JOIN (SELECT * FROM c WHERE w > 1) AS c ON"),
-        states={"aggregate_o_c": EMPTY, "join_o_c": EMPTY},
+        states={"aggregate_r": EMPTY, "join_o_c": EMPTY},
     ),
     "rows summed up before they are sent": Case(
         before=GROUPED, after=setting("aggregate_o.agg-phase-strategy", "TWO_PHASE"), states={"aggregate_o": CARRIES}
@@ -222,13 +222,13 @@ CASES = {
     "another condition of an inner join below an aggregate": Case(
         before="SELECT c.name, SUM(o.v) AS t, MAX(c.w) AS w FROM o JOIN c ON o.k = c.k AND o.v <= c.w GROUP BY c.name",
         after="SELECT c.name, SUM(o.v) AS t, MAX(c.w) AS w FROM o JOIN c ON o.k = c.k AND o.v > c.w GROUP BY c.name",
-        states={"aggregate_o_c": EMPTY, "join_o_c": CARRIES},
+        states={"aggregate_r": EMPTY, "join_o_c": CARRIES},
         oracle="SELECT c.name, SUM(o.v), MAX(c.w) FROM o JOIN c ON o.k = c.k AND o.v > c.w "
         "WHERE o.b = 2 OR c.b = 2 GROUP BY c.name",
     ),
     "an aggregate above a join is changed": Case(
         before=TOTALS, after=TOTALS.replace("SUM(o.v)", "COUNT(o.v)"),
-        states={"aggregate_o_c": EMPTY, "join_o_c": CARRIES},
+        states={"aggregate_r": EMPTY, "join_o_c": CARRIES},
         oracle="SELECT c.name, COUNT(o.v) FROM o JOIN c ON o.k = c.k WHERE o.b = 2 OR c.b = 2 GROUP BY c.name",
     ),
     "columns of a join in another order": Case(
@@ -246,13 +246,13 @@ CASES = {
     # names
     "other aliases": Case(
         before=TOTALS, after="SELECT y.name, SUM(x.v) AS t FROM o AS x JOIN c AS y ON x.k = y.k GROUP BY y.name",
-        states={"aggregate_x_y": CARRIES, "join_x_y": CARRIES},
+        states={"aggregate_r": CARRIES, "join_x_y": CARRIES},
     ),
     "another name of the job": Case(
         before=GROUPED, after=lambda p: replace(p, name="z"), states={"aggregate_o": CARRIES}
     ),
     "another layout of the file": Case(
-        before=TOTALS, after=again, states={"aggregate_o_c": CARRIES, "join_o_c": CARRIES}
+        before=TOTALS, after=again, states={"aggregate_r": CARRIES, "join_o_c": CARRIES}
     ),
     "a reason": Case(
         before=GROUPED,
@@ -298,12 +298,12 @@ CASES = {
         why="it reads its sources in another order",
     ),
     "a stateful operator more": Case(
-        before=JOINED, after=TOTALS, states={"aggregate_o_c": UNREAD, "join_o_c": UNREAD},
-        why="aggregate_o_c keeps state now",
+        before=JOINED, after=TOTALS, states={"aggregate_r": UNREAD, "join_o_c": UNREAD},
+        why="aggregate_r keeps state now",
     ),
     "a stateful operator less": Case(
         before=TOTALS, after="SELECT c.name, o.v FROM o JOIN c ON o.k = c.k", states={"join_o_c": UNREAD},
-        why="aggregate_o_c keeps none any more",
+        why="aggregate_r keeps none any more",
     ),
 }  # fmt: skip
 
@@ -366,7 +366,7 @@ def test_another_insert_begins_and_the_one_that_is_there_goes_on(
     old, both = compiled(TOTALS), compiled(TOTALS, other)
     found = continuation(written_by(old), both)
     assert {verdict.query: verdict.outcome for verdict in found.verdicts} == {"sink_r": "goes on", "sink_r2": "new"}
-    assert outcomes(found) == {"aggregate_o_c": CARRIES, "join_o_c": CARRIES, "aggregate_o": NEW}
+    assert outcomes(found) == {"aggregate_r": CARRIES, "join_o_c": CARRIES, "aggregate_o": NEW}
     refuse(found, "checkpoint", allow_drop=False)
 
     job = Restartable(old)
@@ -384,7 +384,7 @@ def test_an_insert_that_is_gone_is_left_behind_and_goes_on_when_it_is_back(
     both, one = compiled(TOTALS, other), compiled(TOTALS)
     record = written_by(both)
     found = continuation(record, one)
-    assert outcomes(found) == {"aggregate_o_c": CARRIES, "join_o_c": CARRIES, "aggregate_o": LEFT}
+    assert outcomes(found) == {"aggregate_r": CARRIES, "join_o_c": CARRIES, "aggregate_o": LEFT}
     with pytest.raises(plans.RunError, match="sink_r2 is left behind, for the plan does not write sink_r2 any more"):
         refuse(found, "checkpoint", allow_drop=False)
     refuse(found, "checkpoint", allow_drop=True)
@@ -393,7 +393,7 @@ def test_an_insert_that_is_gone_is_left_behind_and_goes_on_when_it_is_back(
     record = record_after(found, record, one, partitions=1, spark="4.3.0")
     assert not continuation(record, one).loses
     back = continuation(record, both)
-    assert outcomes(back) == {"aggregate_o_c": CARRIES, "join_o_c": CARRIES, "aggregate_o": CARRIES}
+    assert outcomes(back) == {"aggregate_r": CARRIES, "join_o_c": CARRIES, "aggregate_o": CARRIES}
 
     left = Restartable(of_sink(both, "sink_r2"))
     left.batch(FIRST)
