@@ -48,6 +48,7 @@ def validate_command(paths: tuple[str, ...], allow_fact_edits: bool, as_json: bo
     """Check plans without running them: text, schema, changed facts, and meaning."""
     problems: list[Diagnostic] = []
     changed: list[str] = []
+    digests: dict[str, str] = {}
     for path in paths:
         try:
             plan = read_plan(path, allow_fact_edits=allow_fact_edits)
@@ -58,10 +59,12 @@ def validate_command(paths: tuple[str, ...], allow_fact_edits: bool, as_json: bo
 
                 changed.append(restoring(error))
         else:
+            digests[path] = fingerprint(plan)
             if not as_json:
-                say(f"{path}: valid · {summary(plan)} · digest {fingerprint(plan)}")
+                say(f"{path}: valid · {summary(plan)} · digest {digests[path]}")
     if as_json:
-        show_json({"valid": not problems, "diagnostics": [_diagnostic_json(problem) for problem in problems]})
+        found = [_diagnostic_json(problem) for problem in problems]
+        show_json({"valid": not problems, "digests": digests, "diagnostics": found})
     else:
         for text in (*map(str, problems), *filter(None, changed)):
             say(text)

@@ -13,6 +13,8 @@ from plans.terminal import say
 
 __all__ = ["git_setup_command"]
 
+_SHOWN = 80
+
 
 @click.command("git-setup")
 @click.argument("patterns", metavar="[PATTERN]...", nargs=-1)
@@ -26,13 +28,14 @@ def git_setup_command(patterns: tuple[str, ...], everywhere: bool, dry_run: bool
     setup = planned(patterns or ("plans/*.json",), everywhere=everywhere)
     if not dry_run:
         apply_setup(setup)
-    for line in _lines(setup, "would " if dry_run else ""):
+    for line in _lines(setup, "would " if dry_run else "", None if dry_run else _SHOWN):
         say(line)
 
 
-def _lines(setup: Setup, would: str) -> list[str]:
+def _lines(setup: Setup, would: str, most: int | None) -> list[str]:
+    """What is done; of settings that are longer than ``most``, whose shell nobody reads, the beginning."""
     lines = [
-        f"{would}set {key} = {value}" + (f" (it was {old})" if old is not None else "")
+        f"{would}set {key} = {_cut(value, most)}" + (f" (it was {_cut(old, most)})" if old is not None else "")
         for key, value, old in setup.settings
     ]
     lines += [f"{would}write {setup.attributes}"] if setup.changed else []
@@ -41,3 +44,7 @@ def _lines(setup: Setup, would: str) -> list[str]:
     undo = f"git config {setup.scope} --remove-section"
     lines.append(f"to undo it: {undo} merge.hintplan; {undo} diff.hintplan; take the lines out of {setup.attributes}")
     return lines
+
+
+def _cut(text: str, most: int | None) -> str:
+    return text if most is None or len(text) <= most else f"{text[:most]}…"

@@ -30,7 +30,9 @@ from plans.terminal import say
 __all__ = ["merge_command"]
 
 _FAILED = 70
-_HINT = "choose a value, or compile the merged SQL with --keep-edits"
+_HINT = (
+    "choose a value; if the SQL was merged too, compile each version with its own --keep-edits, then merge the three"
+)
 
 
 @click.command("merge")
