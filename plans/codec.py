@@ -21,6 +21,7 @@ from plans.digest import document_digests, plan_digests
 from plans.document import from_document, to_document
 from plans.errors import Diagnostic, PlanError
 from plans.jsontext import MAX_BYTES, JsonText, Path
+from plans.links import refuse_leading_out, refuse_links
 from plans.model import FORMAT, Plan
 from plans.paths import find, show
 from plans.printer import print_document
@@ -42,7 +43,6 @@ __all__ = [
     "put_plan_bytes",
     "read_document",
     "read_plan_bytes",
-    "refuse_links",
     "write_plan_bytes",
 ]
 
@@ -116,8 +116,9 @@ def dump(plan: Plan, path: str | os.PathLike[str]) -> None:
 
 
 def read_plan_bytes(path: str | os.PathLike[str]) -> bytes:
-    """The bytes of a plan file; PlanError if it cannot be read, or is too large, which is found before reading it."""
+    """The bytes of a plan file; PlanError if it is too large, a link that leads elsewhere, or cannot be read."""
     name = os.fspath(path)
+    refuse_leading_out(path)
     try:
         with open(path, "rb") as stream:
             size = os.fstat(stream.fileno()).st_size
@@ -148,20 +149,6 @@ def write_plan_bytes(data: bytes, path: str | os.PathLike[str]) -> None:
             raise
     except OSError as error:
         raise PlanError(f"cannot be written: {error.strerror}", file=os.fspath(path)) from error
-
-
-def refuse_links(target: FilePath) -> None:
-    """PlanError for a link, and for a relative path below one that leads out of this folder."""
-    name = os.fspath(target)
-    if target.is_symlink():
-        raise PlanError("is a symbolic link, which is not followed", file=name, hint="name the file that it leads to")
-    if target.is_absolute() or ".." in target.parts:
-        return
-    here, folder = os.path.realpath("."), os.path.realpath(target.parent)
-    if folder != here and not folder.startswith(here.rstrip("/") + "/"):
-        raise PlanError(
-            "is below a symbolic link that leads out of this folder", file=name, hint=f"name it as {folder}/..."
-        )
 
 
 def put_plan_bytes(data: bytes, path: str | None) -> None:

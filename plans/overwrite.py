@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from plans.codec import loads, read_document, read_plan_bytes, refuse_links
+from plans.codec import loads, read_document, read_plan_bytes
 from plans.digest import changed_facts
 from plans.errors import PlanError
+from plans.links import refuse_links
 from plans.model import Plan
 from plans.parts import NO_EDIT, Group, settings_in, take_apart
 

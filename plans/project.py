@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from plans.errors import PlanError
+from plans.links import refuse_leading_out
 from plans.names import did_you_mean
 
 __all__ = ["FILE", "project_for", "read_project", "read_toml", "sql_dir_for"]
@@ -27,6 +28,7 @@ _LISTS = ("moved",)
 
 def read_toml(file: Path) -> tuple[dict[str, Any], str]:
     """The tables and the text of a TOML file; PlanError if it cannot be read."""
+    refuse_leading_out(file)
     try:
         text = file.read_text(encoding="utf-8")
         return tomllib.loads(text), text

@@ -8,12 +8,15 @@ from __future__ import annotations
 import sys
 
 from plans.errors import SqlError
+from plans.links import refuse_leading_out
 
 __all__ = ["read_text", "script_text"]
 
 
 def read_text(path: str, file: str) -> str:
     """The text at ``path``, or on stdin if it is ``-``; SqlError, calling it ``file``, if it cannot be read."""
+    if path != "-":
+        refuse_leading_out(path, shown=file)
     try:
         data = sys.stdin.buffer.read() if path == "-" else open(path, "rb").read()  # noqa: SIM115
     except OSError as error:

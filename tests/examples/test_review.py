@@ -23,8 +23,7 @@ def steps(page: str) -> Iterator[tuple[str, list[str]]]:
     for block in re.findall(r"^```console\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             first, *rest = part.rstrip("\n").split("\n")
-            here = "<<" in first
-            more = [line[2:] for line in takewhile(lambda line: here and line.startswith(">"), rest)]
+            more = [line[2:] for line in takewhile(lambda line: line.startswith(">"), rest if "<<" in first else [])]
             yield "\n".join([first, *more]), rest[len(more) :]
 
 
