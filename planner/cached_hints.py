@@ -48,7 +48,7 @@ def read_cached_hint(tokens: HintTokens, offset: int, report: Report) -> CachedH
         if option.key != STORAGE_LEVEL:
             advice = did_you_mean(option.key, (STORAGE_LEVEL,), what="known options")
             raise tokens.source.error(f"unknown {CACHED} option '{option.key}'", option.offset, advice)
-        settings[option.key] = value_of(tokens.source, CACHED, SETTINGS[option.key], option)
+        settings[option.key] = value_of(report, CACHED, SETTINGS[option.key], option)
         places[option.key] = option.offset
     name = HintOption(key=ENABLED, offset=offset, value="true", value_offset=offset)
     return CachedHint(offset=offset, options=(name, *written), overridden=overridden, settings=settings, places=places)

@@ -187,7 +187,9 @@ def _warn_of_idle_cached(session: Session, said: list[SetOption], job: Job) -> N
     heeded = {name for origin in origins for name in origin.get("config", {})}
     for statement in said:
         for name, spec in CACHED.items():
-            if statement.key == spec.config and name not in heeded:
+            # False says what is the case anyway, or was said over this statement, with -c.
+            is_off = name == ENABLED and context.config.get(statement.key) == "false"
+            if statement.key == spec.config and name not in heeded and not is_off:
                 reason = "no result of this job is read more than once" if name == ENABLED else "no result is cached"
                 reason = reason if context.batch else "a stream has no result that is complete"
                 context.report.warn(f"'{statement.key}' has no effect: {reason}", statement.offset, "remove it")

@@ -134,7 +134,7 @@ class Environment:
 
     block: str
     ctes: Mapping[str, Cte] = field(default_factory=dict)
-    under_union: bool = False
+    set_operation: str = ""
     readings: tuple[tuple[str, int], ...] = ()
 
 

@@ -37,6 +37,8 @@ def create_table(cursor: Cursor, *, temporary: bool) -> CreateTable:
         raise cursor.source.error(
             "CREATE TABLE AS is not supported", cursor.offset, "declare the table's columns, then write INSERT INTO"
         )
+    if cursor.peek("LIKE"):
+        raise cursor.source.error("CREATE TABLE ... LIKE is not supported", cursor.offset, "write the declaration out")
     cursor.expect("(", "list the table's columns in parentheses")
     columns: list[ColumnDeclaration] = []
     keys: list[tuple[str, ...]] = []

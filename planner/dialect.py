@@ -10,6 +10,7 @@ text of its type. Hints and comments never reach this module: :mod:`planner.lexe
 
 from __future__ import annotations
 
+import re
 from typing import Any, ClassVar
 
 from sqlglot import exp, parser, tokens
@@ -179,6 +180,24 @@ def parse_query(source: Source, text: str, query: list[Token]) -> exp.Query:
     return root
 
 
+_FORMS = (
+    (
+        re.compile(r"\b(?:FLOOR|CEIL|CEILING)\s*\([^()]*$", re.IGNORECASE),
+        "TO",
+        "FLOOR or CEIL of a time to a unit",
+        "for times after 1970, write TIMESTAMPADD(HOUR, TIMESTAMPDIFF(HOUR, t0, x), t0) "
+        "with TIMESTAMP '1970-01-01 00:00:00' for t0",
+    ),
+    (
+        re.compile(r"\bOVERLAY\s*\(.*$", re.IGNORECASE | re.DOTALL),
+        "PLACING",
+        "OVERLAY",
+        "write CONCAT(SUBSTRING(x FROM 1 FOR n - 1), y, SUBSTRING(x FROM n + CHAR_LENGTH(y)))",
+    ),
+)
+"""Forms of Flink that are no calls: what stands before a word that does not fit, that word, their name, and advice."""
+
+
 def _syntax_error(source: Source, query: list[Token], error: ParseError) -> Exception:
     detail = error.errors[0] if error.errors else {}
     line, column = detail.get("line"), detail.get("col")
@@ -187,6 +206,10 @@ def _syntax_error(source: Source, query: list[Token], error: ParseError) -> Exce
         # sqlglot gives the column of the last character of the token
         ends = (t for t in query if t.line == line and t.col == column)
         offset = next(ends, query[-1]).start
+    before, rest = source.text[query[0].start : offset], source.text[offset:].upper()
+    for form, word, name, advice in _FORMS:
+        if rest.startswith(word) and form.search(before):
+            return source.error(f"{name} is not supported", offset, advice)
     near = source.text[offset:].split(maxsplit=1)[:1]
     at = f" at '{near[0]}'" if near else ""
     return source.error(f"syntax error{at}: {_reason(str(detail.get('description') or error))}", offset, CHECK_HERE)

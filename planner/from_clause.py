@@ -110,7 +110,7 @@ def _input(context: Context, environment: Environment, node: exp.Expr, *, looked
             relation = cached_table(context, node.name, queries.build_view(context, target, readings))
     else:
         only(context.source, node, "this", "alias", "joins")
-        inner = replace(environment, block=name or environment.block, under_union=False)
+        inner = replace(environment, block=name or environment.block, set_operation="")
         relation = queries.build_query(context, inner, node.this)
     relation = replace(relation, base=base)
     if isinstance(alias, exp.TableAlias) and alias.args.get("columns"):

@@ -3,6 +3,7 @@
 Which options a hint has, and what they do, is the affair of :mod:`planner.lookup_hints` and :mod:`planner.caching`.
 
 >>> from planner.lexer import scan
+>>> from planner.source import Source
 >>> source = Source(text="SELECT /*+ CACHED('storage-level'='DISK_ONLY') */ 1")
 >>> tokens = HintTokens(source, scan(source).hints[0])
 >>> tokens.index += 1
@@ -15,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from planner.hint_tokens import HintTokens
-from planner.source import Report, Source
+from planner.source import Report
 from plans.setting_groups import Value
 from plans.setting_values import SettingError, SettingSpec, parse_value
 
@@ -82,9 +83,11 @@ def last_ones(
     return tuple(chosen.values()), overridden
 
 
-def value_of(source: Source, name: str, spec: SettingSpec, option: HintOption) -> Value:
+def value_of(report: Report, name: str, spec: SettingSpec, option: HintOption) -> Value:
     """The value of ``option``, in canonical form; SqlError, with its place, if it is none of its setting."""
+    if spec.kind == "duration":
+        report.note_bare(option.value, option.value_offset)
     try:
         return parse_value(spec, option.value)
     except SettingError as error:
-        raise source.error(f"{name} option '{option.key}': {error}", option.value_offset, error.hint) from None
+        raise report.source.error(f"{name} option '{option.key}': {error}", option.value_offset, error.hint) from None

@@ -66,6 +66,9 @@ def resolve_block(
         if looks_up or calls:
             what = " and ".join([*(["lookups"] if looks_up else []), *(["calls of functions"] if calls else [])])
             nothing = f"no join but {what}, which keep no state"
+            advice = "remove it"
+            if looks_up:
+                advice += "; how long answers of a lookup are kept says its cache: see 'lookup.cache'"
         for entry in winners:
             ledger.losers.setdefault(entry.offset, ("refused", f"the block has {nothing}"))
         report.warn_of_hint(f"{STATE_TTL} has no effect: this query block has {nothing}", winners[0].offset, advice)

@@ -28,11 +28,12 @@ from plans.names import did_you_mean
 __all__ = ["STATE_TTL", "Hint", "HintEntry", "Hints", "parse_block", "read_hints", "scan"]
 
 STATE_TTL = "STATE_TTL"
+_STRATEGY = "it is for batch jobs of Flink, and here Spark chooses how they join"
 _WITHOUT_EFFECT = {
-    "BROADCAST": "Spark chooses how a batch job joins",
-    "SHUFFLE_HASH": "Spark chooses how a batch job joins",
-    "SHUFFLE_MERGE": "Spark chooses how a batch job joins",
-    "NEST_LOOP": "Spark chooses how a batch job joins",
+    "BROADCAST": _STRATEGY,
+    "SHUFFLE_HASH": _STRATEGY,
+    "SHUFFLE_MERGE": _STRATEGY,
+    "NEST_LOOP": _STRATEGY,
     "MULTI_JOIN": "joins are run two inputs at a time",
 }
 
@@ -147,9 +148,9 @@ def _hint(tokens: HintTokens, report: Report, *, of_table: bool = False) -> Hint
         raise tokens.fail("'('", _FORM)
     if tokens.take(")"):
         raise tokens.source.error("STATE_TTL needs at least one key and value", offset, _FORM)
-    entries = [_entry(tokens)]
+    entries = [_entry(tokens, report)]
     while tokens.take(","):
-        entries.append(_entry(tokens))
+        entries.append(_entry(tokens, report))
     if not tokens.take(")"):
         raise tokens.fail("',' or ')'", _FORM)
     return Hint(name=name, offset=offset, entries=tuple(entries))
@@ -166,7 +167,7 @@ def _skip_arguments(tokens: HintTokens) -> None:
         raise tokens.fail("')'", "close the hint's parenthesis")
 
 
-def _entry(tokens: HintTokens) -> HintEntry:
+def _entry(tokens: HintTokens, report: Report) -> HintEntry:
     offset = tokens.offset
     key = tokens.key()
     if key is None:
@@ -179,6 +180,7 @@ def _entry(tokens: HintTokens) -> HintEntry:
     text = tokens.string()
     if text is None:
         raise tokens.fail("a duration in quotes", f"write '{key}'='1 d'")
+    report.note_bare(text, place)
     try:
         ttl = format_duration(parse_duration(text))
     except ValueError as error:

@@ -27,7 +27,7 @@ def build(context: Context, environment: Environment, node: exp.SetOperation) ->
     only(source, node, "this", "expression", "distinct", "with_", *CLAUSES)
     if not node.args.get("distinct"):
         raise source.error(f"{name} ALL is not supported", offset, f"write {name}, which removes duplicates")
-    inner = replace(environment, under_union=True)
+    inner = replace(environment, set_operation=name)
     left, right = (queries.build_query(context, inner, n) for n in (node.this, node.expression))
     if len(left.fields) != len(right.fields):
         message = f"{name} of {len(left.fields)} and {len(right.fields)} columns"

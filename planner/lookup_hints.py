@@ -67,7 +67,7 @@ def read_lookup(tokens: HintTokens, offset: int, report: Report) -> LookupHint:
             report.warn_of_hint(message, option.offset, "remove it")
         elif option.key in _BY_OPTION:
             group, spec = _BY_OPTION[option.key]
-            settings.setdefault(group, {})[spec.name] = value_of(source, LOOKUP, spec, option)
+            settings.setdefault(group, {})[spec.name] = value_of(report, LOOKUP, spec, option)
             places[group, spec.name] = option.offset
         elif option.key != _TABLE:
             advice = did_you_mean(option.key, known, what="known options")
@@ -103,7 +103,7 @@ def read_options(tokens: HintTokens, offset: int, report: Report) -> LookupHint:
     values: dict[str, Value] = {}
     for option in options:
         if option.key in specs:
-            values[option.key] = value_of(source, OPTIONS, specs[option.key], option)
+            values[option.key] = value_of(report, OPTIONS, specs[option.key], option)
         elif option.key.startswith("lookup."):
             advice = did_you_mean(option.key, specs, what="known options")
             raise source.error(f"unknown option '{option.key}'", option.offset, advice)

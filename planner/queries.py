@@ -208,7 +208,9 @@ def block_hints(context: Context, environment: Environment, select: exp.Select, 
         if name is not None and all(name.name != i.name for i in inputs):
             inputs.append(name)
     advice = "put it after the SELECT of the block that joins or groups"
-    if environment.under_union:
+    if environment.set_operation in ("INTERSECT", "EXCEPT"):
+        advice = f"states of {environment.set_operation} cannot be hinted; set their TTLs in the plan, or for the job"
+    elif environment.set_operation:
         advice = "UNION's removal of duplicates cannot be hinted; write SELECT DISTINCT over a UNION ALL sub-query"
     resolved = resolve_block(
         context.ledger,
@@ -308,7 +310,7 @@ def _union(context: Context, environment: Environment, node: exp.Union) -> Relat
     if node.args.get("by_name"):
         raise context.source.error("UNION BY NAME is not supported", offset_of(node.expression), "list the columns")
     distinct = bool(node.args.get("distinct"))
-    inner = replace(environment, under_union=distinct or environment.under_union)
+    inner = replace(environment, set_operation="UNION" if distinct else environment.set_operation)
     branches = [build_query(context, inner, n) for n in _branches(node, distinct)]
     width = len(branches[0].fields)
     for branch, part in zip(branches, _branches(node, distinct), strict=True):

@@ -150,6 +150,8 @@ class Session:
             self.configuration.reset(self.source, statement)
         elif statement.key:
             self.configuration.set(self.source, statement)
+            if self.configuration.is_duration(statement.key):
+                context.report.note_bare(statement.value, statement.value_offset)
         settings = self.configuration.settings()
         context.config, context.compiler = settings.config, settings.compiler
         context.batch = settings.mode == "batch"

@@ -62,6 +62,13 @@ class Report:
     def note(self, message: str, offset: int, hint: str | None = None) -> None:
         self._add("note", message, offset, hint)
 
+    def note_bare(self, text: str, offset: int) -> None:
+        """Say what a duration without a unit means, such as ``'12'``: ``TimeUtils`` of Flink takes milliseconds."""
+        number = text.strip()
+        if number.isdecimal() and number.strip("0"):
+            advice = f"write '{number} ms', or the unit that is meant"
+            self.note(f"'{number}' has no unit and means {number} ms, as in Flink", offset, advice)
+
     def warn_of_hint(self, message: str, offset: int, hint: str | None = None) -> None:
         """A warning that a hint does not do what it says: an error under ``strict_hints``."""
         if self.strict_hints:

@@ -38,11 +38,16 @@ def check_text(
     plan: Plan,
     *,
     spark: str | None = None,
+    missing: str = "",
     paint: Paint = lambda text, part: text,
 ) -> str:
-    """The report in aligned columns; ``paint`` may colour a text and must not change its width."""
+    """The report in aligned columns; ``paint`` may colour a text and must not change its width.
+
+    ``missing`` says that there is no such directory, and which is meant.
+    """
     if record is None:
-        return f"{clean(plan.name)} · new checkpoint\nevery query begins, and reads its sources from the beginning"
+        begins = "every query begins, and reads its sources from the beginning"
+        return "\n".join([f"{clean(plan.name)} · new checkpoint", begins, *([clean(missing)] if missing else [])])
     head = [plan.name, f"checkpoint of {record.plan}", f"{record.partitions} partitions"]
     head += [f"Spark {record.spark}"] if record.spark else []
     lines = [clean(" · ".join(head))]
@@ -61,7 +66,13 @@ def check_text(
 
 
 def check_json(
-    found: Continuation, record: CheckpointRecord | None, plan: Plan, checkpoint: str, *, spark: str | None = None
+    found: Continuation,
+    record: CheckpointRecord | None,
+    plan: Plan,
+    checkpoint: str,
+    *,
+    spark: str | None = None,
+    missing: str = "",
 ) -> dict[str, Any]:
     """The same for a script: ``verdict`` is ``new``, ``goes on``, ``drops`` or ``refused``."""
     verdict = "new" if record is None else "refused" if found.refused else "drops" if found.loses else "goes on"
@@ -88,7 +99,7 @@ def check_json(
             }
             for one in found.verdicts
         ],
-        "notes": [] if record is None else list(checkpoint_notes(record, plan, spark)),
+        "notes": ([missing] if missing else []) if record is None else list(checkpoint_notes(record, plan, spark)),
         "changes": report_json(found.changes)["changes"],
     }
 

@@ -199,6 +199,13 @@ def places(table: Table) -> tuple[Place, ...]:
     return () if spec is None else tuple(spec.reaches(table))
 
 
+def in_order(options: Mapping[str, str]) -> dict[str, str]:
+    """``options`` of a table as a plan lists them: the connector, its options in their order, then all others."""
+    spec = CONNECTORS.get(options.get("connector", ""))
+    known = ("connector", *(option.name for option in spec.options)) if spec is not None else ("connector",)
+    return {**{name: options[name] for name in known if name in options}, **dict(sorted(options.items()))}
+
+
 def shown_options(name: str, table: Table) -> dict[str, str]:
     """The options to show; a value that is refused may be a literal secret, so it is not repeated."""
     refused = {problem.path for problem in check_table(name, table)}

@@ -17,6 +17,7 @@ from typing import Any, assert_never
 from plans.cached import cached_document, cached_of, read_cached
 from plans.call_document import correlate_document, function_document, read_correlate, read_function
 from plans.configuration import normalise
+from plans.connectors import in_order
 from plans.durations import format_duration, parse_duration
 from plans.lookup_document import lookup_document, output_document, read_lookup_join, read_output
 from plans.model import (
@@ -99,8 +100,7 @@ def table_document(table: Table) -> Json:
         document["watermark"] = {"column": table.watermark.column, "expression": table.watermark.expression}
     if table.comment is not None:
         document["comment"] = table.comment
-    first = {"connector": table.options["connector"]} if "connector" in table.options else {}
-    document["options"] = {**first, **table.options}
+    document["options"] = in_order(table.options)
     return document
 
 

@@ -164,9 +164,11 @@ def who_set(entry: StateEntry) -> str:
         weaker = layer != by and (layer != "default" or layer == top)
         if layer in entry.origin and weaker:
             parts.append(f"{layer} {entry.origin[layer]}")
-    if parse_duration(entry.ttl) == 0:
-        parts.append("never expires")
     return " · ".join(parts)
+
+
+def _shown_ttl(entry: StateEntry) -> str:
+    return "never" if parse_duration(entry.ttl) == 0 else entry.ttl
 
 
 def _trees(plan: Plan) -> list[list[_Line]]:
@@ -216,7 +218,7 @@ def _tree(
         for entry in state_of(operator):
             left = clean(f"{past}{'│  ' if operator.inputs else '   '}{entry.name:<{width}}  {entry.input}")
             part: Part = "edit" if source(entry) == "edit" else "state"
-            lines.append(_Line(part=part, left=left, right=who_set(entry), ttl=entry.ttl))
+            lines.append(_Line(part=part, left=left, right=who_set(entry), ttl=_shown_ttl(entry)))
         for group, text, edited in _groups(operator, reasons):
             lines.append(_Line(part="edit" if edited else "state", left=clean(f"{past}│  {group}"), right=clean(text)))
         if (cached := cached_of(operator)) is not None:

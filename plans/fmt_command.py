@@ -17,6 +17,7 @@ from plans.errors import Diagnostic, PlanError
 from plans.flat import flat_lines
 from plans.fmt import formatted
 from plans.jsontext import MAX_BYTES
+from plans.redaction import without_json_literals
 from plans.terminal import say, show
 
 __all__ = ["flat_command", "fmt_command"]
@@ -59,7 +60,7 @@ def fmt_command(paths: tuple[str, ...], check: bool, as_diff: bool) -> int:
 
 
 def _difference(path: str, data: bytes, result: bytes) -> str:
-    before, after = data.decode().splitlines(), result.decode().splitlines()
+    before, after = (without_json_literals(text.decode()).splitlines() for text in (data, result))
     return "\n".join(unified_diff(before, after, f"{path} (as it is)", f"{path} (canonical)", lineterm=""))
 
 
@@ -74,7 +75,8 @@ def flat_command(path: str, lenient: bool) -> None:
     except PlanError:
         if not lenient:
             raise
-        show(_flat_conflict(data.decode("utf-8", "backslashreplace")).rstrip("\n"))
+        text = _flat_conflict(data.decode("utf-8", "backslashreplace"))
+        show(without_json_literals(text).rstrip("\n"))
 
 
 def _flat(data: bytes | str, file: str | None = None) -> str:

@@ -1,8 +1,8 @@
 """Reads JSON text strictly, and finds the line and column of any value in it.
 
-Refused, each with its place: duplicate keys, NaN and Infinity, numbers that lose precision, a byte order mark, invalid
-UTF-8, lone surrogates, trailing text, nesting deeper than 64 and texts of more than 16 MiB. The fast path is the
-standard library's parser; the scanner below runs only to word an error or to find a place. Knows nothing of plans.
+Refused, each with its place: duplicate keys, NaN and Infinity, numbers that lose precision, invalid UTF-8, lone
+surrogates, trailing text, nesting deeper than 64 and texts of more than 16 MiB. The fast path is the standard library's
+parser; the scanner below runs only to word an error or to find a place. Knows nothing of plans.
 
 >>> text = JsonText(b'{"a": [1, true]}')
 >>> text.line_column(text.spans({("a", 1)})["a", 1][1])
@@ -83,10 +83,7 @@ class JsonText:
                 raise PlanError(
                     message, file=self.file, line=line, column=column, hint="save the file as UTF-8"
                 ) from None
-        if text.startswith("\ufeff"):
-            hint = "save the file as UTF-8 without a byte order mark"
-            raise PlanError("the file starts with a byte order mark", file=self.file, line=1, column=1, hint=hint)
-        return text
+        return text.removeprefix("\ufeff")  # some editors of Windows begin files with it
 
     def _parse(self) -> Any:
         if self._depth() > MAX_DEPTH or _SURROGATE.search(self.text):
@@ -279,4 +276,6 @@ def _found(text: str, position: int) -> str:
 def _end_hint(text: str, position: int) -> str | None:
     if text.startswith(("<<<<<<<", "=======", ">>>>>>>", "|||||||"), position):
         return _CONFLICT
+    if text.startswith(("//", "/*", "#"), position):
+        return "JSON has no comments; why an edit was made is kept with it: hintplan set PLAN PATH=VALUE --reason TEXT"
     return "the file seems to be cut off" if position >= len(text) else None

@@ -85,12 +85,17 @@ def report_json(rebased: Rebased, file: str) -> dict[str, Any]:
     return {
         "done": rebased.plan is not None,
         "renamed": dict(rebased.renamed),
-        "kept": [asdict(edit) for edit in rebased.kept],
-        "changed-underneath": [asdict(edit) for edit in rebased.changed_underneath],
-        "same": [asdict(edit) for edit in rebased.same],
-        "dropped": [asdict(edit) for edit in rebased.dropped],
-        "orphans": [asdict(orphan) for orphan in rebased.orphans],
-        "conflicts": [asdict(edit) for edit in rebased.conflicts],
+        "kept": [_json(edit) for edit in rebased.kept],
+        "changed-underneath": [_json(edit) for edit in rebased.changed_underneath],
+        "same": [_json(edit) for edit in rebased.same],
+        "dropped": [_json(edit) for edit in rebased.dropped],
+        "orphans": [{**asdict(orphan), "edits": [_json(edit) for edit in orphan.edits]} for orphan in rebased.orphans],
+        "conflicts": [_json(edit) for edit in rebased.conflicts],
         "problems": [asdict(problem) for problem in rebased.problems],
         "message": "\n".join(str(problem) for problem in obstacles(rebased, file)),
     }
+
+
+def _json(edit: Carried) -> dict[str, str]:
+    """An edit; ``was-over`` and ``over`` are what it was made over and what it stands over now."""
+    return {"path": edit.path, "value": edit.value, "was-over": edit.before, "over": edit.after, "note": edit.note}

@@ -19,15 +19,13 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from urllib.parse import quote, quote_plus
 
-__all__ = ["SHORTEST", "redacted", "variables_in", "without_literals"]
+__all__ = ["SHORTEST", "redacted", "variables_in", "without_json_literals", "without_literals"]
 
 SHORTEST = 4
 _REFERENCE = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
-_LITERAL = re.compile(
-    r"('[^'\n]*(?:password|passwd|authorization|secret|token|credential|cookie|api-?key)[^'\n]*'\s*=\s*)"
-    r"('(?:[^']|'')*'|'.*)",
-    re.IGNORECASE,
-)
+_WORDS = r"(?:password|passwd|authorization|secret|token|credential|cookie|api-?key)"
+_LITERAL = re.compile(rf"('[^'\n]*{_WORDS}[^'\n]*'\s*=\s*)('(?:[^']|'')*'|'.*)", re.IGNORECASE)
+_IN_JSON = re.compile(rf'("[^"\n]*{_WORDS}[^"\n]*"\s*:\s*)("(?:[^"\\\n]|\\.)*"|".*)', re.IGNORECASE)
 
 
 def variables_in(options: Mapping[str, str]) -> tuple[str, ...]:
@@ -80,9 +78,15 @@ def without_literals(sql: str) -> str:
     return _LITERAL.sub(lambda match: match[1] + _starred(match[2]), sql)
 
 
+def without_json_literals(text: str) -> str:
+    """The text of a plan with stars for the values of options that look like secrets, references aside."""
+    return _IN_JSON.sub(lambda match: match[1] + _starred(match[2]), text)
+
+
 def _starred(literal: str) -> str:
-    inner = literal[1:-1] if len(literal) > 1 and literal.endswith("'") else literal[1:]
+    mark = literal[0]
+    is_closed = len(literal) > 1 and literal.endswith(mark)
+    inner = literal[1:-1] if is_closed else literal[1:]
     if _REFERENCE.fullmatch(inner):
         return literal
-    end = "'" if len(literal) > 1 and literal.endswith("'") else ""
-    return "'" + re.sub(r"[^\n]", "*", inner) + end
+    return mark + re.sub(r"[^\n]", "*", inner) + (mark if is_closed else "")

@@ -5,6 +5,8 @@ The record of a local checkpoint is a small text file, read here. Of a checkpoin
 
 from __future__ import annotations
 
+import glob
+import os
 from importlib.metadata import PackageNotFoundError, version
 
 import click
@@ -13,6 +15,7 @@ from plans.check_report import check_json, check_text
 from plans.checkpoint_record import CheckpointRecord, is_local_path
 from plans.commands import allow_fact_edits_option, read_plan, show_json
 from plans.continuation import continuation
+from plans.names import nearest
 from plans.run_options import conf_option, debug_option, one_spark
 from plans.terminal import show, wants_colour
 from runtime.checkpoint_parts import undamaged_record
@@ -61,11 +64,11 @@ def check_command(
         record, spark = _through_spark(checkpoint, master, remote, conf, debug=debug)
     found = continuation(record, plan, share=remote is None)
     if as_json:
-        show_json(check_json(found, record, plan, checkpoint, spark=spark))
+        show_json(check_json(found, record, plan, checkpoint, spark=spark, missing=_missing(checkpoint)))
     elif wants_colour():
-        show(check_text(found, record, plan, spark=spark, paint=_painted), styled=True)
+        show(check_text(found, record, plan, spark=spark, missing=_missing(checkpoint), paint=_painted), styled=True)
     else:
-        show(check_text(found, record, plan, spark=spark))
+        show(check_text(found, record, plan, spark=spark, missing=_missing(checkpoint)))
     if found.refused:
         return 1
     return 2 if exit_code and found.loses else 0
@@ -78,6 +81,17 @@ def _through_spark(
         from runtime.checkpoint import read_undamaged
 
         return read_undamaged(spark, absolute(checkpoint) or checkpoint), str(spark.version)
+
+
+def _missing(checkpoint: str) -> str:
+    """That there is no directory ``checkpoint``, and which checkpoint beside it may be meant."""
+    if "://" in checkpoint or os.path.isdir(path := absolute(checkpoint) or checkpoint):
+        return ""
+    above, name = os.path.split(path.rstrip("/"))
+    found = glob.glob(os.path.join(glob.escape(above), "*", "hintplan"))
+    close = nearest(name, [os.path.basename(os.path.dirname(one)) for one in found])
+    meant = f"; did you mean {os.path.join(os.path.dirname(checkpoint.rstrip('/')), close)}?" if close else ""
+    return f"there is no directory {checkpoint} yet: a run would make it{meant}"
 
 
 def _installed_spark() -> str | None:

@@ -250,6 +250,7 @@ def _is_gone(spark: Any) -> bool:
 
 def run_plan(plan: Plan, start: Callable[[], Any], *, as_json: bool) -> int:
     """Run ``plan``, as ``start`` starts it, to its end and tell of its batches; 0, or the code of a signal's exit."""
+    from runtime.patience import FirstBatch
     from runtime.progress import FunctionProgress, JobProgress, LookupProgress, total_functions, total_lookups
     from runtime.report import open_report
 
@@ -266,9 +267,12 @@ def run_plan(plan: Plan, start: Callable[[], Any], *, as_json: bool) -> int:
         totals = {"jobs": 0, "rows_out": 0} if batch_plan else {"batches": 0, "rows_in": 0, "rows_out": 0}
         lookups: dict[str, dict[str, LookupProgress]] = {}
         functions: dict[str, dict[str, FunctionProgress]] = {}
+        waiting = FirstBatch(began=time.monotonic())
         with open_report(as_json=as_json) as report:
 
             def tell() -> None:
+                if not batch_plan and (news := waiting.news(time.monotonic(), ended=totals["batches"])):
+                    say(news)
                 for ended in execution.new_batches():
                     totals["rows_out"] += ended.rows_out
                     sums = lookups.setdefault(ended.sink, {}) if ended.lookups else {}

@@ -28,6 +28,7 @@ __all__ = ["lint_command"]
     show_default=True,
     help="Exit with 1 if there is a finding of this level, or a graver one.",
 )
+@click.option("--all", "whole", is_flag=True, help="List every finding; else of each rule the first ten in a plan.")
 @click.option("--fix", is_flag=True, help="Mend what can be mended without changing what runs.")
 @click.option("--sql", "script", metavar="FILE", help="The plan's script, to find hints without effect.")
 @click.option("--settings", "config", metavar="FILE", help="Read ignores from this hintplan.toml.")
@@ -39,6 +40,7 @@ def lint_command(
     paths: tuple[str, ...],
     layout: str,
     fail_on: str,
+    whole: bool,
     fix: bool,
     script: str | None,
     config: str | None,
@@ -68,7 +70,7 @@ def lint_command(
         allow_fact_edits=allow_fact_edits,
         fix=fix,
     )
-    text = rendered(report, "json" if as_json else layout)
+    text = rendered(report, "json" if as_json else layout, whole=whole)
     if text:
         show(text)
     if layout == "text" and not as_json:

@@ -16,7 +16,7 @@ from plans.lint.edit_rules import edits_of_one, idle_reasons, redundant_edits, r
 from plans.lint.rule import Rule
 from plans.lint.state_rules import lopsided_outer_join, never_expires, shorter_than_upstream
 from plans.lint.unused_rules import unused_options, unused_tables
-from plans.lint.wait_rules import capacity_one, delay_above_timeout, retry_with_full_cache
+from plans.lint.wait_rules import cache_without_time, capacity_one, delay_above_timeout, retry_with_full_cache
 
 __all__ = ["RULES", "rule_called"]
 
@@ -165,6 +165,15 @@ _ALL = (
         why="A view that several branches read is looked up for each, and the others go on as they were.",
         advice="edit all of them, or ignore the rule with the reason why they differ",
         check=edits_of_one,
+    ),
+    Rule(
+        id="HP305",
+        slug="cache-without-time",
+        level="warning",
+        about="The rows of a lookup's cache expire at once.",
+        why="Every row is looked up, at the price of a cache.",
+        advice="give a time, or take the setting out: without one, rows stay until the cache is full",
+        check=cache_without_time,
     ),
 )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from plans.lint.check import Found
@@ -17,6 +17,8 @@ from plans.lint.run import LEVELS, Report
 from plans.remarks import Remark
 
 __all__ = ["FORMATS", "LINT_RULES", "remarks_of", "rendered", "summary"]
+
+_SHOWN = 10
 
 FORMATS = ("text", "json", "github", "sarif", "junit")
 
@@ -45,12 +47,12 @@ def _subject(one: Found) -> str:
     return f"{path}: " if path else ""
 
 
-def rendered(report: Report, layout: str) -> str:
-    """The findings in one of ``FORMATS``."""
+def rendered(report: Report, layout: str, *, whole: bool = False) -> str:
+    """The findings in one of ``FORMATS``; as text ``whole``, or of each rule and file the first few."""
     if layout == "json":
         return json.dumps(_json(report), indent=2)
     if layout == "text":
-        return "\n".join(_line(one) for one in report.found)
+        return "\n".join(_lines(report.found, most=None if whole else _SHOWN))
     remarks = remarks_of(report.found)
     if layout == "github":
         from plans.annotations import github
@@ -63,6 +65,19 @@ def rendered(report: Report, layout: str) -> str:
     from plans.junit import junit
 
     return junit(remarks, suite="lint").rstrip("\n")
+
+
+def _lines(found: Sequence[Found], *, most: int | None) -> Iterator[str]:
+    """A line a finding; where one rule finds more than ``most`` things in a file, how many more stands behind them."""
+    counted = Counter((one.file, one.rule.id) for one in found)
+    seen: Counter[tuple[str | None, str]] = Counter()
+    for one in found:
+        key = (one.file, one.rule.id)
+        seen[key] += 1
+        if most is None or seen[key] <= most or counted[key] == most + 1:
+            yield _line(one)
+        elif seen[key] == most + 1:
+            yield f"{one.file}: {counted[key] - most:,} more of {one.rule.id} {one.rule.slug}; --all lists them"
 
 
 def _line(one: Found) -> str:

@@ -50,6 +50,8 @@ def shorter_than_upstream(plan: Plan) -> Iterator[Finding]:
         above = [longest.get(name, (0.0, "")) for name in operator.inputs]
         for entry in state_of(operator):
             upstream, where = above[entry.index] if entry.index < len(above) else (0.0, "")
+            if isinstance(operator, Join) and kinds.get(operator.inputs[entry.index]) == INSERT_ONLY:
+                continue  # what comes late finds fewer partners, and takes nothing back
             if _lasts(entry.ttl) < upstream:
                 changes = "is forever" if upstream == _FOREVER else f"lasts {format_duration(int(upstream))}"
                 yield Finding(

@@ -1,4 +1,4 @@
-"""Rules on waiting: retries that cannot help or cannot finish, and asynchronous calls that are none.
+"""Rules on waiting: retries that cannot help or finish, asynchronous calls that are none, caches that keep nothing.
 
 >>> list(capacity_one(Plan(name="p")))
 []
@@ -11,10 +11,12 @@ from collections.abc import Iterator
 from plans.durations import format_duration, parse_duration
 from plans.edit import set_value
 from plans.lint.rule import Finding, Fix
-from plans.lookup_settings import CACHE
+from plans.lookup_settings import CACHE, PARTIAL
 from plans.model import Correlate, LookupJoin, Plan
 
-__all__ = ["capacity_one", "delay_above_timeout", "retry_with_full_cache"]
+_EXPIRIES = (f"{PARTIAL}expire-after-write", f"{PARTIAL}expire-after-access")
+
+__all__ = ["cache_without_time", "capacity_one", "delay_above_timeout", "retry_with_full_cache"]
 
 
 def retry_with_full_cache(plan: Plan) -> Iterator[Finding]:
@@ -59,6 +61,21 @@ def capacity_one(plan: Plan) -> Iterator[Finding]:
             yield _one(f"operators.{operator.id}.async.capacity", "lookup")
         if isinstance(operator, Correlate) and operator.async_ is not None and operator.async_.buffer_capacity == 1:
             yield _one(f"operators.{operator.id}.async.buffer-capacity", "call")
+
+
+def cache_without_time(plan: Plan) -> Iterator[Finding]:
+    """A PARTIAL cache whose rows expire at once: 0 is no time there, while a TTL of 0 is all time."""
+    for operator in plan.operators:
+        if not isinstance(operator, LookupJoin) or operator.cache.values[CACHE] != "PARTIAL":
+            continue
+        for name in _EXPIRIES:
+            value = operator.cache.values.get(name)
+            if isinstance(value, str) and parse_duration(value) == 0:
+                yield Finding(
+                    path=f"operators.{operator.id}.cache.{name}",
+                    message="0 ms is no time at all here, unlike as a state's TTL: rows expire as they come, and "
+                    "nothing is cached",
+                )
 
 
 def _one(path: str, what: str) -> Finding:

@@ -110,7 +110,7 @@ IGNORED = {
     ),
     "a batch join hint": (
         "SELECT /*+ BROADCAST(orders) */ COUNT(*) FROM orders",
-        "BROADCAST has no effect: Spark chooses how a batch job joins",
+        "BROADCAST has no effect: it is for batch jobs of Flink, and here Spark chooses how they join",
     ),
     # measured: within one hint the last of equal keys wins
     "one key twice in one hint": (

@@ -34,6 +34,8 @@ FROM (
 GROUP BY country;
 """
 GOOD = compile_sql(SQL, name="revenue")
+PARTIAL = ("lookup_r.cache.lookup.cache", "PARTIAL")
+EXPIRY = "lookup_r.cache.lookup.partial-cache.expire-after-write"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,5 +158,6 @@ EXAMPLES = {
     "HP302": Example(bad=edited(("lookup_r.retry", "31 x 10 s")), good=edited(("lookup_r.retry", "30 x 10 s"))),
     "HP303": Example(bad=edited(("lookup_r.async.capacity", "1")), good=edited(("lookup_r.async.capacity", "2"))),
     "HP304": Example(bad=branches("lookup_r"), good=branches("lookup_r", "lookup_r_in_priced")),
+    "HP305": Example(bad=edited(PARTIAL, (EXPIRY, "0 s")), good=edited(PARTIAL, (EXPIRY, "1 s"))),
 }
 """By rule. HP001 and HP002 are about ignores, HP103 about SQL; ``test_lint.py`` has theirs."""

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import plans
+from plans.document import table_document
 from plans.durations import format_duration
 from plans.model import (
     Aggregate,
@@ -297,3 +298,13 @@ def test_what_is_written_is_read_back(plan: Plan) -> None:
     assert plans.loads(written, check_meaning=False) == plan
     assert plans.dumps(plans.loads(written, check_meaning=False)) == written
     assert json.loads(written)["name"] == plan.name
+
+
+def test_options_stand_in_the_order_of_their_connector(plan: Plan) -> None:
+    table = Table(
+        columns=plan.tables["orders"].columns,
+        options={"zeta": "1", "format": "json", "path": "p", "connector": "filesystem", "alpha": "2"},
+    )
+    assert list(table_document(table)["options"]) == ["connector", "path", "format", "alpha", "zeta"]
+    unknown = replace(table, options={"b": "1", "connector": "none-such", "a": "2"})
+    assert list(table_document(unknown)["options"]) == ["connector", "a", "b"]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import plans
+from planner import compile_sql
 from plans.edit import set_value
 from plans.lint.check import Found, check, fixed
 from plans.lint.registry import RULES, rule_called
@@ -98,8 +99,6 @@ def test_sides_of_an_outer_join_are_lopsided_from_a_thousandfold_on(left: str, r
 
 
 def test_an_inner_join_may_have_sides_of_any_length() -> None:
-    from planner import compile_sql
-
     inner = compile_sql(SQL.replace("LEFT JOIN customers", "JOIN customers"), name="revenue")
     lopsided, _ = set_value(inner, LEFT, "1 s")
     assert findings(plans.dumps(lopsided).decode(), "HP203") == []
@@ -123,16 +122,12 @@ def test_an_aggregate_must_last_as_long_as_the_preserved_side_of_an_outer_join(
 
 @pytest.mark.parametrize(("aggregate", "found"), [("1 d", False), ("23 h", True)])
 def test_an_inner_join_lasts_as_long_as_the_shorter_of_its_sides(aggregate: str, found: bool) -> None:
-    from planner import compile_sql
-
     plan = compile_sql(SQL.replace("LEFT JOIN customers", "JOIN customers"), name="revenue")
     plan, _ = set_value(plan, "aggregate_t.state.groupAggregateState.ttl", aggregate)
     assert bool(findings(plans.dumps(plan).decode(), "HP202")) is found
 
 
 def test_a_global_aggregate_of_one_row_may_keep_it_forever() -> None:
-    from planner import compile_sql
-
     script = SQL.partition("INSERT")[0].replace("'1 d'", "'0 ms'")
     script += "CREATE TABLE totals (n BIGINT, m {type}) WITH ('connector' = 'blackhole');"
     for call, kind, found in (("SUM(total)", "DOUBLE", 0), ("COUNT(DISTINCT customer)", "BIGINT", 1)):
@@ -312,3 +307,40 @@ def test_a_large_plan_is_checked_laid_out_and_merged() -> None:
     assert [one.rule.id for one in check(merged, file="plan.json").found] == ["HP201", "HP203", "HP202"]
     assert len(set(merged.splitlines()) ^ set(data.splitlines())) == 2
     assert sum(1 for _ in flat_lines(done)) > 15_000
+
+
+def test_of_a_rule_that_finds_much_the_first_are_listed_and_the_others_counted(tmp_path: Path) -> None:
+    document = json.loads(plans.dumps(plans.loads(EXAMPLES["HP201"].good)))
+    document["tables"] |= {
+        f"unused_{n}": {"columns": [{"name": "id", "type": "BIGINT"}], "options": {"connector": "blackhole"}}
+        for n in range(30)
+    }
+    (tmp_path / "plan.json").write_text(json.dumps(document))
+    short = hintplan("lint", "plan.json", "--allow-fact-edits", folder=tmp_path)
+    listed = [line for line in short.stdout.splitlines() if ": no operator reads" in line]
+    assert len(listed) == 10
+    rest = [line for line in short.stdout.splitlines() if " more of " in line]
+    assert len(rest) == 1
+    assert rest[0].startswith("plan.json: 20 more of ")
+    assert "--all lists them" in rest[0]
+    assert "30 " in short.stderr
+    whole = hintplan("lint", "plan.json", "--allow-fact-edits", "--all", folder=tmp_path)
+    assert whole.stdout.count(": no operator reads") == 30
+    as_json = hintplan("lint", "plan.json", "--allow-fact-edits", "--json", folder=tmp_path)
+    assert len(json.loads(as_json.stdout)["findings"]) == 30
+
+
+def test_a_join_whose_input_only_grows_takes_nothing_back() -> None:
+    tables = "".join(
+        f"CREATE TABLE {name} (id BIGINT, k BIGINT) "
+        f"WITH ('connector' = 'filesystem', 'path' = '{name}', 'format' = 'json');"
+        for name in ("a", "b", "c")
+    )
+    sql = (
+        f"{tables} CREATE TABLE r (id BIGINT) WITH ('connector' = 'print');"
+        "INSERT INTO r SELECT /*+ STATE_TTL('a' = '9 d', 'b' = '9 d', 'c' = '9 d') */ a.id "
+        "FROM a {} JOIN b ON a.k = b.k JOIN c ON c.k = a.k"
+    )
+    for kind, found in (("", False), ("LEFT", True)):
+        plan, _ = set_value(compile_sql(sql.format(kind)), "join_a_b_c.leftState.ttl", "1 d")
+        assert bool(findings(plans.dumps(plan).decode(), "HP202")) is found

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from plans.errors import Diagnostic
 from plans.findings import rendered
-from plans.redaction import redacted, variables_in, without_literals
+from plans.redaction import redacted, variables_in, without_json_literals, without_literals
 
 SECRET = "pä ss/w+rd&'\"=\\x%41"
 FORMS: dict[str, Callable[[str], str]] = {
@@ -101,3 +101,17 @@ def test_what_is_no_secret_stays(sql: str) -> None:
 def test_letters_of_a_value_are_not_replaced_one_by_one() -> None:
     text = string.ascii_lowercase
     assert redacted(text, {"PW": "hunter2"}) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ('"password": "hunter2"', '"password": "*******"'),
+        ('{"a":1,"header.X-Api-Key":"hun\\"ter2","b":2}', '{"a":1,"header.X-Api-Key":"*********","b":2}'),
+        ('"password": "${env:PW}"', '"password": "${env:PW}"'),
+        ('"properties.token": "not closed', '"properties.token": "**********'),
+        ('"table-name": "d"', '"table-name": "d"'),
+    ],
+)
+def test_values_of_secret_options_are_stars_in_the_text_of_a_plan(text: str, shown: str) -> None:
+    assert without_json_literals(text) == shown

@@ -124,6 +124,19 @@ def test_a_new_checkpoint_has_nothing_to_lose(folder: Path) -> None:
     plans.dump(compiled(TOTALS), folder / "plan.json")
     done = hintplan("check", "plan.json", "--checkpoint", "elsewhere", "--exit-code", folder=folder)
     assert (done.returncode, done.stdout.splitlines()[0]) == (0, "totals · new checkpoint")
+    assert done.stdout.splitlines()[-1] == "there is no directory elsewhere yet: a run would make it"
+
+
+def test_a_mistyped_checkpoint_is_not_taken_for_new_without_a_word(folder: Path) -> None:
+    plans.dump(compiled(TOTALS), folder / "plan.json")
+    said = "there is no directory chekpoint yet: a run would make it; did you mean checkpoint?"
+    done = hintplan("check", "plan.json", "--checkpoint", "chekpoint", folder=folder)
+    assert done.stdout.splitlines()[-1] == said
+    done = hintplan("check", "plan.json", "--checkpoint", "chekpoint", "--json", folder=folder)
+    assert json.loads(done.stdout)["notes"] == [said]
+    (folder / "empty").mkdir()
+    done = hintplan("check", "plan.json", "--checkpoint", "empty", folder=folder)
+    assert "no directory" not in done.stdout
 
 
 def test_the_line_of_the_last_run_counts(folder: Path) -> None:
