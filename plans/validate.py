@@ -29,6 +29,7 @@ from plans.overlap import check_overlap
 from plans.phases_edit import check_phases
 from plans.reasons import check_reasons
 from plans.repeated import check_times
+from plans.run_limits import check_depth, check_nesting
 from plans.states import check_states
 from plans.upserts import check_upserts
 
@@ -49,10 +50,10 @@ def validate(plan: Plan) -> tuple[Diagnostic, ...]:
     problems += [*graph, *columns, *_check_uses(plan), *states]
     problems += [*islice(_check_mode(plan), ENOUGH), *islice(check_cached(plan), ENOUGH)]
     problems += [*islice(check_overlap(plan), ENOUGH), *islice(check_phases(plan), ENOUGH)]
-    problems += islice(check_calls(plan), ENOUGH)
+    problems += [*islice(check_calls(plan), ENOUGH), *islice(check_nesting(plan), ENOUGH)]
     # Row kinds are followed along the edges to the tables, so both must be right.
     if not graph and all(o.table in plan.tables for o in plan.operators if isinstance(o, (Scan, LookupJoin, Sink))):
-        problems += [*check_times(plan), *_check_kinds(plan)]
+        problems += [*check_depth(plan), *check_times(plan), *_check_kinds(plan)]
         problems += [*islice(check_upserts(plan), ENOUGH), *islice(check_lookups(plan), ENOUGH)]
     if not states:
         problems += islice(check_reasons(plan), ENOUGH)

@@ -28,11 +28,11 @@ from sqlglot.tokenizer_core import Token, TokenType
 from plans.errors import RunError
 from plans.functions import ALLOWED_FUNCTIONS
 from plans.names import did_you_mean
+from plans.run_limits import MAX_NESTING
 
 __all__ = ["CheckedExpression", "check_expression", "quoted"]
 
 MAX_LENGTH = 64 << 10
-MAX_NESTING = 200
 MAX_NODES = 5000
 _MAX_CHAIN = 400
 """Terms in one chain of binary operators other than AND and OR: somewhat above it, Spark's parser gives up."""

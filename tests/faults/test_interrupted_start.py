@@ -67,7 +67,7 @@ def test_a_signal_ends_a_run_that_starts(tmp_path: Path, number: signal.Signals,
     said = tmp_path / "said"
     process.send_signal(number)
     if times == 2:
-        poll("the answer", lambda: [1] if said.read_text() else [])
+        poll("the answer", lambda: [1] if "stopping" in said.read_text() else [])
         process.send_signal(number)
     assert process.wait(DEADLINE_SECONDS) == 128 + number
     assert "stopping as soon as Spark has started; once more to stop now" in said.read_text()

@@ -9,6 +9,7 @@ import pytest
 
 from plans.errors import RunError
 from runtime.lookup.sources.failures import SourceUnavailable
+from runtime.lookup.sources.matching import MOST_ROWS
 from tests.lookup_sources.asking import asked, context, scanned
 from tests.lookup_sources.servers import PASSWORD
 
@@ -30,6 +31,9 @@ def server(postgres):
            '2024-02-29 23:59:59.123456', '2024-02-29 23:59:59.5+05:30', '\\x00ff',
            'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', '{"x": 1, "y": ["p", null]}', '{1,2}')""",
         "INSERT INTO kinds (id) VALUES (2)",
+        "CREATE TABLE crowded (k int)",
+        f"INSERT INTO crowded SELECT 1 FROM generate_series(1, {MOST_ROWS + 1})",
+        f"INSERT INTO crowded SELECT 2 FROM generate_series(1, {MOST_ROWS})",
     )
     return postgres
 
@@ -63,6 +67,12 @@ class TestLookups:
         with asked(mode, context(options(server, "rates"), RATES, keys=["code"])) as ask:
             found = ask(("USD",), ("none",), ("EUR",), ("XXX",))
         assert found == [[("USD", Decimal(1))], [], [("EUR", Decimal("1.08"))], [("XXX", None)]]
+
+    def test_a_query_that_finds_too_much_is_refused_by_name(self, server, mode):
+        with asked(mode, context(options(server, "crowded"), {"k": "INT"}, keys=["k"])) as ask:
+            assert [len(rows) for rows in ask((2,))] == [MOST_ROWS]
+            with pytest.raises(RunError, match="more than 1,000,000 rows have the keys of one query"):
+                ask((1,))
 
     def test_only_wanted_columns_come_even_without_the_key(self, server, mode):
         with asked(mode, context(options(server, "rates"), RATES, keys=["code"], columns=["rate"])) as ask:

@@ -13,6 +13,7 @@ from plans.errors import RunError
 from plans.tables import Column
 from runtime.connectors.jdbc import SqliteBatch
 from runtime.connectors.sqlite import SqliteTable
+from runtime.lookup.sources.matching import MOST_ROWS
 from runtime.types import to_arrow
 from tests.lookup_sources.asking import asked, context, scanned
 
@@ -181,3 +182,17 @@ def test_a_scan_reads_every_row_in_portions(tmp_path):
 
 def test_a_scan_reads_what_the_sink_wrote(database):
     assert sorted(scanned(context(options(database), TYPES))) == [(7, *[None] * 10), ROW]
+
+
+def test_a_query_that_finds_too_much_is_refused_by_name(tmp_path):
+    numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {}) SELECT {} FROM n"
+    path = made(
+        tmp_path / "d.db",
+        "CREATE TABLE t (k BIGINT)",
+        f"INSERT INTO t {numbers.format(MOST_ROWS + 1, 1)}",
+        f"INSERT INTO t {numbers.format(MOST_ROWS, 2)}",
+    )
+    with asked("sync", context(options(path), {"k": "BIGINT"}, keys=["k"])) as ask:
+        assert [len(rows) for rows in ask((2,))] == [MOST_ROWS]
+        with pytest.raises(RunError, match="more than 1,000,000 rows have the keys of one query"):
+            ask((1,))

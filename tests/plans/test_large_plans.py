@@ -12,8 +12,24 @@ from click.testing import CliRunner
 
 import plans
 from plans.cli import root
-from plans.model import Calc, Operator, Plan, Scan, SelectItem, Sink, Union
+from plans.document import OPS
+from plans.model import (
+    Argument,
+    Calc,
+    Correlate,
+    Join,
+    LookupJoin,
+    LookupKey,
+    Operator,
+    Plan,
+    Scan,
+    SelectItem,
+    Sink,
+    Union,
+)
 from plans.repeated import MOST_TIMES, times_computed
+from plans.run_limits import MAX_DEPTH, check_nesting, nesting
+from plans.schema import schema_text
 from plans.tables import Table, TableColumn
 
 SECONDS = 20.0
@@ -119,3 +135,71 @@ def test_paths_to_sinks_are_counted_and_limited() -> None:
         plans.loads(plans.dumps(unions(11)))
     assert "operators.scan_t" in str(caught.value)
     assert MOST_TIMES == 1_000
+
+
+def test_a_path_is_at_most_as_deep_as_spark_can_walk_it() -> None:
+    # A scan, calcs and a sink.
+    assert plans.loads(plans.dumps(chain(MAX_DEPTH - 2)))
+    message = f"more than {MAX_DEPTH} operators stand on one path from a source to 'sink_s'"
+    with pytest.raises(plans.PlanError, match=message):
+        plans.loads(plans.dumps(chain(MAX_DEPTH - 1)))
+
+
+EXPRESSIONS = [
+    *(("calc", place) for place in ("expression", "filter")),
+    ("join", "condition"),
+    *(("lookup-join", place) for place in ("constant", "pre-filter", "filter", "condition")),
+    ("correlate", "constant"),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("(" * 201 + "1" + ")" * 201, "the expression is nested more than 200 levels deep"),
+        ("CASE WHEN true THEN " * 201 + "1" + " END" * 201, "the expression is nested more than 200 levels deep"),
+        ("'" + "(" * 300 + "'", None),
+        ("(" * 200 + "1" + ")" * 200, None),
+    ],
+    ids=["brackets", "cases", "in a literal", "just deep enough"],
+)
+@pytest.mark.parametrize(("op", "place"), EXPRESSIONS)
+def test_what_a_run_refuses_of_expressions_a_check_refuses(op: str, place: str, text: str, problem: str | None) -> None:
+    calc = Calc(id="x", inputs=("s",), select=(SelectItem(name="c", expression=text, type="INT"),), filter=None)
+    lookup = LookupJoin(
+        id="x", inputs=("s",), table="t", join_type="left", keys=(LookupKey(column="k", constant="1"),),
+        columns=("k",), pre_filter=None, filter=None, condition=None, output=(), async_=None, retry=None, cache=None,
+    )  # fmt: skip
+    operator: Operator = {
+        ("calc", "expression"): calc,
+        ("calc", "filter"): replace(calc, select=(), filter=text),
+        ("join", "condition"): Join(
+            id="x", inputs=("s", "s"), join_type="inner", keys=(), condition=text, output=(), changelog=(), state=()
+        ),
+        ("lookup-join", "constant"): replace(lookup, keys=(LookupKey(column="k", constant=text),)),
+        ("lookup-join", "pre-filter"): replace(lookup, pre_filter=text),
+        ("lookup-join", "filter"): replace(lookup, filter=text),
+        ("lookup-join", "condition"): replace(lookup, condition=text),
+        ("correlate", "constant"): Correlate(
+            id="x", inputs=("s",), function="f", join_type="inner", arguments=(Argument(constant=text),), output=(),
+            async_=None, retry=None,
+        ),
+    }[op, place]
+    found = [found.message for found in check_nesting(Plan(name="p", operators=(operator,)))]
+    assert found == ([] if problem is None else [problem])
+    assert nesting(text) <= 200 or problem
+
+
+def test_every_expression_of_every_kind_of_operator_is_tried() -> None:
+    """By the schema: what is an expression is one by reference, or a text of the same length."""
+    definitions = json.loads(schema_text())["$defs"]
+    found = set()
+    for op in OPS:
+        waiting = [(name, value) for name, value in definitions[op]["properties"].items()]
+        while waiting:
+            name, value = waiting.pop()
+            if value.get("$ref") == "#/$defs/expression" or value.get("maxLength") == 65_536:
+                found.add((op, name))
+            for below in (*value.get("oneOf", ()), *value.get("anyOf", ()), value.get("items", {})):
+                waiting += [(name, below)] if "properties" not in below else below["properties"].items()
+    assert found == set(EXPRESSIONS)

@@ -99,12 +99,12 @@ def test_states_carry_over_start_empty_or_are_refused_as_predicted(spark: SparkS
     run(compiled(tmp_path, TOTALS), spark, tmp_path)
     assert stored(tmp_path, "totals") == {"p": 5, "q": 40}
     # Spark numbers stateful operators from the sink down; that a state carries over is said of its number.
-    assert numbers(spark, tmp_path) == {("sink_totals", 0): "aggregate_o_c", ("sink_totals", 1): "join_o_c"}
+    assert numbers(spark, tmp_path) == {("sink_totals", 0): "aggregate_totals", ("sink_totals", 1): "join_o_c"}
 
     # Other names, a filter above, an edited TTL and another INSERT: nothing is lost, and the new query reads all.
     plan = set_value(compiled(tmp_path, RENAMED + COUNTS), "join_x_y.leftState.ttl", "3 d")[0]
     assert predicted(plan, tmp_path) == {
-        "sink_totals": "goes on", "aggregate_x_y": "carries over", "join_x_y": "carries over",
+        "sink_totals": "goes on", "aggregate_z": "carries over", "join_x_y": "carries over",
         "sink_counts": "new", "aggregate_o": "new",
     }  # fmt: skip
     add_rows(tmp_path, "o", [{"k": 1, "v": 7}])
@@ -116,12 +116,13 @@ def test_states_carry_over_start_empty_or_are_refused_as_predicted(spark: SparkS
     # Another function, and one INSERT less: not without being told to, and then before anything is written.
     changed = compiled(tmp_path, LARGEST)
     assert predicted(changed, tmp_path) == {
-        "sink_totals": "goes on", "aggregate_o_c": "starts empty", "join_o_c": "carries over",
+        "sink_totals": "goes on", "aggregate_totals": "starts empty", "join_o_c": "carries over",
         "sink_counts": "left behind", "aggregate_o": "left behind",
     }  # fmt: skip
     refused = compiled(tmp_path, "INSERT INTO counts SELECT k, COUNT(*) AS n FROM c GROUP BY k;" + TOTALS)
     before = list(files_below(tmp_path / "checkpoint"))
-    with pytest.raises(RunError, match=r"sink_counts is left behind.*aggregate_o_c starts empty|starts empty.*left be"):
+    causes = r"sink_counts is left behind.*aggregate_totals starts empty|starts empty.*left be"
+    with pytest.raises(RunError, match=causes):
         run(changed, spark, tmp_path)
     with pytest.raises(RunError, match=r"sink_counts: it also reads c \(filesystem\) and it no longer reads o"):
         run(refused, spark, tmp_path, allow_state_drop=True)

@@ -101,7 +101,8 @@ def test_once_prints_rows_on_stdout_and_a_line_per_batch_on_stderr(job: Path) ->
     done = run(job, "plan.json", "--once", "--checkpoint", "state")
     assert done.returncode == 0, done.stderr
     assert printed(done.stdout) == {str(k or "null"): v for k, v in expected(sample(0, 30)).items()}
-    lines = done.stderr.splitlines()
+    # On a slow machine a run says that it is alive.
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("no batch has ended yet")]
     assert lines[0] == f"revenue: digest {digest_of(job / 'plan.json')}"
     assert lines[1].startswith("sink_result batch 0: ")
     assert " rows in · " in lines[1]

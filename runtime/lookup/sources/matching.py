@@ -15,9 +15,23 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
+from plans.errors import RunError
 from runtime.lookup.api import Key, LookupContext, Row
 
-__all__ = ["RowShape"]
+__all__ = ["MOST_ROWS", "RowShape", "refuse_excess"]
+
+MOST_ROWS = 1_000_000
+"""Rows that one query for keys may find; a worker holds them all."""
+
+
+def refuse_excess(rows: Sequence[Row], table: str) -> None:
+    """RunError if a query that stops behind ``MOST_ROWS`` found more than that."""
+    if len(rows) > MOST_ROWS:
+        raise RunError(
+            f"more than {MOST_ROWS:,} rows have the keys of one query",
+            hint="look up by more columns, or keep the whole table: 'lookup.cache' = 'FULL'",
+            path=f"tables.{table}",
+        )
 
 
 class RowShape:

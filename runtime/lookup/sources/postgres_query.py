@@ -22,7 +22,7 @@ from plans.tables import Column
 from plans.types import DataType, parse_type
 from runtime.lookup.api import Key, LookupContext, Row
 from runtime.lookup.sources.decoding import Decoder, decimal_decoder, integer_decoder, text_decoder
-from runtime.lookup.sources.matching import RowShape
+from runtime.lookup.sources.matching import MOST_ROWS, RowShape, refuse_excess
 
 __all__ = ["KeyQuery", "ScanQuery", "key_query", "probe_query", "scan_query"]
 
@@ -100,6 +100,7 @@ class KeyQuery:
         return not any("\0" in key[at] for at in self.texts) and all(_is_uuid(key[at]) for at in self.uuids)
 
     def match(self, keys: Sequence[Key], rows: Sequence[Row]) -> list[list[Row]]:
+        refuse_excess(rows, self.scan.table)
         return self.shape.match(keys, self.scan.decode(rows))
 
 
@@ -128,7 +129,10 @@ def key_query(context: LookupContext, types: Mapping[str, tuple[int, str]]) -> K
         where = sql.SQL(" WHERE ({}) IN (SELECT * FROM unnest({}))").format(names, arrays)
     return KeyQuery(
         scan=ScanQuery(
-            statement=scan.statement + where, columns=scan.columns, decoders=scan.decoders, table=context.table
+            statement=scan.statement + where + sql.SQL(" LIMIT {}").format(sql.Literal(MOST_ROWS + 1)),
+            columns=scan.columns,
+            decoders=scan.decoders,
+            table=context.table,
         ),
         shape=shape,
         uuids=tuple(at for at, cast in enumerate(casts) if cast == "uuid"),

@@ -25,7 +25,7 @@ from runtime.connectors.sqlite import quoted, uri
 from runtime.lookup.api import Key, LookupContext, LookupFunction, Row, ScanFunction
 from runtime.lookup.sources.decoding import Decoder, decimal_decoder, integer_decoder, text_decoder
 from runtime.lookup.sources.failures import SourceUnavailable, redacted
-from runtime.lookup.sources.matching import RowShape
+from runtime.lookup.sources.matching import MOST_ROWS, RowShape, refuse_excess
 from runtime.types import to_arrow
 
 __all__ = ["SqliteLookup", "SqliteScan"]
@@ -51,7 +51,7 @@ class SqliteLookup(LookupFunction):
         fetched = tuple(Column(name=name, type=types[name]) for name in self._shape.fetched)
         self._decode = _decoding(context, fetched)
         where = " AND ".join(f"{_column(column.name)} = ?" for column in context.keys)
-        self._query = f"{_select(context, fetched)} WHERE {where}"
+        self._query = f"{_select(context, fetched)} WHERE {where} LIMIT {MOST_ROWS + 1}"
 
     def lookup(self, key: Key) -> list[Row]:
         return self.lookup_many([key])[0]
@@ -69,6 +69,7 @@ class SqliteLookup(LookupFunction):
     def _rows(self, connection: sqlite3.Connection, key: Key) -> list[Row]:
         bound = [bind(value) for bind, value in zip(self._binders, key, strict=True)]
         found = connection.execute(self._query, bound).fetchall()
+        refuse_excess(found, self._context.table)
         return self._shape.match([key], self._decode(found))[0]
 
     def close(self) -> None:
