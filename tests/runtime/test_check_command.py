@@ -93,6 +93,20 @@ def test_state_that_starts_empty_is_named_with_its_cause_and_run_says_so_before_
     assert "Java" in run.stderr
 
 
+def test_what_was_added_is_described_where_state_is_lost_and_where_a_run_is_refused(folder: Path) -> None:
+    _, said = check(folder, compiled(TOTALS.replace("GROUP BY", "WHERE o.v > 3 GROUP BY")))
+    assert "join_o_c                       starts empty   calc_o is new (calc: WHERE v > 3)" in said
+    more = TOTALS.replace("GROUP BY", "JOIN c AS d ON d.name = c.name GROUP BY")
+    code, said = check(folder, compiled(more))
+    assert code == 1
+    assert "+ join_o_c_d" in said
+    assert "join: JOIN ON name = name" in said
+    run = hintplan("run", "plan.json", "--once", "--checkpoint", "checkpoint", folder=folder)
+    assert run.returncode == 1
+    assert "; what differs: scan_c_in_r is new (scan: " in run.stderr
+    assert "join_o_c_d is new (join: JOIN ON name = name)" in run.stderr
+
+
 def test_what_is_refused_exits_with_1_and_json_says_why(folder: Path) -> None:
     alone = compiled("INSERT INTO r SELECT CAST(k AS STRING), SUM(v) FROM o GROUP BY CAST(k AS STRING);")
     code, said = check(folder, alone, "--json")
