@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import resource
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -190,16 +192,16 @@ def test_what_a_run_refuses_of_expressions_a_check_refuses(op: str, place: str, 
     assert nesting(text) <= 200 or problem
 
 
+def expressions_in(name: str, schema: Mapping[str, Any]) -> Iterator[str]:
+    """The keys of ``schema`` that hold an expression: one by reference, or a text of the same length."""
+    if schema.get("$ref") == "#/$defs/expression" or schema.get("maxLength") == 65_536:
+        yield name
+    for below in (*schema.get("oneOf", ()), *schema.get("anyOf", ()), schema.get("items", {})):
+        yield from expressions_in(name, below) if below else ()
+    for key, below in schema.get("properties", {}).items():
+        yield from expressions_in(key, below)
+
+
 def test_every_expression_of_every_kind_of_operator_is_tried() -> None:
-    """By the schema: what is an expression is one by reference, or a text of the same length."""
     definitions = json.loads(schema_text())["$defs"]
-    found = set()
-    for op in OPS:
-        waiting = [(name, value) for name, value in definitions[op]["properties"].items()]
-        while waiting:
-            name, value = waiting.pop()
-            if value.get("$ref") == "#/$defs/expression" or value.get("maxLength") == 65_536:
-                found.add((op, name))
-            for below in (*value.get("oneOf", ()), *value.get("anyOf", ()), value.get("items", {})):
-                waiting += [(name, below)] if "properties" not in below else below["properties"].items()
-    assert found == set(EXPRESSIONS)
+    assert {(op, key) for op in OPS for key in expressions_in("", definitions[op])} == set(EXPRESSIONS)
