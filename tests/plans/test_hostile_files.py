@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import plans
 from plans.jsontext import JsonText
 from plans.model import Join, Plan
+from plans.run_limits import MAX_DEPTH
 
 FRAGMENTS = st.sampled_from(
     [*'"\\{}[],:-0 \n\x00é\ufeff', "null", "NaN", "1e999", "\\u", "\\ud800", '"id"', "true", "//", "9" * 30, '"a":1,']
@@ -81,32 +82,37 @@ def test_every_value_is_found_where_it_stands(value: object, indent: int | None,
 
 
 def _large(plan: Plan, number: int) -> Plan:
-    """The sample with a cascade of ``number`` joins in front of its aggregate."""
+    """The sample with ``number`` operators: cascades of joins, as deep as may be, each with its sink."""
     join = plan.operator("join_o_c")
     assert isinstance(join, Join)
-    scans = plan.operators[:3]
-    cascade = [join]
-    for index in range(1, number):
-        key = replace(join.keys[0], left="net", right="c_country")
-        state = (replace(join.state[0], input=cascade[-1].id), join.state[1])
-        output = tuple(replace(column, side="left", column=column.name) for column in join.output)
-        key = replace(key, left="c_country")
-        cascade.append(
-            replace(
-                join,
-                id=f"join_{index}",
-                inputs=(cascade[-1].id, "scan_customers"),
-                keys=(key,),
-                state=state,
-                output=output,
+    *scans, _, aggregate, sink = plan.operators
+    found = [*scans]
+    while len(found) < number:
+        rest = number - len(found)
+        cascade = [replace(join, id=f"join_{len(found)}")]
+        while len(cascade) < MAX_DEPTH - 4 and rest - len(cascade) > 2:
+            above = cascade[-1].id
+            cascade.append(
+                replace(
+                    join,
+                    id=f"join_{len(found) + len(cascade)}",
+                    inputs=(above, "scan_customers"),
+                    keys=(replace(join.keys[0], left="c_country", right="c_country"),),
+                    state=(replace(join.state[0], input=above), join.state[1]),
+                    output=tuple(replace(column, side="left", column=column.name) for column in join.output),
+                )
             )
-        )
-    aggregate = replace(plan.operators[4], inputs=(cascade[-1].id,))
-    return replace(plan, operators=(*scans, *cascade, aggregate, plan.operators[5]))
+        ends = f"aggregate_{len(found)}", f"sink_{len(found)}"
+        found += [
+            *cascade,
+            replace(aggregate, id=ends[0], inputs=(cascade[-1].id,)),
+            replace(sink, id=ends[1], inputs=(ends[0],)),
+        ]
+    return replace(plan, operators=tuple(found))
 
 
 def test_a_plan_of_ten_thousand_operators_loads_in_seconds(plan: Plan) -> None:
-    written = plans.dumps(_large(plan, 9995))
+    written = plans.dumps(_large(plan, 10_000))
     assert len(json.loads(written)["operators"]) == 10_000
     started = time.perf_counter()
     plans.loads(written)
