@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 from plans.codec import loads
@@ -25,6 +26,7 @@ from plans.locations import locate
 from plans.model import Plan
 from plans.plan_source import PlanSource
 from plans.remarks import DIFF_RULES, Remark, remark_of_diagnostic, remarks_of_changes
+from plans.run_limits import check_sizes
 from plans.setting_values import shown
 from plans.settings import settings_by_name
 
@@ -44,6 +46,8 @@ RULES = {
 _INVALID = "HP000"
 _ASKING = ("hint", "statement")
 _AGAIN = "compile the script again, keeping the edits: hintplan compile SCRIPT --keep-edits PLAN -o PLAN"
+
+_ENOUGH = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +88,10 @@ def check_plan(
     except PlanError as error:
         remarks += [remark_of_diagnostic(problem, "validate") for problem in error.diagnostics]
         return Checked(file=file, remarks=tuple(remarks), marks={**marks, "validate": "failed", "fmt": ""})
+    large = [replace(one, file=file) for one in islice(check_sizes(plan), _ENOUGH)]
+    if large:
+        remarks += [remark_of_diagnostic(problem, "validate") for problem in large]
+        marks["validate"] = "failed"
     if formatted(data, file=file) != data:
         problem = Diagnostic(message="not in the canonical layout", hint=f"hintplan fmt {file}", file=file, line=1)
         remarks.append(remark_of_diagnostic(problem, "fmt"))

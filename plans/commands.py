@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import click
@@ -16,11 +18,13 @@ from plans.errors import Diagnostic, PlanError
 from plans.explain import summary
 from plans.jsontext import MAX_BYTES
 from plans.model import Plan
+from plans.run_limits import check_sizes
 from plans.terminal import say, show, wants_colour
 
 __all__ = ["allow_fact_edits_option", "explain_command", "schema_command", "set_command", "validate_command"]
 
 _STDIN = "-"
+_ENOUGH = 100
 allow_fact_edits_option = click.option(
     "--allow-fact-edits", is_flag=True, help="Accept operators and tables that were changed by hand."
 )
@@ -59,6 +63,10 @@ def validate_command(paths: tuple[str, ...], allow_fact_edits: bool, as_json: bo
 
                 changed.append(restoring(error))
         else:
+            large = [replace(one, file=path) for one in islice(check_sizes(plan), _ENOUGH)]
+            if large:
+                problems += large
+                continue
             digests[path] = fingerprint(plan)
             if not as_json:
                 say(f"{path}: valid · {summary(plan)} · digest {digests[path]}")

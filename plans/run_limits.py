@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
-from plans.errors import Diagnostic
+from plans.errors import Diagnostic, RunError
+from plans.lazy import load
 from plans.model import Calc, Correlate, Join, LookupJoin, Operator, Plan
 
-__all__ = ["MAX_DEPTH", "MAX_NESTING", "check_depth", "check_nesting", "expressions_of", "nesting"]
+__all__ = ["MAX_DEPTH", "MAX_NESTING", "check_depth", "check_nesting", "check_sizes", "expressions_of", "nesting"]
 
 MAX_DEPTH = 300
 """Operators on one path from a source to a sink: 300 calcs run on Spark 4.3; with 1,000, its analyser's stack ends."""
@@ -22,6 +24,7 @@ MAX_DEPTH = 300
 MAX_NESTING = 200
 """Levels of brackets and CASE in an expression."""
 
+_LONG = 400
 _MARKS = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|\w+|[()\[\]]""", re.DOTALL)
 _STEPS = {"(": 1, "[": 1, "case": 1, ")": -1, "]": -1, "end": -1}
 
@@ -73,3 +76,18 @@ def expressions_of(operator: Operator) -> Iterator[tuple[str, str]]:
     elif isinstance(operator, Correlate):
         found += [(f"arguments[{i}]", argument.constant) for i, argument in enumerate(operator.arguments)]
     yield from ((path, text) for path, text in found if text is not None)
+
+
+def check_sizes(plan: Plan) -> Iterator[Diagnostic]:
+    """Long expressions that a run would refuse for the number or chaining of their parts.
+
+    Only a parser tells, so the runtime is asked; not of short ones, which cannot have as many.
+    """
+    for operator in plan.operators:
+        for path, text in expressions_of(operator):
+            if len(text) > _LONG:
+                try:
+                    load("runtime.expressions:refuse_size")(text, operator=operator.id, path=path)
+                except RunError as error:
+                    for found in error.diagnostics:
+                        yield replace(found, path=f"operators.{operator.id}.{path}")

@@ -30,7 +30,7 @@ from plans.functions import ALLOWED_FUNCTIONS
 from plans.names import did_you_mean
 from plans.run_limits import MAX_NESTING
 
-__all__ = ["CheckedExpression", "check_expression", "quoted"]
+__all__ = ["CheckedExpression", "check_expression", "quoted", "refuse_size"]
 
 MAX_LENGTH = 64 << 10
 MAX_NODES = 5000
@@ -110,6 +110,17 @@ def check_expression(
         except RecursionError:
             raise check.refused("is nested too deeply") from None
     return CheckedExpression(sql=sql, columns=used)
+
+
+def refuse_size(text: str, *, operator: str, path: str) -> None:
+    """RunError if ``text`` is larger than what runs, or is no expression; which columns there are does not matter."""
+    check = _Check(text, operator, path)
+    with _deep_recursion():
+        try:
+            check.tokens(text)
+            check.tree(text)
+        except RecursionError:
+            raise check.refused("is nested too deeply") from None
 
 
 @contextmanager

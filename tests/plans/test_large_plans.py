@@ -33,6 +33,7 @@ from plans.repeated import MOST_TIMES, times_computed
 from plans.run_limits import MAX_DEPTH, check_nesting, nesting
 from plans.schema import schema_text
 from plans.tables import Table, TableColumn
+from tests.plans.in_process import hintplan
 
 SECONDS = 20.0
 """Of processor time, ten times what was measured: the quadratic ones took minutes."""
@@ -205,3 +206,24 @@ def expressions_in(name: str, schema: Mapping[str, Any]) -> Iterator[str]:
 def test_every_expression_of_every_kind_of_operator_is_tried() -> None:
     definitions = json.loads(schema_text())["$defs"]
     assert {(op, key) for op in OPS for key in expressions_in("", definitions[op])} == set(EXPRESSIONS)
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        (" + ".join(["a"] * 402), "chains more than 400 operators"),
+        (" OR ".join(["a = 1"] * 2_000) + " OR a = 2", "has more than 5,000 parts"),
+        (" + ".join(["a"] * 390), None),
+        (" OR ".join(["a = 1"] * 300), None),
+    ],
+    ids=["a chain", "many parts", "a chain that runs", "parts that run"],
+)
+def test_validate_refuses_what_a_run_refuses_for_its_size(tmp_path: Path, expression: str, said: str | None) -> None:
+    found = plan([Scan(id="scan_t", table="t", columns=("a",)), calc("calc_t", "scan_t", "a")], "a")
+    large = replace(found.operators[1], filter=f"({expression}) IS NOT NULL")
+    written = replace(found, operators=(found.operators[0], large, *found.operators[2:]))
+    plans.dump(written, tmp_path / "plan.json")
+    done = hintplan("validate", "plan.json", "--allow-fact-edits", folder=tmp_path)
+    assert done.returncode == (0 if said is None else 1), done.stderr
+    assert ("operators.calc_t.filter: " in done.stderr) is (said is not None)
+    assert said is None or said in done.stderr
