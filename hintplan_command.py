@@ -1,6 +1,7 @@
 """The command ``hintplan``: starts the command line, if Python finds hintplan's packages and not others of their names.
 
 A folder ``plans`` with an ``__init__.py`` that stands earlier in the module search path would be imported in its place.
+It is not called ``hintplan``, for a program of this name may start it: spark-submit takes only what ends in ``.py``.
 """
 
 from __future__ import annotations
