@@ -78,11 +78,12 @@ def _unknown(source: Source, scope: Scope, qualifier: str | None, name: str, off
         if scope.parent is not None and any(i.name == qualifier for i in scope.parent.inputs):
             scope = scope.parent
         else:
-            column = next((i for i in scope.inputs for f in i.fields if f.name == qualifier), None)
-            if column is not None:
-                message = f"'{qualifier}' is a column of '{column.name}', and fields of a column cannot be read yet"
-                return source.error(message, offset, "have the source write the field into a column of its own")
             aliased = [i.name for i in scope.inputs if i.kind.endswith(f" {qualifier}") and i.name]
+            column = next((i for i in scope.inputs for f in i.fields if f.name == qualifier), None)
+            if column is not None and not aliased:
+                of = f" of '{column.name}'" if column.name else ""
+                message = f"'{qualifier}' is a column{of}, and fields of a column cannot be read yet"
+                return source.error(message, offset, "have the source write the field into a column of its own")
             hint = (
                 f"it is called '{aliased[0]}' here" if aliased else did_you_mean(qualifier, names, what="inputs here")
             )

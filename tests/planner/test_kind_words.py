@@ -24,6 +24,16 @@ ERRORS = {
         "'f' is a column of 'o', and fields of a column cannot be read yet",
         "have the source write the field into a column of its own",
     ),
+    "a field of a ROW of a sub-query": (
+        "INSERT INTO r SELECT f.a FROM (SELECT f FROM o)",
+        "'f' is a column, and fields of a column cannot be read yet",
+        "have the source write the field into a column of its own",
+    ),
+    "the name of a table that has an alias and a column of the name": (
+        "INSERT INTO r SELECT o.k FROM (SELECT k, s AS o FROM o) AS x",
+        "'o' is a column of 'x', and fields of a column cannot be read yet",
+        "have the source write the field into a column of its own",
+    ),
     "FLOOR to a unit": (
         "INSERT INTO r SELECT k FROM o WHERE FLOOR(ts TO HOUR) > ts",
         "FLOOR or CEIL of a time to a unit is not supported",
