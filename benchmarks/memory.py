@@ -1,8 +1,8 @@
 """The most memory that the JVMs and the Python workers below a process had, looked at five times a second.
 
-    with watched(child.pid) as peaks:
-        child.wait()
-    print(peaks.jvm >> 20, peaks.worker >> 20)
+with watched(child.pid) as peaks:
+    child.wait()
+print(peaks.jvm >> 20, peaks.worker >> 20)
 """
 
 from __future__ import annotations

@@ -37,11 +37,11 @@ from rich.console import Console
 from rich.table import Table
 
 from planner import compile_sql
-from plans.model import Plan
+from plans.model.plan import Plan
 from runtime import execute
-from runtime.execution import Execution
-from runtime.quiet import SparkLog
-from runtime.session import start_session
+from runtime.run.execution import Execution
+from runtime.spark.quiet import SparkLog
+from runtime.spark.session import start_session
 
 SQL = Path(__file__).parent / "nexmark"
 ROOT = Path(__file__).resolve().parents[1]

@@ -22,8 +22,8 @@ from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 from workloads import FILES, Workload, script
 
 from planner import compile_sql
-from runtime.execution import execute
-from runtime.session import prepare_session, start_session
+from runtime.run.execution import execute
+from runtime.spark.session import prepare_session, start_session
 
 __all__ = ["OURS", "STORES", "Task"]
 

@@ -22,12 +22,12 @@ import pyarrow.compute as pc
 from rich.console import Console
 from rich.table import Table
 
-from plans.model import AggregateCall
+from plans.model.plan import AggregateCall
+from runtime.engine.blobs import from_blob
+from runtime.engine.buckets import bucket_ids
+from runtime.engine.pack import pack
+from runtime.engine.process import joined
 from runtime.operators.aggregate import AggregateOperator
-from runtime.shell.blobs import from_blob
-from runtime.shell.buckets import bucket_ids
-from runtime.shell.pack import pack
-from runtime.shell.process import joined
 from runtime.state.memory import MemoryStore
 
 KEYS = (1, 1_000, 20_000, 100_000, 200_000, 4_000_000)

@@ -14,10 +14,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import plans
-from plans.compiled import with_record
-from plans.model import Calc, Join, JoinColumn, JoinKey, Operator, Plan, Scan, SelectItem, Sink
-from plans.setting_groups import StateEntry
-from plans.tables import Table, TableColumn
+from plans.declarations.tables import Table, TableColumn
+from plans.format.compiled import with_record
+from plans.model.plan import Calc, Join, JoinColumn, JoinKey, Operator, Plan, Scan, SelectItem, Sink
+from plans.settings.groups import StateEntry
 
 ROUNDS = 3
 

@@ -28,12 +28,12 @@ import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 
-from plans.model import AggregateCall
+from plans.model.plan import AggregateCall
+from runtime.engine.opened import Opened
+from runtime.engine.segments import Segments, Stored
 from runtime.operator import StatefulOperator
 from runtime.operators.aggregate import AggregateOperator
 from runtime.operators.join import JoinOperator
-from runtime.shell.opened import Opened
-from runtime.shell.segments import Segments, Stored
 
 FILL = 500_000
 EVENTS = pa.schema([("k", pa.int64()), ("v", pa.float64())])

@@ -5,13 +5,13 @@ The statements are Spark's. Both are about what follows in the script, and nothi
 
 from __future__ import annotations
 
-from planner.cached_results import only_in_batch
 from planner.catalog import declare_view
 from planner.context import CachedTable, Context
-from planner.statements import CacheTable, CreateView, UncacheTable
-from plans.cached import ENABLED, STORAGE_LEVEL
-from plans.names import did_you_mean
-from plans.setting_groups import Value
+from planner.query.cached_results import only_in_batch
+from planner.statements.model import CacheTable, CreateView, UncacheTable
+from plans.settings.cached import ENABLED, STORAGE_LEVEL
+from plans.settings.groups import Value
+from plans.text.names import did_you_mean
 
 __all__ = ["cache_table", "uncache_table"]
 

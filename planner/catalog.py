@@ -1,7 +1,7 @@
 """Tables and views as the script declares them, checked and ready to be read.
 
 Owns the meaning of a declaration: names, types of computed columns, keys, watermarks, options. Its form was checked by
-:mod:`planner.ddl`.
+:mod:`planner.statements.ddl`.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from planner.context import ComputedColumn, Context, TableEntry
-from planner.dialect import parse_expression
-from planner.queries import build_view
-from planner.scope import Input, Scope
-from planner.statements import CreateTable, CreateView, Drop
-from planner.translation import Translator
-from plans.connectors import check_table
-from plans.names import did_you_mean
-from plans.tables import Table, TableColumn, Watermark
-from plans.types import DataType
+from planner.query.queries import build_view
+from planner.statements.model import CreateTable, CreateView, Drop
+from planner.syntax.dialect import parse_expression
+from planner.translation.expressions import Translator
+from planner.translation.scope import Input, Scope
+from plans.connectors.table import check_table
+from plans.declarations.tables import Table, TableColumn, Watermark
+from plans.declarations.types import DataType
+from plans.text.names import did_you_mean
 
 __all__ = ["declare_table", "declare_view", "drop"]
 

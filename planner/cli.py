@@ -13,14 +13,14 @@ import os
 
 import click
 
-from plans.codec import dumps, put_plan_bytes
-from plans.config_option import allow_module_option, config_option
+from plans.commands.config_option import allow_module_option, config_option
+from plans.commands.rebase import rebase_options, write_rebased
 from plans.errors import PlanError, SqlError
-from plans.findings import rendered
-from plans.overwrite import refuse_overwrite
-from plans.rebase_command import rebase_options, write_rebased
-from plans.terminal import say
-from plans.text_file import read_text
+from plans.files.codec import dumps, put_plan_bytes
+from plans.merge.overwrite import refuse_overwrite
+from plans.text.findings import rendered
+from plans.text.terminal import say
+from plans.text.text_file import read_text
 
 __all__ = ["compile_command"]
 

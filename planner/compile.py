@@ -16,16 +16,16 @@ from collections.abc import Callable, Mapping, Sequence
 
 from planner.job import Compilation, Job
 from planner.session import Declaration, Session, too_deep
-from planner.statements import Insert, ResetOption, SetOption, Statement, StatementSet
-from plans.cached import ENABLED, cached_of, with_config_layer
-from plans.cached import SETTINGS as CACHED
-from plans.call_settings import CONFIG_KEYS as CALL_KEYS
-from plans.configuration import canonical_key
+from planner.statements.model import Insert, ResetOption, SetOption, Statement, StatementSet
 from plans.errors import Diagnostic
-from plans.lookup_settings import CONFIG_KEYS as LOOKUP_KEYS
-from plans.model import Aggregate, Correlate, LookupJoin, Mode, Operator, Plan
-from plans.operator_settings import settings_of
-from plans.phases import CONFIG_KEY as PHASE_STRATEGY
+from plans.model.operator_settings import settings_of
+from plans.model.plan import Aggregate, Correlate, LookupJoin, Mode, Operator, Plan
+from plans.settings.cached import ENABLED, cached_of, with_config_layer
+from plans.settings.cached import SETTINGS as CACHED
+from plans.settings.calls import CONFIG_KEYS as CALL_KEYS
+from plans.settings.config import canonical_key
+from plans.settings.lookup import CONFIG_KEYS as LOOKUP_KEYS
+from plans.settings.phases import CONFIG_KEY as PHASE_STRATEGY
 
 __all__ = ["Compilation", "compile_script", "compile_sql"]
 

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, fields
 
 from sqlglot import exp
 
-from planner.expressions import Expr, Field, Ref
-from planner.ledger import Ledger
-from planner.source import Report, Source
-from planner.statements import CreateView
-from plans.setting_groups import Value
-from plans.tables import Function, Table
-from plans.types import DataType
+from planner.expressions.typed import Expr, Field, Ref
+from planner.hints.ledger import Ledger
+from planner.statements.model import CreateView
+from planner.syntax.source import Report, Source
+from plans.declarations.tables import Function, Table
+from plans.declarations.types import DataType
+from plans.settings.groups import Value
 
 __all__ = [
     "CachedTable",

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import re
 
-from planner.aggregates import NAMES
 from planner.context import Context, TableEntry
-from planner.queries import build_view
-from planner.scalars import known_functions
+from planner.expressions.scalars import known_functions
+from planner.query.queries import build_view
 from planner.session import Session
-from planner.source import Source
-from planner.statements import Describe, Show
+from planner.statements.model import Describe, Show
+from planner.syntax.source import Source
+from planner.translation.aggregates import NAMES
 from plans.client.actions import ShowRows, ShowText
+from plans.declarations.tables import TableColumn
+from plans.declarations.types import parse_type
 from plans.errors import SqlError
-from plans.names import did_you_mean
-from plans.tables import TableColumn
-from plans.types import parse_type
+from plans.text.names import did_you_mean
 
 __all__ = ["described", "known_names", "listed", "shown_table", "shown_view", "sql_like"]
 

@@ -9,24 +9,24 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from planner.cached_results import by_config
 from planner.context import Catalog, Context, FunctionEntry, TableEntry
-from planner.hints import STATE_TTL
-from planner.insert import build_insert, result_table
-from planner.ledger import Ledger, Outcome
+from planner.hints.grammar import STATE_TTL
+from planner.hints.ledger import Ledger, Outcome
 from planner.lowering import Lowering
-from planner.places import Places, places_of
-from planner.repeated_reads import warn_of_repeated_reads
+from planner.properties.repeated_reads import warn_of_repeated_reads
+from planner.query.cached_results import by_config
+from planner.setting_positions import Places, places_of
 from planner.settings import Settings
-from planner.statements import Insert, Select
-from plans.cached import with_config_layer
-from plans.changelog import with_changelogs
-from plans.columns import output_columns
-from plans.compiled import with_record
-from plans.findings import Finding
-from plans.model import Correlate, LookupJoin, Operator, Plan, Scan, Sink, Stateful
-from plans.phases_edit import with_phases_layer
-from plans.types import parse_type
+from planner.sinks.insert import build_insert, result_table
+from planner.statements.model import Insert, Select
+from plans.analysis.changelog import with_changelogs
+from plans.analysis.columns import output_columns
+from plans.declarations.types import parse_type
+from plans.edit.phases_edit import with_phases_layer
+from plans.format.compiled import with_record
+from plans.model.plan import Correlate, LookupJoin, Operator, Plan, Scan, Sink, Stateful
+from plans.settings.cached import with_config_layer
+from plans.text.findings import Finding
 
 __all__ = ["Compilation", "Job"]
 

@@ -10,10 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from planner.expressions import Expr, Field, Literal, Ref
+from planner.expressions.spark_text import identifier, spark_text
+from planner.expressions.typed import Expr, Field, Literal, Ref
+from planner.hints.ledger import Ledger
 from planner.ids import IdSupply
-from planner.ledger import Ledger
 from planner.passes.merge_calcs import is_projection
+from planner.properties.repeated_reads import Asked, readings_of
 from planner.relations import (
     Aggregate,
     Cached,
@@ -30,16 +32,14 @@ from planner.relations import (
     Union,
     UnnamedInput,
 )
-from planner.repeated_reads import Asked, readings_of
-from planner.spark_text import identifier, spark_text
-from plans import model
-from plans.cached import layered
-from plans.call_document import typed_call
-from plans.call_settings import resolved_call
-from plans.configuration import DEFAULT_STATE_TTL, STATE_TTL
-from plans.lookup_document import typed
-from plans.model import AggregateCall, JoinColumn, JoinKey, Operator, SelectItem, SortKey
-from plans.setting_groups import StateEntry
+from plans.model import plan as model
+from plans.model.plan import AggregateCall, JoinColumn, JoinKey, Operator, SelectItem, SortKey
+from plans.operators.call_document import typed_call
+from plans.operators.lookup_document import typed
+from plans.settings.cached import layered
+from plans.settings.calls import resolved_call
+from plans.settings.config import DEFAULT_STATE_TTL, STATE_TTL
+from plans.settings.groups import StateEntry
 
 __all__ = ["Lowering"]
 

@@ -1,4 +1,5 @@
-"""The logical plan: relational operators over :class:`planner.expressions.Field`, before they get ids and column names.
+"""The logical plan: relational operators over :class:`planner.expressions.typed.Field`, before they get ids and column
+names.
 
 Every node has ``fields`` (its output), ``base`` (the name under which the query block knows it, from which ids are
 made) and ``block`` (the name of the block it was written in). Nodes are immutable; passes build new ones.
@@ -14,13 +15,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from planner.expressions import Expr, Field, Literal, Ref
-from planner.lookup_hints import LookupHint
-from plans.lookup_settings import Group
-from plans.model import JoinType
-from plans.setting_groups import Layers
-from plans.setting_layers import Settings
-from plans.tables import FunctionKind
+from planner.expressions.typed import Expr, Field, Literal, Ref
+from planner.hints.lookup import LookupHint
+from plans.declarations.tables import FunctionKind
+from plans.model.plan import JoinType
+from plans.settings.groups import Layers
+from plans.settings.layers import Settings
+from plans.settings.lookup import Group
 
 __all__ = [
     "Aggregate",
@@ -205,7 +206,7 @@ class Expand:
     """Rows of ``input`` once for each of ``sets``; a set is the places of its ``keys``.
 
     A key is a field of its own, which takes its value from one of the input's that is not among ``passed``.
-    ``group_id`` holds the id of the set, see :mod:`planner.grouping_sets`.
+    ``group_id`` holds the id of the set, see :mod:`planner.translation.grouping_sets`.
     """
 
     input: Relation

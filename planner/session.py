@@ -22,15 +22,11 @@ from sqlglot.errors import TokenError
 from planner.caching import cache_table, uncache_table
 from planner.catalog import declare_table, declare_view, drop
 from planner.context import ClassAccess, Context
-from planner.dialect import Token, refuse_long_numbers, tokenize
-from planner.hints import Hints, read_hints
+from planner.hints.grammar import Hints, read_hints
+from planner.hints.ledger import Ledger
 from planner.job import Job
-from planner.ledger import Ledger
-from planner.lexer import scan
-from planner.script import read_statement
 from planner.settings import Configuration
-from planner.source import Report, Source
-from planner.statements import (
+from planner.statements.model import (
     CacheTable,
     CreateFunction,
     CreateTable,
@@ -41,10 +37,14 @@ from planner.statements import (
     Statement,
     UncacheTable,
 )
-from planner.units import Unit, next_unit
+from planner.statements.script import read_statement
+from planner.syntax.dialect import Token, refuse_long_numbers, tokenize
+from planner.syntax.lexer import scan
+from planner.syntax.source import Report, Source
+from planner.syntax.units import Unit, next_unit
 from planner.user_functions import declare_function, register_function
 from plans.errors import SqlError
-from plans.flink_keys import why_idle
+from plans.settings.flink_keys import why_idle
 
 __all__ = ["Declaration", "Session"]
 

@@ -1,6 +1,6 @@
 """The configuration of a session: ``SET`` and ``RESET``, overridden by ``-c`` on the command line.
 
-Which keys there are and what they take is data in :mod:`plans.configuration`.
+Which keys there are and what they take is data in :mod:`plans.settings.config`.
 
 >>> configuration = Configuration.of({"parallelism.default": "4"})
 >>> configuration.settings().config
@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from planner.source import Source
-from planner.statements import ResetOption, SetOption
-from plans.configuration import KEYS, canonical_key, known_keys, normalise
-from plans.durations import DurationError, format_duration, parse_duration
+from planner.statements.model import ResetOption, SetOption
+from planner.syntax.source import Source
+from plans.declarations.durations import DurationError, format_duration, parse_duration
 from plans.errors import SqlError
-from plans.model import Mode
-from plans.names import nearest
+from plans.model.plan import Mode
+from plans.settings.config import KEYS, canonical_key, known_keys, normalise
+from plans.text.names import nearest
 
 __all__ = ["Configuration", "Settings"]
 

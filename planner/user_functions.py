@@ -2,7 +2,7 @@
 
 A class declares ``function_kind`` (which its base class sets), ``arguments`` (types in Flink's spelling) and ``result``
 (``ROW<...>``, or one type, which becomes one column). Whether it can be called as it is declared is looked at, too
-(:mod:`plans.class_shape`); it is not called. Does not know what base classes there are.
+(:mod:`plans.declarations.class_shape`); it is not called. Does not know what base classes there are.
 
 >>> class Locate:
 ...     function_kind, arguments, result = "async-table", ("STRING",), "ROW<lat DOUBLE, lon DOUBLE>"
@@ -16,14 +16,15 @@ from __future__ import annotations
 import re
 from typing import Any, get_args
 
-from planner import aggregates, scalars
 from planner.context import Context, FunctionEntry
-from planner.statements import CreateFunction
-from plans.class_shape import check_shape, function_methods
-from plans.classes import FUNCTIONS, ClassRefusal, importable_from, load_named_class
+from planner.expressions import scalars
+from planner.statements.model import CreateFunction
+from planner.translation import aggregates
+from plans.declarations.class_shape import check_shape, function_methods
+from plans.declarations.classes import FUNCTIONS, ClassRefusal, importable_from, load_named_class
+from plans.declarations.tables import Column, Function, FunctionKind
+from plans.declarations.types import DataType, parse_type
 from plans.errors import SqlError
-from plans.tables import Column, Function, FunctionKind
-from plans.types import DataType, parse_type
 
 __all__ = ["ONE_COLUMN", "declare_function", "read_declaration", "register_function"]
 

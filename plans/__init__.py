@@ -13,9 +13,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from plans.codec import dump, dumps, load, loads
     from plans.errors import Diagnostic, HintplanError, PlanError, RunError, SqlError
-    from plans.model import Plan
+    from plans.files.codec import dump, dumps, load, loads
+    from plans.model.plan import Plan
 
 __all__ = [
     "Diagnostic",
@@ -30,8 +30,8 @@ __all__ = [
     "loads",
 ]
 
-_HOMES = {"Plan": "plans.model", "dump": "plans.codec", "dumps": "plans.codec"}
-_HOMES |= {"load": "plans.codec", "loads": "plans.codec"}
+_HOMES = {"Plan": "plans.model.plan", "dump": "plans.files.codec", "dumps": "plans.files.codec"}
+_HOMES |= {"load": "plans.files.codec", "loads": "plans.files.codec"}
 
 
 def __getattr__(name: str) -> Any:

@@ -5,7 +5,7 @@ Exit codes: 0 done; 1 the input is wrong or the run failed; 2 there are differen
 HintplanError. None is imported before its turn: ``hintplan diff`` must not wait for pyspark to load.
 
 >>> COMMANDS["run"].target
-'runtime.cli:run_command'
+'runtime.run.command:run_command'
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ import click
 
 from plans.errors import HintplanError, PlanError, clipped
 from plans.lazy import load
-from plans.names import nearest
-from plans.terminal import say
+from plans.text.names import nearest
+from plans.text.terminal import say
 
 __all__ = ["COMMANDS", "main"]
 
@@ -49,42 +49,47 @@ class LazyCommand:
 
 COMMANDS = {
     "compile": LazyCommand(target="planner.cli:compile_command", help="Compile a SQL script to a plan."),
-    "validate": LazyCommand(target="plans.commands:validate_command", help="Check plans without running them."),
-    "explain": LazyCommand(target="plans.commands:explain_command", help="Show operators, state, and who set what."),
-    "show": LazyCommand(target="plans.show:show_command", help="Draw a plan: page, picture, graph or tree."),
+    "validate": LazyCommand(
+        target="plans.commands.plan_commands:validate_command", help="Check plans without running them."
+    ),
+    "explain": LazyCommand(
+        target="plans.commands.plan_commands:explain_command", help="Show operators, state, and who set what."
+    ),
+    "show": LazyCommand(target="plans.commands.show:show_command", help="Draw a plan: page, picture, graph or tree."),
     "set": LazyCommand(
-        target="plans.commands:set_command",
+        target="plans.commands.plan_commands:set_command",
         help="Edit settings of a plan, checked.",
         completes=("file", "PATH=VALUE"),
     ),
-    "diff": LazyCommand(target="plans.diff_command:diff_command", help="Compare two plans by meaning."),
+    "diff": LazyCommand(target="plans.commands.diff:diff_command", help="Compare two plans by meaning."),
     "why": LazyCommand(
-        target="plans.why_command:why_command",
+        target="plans.commands.why:why_command",
         help="Show who set a setting, where, and what wins.",
         completes=("file", "PATH"),
     ),
-    "rebase": LazyCommand(target="plans.rebase_command:rebase_command", help="Carry edits over to a newer plan."),
-    "merge": LazyCommand(target="plans.merge_command:merge_command", help="Merge two plans by meaning."),
-    "git-setup": LazyCommand(target="plans.git_command:git_setup_command", help="Let git diff and merge plans."),
-    "flat": LazyCommand(target="plans.fmt_command:flat_command", help="Print one line for each fact and setting."),
-    "fmt": LazyCommand(target="plans.fmt_command:fmt_command", help="Lay plans out in the canonical way."),
-    "lint": LazyCommand(target="plans.lint.command:lint_command", help="Find settings that are likely mistakes."),
-    "ci": LazyCommand(target="plans.ci_command:ci_command", help="Check a change of plans: layout, meaning, effects."),
+    "rebase": LazyCommand(target="plans.commands.rebase:rebase_command", help="Carry edits over to a newer plan."),
+    "merge": LazyCommand(target="plans.commands.merge:merge_command", help="Merge two plans by meaning."),
+    "git-setup": LazyCommand(target="plans.commands.git_setup:git_setup_command", help="Let git diff and merge plans."),
+    "flat": LazyCommand(target="plans.commands.fmt:flat_command", help="Print one line for each fact and setting."),
+    "fmt": LazyCommand(target="plans.commands.fmt:fmt_command", help="Lay plans out in the canonical way."),
+    "lint": LazyCommand(target="plans.commands.lint:lint_command", help="Find settings that are likely mistakes."),
+    "ci": LazyCommand(target="plans.commands.ci:ci_command", help="Check a change of plans: layout, meaning, effects."),
     "check": LazyCommand(
-        target="runtime.check_command:check_command", help="Tell what a run on a checkpoint does with each state."
+        target="runtime.run.check:check_command", help="Tell what a run on a checkpoint does with each state."
     ),
-    "run": LazyCommand(target="runtime.cli:run_command", help="Run a plan on Spark."),
+    "run": LazyCommand(target="runtime.run.command:run_command", help="Run a plan on Spark."),
     "state": LazyCommand(
-        target="runtime.stored.command:state_command", help="Show what a checkpoint holds, and what a TTL leaves of it."
+        target="runtime.inspect.command:state_command",
+        help="Show what a checkpoint holds, and what a TTL leaves of it.",
     ),
-    "sql": LazyCommand(target="plans.client.command:sql_command", help="Run statements, from a script or typed in."),
-    "init": LazyCommand(target="plans.editors:init_command", help="Let VS Code complete and check plans."),
+    "sql": LazyCommand(target="plans.commands.sql:sql_command", help="Run statements, from a script or typed in."),
+    "init": LazyCommand(target="plans.commands.init:init_command", help="Let VS Code complete and check plans."),
     "completion": LazyCommand(
-        target="plans.completion:completion_command",
+        target="plans.commands.completion:completion_command",
         help="Print the script that completes in a shell.",
         completes=("bash|zsh|fish",),
     ),
-    "schema": LazyCommand(target="plans.commands:schema_command", help="Print the JSON Schema of plans."),
+    "schema": LazyCommand(target="plans.commands.plan_commands:schema_command", help="Print the JSON Schema of plans."),
 }
 
 
@@ -158,7 +163,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if arguments is None:
         atexit.register(_leave, codes)  # first, so that it is called when all others have been
     if "_HINTPLAN_COMPLETE" in os.environ:
-        from plans.completion import register
+        from plans.commands.completion import register
 
         register()
     codes.append(_guarded(lambda: root.main(words, prog_name="hintplan", standalone_mode=False), "--debug" in words))
@@ -217,7 +222,7 @@ def _guarded(run: Callable[[], Any], debug: bool) -> int:
 
 
 def _say_how_to_restore(error: PlanError) -> None:
-    from plans.restore import restoring
+    from plans.compare.restore import restoring
 
     if found := restoring(error):
         say(found)

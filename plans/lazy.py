@@ -3,7 +3,7 @@
 The command line's root finds commands so, and the SQL client the session and Spark. Names are written in this package's
 source, never read from a plan.
 
->>> load("plans.names:did_you_mean").__name__
+>>> load("plans.text.names:did_you_mean").__name__
 'did_you_mean'
 """
 

@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     from runtime.batch.cache import CachedResult
     from runtime.batch.execution import BatchExecution
     from runtime.batch.session import Session
-    from runtime.execution import Execution, execute
-    from runtime.stored.contents import CheckpointState
-    from runtime.stored.read import read_state
+    from runtime.inspect.contents import CheckpointState
+    from runtime.inspect.read import read_state
+    from runtime.run.execution import Execution, execute
 
 __all__ = ["BatchExecution", "CachedResult", "CheckpointState", "Execution", "Session", "execute", "read_state"]
 
 _MODULES = {
     "BatchExecution": "runtime.batch.execution",
     "CachedResult": "runtime.batch.cache",
-    "CheckpointState": "runtime.stored.contents",
-    "Execution": "runtime.execution",
+    "CheckpointState": "runtime.inspect.contents",
+    "Execution": "runtime.run.execution",
     "Session": "runtime.batch.session",
-    "execute": "runtime.execution",
-    "read_state": "runtime.stored.read",
+    "execute": "runtime.run.execution",
+    "read_state": "runtime.inspect.read",
 }
 
 

@@ -1,4 +1,5 @@
-"""Classes that a plan names, for the runtime: loaded as :mod:`plans.classes` allows, and checked for what they extend.
+"""Classes that a plan names, for the runtime: loaded as :mod:`plans.declarations.classes` allows, and checked for what
+they extend.
 
 >>> load_class("os.PathLike", ("shop",), object, path="operators.lookup_r.cache.lookup.partial-cache.class")
 Traceback (most recent call last):
@@ -11,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from plans.class_shape import Method, check_shape
-from plans.classes import LOOKUPS, ClassRefusal, load_named_class
+from plans.declarations.class_shape import Method, check_shape
+from plans.declarations.classes import LOOKUPS, ClassRefusal, load_named_class
 from plans.errors import RunError
 
 __all__ = ["load_class"]

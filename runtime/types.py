@@ -14,7 +14,7 @@ from __future__ import annotations
 import pyarrow as pa
 from pyspark.sql import types as spark
 
-from plans.types import DataType, parse_type
+from plans.declarations.types import DataType, parse_type
 
 __all__ = ["to_arrow", "to_spark"]
 

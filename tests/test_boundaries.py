@@ -20,10 +20,10 @@ FORBIDDEN = {
 # The runtime parses an expression that it is about to run: to check it against the allowed functions, and to evaluate a
 # join condition inside the operator.
 SQLGLOT_IN_RUNTIME = {
-    ROOT / "runtime" / "expressions.py",
-    ROOT / "runtime" / "operators" / "condition.py",
-    ROOT / "runtime" / "operators" / "constants.py",
-    ROOT / "runtime" / "operators" / "exact.py",
+    ROOT / "runtime" / "expressions" / "allowed.py",
+    ROOT / "runtime" / "expressions" / "condition.py",
+    ROOT / "runtime" / "expressions" / "constants.py",
+    ROOT / "runtime" / "expressions" / "exact.py",
 }
 
 
@@ -83,7 +83,7 @@ def test_what_plans_exports_exists() -> None:
 def test_workers_load_neither_the_sql_parser_nor_the_command_line() -> None:
     # Executors may lack sqlglot, and every second of start-up is paid once per Python worker.
     program = (
-        "import sys, runtime.operators.aggregate, runtime.operators.join, runtime.shell.process\n"
+        "import sys, runtime.operators.aggregate, runtime.operators.join, runtime.engine.process\n"
         "print([name for name in ('sqlglot', 'pandas', 'rich', 'click') if name in sys.modules])\n"
     )
     done = subprocess.run(

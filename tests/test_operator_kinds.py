@@ -19,20 +19,20 @@ import pytest
 from pyspark.sql import SparkSession
 
 import plans
-from plans.carryover import state_lineages
-from plans.changelog import output_kinds
-from plans.columns import output_columns
-from plans.document import _READERS, OPS, op_name
-from plans.model import Operator, Plan, Settable, Sink, Stateful
-from plans.operator_settings import group_names
-from plans.picture import KINDS
-from plans.policy import Policy
-from plans.schema import schema_text
-from plans.states import STATE_NAMES
-from plans.types import ROOTS
+from plans.analysis.changelog import output_kinds
+from plans.analysis.columns import output_columns
+from plans.analysis.states import STATE_NAMES
+from plans.compare.carryover import state_lineages
+from plans.connectors.policy import Policy
+from plans.declarations.types import ROOTS
+from plans.format.document import _READERS, OPS, op_name
+from plans.format.schema import schema_text
+from plans.model.operator_settings import group_names
+from plans.model.plan import Operator, Plan, Settable, Sink, Stateful
+from plans.show.picture import KINDS
 from runtime.batch.build import BATCH_BUILDERS
-from runtime.build import BUILDERS
-from runtime.execution import execute
+from runtime.build.stream import BUILDERS
+from runtime.run.execution import execute
 from runtime.types import to_arrow, to_spark
 from tests.operator_kinds import BATCHES, MODULES, PROGRAMS, compiled, expected, rates, table_of
 from tests.plans.in_process import hintplan

@@ -14,9 +14,9 @@ from pathlib import Path
 import planner
 import plans
 import runtime
-from plans.edit import set_value
-from runtime.report import human_bytes
-from runtime.session import start_session
+from plans.edit.edit import set_value
+from runtime.run.report import human_bytes
+from runtime.spark.session import start_session
 
 
 def main() -> None:

@@ -4,7 +4,7 @@ A join evaluates comparisons, choices and arithmetic itself, on pairs of rows. W
 a column of that side. What fails for some rows, such as CAST of a text, stays behind what guards it: where a CASE, AND
 or OR before it says that it is not needed, the column is NULL; where that depends on both sides, the join computes it.
 
->>> from planner.expressions import BIGINT, STRING, Field
+>>> from planner.expressions.typed import BIGINT, STRING, Field
 >>> may_fail(call("CAST", (Ref(field=Field(id=1, name="s", type=STRING)),), BIGINT, 0))
 True
 """
@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from planner.context import Context
-from planner.expressions import (
+from planner.expressions.typed import (
     BOOLEAN,
     Call,
     Expr,

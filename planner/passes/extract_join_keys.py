@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planner.coercion import cast, common_type
 from planner.context import Context
-from planner.expressions import (
+from planner.expressions.coercion import cast, common_type
+from planner.expressions.typed import (
     BOOLEAN,
     INT,
     Call,

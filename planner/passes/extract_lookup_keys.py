@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planner.coercion import cast, common_type
 from planner.context import Context
-from planner.expressions import (
+from planner.expressions.coercion import cast, common_type
+from planner.expressions.typed import (
     Call,
     Expr,
     Field,
@@ -42,7 +42,7 @@ from planner.relations import (
     identity,
     map_inputs,
 )
-from plans.types import DataType
+from plans.declarations.types import DataType
 
 __all__ = ["extract_lookup_keys"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from planner.context import Context
-from planner.expressions import Ref, conjunction, conjuncts, is_deterministic, size_of, substitute
+from planner.expressions.typed import Ref, conjunction, conjuncts, is_deterministic, size_of, substitute
 from planner.relations import (
     Aggregate,
     Calc,

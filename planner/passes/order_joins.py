@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from planner.context import Context
-from planner.expressions import Expr, fields_of
+from planner.expressions.typed import Expr, fields_of
 from planner.passes.compute_below import Side
 from planner.passes.extract_join_keys import equalities, has_one_row
 from planner.relations import (

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from planner.context import Context
-from planner.expressions import Expr, Field, fields_of
+from planner.expressions.typed import Expr, Field, fields_of
 from planner.relations import (
     Aggregate,
     Cached,

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from planner.context import Context
-from planner.expressions import (
+from planner.expressions.typed import (
     Expr,
     Ref,
     calls_user_code,

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from planner.context import Context
-from planner.expressions import USER, Call, Expr, Field, Literal, Ref, calls_user_code, conjunction, conjuncts
+from planner.expressions.typed import USER, Call, Expr, Field, Literal, Ref, calls_user_code, conjunction, conjuncts
 from planner.relations import (
     Aggregate,
     Cached,

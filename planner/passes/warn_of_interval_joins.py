@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from planner.context import Context
-from planner.expressions import Call, Expr, Field, Literal, Ref
+from planner.expressions.typed import Call, Expr, Field, Literal, Ref
 from planner.relations import Calc, Join, Relation, Scan, inputs_of
-from plans.configuration import DEFAULT_STATE_TTL, STATE_TTL
-from plans.durations import format_duration
+from plans.declarations.durations import format_duration
+from plans.settings.config import DEFAULT_STATE_TTL, STATE_TTL
 
 __all__ = ["warn_of_interval_joins"]
 

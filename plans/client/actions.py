@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from plans.errors import Diagnostic
-from plans.findings import Finding
-from plans.model import Plan
+from plans.model.plan import Plan
+from plans.text.findings import Finding
 
 __all__ = [
     "Action",

@@ -1,7 +1,7 @@
 """The client at work: a session of the planner, Spark behind an engine, and somewhere to show things.
 
 Takes statements one by one, does what the planner says each of them asks for, and tells of it: data on stdout, talk on
-stderr. Where statements come from, and what becomes of errors, is the business of :mod:`plans.client.command` and
+stderr. Where statements come from, and what becomes of errors, is the business of :mod:`plans.commands.sql` and
 :mod:`plans.client.shell`.
 """
 
@@ -14,19 +14,19 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from plans.analysis.columns import output_columns
 from plans.client import actions
 from plans.client.actions import Action, Performed
 from plans.client.plan_files import local_path, plan_to_run, written
 from plans.client.table import TableWriter, is_number
-from plans.codec import dumps, load
-from plans.columns import output_columns
-from plans.commands import show_tree
+from plans.commands.plan_commands import show_tree
 from plans.errors import Diagnostic, HintplanError, SqlError
-from plans.explain import explain_json
-from plans.findings import rendered
+from plans.files.codec import dumps, load
 from plans.lazy import load as load_by_name
-from plans.model import Plan, Sink
-from plans.terminal import say, show
+from plans.model.plan import Plan, Sink
+from plans.show.explain import explain_json
+from plans.text.findings import rendered
+from plans.text.terminal import say, show
 
 __all__ = ["Client"]
 
@@ -42,7 +42,7 @@ class Client:
     typed: bool
     statement: int = 0
     _engine: Any = None
-    _perform: Any = field(default_factory=lambda: load_by_name("planner.perform:perform"))
+    _perform: Any = field(default_factory=lambda: load_by_name("planner.execute_statement:perform"))
 
     @property
     def engine(self) -> Any:

@@ -15,9 +15,9 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from plans.configuration import known_keys
-from plans.connectors import CONNECTORS
-from plans.lookup_settings import SETTINGS
+from plans.connectors.table import CONNECTORS
+from plans.settings.config import known_keys
+from plans.settings.lookup import SETTINGS
 
 __all__ = ["Names", "complete"]
 

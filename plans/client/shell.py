@@ -31,7 +31,7 @@ from plans.client.client import Client
 from plans.client.completion import Names, complete
 from plans.errors import SqlError
 from plans.lazy import load
-from plans.terminal import say, show
+from plans.text.terminal import say, show
 
 __all__ = ["SqlCompleter", "history_file", "is_command", "run_shell"]
 
@@ -54,7 +54,7 @@ statement, Ctrl-D leaves.
 
 def run_shell(client: Client, *, debug: bool, terminal: Input | None = None, output: Output | None = None) -> int:
     """Read statements and run each, until the end of input or QUIT; always 0, as what failed was told."""
-    is_complete: Callable[[str], bool] = load("planner.units:is_complete")
+    is_complete: Callable[[str], bool] = load("planner.syntax.units:is_complete")
     prompt: PromptSession[str] = PromptSession(
         _PROMPT,
         multiline=True,

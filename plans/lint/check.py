@@ -10,16 +10,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from plans.codec import loads, read_document
-from plans.durations import DurationError, parse_duration
+from plans.analysis.validate import validate
+from plans.declarations.durations import DurationError, parse_duration
 from plans.errors import Diagnostic, PlanError
-from plans.jsontext import JsonText, Path
+from plans.files.codec import loads, read_document
+from plans.files.rewrite import Patch, apply, rewrite
+from plans.format.paths import find
 from plans.lint.registry import RULES
 from plans.lint.rule import Finding, Rule
-from plans.model import Plan
-from plans.paths import find
-from plans.rewrite import Patch, apply, rewrite
-from plans.validate import validate
+from plans.model.plan import Plan
+from plans.text.jsontext import JsonText, Path
 
 __all__ = ["Checked", "Found", "check", "fixed"]
 
@@ -118,7 +118,7 @@ def _placed(data: bytes, file: str | None, found: list[tuple[Rule, Finding]]) ->
 
 
 def _path(text: str, document: Any, index: dict[str, int]) -> Path:
-    """Like :func:`plans.paths.find`, but does not look through all operators each time."""
+    """Like :func:`plans.format.paths.find`, but does not look through all operators each time."""
     head, _, rest = text.partition(".")
     name = rest.partition(".")[0]
     if head == "operators" and name in index:

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from plans.compiled import digest_of
+from plans.analysis.repeated import one_sided_edits
+from plans.format.compiled import digest_of
 from plans.lint.rule import Finding, Fix
-from plans.model import Plan
-from plans.operator_settings import group_names
-from plans.repeated import one_sided_edits
-from plans.setting_layers import EDIT
-from plans.setting_values import shown
-from plans.settings import Setting, operator_settings, plan_settings, setting_at
+from plans.model.operator_settings import group_names
+from plans.model.plan import Plan
+from plans.model.settings import Setting, operator_settings, plan_settings, setting_at
+from plans.settings.layers import EDIT
+from plans.settings.values import shown
 
 __all__ = ["edits_of_one", "idle_reasons", "redundant_edits", "redundant_hints"]
 

@@ -24,8 +24,8 @@ from typing import Any
 
 from plans.errors import PlanError
 from plans.lint.registry import RULES, rule_called
-from plans.names import did_you_mean
-from plans.project import FILE, read_project, read_toml
+from plans.text.names import did_you_mean
+from plans.text.project import FILE, read_project, read_toml
 
 __all__ = ["Config", "Ignore", "config_for", "is_for", "matching", "read_config"]
 

@@ -14,7 +14,7 @@ from typing import Any
 from plans.lint.check import Found
 from plans.lint.registry import RULES
 from plans.lint.run import LEVELS, Report
-from plans.remarks import Remark
+from plans.review.annotations import Remark
 
 __all__ = ["FORMATS", "LINT_RULES", "remarks_of", "rendered", "summary"]
 
@@ -55,14 +55,14 @@ def rendered(report: Report, layout: str, *, whole: bool = False) -> str:
         return "\n".join(_lines(report.found, most=None if whole else _SHOWN))
     remarks = remarks_of(report.found)
     if layout == "github":
-        from plans.annotations import github
+        from plans.review.github import github
 
         return github(remarks)
     if layout == "sarif":
-        from plans.sarif import sarif
+        from plans.review.sarif import sarif
 
         return json.dumps(sarif(remarks, LINT_RULES), indent=2)
-    from plans.junit import junit
+    from plans.review.junit import junit
 
     return junit(remarks, suite="lint").rstrip("\n")
 

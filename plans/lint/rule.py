@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from plans.model import Plan
-from plans.remarks import RemarkLevel
+from plans.model.plan import Plan
+from plans.review.annotations import RemarkLevel
 
 __all__ = ["Finding", "Fix", "Rule"]
 

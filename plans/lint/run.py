@@ -11,14 +11,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from plans.codec import loads, read_plan_bytes, write_plan_bytes
-from plans.jsontext import MAX_BYTES
+from plans.files.codec import loads, read_plan_bytes, write_plan_bytes
+from plans.files.plan_source import compile_text
 from plans.lint.check import Checked, Found, check, fixed
 from plans.lint.ignores import Config, Ignore, config_for, is_for, matching, read_config
 from plans.lint.registry import RULES
 from plans.lint.rule import Finding
-from plans.plan_source import compile_text
-from plans.text_file import read_text
+from plans.text.jsontext import MAX_BYTES
+from plans.text.text_file import read_text
 
 __all__ = ["LEVELS", "Report", "failing", "lint"]
 

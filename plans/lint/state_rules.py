@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from plans.changelog import INSERT_ONLY, output_kinds
-from plans.durations import format_duration, parse_duration
+from plans.analysis.changelog import INSERT_ONLY, output_kinds
+from plans.analysis.states import state_of
+from plans.declarations.durations import format_duration, parse_duration
 from plans.lint.rule import Finding
-from plans.model import Aggregate, ChangelogNormalize, Join, Operator, Plan
-from plans.states import state_of
+from plans.model.plan import Aggregate, ChangelogNormalize, Join, Operator, Plan
 
 __all__ = ["lopsided_outer_join", "never_expires", "shorter_than_upstream"]
 

@@ -11,16 +11,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from plans.call_settings import CONFIG_KEYS as CALL_KEYS
-from plans.configuration import STATE_TTL
+from plans.analysis.states import state_of
 from plans.lint.rule import Finding, Fix
-from plans.lookup_settings import CONFIG_KEYS as LOOKUP_KEYS
-from plans.lookup_settings import SETTINGS
-from plans.model import Aggregate, Correlate, LookupJoin, Plan, Scan, Sink
-from plans.operator_settings import settings_of
-from plans.phases import CONFIG_KEY as PHASE_STRATEGY
-from plans.phases import PHASES, STRATEGY
-from plans.states import state_of
+from plans.model.operator_settings import settings_of
+from plans.model.plan import Aggregate, Correlate, LookupJoin, Plan, Scan, Sink
+from plans.settings.calls import CONFIG_KEYS as CALL_KEYS
+from plans.settings.config import STATE_TTL
+from plans.settings.lookup import CONFIG_KEYS as LOOKUP_KEYS
+from plans.settings.lookup import SETTINGS
+from plans.settings.phases import CONFIG_KEY as PHASE_STRATEGY
+from plans.settings.phases import PHASES, STRATEGY
 
 __all__ = ["unused_options", "unused_tables"]
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from plans.durations import format_duration, parse_duration
-from plans.edit import set_value
+from plans.declarations.durations import format_duration, parse_duration
+from plans.edit.edit import set_value
 from plans.lint.rule import Finding, Fix
-from plans.lookup_settings import CACHE, PARTIAL
-from plans.model import Correlate, LookupJoin, Plan
+from plans.model.plan import Correlate, LookupJoin, Plan
+from plans.settings.lookup import CACHE, PARTIAL
 
 _EXPIRIES = (f"{PARTIAL}expire-after-write", f"{PARTIAL}expire-after-access")
 

@@ -17,10 +17,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DecimalType
 
-from plans.model import Aggregate, AggregateCall
-from plans.types import DataType, parse_type
+from plans.declarations.types import DataType, parse_type
+from plans.model.plan import Aggregate, AggregateCall
 from runtime.batch.floats import normal_floats
-from runtime.expressions import quoted
+from runtime.expressions.allowed import quoted
 from runtime.types import to_spark
 
 __all__ = ["native_aggregate"]

@@ -15,19 +15,19 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from plans.cached import ENABLED, cached_of
-from plans.changelog import output_kinds
-from plans.columns import output_columns
-from plans.meaning import meanings
-from plans.model import Aggregate, Join, LookupJoin, Operator, Plan, Scan, Sink, Sort
+from plans.analysis.changelog import output_kinds
+from plans.analysis.columns import output_columns
+from plans.analysis.fingerprints import meanings
+from plans.model.plan import Aggregate, Join, LookupJoin, Operator, Plan, Scan, Sink, Sort
+from plans.settings.cached import ENABLED, cached_of
 from runtime import connectors
 from runtime.batch.aggregate import native_aggregate
 from runtime.batch.cache import CacheEntry, ResultCache
 from runtime.batch.join import native_join
 from runtime.batch.observed import ObservedMetrics
 from runtime.batch.snapshot import snapshot
-from runtime.build import BUILDERS, Edges
-from runtime.expressions import quoted
+from runtime.build.stream import BUILDERS, Edges
+from runtime.expressions.allowed import quoted
 from runtime.lookup.plan import LookupRun
 from runtime.results.files import KeepBatch
 

@@ -1,8 +1,8 @@
 """A batch plan at work: one Spark job after the other, a sink each, in a thread of its own.
 
-It is followed as a stream is (:class:`runtime.execution.Execution`): ``active``, ``new_batches``, ``raise_failure``,
-``await_termination``, ``stop``. A job that fails or is stopped leaves nothing in its sink; sinks written before keep
-what they got, and the error says which these are.
+It is followed as a stream is (:class:`runtime.run.execution.Execution`): ``active``, ``new_batches``,
+``raise_failure``, ``await_termination``, ``stop``. A job that fails or is stopped leaves nothing in its sink; sinks
+written before keep what they got, and the error says which these are.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from pyspark.sql import SparkSession
 
 from runtime.batch.build import BuiltSink
 from runtime.batch.cache import ResultCache
-from runtime.explanation import WrongLine, failed
-from runtime.progress import CachedProgress, JobProgress
+from runtime.run.progress import CachedProgress, JobProgress
+from runtime.spark.explanation import WrongLine, failed
 
 __all__ = ["BatchExecution"]
 

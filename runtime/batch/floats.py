@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, FloatType, StructField
 
-from runtime.expressions import quoted
+from runtime.expressions.allowed import quoted
 
 __all__ = ["normal_floats"]
 

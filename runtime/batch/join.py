@@ -11,11 +11,11 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from plans.model import Join
-from runtime.analysis import analysed, refusing
-from runtime.arithmetic import spark_expression
+from plans.model.plan import Join
 from runtime.batch.floats import normal_floats
-from runtime.expressions import check_expression, quoted
+from runtime.expressions.allowed import check_expression, quoted
+from runtime.expressions.analysis import analysed, refusing
+from runtime.expressions.arithmetic import spark_expression
 
 __all__ = ["native_join"]
 

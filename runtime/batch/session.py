@@ -20,23 +20,23 @@ from types import TracebackType
 
 from pyspark.sql import SparkSession
 
-from plans.cached import cached_of
-from plans.configuration import PARALLELISM, TIME_ZONE
+from plans.analysis.fingerprints import meanings
+from plans.analysis.validate import validate
+from plans.connectors.policy import OPEN, Policy, refuse_reach
 from plans.errors import PlanError, RunError
-from plans.meaning import meanings
-from plans.model import LookupJoin, Plan
-from plans.names import did_you_mean
-from plans.policy import OPEN, Policy, refuse_reach
-from plans.validate import validate
+from plans.model.plan import LookupJoin, Plan
+from plans.settings.cached import cached_of
+from plans.settings.config import PARALLELISM, TIME_ZONE
+from plans.text.names import did_you_mean
 from runtime.batch.build import build_sinks
 from runtime.batch.cache import CachedResult, ResultCache
 from runtime.batch.execution import BatchExecution
 from runtime.connectors.filesystem import wrong_line
 from runtime.lookup.plan import LookupRun
 from runtime.results.files import keeping
-from runtime.session import prepare_session, start_session
-from runtime.sharing import shared_operators
-from runtime.shipping import ship_code
+from runtime.run.shared_sub_plans import shared_operators
+from runtime.spark.session import prepare_session, start_session
+from runtime.spark.shipping import ship_code
 
 __all__ = ["Session"]
 
@@ -71,7 +71,7 @@ class Session:
     def execute(self, plan: Plan, *, results: str | None = None) -> BatchExecution:
         """Start the jobs of ``plan``, one per sink, once those of the plan before have ended.
 
-        ``results`` as in :func:`runtime.execution.execute`.
+        ``results`` as in :func:`runtime.run.execution.execute`.
         PlanError if the plan is wrong; RunError if it cannot run here, or is a streaming plan.
         """
         return self._started(plan, results, close=False)

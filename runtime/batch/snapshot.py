@@ -15,9 +15,9 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from plans.tables import Table
+from plans.declarations.tables import Table
 from runtime.connectors import filesystem
-from runtime.session import is_remote
+from runtime.spark.session import is_remote
 
 __all__ = ["snapshot"]
 

@@ -1,7 +1,7 @@
 """Connectors on Spark: how a table of a plan is read, and how rows are written to one, as a stream and in batch mode.
 
-One module a connector; the registries below are the only place that lists them. What options mean and which are
-allowed is :mod:`plans.connectors`'s business, and tables have passed its ``check_table`` before they come here. Nothing
+One module a connector; the registries below are the only place that lists them. What options mean and which are allowed
+is :mod:`plans.connectors.table`'s business, and tables have passed its ``check_table`` before they come here. Nothing
 here starts a query, knows an operator, or keeps a session.
 
     orders = read(spark, "orders", table, ("o_id", "o_total"))
@@ -16,10 +16,10 @@ from typing import Protocol, TypeVar
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from plans.declarations.tables import Table
 from plans.errors import RunError
-from plans.tables import Table
 from runtime.connectors import blackhole, datagen, filesystem, jdbc, print_sink
-from runtime.shell.arrow_rows import ArrowRows
+from runtime.engine.arrow_rows import ArrowRows
 
 __all__ = [
     "ARROW_READERS",

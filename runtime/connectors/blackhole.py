@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from plans.tables import Table
+from plans.declarations.tables import Table
 
 __all__ = ["batch_writer", "micro_batch_writer", "writer"]
 

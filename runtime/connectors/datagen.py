@@ -23,10 +23,10 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from plans.connectors import option
-from plans.datagen import FieldSpec, field_specs, row_limit
+from plans.connectors.datagen import FieldSpec, field_specs, row_limit
+from plans.connectors.table import option
+from plans.declarations.tables import Table
 from plans.errors import RunError
-from plans.tables import Table
 from runtime.connectors.generators import batch, row_width
 from runtime.connectors.schema import physical_schema
 

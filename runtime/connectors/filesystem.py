@@ -34,17 +34,17 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 from pyspark.sql.types import StringType
 
-from plans.connectors import option
+from plans.connectors.table import option
+from plans.declarations.tables import Table
 from plans.errors import RunError
-from plans.tables import Table
-from runtime.arrival import ARRIVAL
 from runtime.connectors.parquet_files import PATHS_DDL, are_local, rows_of_files
 from runtime.connectors.schema import physical_schema
 from runtime.connectors.source_files import STREAM_LOG, are_partitioned, exists, load_batch, load_files, load_stream
-from runtime.failure import root_cause
+from runtime.engine.arrow_rows import ArrowRows
+from runtime.engine.row_order import ARRIVAL
 from runtime.operator import KIND, UPDATE_BEFORE
-from runtime.session import is_remote
-from runtime.shell.arrow_rows import ArrowRows
+from runtime.spark.failure import root_cause
+from runtime.spark.session import is_remote
 from runtime.types import to_arrow
 
 __all__ = ["batch_writer", "read", "read_batch", "read_files", "read_in_arrow", "writer", "wrong_line"]

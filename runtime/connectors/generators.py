@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from plans.datagen import FieldSpec
-from plans.types import DataType, parse_type
+from plans.connectors.datagen import FieldSpec
+from plans.declarations.types import DataType, parse_type
 from runtime.types import to_arrow
 
 __all__ = ["batch", "row_width"]

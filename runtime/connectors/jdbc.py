@@ -22,9 +22,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.utils import is_remote
 
-from plans.connectors import SQLITE_URL
+from plans.connectors.table import SQLITE_URL
+from plans.declarations.tables import Column, Table
 from plans.errors import RunError
-from plans.tables import Column, Table
 from runtime.connectors.netting import Net, Row, net
 from runtime.connectors.sqlite import (
     SqliteTable,
@@ -36,7 +36,7 @@ from runtime.connectors.sqlite import (
 )
 from runtime.operator import INSERT, KIND
 from runtime.secrets import resolve
-from runtime.shipping import written_by
+from runtime.spark.shipping import written_by
 
 __all__ = ["SqliteBatch", "batch_writer", "micro_batch_writer", "writer"]
 

@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
+from plans.declarations.tables import Table
 from plans.errors import RunError
-from plans.tables import Table
-from runtime.shell.arrow_rows import ArrowRows
+from runtime.engine.arrow_rows import ArrowRows
 from runtime.types import to_arrow
 
 __all__ = ["PATHS_DDL", "are_local", "read_file", "rows_of_files"]

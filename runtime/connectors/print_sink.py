@@ -18,10 +18,10 @@ from functools import partial
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from plans.tables import Table
+from plans.declarations.tables import Table
 from runtime.connectors.rowtext import lines
 from runtime.operator import KIND
-from runtime.shipping import written_by
+from runtime.spark.shipping import written_by
 
 __all__ = ["PrintBatch", "batch_writer", "micro_batch_writer", "writer"]
 

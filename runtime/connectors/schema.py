@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql.types import StructField, StructType
 
-from plans.tables import Table
+from plans.declarations.tables import Table
 from runtime.types import to_spark
 
 __all__ = ["physical_schema"]

@@ -22,8 +22,8 @@ from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from plans.errors import RunError
 from runtime.connectors.parquet_files import PATHS_DDL
-from runtime.path_patterns import literally
-from runtime.session import is_remote
+from runtime.spark.path_patterns import literally
+from runtime.spark.session import is_remote
 
 __all__ = ["STREAM_LOG", "are_partitioned", "exists", "load_batch", "load_files", "load_stream"]
 

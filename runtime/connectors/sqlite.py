@@ -20,9 +20,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from plans.declarations.tables import Column
+from plans.declarations.types import parse_type
 from plans.errors import RunError
-from plans.tables import Column
-from plans.types import parse_type
 from runtime.connectors.netting import Net, Row
 
 __all__ = [

@@ -23,7 +23,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from plans.tables import FunctionKind
+from plans.declarations.tables import FunctionKind
 
 __all__ = [
     "AsyncScalarFunction",

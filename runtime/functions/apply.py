@@ -15,17 +15,17 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from plans.model import Correlate
-from plans.tables import Column, Function
-from runtime.analysis import analysed, refusing
-from runtime.arithmetic import spark_expression
-from runtime.expressions import check_expression, quoted
+from plans.declarations.tables import Column, Function
+from plans.model.plan import Correlate
+from runtime.engine.mapped import map_batches
+from runtime.expressions.allowed import check_expression, quoted
+from runtime.expressions.analysis import analysed, refusing
+from runtime.expressions.arithmetic import spark_expression
 from runtime.functions.metrics import FUNCTION_METRICS
 from runtime.functions.plan import function_spec
 from runtime.functions.task import call_functions
 from runtime.kernels.found_rows import JoinedRows
 from runtime.lookup.plan import LookupRun
-from runtime.shell.mapped import map_batches
 from runtime.types import to_arrow, to_spark
 
 __all__ = ["apply_function"]

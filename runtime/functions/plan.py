@@ -6,9 +6,9 @@ before anything starts. What a plan may say at all is checked before, in ``plans
 
 from __future__ import annotations
 
-from plans.durations import parse_duration
-from plans.model import Correlate
-from plans.tables import Function
+from plans.declarations.durations import parse_duration
+from plans.declarations.tables import Function
+from plans.model.plan import Correlate
 from runtime.functions.spec import CallPolicy, FunctionSpec
 from runtime.functions.worker import load_function
 from runtime.kernels.found_rows import JoinedRows

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from plans.declarations.tables import FunctionKind
+from plans.declarations.types import parse_type
 from plans.errors import RunError
-from plans.tables import FunctionKind
-from plans.types import parse_type
 from runtime.functions.failures import shown
 from runtime.kernels.found_rows import KeyedRows
 from runtime.state.layout import Int64s

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
-from plans.tables import Column, FunctionKind
+from plans.declarations.tables import Column, FunctionKind
 from runtime.kernels.found_rows import JoinedRows
 
 __all__ = ["CallPolicy", "FunctionSpec"]

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from plans.class_shape import function_methods
-from plans.classes import FUNCTIONS
+from plans.declarations.class_shape import function_methods
+from plans.declarations.classes import FUNCTIONS
+from plans.declarations.tables import FunctionKind
+from plans.declarations.types import parse_type
 from plans.errors import RunError
-from plans.tables import FunctionKind
-from plans.types import parse_type
 from runtime.classes import load_class
 from runtime.functions.api import (
     AsyncScalarFunction,
@@ -23,7 +23,7 @@ from runtime.functions.api import (
 from runtime.functions.failures import Blame
 from runtime.functions.rows import ReturnedRows, returned_rows
 from runtime.functions.spec import FunctionSpec
-from runtime.worker.portal import Portal, finish, worker_portal
+from runtime.worker.event_loop import Portal, finish, worker_portal
 from runtime.worker.shared import shared
 
 __all__ = ["OpenFunction", "acquired", "load_function"]

@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from plans.tables import Column
+from plans.declarations.tables import Column
 
 __all__ = [
     "NO_WATERMARK",

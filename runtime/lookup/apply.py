@@ -17,21 +17,21 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from plans.durations import parse_duration
-from plans.model import JoinColumn, LookupJoin
-from plans.tables import Column, Table
-from runtime.analysis import analysed, refusing
-from runtime.arithmetic import spark_expression
-from runtime.expressions import check_expression, quoted
+from plans.declarations.durations import parse_duration
+from plans.declarations.tables import Column, Table
+from plans.model.plan import JoinColumn, LookupJoin
+from runtime.engine.mapped import map_batches
+from runtime.engine.stateful import apply_operator
+from runtime.expressions.allowed import check_expression, quoted
+from runtime.expressions.analysis import analysed, refusing
+from runtime.expressions.arithmetic import spark_expression
+from runtime.expressions.condition import compile_condition, compile_filter
 from runtime.kernels.pairs import JoinCondition
 from runtime.lookup.enrich import enrich
 from runtime.lookup.join import LookupRows
 from runtime.lookup.metrics import LOOKUP_METRICS
 from runtime.lookup.plan import LookupRun, fetched_columns, key_columns, lookup_spec
-from runtime.operators.condition import compile_condition, compile_filter
 from runtime.operators.lookup_retry import LookupRetry
-from runtime.shell.mapped import map_batches
-from runtime.shell.stateful import apply_operator
 from runtime.types import to_arrow, to_spark
 
 __all__ = ["apply_lookup"]

@@ -12,10 +12,10 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pyarrow as pa
 
-from plans.durations import parse_duration
+from plans.declarations.durations import parse_duration
+from plans.declarations.tables import Column, Table
 from plans.errors import RunError
-from plans.model import LookupJoin
-from plans.tables import Column, Table
+from plans.model.plan import LookupJoin
 from runtime.classes import load_class
 from runtime.lookup.api import CacheReloadTrigger, LookupCache, LookupContext
 from runtime.lookup.join import LookupRows

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
+from plans.declarations.tables import Column
 from plans.errors import RunError
-from plans.tables import Column
 from runtime.lookup.api import AsyncLookupFunction, Key, LookupFunction, Row
 from runtime.worker.exceptions import said
 

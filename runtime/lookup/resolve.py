@@ -16,10 +16,10 @@ import pyarrow as pa
 
 from runtime.kernels.found_rows import KeyedRows
 from runtime.lookup.api import Key, Row
+from runtime.lookup.caches.single_flight import Landing, SingleFlight
 from runtime.lookup.metrics import LookupCounters
 from runtime.lookup.policy import Answers, FetchPolicy, named
 from runtime.lookup.rows import ABSENT, fitted_rows, keyed_rows
-from runtime.lookup.single_flight import Landing, SingleFlight
 from runtime.state.identity import Mask
 from runtime.state.layout import Int64s
 

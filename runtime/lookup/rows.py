@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from plans.declarations.tables import Column
+from plans.declarations.types import DataType, parse_type
 from plans.errors import RunError
-from plans.tables import Column
-from plans.types import DataType, parse_type
 from runtime.kernels.found_rows import KeyedRows
 from runtime.lookup.api import Key, Row
 from runtime.state.identity import encode_groups

@@ -16,9 +16,9 @@ import pyarrow as pa
 
 from runtime.kernels.found_rows import KeyedRows
 from runtime.lookup.api import AsyncLookupFunction, LookupFunction
+from runtime.lookup.caches.full_cache import FullCache
 from runtime.lookup.fetch_async import AsyncFetcher
 from runtime.lookup.fetch_sync import fetch_sync
-from runtime.lookup.full_cache import FullCache
 from runtime.lookup.join import AskedRows
 from runtime.lookup.metrics import LookupCounters
 from runtime.lookup.resolve import Resolution

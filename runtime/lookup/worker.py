@@ -17,19 +17,19 @@ import pyarrow as pa
 from runtime.classes import load_class
 from runtime.kernels.found_rows import KeyedRows
 from runtime.lookup.api import AsyncLookupFunction, CacheReloadTrigger, Key, LookupCache, LookupFunction, ScanFunction
-from runtime.lookup.full_cache import FullCache, Reloads
+from runtime.lookup.caches.full_cache import FullCache, Reloads
+from runtime.lookup.caches.partial_cache import DefaultLookupCache
+from runtime.lookup.caches.schedule import Scheduler, ThreadScheduler
+from runtime.lookup.caches.single_flight import SingleFlight
+from runtime.lookup.caches.triggers import PeriodicReloadTrigger, TimedReloadTrigger, iso_time
 from runtime.lookup.metrics import CacheGauges, LookupCounters
-from runtime.lookup.partial_cache import DefaultLookupCache
 from runtime.lookup.policy import named
 from runtime.lookup.resolve import BatchCache
 from runtime.lookup.rows import ABSENT, keyed_rows, python_rows
-from runtime.lookup.schedule import Scheduler, ThreadScheduler
-from runtime.lookup.single_flight import SingleFlight
 from runtime.lookup.spec import LookupSpec
-from runtime.lookup.triggers import PeriodicReloadTrigger, TimedReloadTrigger, iso_time
 from runtime.state.layout import Int64s
 from runtime.worker.clock import Clock, SystemClock
-from runtime.worker.portal import Portal, finish, worker_portal
+from runtime.worker.event_loop import Portal, finish, worker_portal
 from runtime.worker.shared import shared
 
 __all__ = ["OpenLookup", "RowCache", "acquired"]

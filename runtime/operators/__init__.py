@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from plans.durations import parse_duration
-from plans.model import Aggregate, ChangelogNormalize, Join, SinkMaterialize, Stateful
-from plans.phases import strategy_of
-from plans.tables import Column
+from plans.declarations.durations import parse_duration
+from plans.declarations.tables import Column
+from plans.model.plan import Aggregate, ChangelogNormalize, Join, SinkMaterialize, Stateful
+from plans.settings.phases import strategy_of
 from runtime.operator import StatefulOperator
 
 __all__ = ["build_operator"]
@@ -21,13 +21,13 @@ def build_operator(
 ) -> StatefulOperator:
     """Bind ``op`` to its input columns; ``changelog`` says per input whether it carries row kinds.
 
-    ``in_order`` says that the order of its output matters to an operator above it (:mod:`plans.arrival`).
+    ``in_order`` says that the order of its output matters to an operator above it (:mod:`plans.analysis.row_order`).
 
     RunError if a column type cannot be kept in state or the join condition is beyond what a join evaluates.
     """
+    from runtime.expressions.condition import compile_condition
     from runtime.operators.aggregate import AggregateOperator
     from runtime.operators.changelog_normalize import ChangelogNormalizeOperator
-    from runtime.operators.condition import compile_condition
     from runtime.operators.join import JoinOperator
     from runtime.operators.schema import state_schema
     from runtime.operators.sink_materialize import SinkMaterializeOperator

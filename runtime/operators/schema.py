@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from plans.declarations.tables import Column
 from plans.errors import RunError
-from plans.tables import Column
 from runtime.types import to_arrow
 
 __all__ = ["state_schema"]

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from runtime.operator import KIND
-from runtime.shipping import written_by
+from runtime.spark.shipping import written_by
 
 __all__ = ["KeepBatch", "KeptRows", "keeping", "writer"]
 

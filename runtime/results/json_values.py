@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from plans.types import DataType, parse_type
+from plans.declarations.types import DataType, parse_type
 from runtime.results.text import moment
 
 __all__ = ["Decimal", "json_value"]

@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from plans.types import DataType, parse_type
+from plans.declarations.types import DataType, parse_type
 from runtime.connectors.rowtext import floating
 
 __all__ = ["cell", "moment"]

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, Generic, TypeVar
 
-from runtime.worker.portal import Portal
+from runtime.worker.event_loop import Portal
 
 __all__ = ["Step", "flowing"]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import planner
-from plans.cached import layered
-from plans.model import Plan
+from plans.model.plan import Plan
+from plans.settings.cached import layered
 
 __all__ = ["batch_plan", "cached", "read_rows", "write_rows"]
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from plans.model import Aggregate, AggregateCall
-from plans.setting_groups import StateEntry
+from plans.model.plan import Aggregate, AggregateCall
+from plans.settings.groups import StateEntry
 from runtime.batch.aggregate import native_aggregate
 from runtime.operators import build_operator
 from runtime.state.memory import MemoryStore
@@ -79,7 +79,7 @@ def rows_of(kind: str) -> list[tuple[Any, ...]]:
 
 def by_kernel(kind: str) -> list[tuple[Any, ...]]:
     columns = tuple(zip(COLUMNS, ("STRING", "BOOLEAN", kind), strict=True))
-    from plans.tables import Column
+    from plans.declarations.tables import Column
 
     operator = build_operator(
         aggregate(kind), (tuple(Column(name=name, type=text) for name, text in columns),), (False,)
@@ -110,7 +110,7 @@ def comparable(rows: list[tuple[Any, ...]]) -> dict[Any, tuple[Any, ...]]:
 @pytest.fixture(scope="module")
 def own(spark: SparkSession) -> SparkSession:
     """A session with the settings of a run."""
-    from runtime.session import prepare_session
+    from runtime.spark.session import prepare_session
 
     return prepare_session(spark, time_zone="UTC", once=True)
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from plans.connectors.policy import Policy
+from plans.declarations.tables import Table, TableColumn
 from plans.errors import PlanError, RunError
-from plans.model import Calc, Operator, Plan, Scan, SelectItem, Sink, Sort, SortKey
-from plans.policy import Policy
-from plans.tables import Table, TableColumn
-from runtime.execution import execute
+from plans.model.plan import Calc, Operator, Plan, Scan, SelectItem, Sink, Sort, SortKey
+from runtime.run.execution import execute
 from tests.batch.programs import batch_plan, cached, read_rows, write_rows
 from tests.functions import test_functions_on_spark as calls
 

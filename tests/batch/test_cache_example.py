@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import planner
-from plans.datagen import field_specs
+from plans.connectors.datagen import field_specs
 from runtime.connectors.generators import batch
 from tests.cluster.installed import environment, installed
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from plans.cached import STORAGE_LEVELS, layered
+from plans.declarations.tables import Table, TableColumn
 from plans.errors import PlanError, RunError
-from plans.model import Plan, Scan, Sink
-from plans.tables import Table, TableColumn
+from plans.model.plan import Plan, Scan, Sink
+from plans.settings.cached import STORAGE_LEVELS, layered
 from runtime import CachedResult, Session, execute
 from runtime.batch.cache import _storage_level
 from tests.batch.programs import batch_plan, cached, read_rows, write_rows

@@ -6,10 +6,10 @@ import doctest
 from dataclasses import replace
 
 import planner
-from plans.model import Sink
-from plans.queries import queries, single_queries
-from runtime import sharing
-from runtime.execution import _repeated
+from plans.analysis.streaming_queries import queries, single_queries
+from plans.model.plan import Sink
+from runtime.run import shared_sub_plans as sharing
+from runtime.run.execution import _repeated
 
 SCRIPT = """
 CREATE TABLE o (id BIGINT, k BIGINT) WITH ('connector' = 'datagen');

@@ -25,13 +25,13 @@ import pytest
 import runtime.batch.session
 from planner.session import Session as Script
 from plans.client.client import Client
+from plans.connectors.policy import OPEN
+from plans.declarations.tables import Table
 from plans.errors import HintplanError, RunError
-from plans.model import Plan, Scan, Sink
-from plans.policy import OPEN
-from plans.tables import Table
+from plans.model.plan import Plan, Scan, Sink
 from runtime import Session
 from runtime.batch.execution import BatchExecution
-from runtime.engine import Engine
+from runtime.run.sql_client import Engine
 from tests.batch.programs import batch_plan, cached, read_rows, write_rows
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import pytest
 
 from benchmarks.nexmark_events import events, write_events
 from planner import compile_sql
-from plans.model import LookupJoin, Scan
-from plans.validate import validate
+from plans.analysis.validate import validate
+from plans.model.plan import LookupJoin, Scan
 
 COUNT = 200_000
 QUERIES = Path("benchmarks/nexmark")

@@ -12,11 +12,11 @@ from playwright.sync_api import Page, expect
 
 import plans
 from planner.compile import compile_script
-from plans.edit import set_value
-from plans.model import Plan, Sink
-from plans.page_script import script_of
-from plans.plan_page import plan_page
-from plans.reasons import with_reason
+from plans.edit.edit import set_value
+from plans.model.plan import Plan, Sink
+from plans.model.reasons import with_reason
+from plans.show.page import plan_page
+from plans.show.page_script import script_of
 from tests.plans.test_picture import chain, hostile
 
 Open = Callable[..., Page]

@@ -14,7 +14,7 @@ import pytest
 import plans
 from planner.compile import compile_sql
 from plans import cli
-from plans.edit import set_value
+from plans.edit.edit import set_value
 from tests.client.conftest import SUMS, TABLES, Done, Engine
 
 ROOT = Path(__file__).parents[2]

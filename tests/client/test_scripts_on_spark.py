@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import runtime.engine
+import runtime.run.sql_client
 from planner.session import Session
 from plans.client.client import Client
+from plans.connectors.policy import OPEN
 from plans.errors import SqlError
-from plans.model import Plan
-from plans.policy import OPEN
+from plans.model.plan import Plan
 from runtime.batch.session import Session as BatchSession
-from runtime.engine import Engine
+from runtime.run.sql_client import Engine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -219,7 +219,7 @@ def test_spark_is_started_before_a_run_listens_to_signals(monkeypatch: pytest.Mo
     # PySpark replaces the handler of SIGINT when it starts.
     done: list[str] = []
     monkeypatch.setattr(Engine, "_session", lambda engine: done.append("started"))
-    monkeypatch.setattr(runtime.engine, "run_plan", lambda *given, **more: done.append("runs") or 0)
+    monkeypatch.setattr(runtime.run.sql_client, "run_plan", lambda *given, **more: done.append("runs") or 0)
     engine = Engine(
         master=None, remote=None, conf={}, checkpoint=None, trigger=None, policy=OPEN,
         allow_state_drop=False, as_json=False, debug=False,

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import pytest
 
 from planner.compile import compile_sql
-from planner.perform import perform
+from planner.execute_statement import perform
 from planner.session import Session
-from planner.units import is_complete
-from plans.cached import cached_of
+from planner.syntax.units import is_complete
+from plans.analysis.fingerprints import meanings
 from plans.client import actions
 from plans.errors import SqlError
-from plans.meaning import meanings
-from plans.model import Aggregate, Join
+from plans.model.plan import Aggregate, Join
+from plans.settings.cached import cached_of
 
 TABLES = """
 CREATE TABLE orders (id BIGINT, customer BIGINT, total DOUBLE, PRIMARY KEY (id) NOT ENFORCED)

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from plans.declarations.tables import Table, TableColumn
 from plans.errors import RunError
-from plans.tables import Table, TableColumn
 from runtime.connectors import read, writer
-from runtime.shipping import ship_code
+from runtime.spark.shipping import ship_code
 
 OPTIONS = {
     "connector": "datagen",

@@ -22,7 +22,7 @@ from typing import Any
 
 import planner
 from runtime import Session
-from runtime.session import start_session
+from runtime.spark.session import start_session
 
 DEADLINE_SECONDS = 180
 POLL_SECONDS = 0.2

@@ -17,7 +17,7 @@ import pytest
 
 from planner import compile_sql
 from plans import dump
-from plans.connectors import CONNECTORS
+from plans.connectors.table import CONNECTORS
 
 pytestmark = [pytest.mark.spark, pytest.mark.integration]
 

@@ -1,4 +1,4 @@
-"""What ``plans.connectors`` accepts and refuses in a table's options."""
+"""What ``plans.connectors.table`` accepts and refuses in a table's options."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from plans.connectors import can_read, can_write, check_table, is_upsert_sink, sink_kinds
-from plans.datagen import field_specs, row_limit
-from plans.tables import Table, TableColumn
+from plans.connectors.datagen import field_specs, row_limit
+from plans.connectors.table import can_read, can_write, check_table, is_upsert_sink, sink_kinds
+from plans.declarations.tables import Table, TableColumn
 
 FILES = {"connector": "filesystem", "path": "data/orders", "format": "json"}
 SQLITE = {"connector": "jdbc", "url": "jdbc:sqlite:out.db", "table-name": "result"}
@@ -228,5 +228,7 @@ def test_a_database_cannot_be_read_and_a_generator_cannot_be_written():
 
 
 def test_checking_options_loads_neither_spark_nor_arrow():
-    code = "import sys, plans.connectors; print([m for m in sys.modules if m in ('pyspark', 'pyarrow', 'sqlglot')])"
+    code = (
+        "import sys, plans.connectors.table; print([m for m in sys.modules if m in ('pyspark', 'pyarrow', 'sqlglot')])"
+    )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from pyspark.errors import StreamingQueryException
 
+from plans.declarations.tables import Table, TableColumn
 from plans.errors import RunError
-from plans.tables import Table, TableColumn
 from runtime.connectors import read, refuse_unbounded, writer
 from runtime.operator import KIND
 

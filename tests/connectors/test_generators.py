@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
-from plans.datagen import FieldSpec, field_specs
+from plans.connectors.datagen import FieldSpec, field_specs
+from plans.declarations.tables import Table, TableColumn
 from plans.errors import RunError
-from plans.tables import Table, TableColumn
 from runtime.connectors.datagen import DatagenReader
 from runtime.connectors.generators import batch
 from runtime.types import to_arrow

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from plans.declarations.tables import Table, TableColumn
 from plans.errors import RunError
-from plans.tables import Table, TableColumn
 from runtime.connectors import batch_writer, read, read_batch, read_in_arrow, writer
 
 pytestmark = pytest.mark.spark

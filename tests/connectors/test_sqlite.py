@@ -11,8 +11,8 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
+from plans.declarations.tables import Column
 from plans.errors import RunError
-from plans.tables import Column
 from runtime.connectors.jdbc import SqliteBatch
 from runtime.connectors.netting import Net
 from runtime.connectors.sqlite import (

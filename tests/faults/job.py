@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import planner
-from plans.model import Plan
+from plans.model.plan import Plan
 
 __all__ = ["Feed", "compiled", "expected", "rows_of"]
 

@@ -14,15 +14,15 @@ import pytest
 from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
-from plans.checkpoint_record import local_record
-from plans.codec import dumps
+from plans.checkpoint.record import local_record
 from plans.errors import RunError
-from plans.model import Plan
-from runtime.check_command import check_command
-from runtime.checkpoint_parts import undamaged_record
-from runtime.cli import run_command
-from runtime.execution import execute
-from runtime.stored.command import state_command
+from plans.files.codec import dumps
+from plans.model.plan import Plan
+from runtime.checkpoint.parts import undamaged_record
+from runtime.inspect.command import state_command
+from runtime.run.check import check_command
+from runtime.run.command import run_command
+from runtime.run.execution import execute
 from tests.spark.programs import CUSTOMER_ROWS, add_rows, changes, expected, fold, revenue_plan, sample
 
 pytestmark = pytest.mark.spark

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from plans.connectors.policy import Policy
+from plans.declarations.tables import Table, TableColumn
 from plans.errors import RunError
-from plans.model import Calc, Plan, Scan, SelectItem, Sink
-from plans.policy import Policy
-from plans.tables import Table, TableColumn
-from runtime.execution import execute
+from plans.model.plan import Calc, Plan, Scan, SelectItem, Sink
+from runtime.run.execution import execute
 
 pytestmark = pytest.mark.spark
 

@@ -10,9 +10,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from plans.errors import RunError
-from plans.model import Plan
+from plans.model.plan import Plan
 from runtime.connectors import sqlite as connector
-from runtime.execution import execute
+from runtime.run.execution import execute
 from tests.faults.job import Feed, compiled, expected, rows_of
 
 pytestmark = pytest.mark.spark

@@ -14,8 +14,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from plans.errors import RunError
-from plans.model import Plan
-from runtime.execution import execute
+from plans.model.plan import Plan
+from runtime.run.execution import execute
 from tests.spark.programs import CUSTOMER_ROWS, add_rows, changes, expected, fold, revenue_plan, sample
 
 pytestmark = pytest.mark.spark

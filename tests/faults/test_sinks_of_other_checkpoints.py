@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from plans.declarations.tables import Table, TableColumn
 from plans.errors import RunError
-from plans.model import Plan, Scan, Sink
-from plans.tables import Table, TableColumn
-from runtime.execution import execute
+from plans.model.plan import Plan, Scan, Sink
+from runtime.run.execution import execute
 
 pytestmark = pytest.mark.spark
 

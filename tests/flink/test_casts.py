@@ -15,10 +15,10 @@ from pyspark.sql import functions as F
 
 from planner.compile import compile_script
 from plans.errors import SqlError
-from plans.model import Calc
-from runtime.arithmetic import spark_expression
-from runtime.expressions import check_expression
-from runtime.session import prepare_session
+from plans.model.plan import Calc
+from runtime.expressions.allowed import check_expression
+from runtime.expressions.arithmetic import spark_expression
+from runtime.spark.session import prepare_session
 from tests.flink.casts import COLUMNS, FAILS, TARGETS
 from tests.flink.values import plain
 

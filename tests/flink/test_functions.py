@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from plans.types import parse_type
-from runtime.arithmetic import spark_expression
+from plans.declarations.types import parse_type
+from runtime.expressions.arithmetic import spark_expression
 from tests.flink.values import plain
 from tests.planner.expressions import ROW, expression_of, type_of
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from planner.compile import compile_sql
-from plans.model import Aggregate, ChangelogNormalize, Plan, Stateful
+from plans.model.plan import Aggregate, ChangelogNormalize, Plan, Stateful
 from tests.flink.programs import CONFIGURED_TTL, HINTED, NULL_FOR_ZERO, PROGRAMS, TABLES, UPSERTED
 from tests.flink.values import plain
 from tests.runtime.pipeline import Pipeline

@@ -13,8 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from plans.declarations.tables import Column
 from plans.errors import RunError
-from plans.tables import Column
 from runtime.functions import AsyncTableFunction
 from runtime.functions.metrics import FunctionCounters
 from runtime.functions.spec import CallPolicy, FunctionSpec

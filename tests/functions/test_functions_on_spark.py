@@ -11,14 +11,14 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from plans.connectors.policy import Policy
+from plans.declarations.tables import Column, Function, Table, TableColumn
 from plans.errors import RunError
-from plans.model import Aggregate, AggregateCall, Argument, Correlate, JoinColumn, Operator, Plan, Scan, Sink
-from plans.policy import Policy
-from plans.setting_groups import CallRetry, CallSettings, StateEntry
-from plans.tables import Column, Function, Table, TableColumn
-from runtime.execution import Execution, execute
+from plans.model.plan import Aggregate, AggregateCall, Argument, Correlate, JoinColumn, Operator, Plan, Scan, Sink
+from plans.settings.groups import CallRetry, CallSettings, StateEntry
 from runtime.functions.apply import apply_function
 from runtime.lookup.plan import LookupRun
+from runtime.run.execution import Execution, execute
 from tests.spark.programs import add_rows, changes
 
 pytestmark = pytest.mark.spark

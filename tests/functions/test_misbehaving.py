@@ -23,12 +23,12 @@ from runtime.functions.metrics import FunctionCounters
 from runtime.functions.task import function_tables
 from runtime.functions.worker import OpenFunction
 from runtime.lookup.api import AsyncLookupFunction, Key, LookupFunction, Row
+from runtime.lookup.caches.schedule import ThreadScheduler
 from runtime.lookup.metrics import LookupCounters
-from runtime.lookup.schedule import ThreadScheduler
 from runtime.lookup.task import lookup_tables
 from runtime.lookup.worker import OpenLookup
+from runtime.worker.event_loop import LoopThread, finish
 from runtime.worker.exceptions import NEVER_HEAL
-from runtime.worker.portal import LoopThread, finish
 from tests.functions.simulation import Script, function_spec, schedule, simulate
 from tests.lookup.simulation import VirtualClock, VirtualPortal, opened
 from tests.lookup.simulation import spec as lookup_spec

@@ -18,8 +18,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from plans.declarations.tables import Column
 from plans.errors import RunError
-from plans.tables import Column
 from runtime.functions.rows import returned_rows
 from runtime.lookup.rows import fitted_rows, keyed_rows
 from runtime.types import to_arrow

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from planner.session import Session
-from planner.statements import Select
-from plans.model import Plan
+from planner.statements.model import Select
+from plans.model.plan import Plan
 from tests.fuzz.data import World
 from tests.fuzz.trees import Rendered
 

@@ -159,8 +159,11 @@ class Expressions:
             return _both(f"{{0}} {dice.choice(('LIKE', 'NOT LIKE'))} '{pattern}'", "BOOLEAN", a)
         if shape < 0.55 and kind != "bytes":
             listed = ", ".join(dict.fromkeys(self.literal(kind).flink for _ in range(dice.randint(1, 3))))
-            return _both(f"{{0}} {dice.choice(('IN', 'NOT IN'))} ({listed})", "BOOLEAN", a) if kind in (
-                "int", "decimal", "date") else _both("({0} = {1})", "BOOLEAN", a, self._comparable(kind, depth))
+            return (
+                _both(f"{{0}} {dice.choice(('IN', 'NOT IN'))} ({listed})", "BOOLEAN", a)
+                if kind in ("int", "decimal", "date")
+                else _both("({0} = {1})", "BOOLEAN", a, self._comparable(kind, depth))
+            )
         b = self._comparable(kind, depth, beside=a)
         if shape < 0.63 and kind != "bytes":
             c = self._comparable(kind, depth, beside=a)

@@ -1,6 +1,6 @@
 """A stream without Spark's streaming: the runtime builds each micro-batch as a plan over local rows.
 
-All that hintplan does to rows is its own code: the builders of :mod:`runtime.build`, packing and hashing, two
+All that hintplan does to rows is its own code: the builders of :mod:`runtime.build.stream`, packing and hashing, two
 partitions, the operators, calcs in Arrow, and expressions in Spark, which evaluates them on local relations at once.
 Not here are Spark's sources, shuffle, state store and codegen, which the share of queries on real streams has.
 """
@@ -18,18 +18,18 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from plans.connectors import source_kinds
-from plans.model import Plan, Sink
-from plans.tables import Table
-from runtime import build as building
-from runtime.arrival import ARRIVAL, in_order
-from runtime.build import edges_of
+from plans.connectors.table import source_kinds
+from plans.declarations.tables import Table
+from plans.model.plan import Plan, Sink
+from runtime.build import stream as building
+from runtime.build.stream import edges_of
+from runtime.engine.arrow_rows import ArrowRows, tables
+from runtime.engine.blobs import from_blob
+from runtime.engine.pack import TICK, hashed, pack
+from runtime.engine.process import joined
+from runtime.engine.row_order import ARRIVAL, in_order
 from runtime.lookup.plan import LookupRun
 from runtime.operator import KIND, StatefulOperator
-from runtime.shell.arrow_rows import ArrowRows, tables
-from runtime.shell.blobs import from_blob
-from runtime.shell.pack import TICK, hashed, pack
-from runtime.shell.process import joined
 from runtime.state.memory import MemoryStore
 from runtime.types import to_arrow
 from tests.fuzz.data import Event, World

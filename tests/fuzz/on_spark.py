@@ -19,10 +19,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from plans.columns import output_columns
-from plans.model import Plan, Sink
-from runtime.execution import execute
+from plans.analysis.columns import output_columns
+from plans.model.plan import Plan, Sink
 from runtime.results.files import KeptRows
+from runtime.run.execution import execute
 from runtime.types import to_arrow
 from tests.fuzz.compiled import compiled, script
 from tests.fuzz.data import Event, FuzzTable, World

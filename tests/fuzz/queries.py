@@ -290,8 +290,10 @@ def random_query(dice: Random, world: World, *, batch: bool) -> Query:
     """A query over the tables of ``world``, for a stream or a ``batch`` job."""
     maker = _Random(dice, world, batch=batch)
     query = maker.query(dice.choice((0, 1, 1, 2, 2)))
-    if batch and dice.random() < 0.5 and not any(
-        c.nan or family(c.type) in ("nested", "bytes") for c in columns_of(query)
+    if (
+        batch
+        and dice.random() < 0.5
+        and not any(c.nan or family(c.type) in ("nested", "bytes") for c in columns_of(query))
     ):
         alias = maker.alias()
         names = names_of(query)

@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from plans.tables import Column
+from plans.declarations.tables import Column
 from runtime.lookup.api import AsyncLookupFunction, Key, LookupContext, LookupFunction, Row
 from runtime.lookup.join import LookupRows
 from runtime.lookup.policy import FetchPolicy

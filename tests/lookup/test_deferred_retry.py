@@ -12,9 +12,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from plans.continuation import continuation, record_after, refuse
+from plans.checkpoint.continuation import continuation, record_after, refuse
 from plans.errors import RunError
-from plans.model import LookupJoin, Plan
+from plans.model.plan import LookupJoin, Plan
 from runtime.lookup.metrics import LOOKUP_METRICS
 from runtime.lookup.spec import CacheSpec, LookupSpec
 from runtime.lookup.worker import OpenLookup

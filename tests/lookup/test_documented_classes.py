@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from plans.tables import Column
+from plans.declarations.tables import Column
 from runtime.lookup.api import CacheReloadTrigger, LookupCache, LookupContext, LookupFunction
-from runtime.lookup.full_cache import FullCache, Reloads
+from runtime.lookup.caches.full_cache import FullCache, Reloads
 from runtime.lookup.metrics import LOOKUP_METRICS
 from tests.lookup.simulation import FOUND, VirtualClock, VirtualScheduler
 

@@ -12,11 +12,11 @@ import pytest
 
 from plans.errors import RunError
 from runtime.lookup.api import CacheReloadTrigger, Key, Row
-from runtime.lookup.full_cache import FullCache, Reloads
+from runtime.lookup.caches.full_cache import FullCache, Reloads
+from runtime.lookup.caches.triggers import PeriodicReloadTrigger, TimedReloadTrigger, iso_time
 from runtime.lookup.metrics import LookupCounters
 from runtime.lookup.policy import FetchPolicy, answers
 from runtime.lookup.rows import python_rows
-from runtime.lookup.triggers import PeriodicReloadTrigger, TimedReloadTrigger, iso_time
 from tests.lookup.simulation import VirtualClock, VirtualScheduler
 
 SCHEMA = pa.schema([("k", pa.int64()), ("name", pa.string())])

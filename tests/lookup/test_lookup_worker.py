@@ -17,15 +17,15 @@ import pytest
 from plans.errors import RunError
 from runtime.lookup import worker
 from runtime.lookup.api import AsyncLookupFunction, Key, LookupContext, LookupFunction, Row, ScanFunction
-from runtime.lookup.full_cache import Reloads
+from runtime.lookup.caches.full_cache import Reloads
+from runtime.lookup.caches.schedule import ThreadScheduler
 from runtime.lookup.metrics import LookupCounters
-from runtime.lookup.schedule import ThreadScheduler
 from runtime.lookup.spec import CacheSpec
 from runtime.lookup.task import lookup_tables
 from runtime.lookup.worker import OpenLookup, acquired
 from runtime.worker import shared
 from runtime.worker.clock import SystemClock
-from runtime.worker.portal import worker_portal
+from runtime.worker.event_loop import worker_portal
 from tests.lookup.rates import Never, PlainCache
 from tests.lookup.simulation import COLUMNS, spec
 

@@ -10,10 +10,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 import planner
+from plans.connectors.policy import Policy
 from plans.errors import RunError
-from plans.model import Plan
-from plans.policy import Policy
-from runtime.execution import Execution, execute
+from plans.model.plan import Plan
+from runtime.run.execution import Execution, execute
 from tests.spark.programs import add_rows, changes
 
 pytestmark = pytest.mark.spark

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from runtime.lookup.api import Key, Row
+from runtime.lookup.caches.partial_cache import DefaultLookupCache
 from runtime.lookup.metrics import CacheGauges, LookupCounters
-from runtime.lookup.partial_cache import DefaultLookupCache
 from runtime.lookup.rows import ABSENT, keyed_rows, python_rows
 from tests.lookup.simulation import VirtualClock
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from plans.connectors import check_table
-from plans.tables import Column, Table, TableColumn
+from plans.connectors.table import check_table
+from plans.declarations.tables import Column, Table, TableColumn
 from runtime.lookup.api import AsyncLookupFunction, LookupContext, LookupFunction, ScanFunction
 from runtime.lookup.sources import open_source
 from runtime.types import to_arrow

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from plans.declarations.tables import Table, TableColumn
 from plans.errors import RunError
-from plans.tables import Table, TableColumn
 from runtime.lookup.sources import check_source, open_source
 from tests.lookup_sources.asking import asked, context, scanned
 

@@ -14,18 +14,18 @@ import pyarrow as pa
 import pytest
 
 from planner import compile_sql
+from plans.connectors.policy import Policy
 from plans.errors import RunError
-from plans.policy import Policy
 from runtime.lookup.api import LookupContext
+from runtime.lookup.caches.schedule import ThreadScheduler
 from runtime.lookup.join import LookupRows
 from runtime.lookup.metrics import LookupCounters
 from runtime.lookup.policy import FetchPolicy
-from runtime.lookup.schedule import ThreadScheduler
 from runtime.lookup.sources import open_source
 from runtime.lookup.spec import CacheSpec, LookupSpec
 from runtime.lookup.task import lookup_tables
 from runtime.lookup.worker import OpenLookup
-from runtime.worker.portal import worker_portal
+from runtime.worker.event_loop import worker_portal
 from tests.lookup_sources.asking import context
 from tests.lookup_sources.servers import PASSWORD
 

@@ -9,8 +9,8 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
+from plans.declarations.tables import Column
 from plans.errors import RunError
-from plans.tables import Column
 from runtime.connectors.jdbc import SqliteBatch
 from runtime.connectors.sqlite import SqliteTable
 from runtime.lookup.sources.matching import MOST_ROWS

@@ -6,8 +6,8 @@ import pytest
 
 from planner.compile import compile_script
 from plans.errors import SqlError
-from plans.model import Calc, Plan
-from runtime.expressions import check_expression
+from plans.model.plan import Calc, Plan
+from runtime.expressions.allowed import check_expression
 
 # one row: the columns of the table, their types and their values in Spark
 ROW = {

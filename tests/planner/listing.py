@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from planner.compile import Compilation
-from planner.ledger import Outcome
-from plans.cached import cached_of, cached_values
-from plans.model import (
+from planner.hints.ledger import Outcome
+from plans.model.operator_settings import settings_of
+from plans.model.plan import (
     Aggregate,
     AggregateCall,
     Calc,
@@ -24,8 +24,8 @@ from plans.model import (
     Stateful,
     Union,
 )
-from plans.operator_settings import settings_of
-from plans.setting_groups import StateEntry, Value
+from plans.settings.cached import cached_of, cached_values
+from plans.settings.groups import StateEntry, Value
 
 __all__ = ["listing", "states"]
 

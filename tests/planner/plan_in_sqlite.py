@@ -9,8 +9,9 @@ import sqlite3
 
 import sqlglot
 
-from plans.columns import output_columns
-from plans.model import (
+from plans.analysis.columns import output_columns
+from plans.declarations.tables import Column
+from plans.model.plan import (
     Aggregate,
     AggregateCall,
     Calc,
@@ -25,7 +26,6 @@ from plans.model import (
     Sort,
     Union,
 )
-from plans.tables import Column
 
 __all__ = ["database", "run_plan"]
 
@@ -66,7 +66,7 @@ def _sql(operator: Operator) -> str:
     if isinstance(operator, Scan):
         return f"SELECT {', '.join(operator.columns)} FROM {operator.table}"
     if isinstance(operator, Calc):
-        items = (f"{_expression(i.expression or f'`{i.name}`')} AS \"{i.name}\"" for i in operator.select)
+        items = (f'{_expression(i.expression or f"`{i.name}`")} AS "{i.name}"' for i in operator.select)
         where = f" WHERE {_expression(operator.filter)}" if operator.filter is not None else ""
         return f"SELECT {', '.join(items)} FROM {operator.inputs[0]}{where}"
     if isinstance(operator, Join):
@@ -91,7 +91,7 @@ def _copy(expand: Expand, kept: tuple[str, ...], columns: tuple[Column, ...]) ->
     """The rows of one set."""
     missing = [key for key in expand.keys if key not in kept]
     group_id = int("".join("1" if key in missing else "0" for key in expand.keys), 2)
-    items = (f"{'NULL AS ' if column.name in missing else ''}\"{column.name}\"" for column in columns)
+    items = (f'{"NULL AS " if column.name in missing else ""}"{column.name}"' for column in columns)
     return f'SELECT {", ".join(items)}, {group_id} AS "{expand.group_id}" FROM {expand.inputs[0]}'
 
 

@@ -6,11 +6,11 @@ import pytest
 
 import plans
 from planner.compile import compile_script, compile_sql
-from planner.source import Source
-from plans.edit import set_value
+from planner.syntax.source import Source
+from plans.analysis.fingerprints import meaning
+from plans.analysis.validate import validate
+from plans.edit.edit import set_value
 from plans.errors import SqlError
-from plans.meaning import meaning
-from plans.validate import validate
 
 TABLES = """
 CREATE TABLE orders (id BIGINT, customer BIGINT, total DOUBLE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planner.compile import compile_script
-from plans.validate import validate
+from plans.analysis.validate import validate
 from tests.planner.plan_in_sqlite import database, run_plan
 from tests.planner.test_plans_mean_what_the_query_says import DECLARATIONS, compiled, tables
 

@@ -10,8 +10,8 @@ from random import Random
 
 import pytest
 
-from plans.model import Correlate
-from plans.validate import validate
+from plans.analysis.validate import validate
+from plans.model.plan import Correlate
 from tests.planner.declared import Awaited, Plain
 from tests.planner.plan_in_sqlite import database, run_plan
 from tests.planner.random_queries import random_calls, random_query

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from planner import compile_sql
+from plans.analysis.validate import validate
+from plans.declarations.tables import Table, TableColumn, Watermark
 from plans.errors import Diagnostic, SqlError
-from plans.model import Calc, Plan
-from plans.tables import Table, TableColumn, Watermark
-from plans.validate import validate
+from plans.model.plan import Calc, Plan
 
 SINK = "CREATE TABLE s (x STRING) WITH ('connector' = 'print');"
 OPTIONS = "WITH ('connector' = 'filesystem', 'path' = 'data', 'format' = 'json')"

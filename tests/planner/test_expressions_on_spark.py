@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from runtime.arithmetic import spark_expression
+from runtime.expressions.arithmetic import spark_expression
 from runtime.types import to_spark
 from tests.planner.expressions import ROW, expression_of, type_of
 

@@ -7,9 +7,9 @@ import pytest
 import plans
 from planner.compile import compile_script
 from planner.session import Session
-from plans.configuration import known_keys
 from plans.errors import SqlError
-from plans.flink_keys import why_idle
+from plans.settings.config import known_keys
+from plans.settings.flink_keys import why_idle
 
 SQL = """
 CREATE TABLE o (k BIGINT) WITH ('connector' = 'filesystem', 'path' = 'o', 'format' = 'json');

@@ -14,15 +14,15 @@ import pytest
 import plans
 from planner import compile_sql
 from planner.compile import compile_script
-from planner.perform import perform
+from planner.execute_statement import perform
 from planner.session import Session
 from planner.user_functions import read_declaration
-from plans.classes import ClassRefusal
 from plans.cli import main
 from plans.client import actions
+from plans.declarations.classes import ClassRefusal
+from plans.declarations.tables import Column, Function
 from plans.errors import SqlError
-from plans.model import Correlate
-from plans.tables import Column, Function
+from plans.model.plan import Correlate
 from tests.planner import declared
 
 TABLES = """CREATE TABLE t (id BIGINT, c STRING) WITH ('connector' = 'datagen');

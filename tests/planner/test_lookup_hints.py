@@ -9,8 +9,8 @@ import pytest
 from planner.compile import Compilation, compile_script
 from plans import dumps, loads
 from plans.errors import SqlError
-from plans.model import LookupJoin
-from plans.operator_settings import settings_of
+from plans.model.operator_settings import settings_of
+from plans.model.plan import LookupJoin
 
 TABLES = """
 CREATE TABLE o (id BIGINT, code STRING, pt AS PROCTIME()) WITH ('connector' = 'datagen');

@@ -8,8 +8,8 @@ from random import Random
 import pytest
 
 from planner.compile import compile_script
-from plans.model import LookupJoin, Plan
-from plans.validate import validate
+from plans.analysis.validate import validate
+from plans.model.plan import LookupJoin, Plan
 from tests.planner.plan_in_sqlite import database, run_plan
 from tests.planner.random_queries import random_lookup
 

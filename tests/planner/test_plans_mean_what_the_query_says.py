@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from planner.compile import compile_script
-from plans.validate import validate
+from plans.analysis.validate import validate
 from tests.planner.plan_in_sqlite import database, run_plan
 from tests.planner.random_queries import random_query
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from planner.compile import compile_script
-from plans.explain import explain, explain_json
-from plans.findings import Finding
+from plans.show.explain import explain, explain_json
+from plans.text.findings import Finding
 
 TABLES = """
 CREATE TABLE orders (id BIGINT, cur STRING, total DOUBLE, pt AS PROCTIME())

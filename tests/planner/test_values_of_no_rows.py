@@ -11,7 +11,7 @@ from collections import Counter
 import pytest
 
 from planner.compile import compile_sql
-from plans.model import Plan
+from plans.model.plan import Plan
 from tests.planner.plan_in_sqlite import database, run_plan
 from tests.runtime.pipeline import Pipeline
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import plans
 from planner import compile_sql
-from plans.edit import set_value
+from plans.edit.edit import set_value
 
 SQL = """
 SET 'table.exec.state.ttl' = '1 d';

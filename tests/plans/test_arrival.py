@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planner import compile_sql
-from plans.arrival import read_in_order
+from plans.analysis.row_order import read_in_order
 
 TABLES = """
 CREATE TABLE o (k BIGINT, v STRING) WITH ('connector' = 'filesystem', 'format' = 'json', 'path' = 'o');

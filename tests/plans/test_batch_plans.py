@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 import plans
-from plans.cached import layered
-from plans.diff import diff
-from plans.diff_report import report_text
-from plans.edit import set_value
-from plans.explain import explain, explain_json
-from plans.meaning import meaning
-from plans.model import Plan, Scan, Sink, Sort, SortKey, Union
-from plans.rewrite import rewrite
-from plans.tables import Table, TableColumn
+from plans.analysis.fingerprints import meaning
+from plans.compare.diff import diff
+from plans.compare.report import report_text
+from plans.declarations.tables import Table, TableColumn
+from plans.edit.edit import set_value
+from plans.files.rewrite import rewrite
+from plans.model.plan import Plan, Scan, Sink, Sort, SortKey, Union
+from plans.settings.cached import layered
+from plans.show.explain import explain, explain_json
 
 ORDERS = Table(
     columns=(TableColumn(name="id", type="BIGINT"), TableColumn(name="total", type="DOUBLE")),

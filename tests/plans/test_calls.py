@@ -11,18 +11,18 @@ import jsonschema
 import pytest
 
 import plans
-from plans.changelog import output_kinds
-from plans.diff import diff
-from plans.diff_report import report_text
-from plans.edit import set_value
-from plans.explain import explain, explain_json
-from plans.meaning import meaning
-from plans.model import Correlate, Plan
-from plans.rewrite import rewrite
-from plans.schema import schema_text
-from plans.setting_groups import CallRetry, CallSettings
-from plans.setting_values import shown
-from plans.settings import operator_settings
+from plans.analysis.changelog import output_kinds
+from plans.analysis.fingerprints import meaning
+from plans.compare.diff import diff
+from plans.compare.report import report_text
+from plans.edit.edit import set_value
+from plans.files.rewrite import rewrite
+from plans.format.schema import schema_text
+from plans.model.plan import Correlate, Plan
+from plans.model.settings import operator_settings
+from plans.settings.groups import CallRetry, CallSettings
+from plans.settings.values import shown
+from plans.show.explain import explain, explain_json
 
 PLAN_FILE = Path(__file__).parent / "located_orders.json"
 

@@ -10,8 +10,8 @@ from click.testing import CliRunner, Result
 
 import plans
 from plans.cli import root
-from plans.connectors import CONNECTORS, check_table
-from plans.tables import Table, TableColumn
+from plans.connectors.table import CONNECTORS, check_table
+from plans.declarations.tables import Table, TableColumn
 
 CANARY = "canary-hunter2-7f3a"
 COLUMNS = (TableColumn(name="k", type="BIGINT"), TableColumn(name="v", type="STRING"))

@@ -15,9 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import plans
-from plans.document import table_document
-from plans.durations import format_duration
-from plans.model import (
+from plans.declarations.durations import format_duration
+from plans.declarations.tables import Column, Table, TableColumn, Watermark
+from plans.format.document import table_document
+from plans.format.printer import print_value
+from plans.model.plan import (
     Aggregate,
     AggregateCall,
     Calc,
@@ -34,9 +36,7 @@ from plans.model import (
     Sink,
     Union,
 )
-from plans.printer import print_value
-from plans.setting_groups import AsyncSettings, CacheSettings, RetrySettings, StateEntry
-from plans.tables import Column, Table, TableColumn, Watermark
+from plans.settings.groups import AsyncSettings, CacheSettings, RetrySettings, StateEntry
 
 
 def test_a_plan_written_by_hand_in_canonical_form_comes_back_byte_by_byte(plan_text: str) -> None:

@@ -16,7 +16,7 @@ import pytest
 from ruamel.yaml import YAML
 
 import plans
-from plans.edit import set_value
+from plans.edit.edit import set_value
 from tests.plans.test_diff_command import SQL as SCRIPT
 from tests.plans.test_diff_command import git, modelled, run_in
 

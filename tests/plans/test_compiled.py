@@ -7,7 +7,7 @@ import json
 
 import plans
 from planner import compile_sql
-from plans.edit import set_value
+from plans.edit.edit import set_value
 
 SQL = """
 SET 'table.exec.state.ttl' = '1 h';

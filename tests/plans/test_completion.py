@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from plans.cli import COMMANDS
-from plans.completion import complete
-from plans.completion_paths import assignments, operators, setting_paths
-from plans.edit import set_value
-from plans.model import Plan
+from plans.commands.completion import complete
+from plans.commands.completion_paths import assignments, operators, setting_paths
+from plans.edit.edit import set_value
+from plans.model.plan import Plan
 
 ROOT = Path(__file__).parent.parent.parent
 Tab = Callable[[str], list[str]]
@@ -185,9 +185,10 @@ def test_a_file_that_is_no_plan_offers_nothing_and_complains_not(tmp_path: Path,
 def test_completion_does_not_load_what_it_does_not_need(tmp_path: Path, plan_text: str) -> None:
     (tmp_path / "plan.json").write_text(plan_text)
     program = (
-        "import sys\nfrom plans.completion import complete\nimport plans.cli\n"
+        "import sys\nfrom plans.commands.completion import complete\nimport plans.cli\n"
         "assert complete(['set', 'plan.json'], 'join')\n"
-        "print([name for name in ('plans.model', 'plans.codec', 'sqlglot', 'pyspark') if name in sys.modules])"
+        "heavy = ('plans.model.plan', 'plans.files.codec', 'sqlglot', 'pyspark')\n"
+        "print([name for name in heavy if name in sys.modules])"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)},

@@ -12,15 +12,15 @@ import pytest
 
 import plans
 from planner import compile_sql
-from plans.diff import Change, diff
-from plans.diff_json import diff_schema_text, report_json
-from plans.diff_markdown import mermaid_of, report_markdown
-from plans.diff_report import report_text
-from plans.digest import plan_digests
-from plans.edit import set_value
-from plans.effects import UNREADABLE
-from plans.model import Plan
-from plans.tables import Table
+from plans.compare.diff import Change, diff
+from plans.compare.json_report import diff_schema_text, report_json
+from plans.compare.report import report_text
+from plans.declarations.tables import Table
+from plans.edit.edit import set_value
+from plans.format.digest import plan_digests
+from plans.model.plan import Plan
+from plans.review.diff_markdown import mermaid_of, report_markdown
+from plans.settings.effects import UNREADABLE
 
 Patched = Callable[..., str]
 
@@ -297,9 +297,7 @@ def test_what_came_and_went_is_described_in_every_form(plan: Plan) -> None:
     assert f"`{text}`" in report_markdown(changes)
 
 
-def test_an_id_that_passed_to_another_operator_is_one_that_went_and_one_that_came(
-    plan: Plan, patched: Patched
-) -> None:
+def test_an_id_that_passed_to_another_operator_is_one_that_went_and_one_that_came(plan: Plan, patched: Patched) -> None:
     other = accept(patched(('"table": "customers"', '"table": "orders"')))
     found = [change for change in diff(plan, other) if change.path == "scan_customers"]
     assert [(change.kind, change.note.partition(" ")[0]) for change in found] == [("-", "scan:"), ("+", "scan:")]

@@ -17,14 +17,14 @@ from pydantic import BaseModel
 from sarif_pydantic import Sarif
 
 import plans
-from plans.annotations import github
-from plans.diff import diff
-from plans.diff_html import report_html
-from plans.edit import set_value
-from plans.junit import junit
-from plans.model import Plan
-from plans.remarks import DIFF_RULES, Remark
-from plans.sarif import sarif
+from plans.compare.diff import diff
+from plans.edit.edit import set_value
+from plans.model.plan import Plan
+from plans.review.annotations import DIFF_RULES, Remark
+from plans.review.diff_html import report_html
+from plans.review.github import github
+from plans.review.junit import junit
+from plans.review.sarif import sarif
 
 ROOT = Path(__file__).parent.parent.parent
 Run = Callable[..., subprocess.CompletedProcess[str]]

@@ -7,13 +7,13 @@ import json
 import pytest
 
 import plans
-from plans.edit import remove_value, set_value
+from plans.analysis.states import source, state_of
+from plans.analysis.validate import validate
+from plans.edit.edit import remove_value, set_value
 from plans.errors import PlanError
-from plans.model import Join, Plan
-from plans.rewrite import rewrite
-from plans.setting_groups import StateEntry
-from plans.states import source, state_of
-from plans.validate import validate
+from plans.files.rewrite import rewrite
+from plans.model.plan import Join, Plan
+from plans.settings.groups import StateEntry
 
 
 def entry(plan: Plan, operator_id: str, name: str) -> StateEntry:

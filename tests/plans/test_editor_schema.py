@@ -11,13 +11,13 @@ from typing import Any
 import jsonschema
 import pytest
 
-from plans.configuration import KEYS
-from plans.connectors import CONNECTORS
-from plans.datagen import SETTINGS as FIELD_SETTINGS
-from plans.durations import parse_duration
-from plans.editor_schema import editor_schema
-from plans.option_words import CONNECTOR_WORDS, FIELD_WORDS, OPTION_WORDS
-from plans.tables import Table, TableColumn
+from plans.connectors.datagen import SETTINGS as FIELD_SETTINGS
+from plans.connectors.option_text import CONNECTOR_WORDS, FIELD_WORDS, OPTION_WORDS
+from plans.connectors.table import CONNECTORS
+from plans.declarations.durations import parse_duration
+from plans.declarations.tables import Table, TableColumn
+from plans.format.editor_schema import editor_schema
+from plans.settings.config import KEYS
 
 SCHEMA = editor_schema()
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
@@ -193,7 +193,7 @@ def test_options_are_checked_by_their_connector() -> None:
 
 
 def test_what_hintplan_accepts_of_an_option_the_editor_accepts(patched: Callable[..., str]) -> None:
-    from plans.connectors import check_table
+    from plans.connectors.table import check_table
 
     for spec in CONNECTORS.values():
         for option in spec.options:

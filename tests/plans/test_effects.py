@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 import plans
-from plans.cached import SETTINGS as CACHED
-from plans.call_settings import CALL_SETTINGS
-from plans.configuration import KEYS
-from plans.diff import diff
-from plans.effects import CLASSIFIED, LEVELS, MEANING, effect_of
-from plans.lookup_settings import SETTINGS
-from plans.schema import schema_text
-from plans.settings import plan_settings
+from plans.compare.diff import diff
+from plans.format.schema import schema_text
+from plans.model.settings import plan_settings
+from plans.settings.cached import SETTINGS as CACHED
+from plans.settings.calls import CALL_SETTINGS
+from plans.settings.config import KEYS
+from plans.settings.effects import CLASSIFIED, LEVELS, MEANING, effect_of
+from plans.settings.lookup import SETTINGS
 
 FOLDER = Path(__file__).parent
 SAMPLES = sorted(path for path in FOLDER.glob("*.json") if '"operators"' in path.read_text())

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 import plans
-from plans.changelog import output_kinds
-from plans.columns import check_columns, output_columns
-from plans.diff import diff
-from plans.diff_report import report_text
+from plans.analysis.changelog import output_kinds
+from plans.analysis.columns import check_columns, output_columns
+from plans.compare.diff import diff
+from plans.compare.report import report_text
 from plans.errors import PlanError
-from plans.explain import explain
-from plans.model import Expand, Plan
+from plans.model.plan import Expand, Plan
+from plans.show.explain import explain
 
 PLAN_FILE = Path(__file__).parent / "rolled_up_orders.json"
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from plans.explain import explain, explain_json
-from plans.model import Aggregate, AggregateCall, Calc, Join, Plan, Scan, SelectItem, Sink, Union
-from plans.setting_groups import StateEntry
-from plans.states import state_of
-from plans.tables import Table
+from plans.analysis.states import state_of
+from plans.declarations.tables import Table
+from plans.model.plan import Aggregate, AggregateCall, Calc, Join, Plan, Scan, SelectItem, Sink, Union
+from plans.settings.groups import StateEntry
+from plans.show.explain import explain, explain_json
 
 
 def test_the_tree_shows_every_state_and_who_set_it(plan: Plan) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plans.errors import Diagnostic
-from plans.findings import rendered
+from plans.text.findings import rendered
 
 
 def test_of_a_long_line_the_place_is_shown() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import plans
-from plans.fmt import formatted
+from plans.files.fmt import formatted
 from tests.plans.in_process import hintplan
 
 PLANS = sorted(Path(__file__).parent.glob("*.json"))

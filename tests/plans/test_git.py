@@ -11,7 +11,7 @@ import pytest
 
 import plans
 from planner import compile_sql
-from plans.edit import set_value
+from plans.edit.edit import set_value
 from tests.plans.in_process import hintplan
 from tests.plans.test_rebase import SQL, value
 
@@ -291,6 +291,9 @@ def test_after_a_conflict_over_merged_sql_the_edits_of_both_sides_are_kept(repos
     repository.hintplan("merge", "side1.json", "side2.json", "side3.json", "-o", PLAN)
     merged = plans.load(repository.plan)
     assert (value(merged, LEFT), value(merged, RIGHT)) == ("3 d", "9 h")
-    assert merged.operators == set_value(
-        set_value(compile_sql(script.read_text(), name="orders", file="orders.sql"), LEFT, "3 d")[0], RIGHT, "9 h"
-    )[0].operators
+    assert (
+        merged.operators
+        == set_value(
+            set_value(compile_sql(script.read_text(), name="orders", file="orders.sql"), LEFT, "3 d")[0], RIGHT, "9 h"
+        )[0].operators
+    )

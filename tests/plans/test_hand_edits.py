@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import plans
-from plans.model import Join
+from plans.model.plan import Join
 
 Patched = Callable[..., str]
 Refusal = Callable[..., str]

@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import plans
-from plans.jsontext import JsonText
-from plans.model import Join, Plan
-from plans.run_limits import MAX_DEPTH
+from plans.analysis.run_limits import MAX_DEPTH
+from plans.model.plan import Join, Plan
+from plans.text.jsontext import JsonText
 
 FRAGMENTS = st.sampled_from(
     [*'"\\{}[],:-0 \n\x00é\ufeff', "null", "NaN", "1e999", "\\u", "\\ud800", '"id"', "true", "//", "9" * 30, '"a":1,']

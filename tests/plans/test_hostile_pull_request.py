@@ -19,11 +19,11 @@ import pytest
 
 import plans
 from planner import compile_sql
-from plans.diff_command import FORMATS as DIFFS
-from plans.edit import set_value
-from plans.model import Operator, Union
-from plans.show import FORMATS as SHOWS
-from plans.tables import Table
+from plans.commands.diff import FORMATS as DIFFS
+from plans.commands.show import FORMATS as SHOWS
+from plans.declarations.tables import Table
+from plans.edit.edit import set_value
+from plans.model.plan import Operator, Union
 from tests.plans.test_diff_command import git
 
 ROOT = Path(__file__).parent.parent.parent

@@ -10,13 +10,13 @@ from itertools import product
 import pytest
 
 from planner.compile import compile_sql
-from plans.connectors import can_lookup
-from plans.diff import diff
-from plans.edit import set_value
+from plans.compare.diff import diff
+from plans.connectors.table import can_lookup
+from plans.edit.edit import set_value
 from plans.errors import PlanError
-from plans.lookup_settings import GROUPS, SETTINGS
-from plans.model import LookupJoin, Plan
-from plans.operator_settings import settings_of
+from plans.model.operator_settings import settings_of
+from plans.model.plan import LookupJoin, Plan
+from plans.settings.lookup import GROUPS, SETTINGS
 
 VALUES = {"bool": ("true", "false"), "int": ("7", "8"), "duration": ("7 s", "8 s"), "class": ("m:A", "m:B")}
 VALUES["time"] = ("10:15", "11:15")

@@ -13,9 +13,13 @@ import pytest
 from click.testing import CliRunner
 
 import plans
+from plans.analysis.repeated import MOST_TIMES, times_computed
+from plans.analysis.run_limits import MAX_DEPTH, check_nesting, nesting
 from plans.cli import root
-from plans.document import OPS
-from plans.model import (
+from plans.declarations.tables import Table, TableColumn
+from plans.format.document import OPS
+from plans.format.schema import schema_text
+from plans.model.plan import (
     Argument,
     Calc,
     Correlate,
@@ -29,10 +33,6 @@ from plans.model import (
     Sink,
     Union,
 )
-from plans.repeated import MOST_TIMES, times_computed
-from plans.run_limits import MAX_DEPTH, check_nesting, nesting
-from plans.schema import schema_text
-from plans.tables import Table, TableColumn
 from tests.plans.in_process import hintplan
 
 SECONDS = 20.0
@@ -184,8 +184,14 @@ def test_what_a_run_refuses_of_expressions_a_check_refuses(op: str, place: str, 
         ("lookup-join", "filter"): replace(lookup, filter=text),
         ("lookup-join", "condition"): replace(lookup, condition=text),
         ("correlate", "constant"): Correlate(
-            id="x", inputs=("s",), function="f", join_type="inner", arguments=(Argument(constant=text),), output=(),
-            async_=None, retry=None,
+            id="x",
+            inputs=("s",),
+            function="f",
+            join_type="inner",
+            arguments=(Argument(constant=text),),
+            output=(),
+            async_=None,
+            retry=None,
         ),
     }[op, place]
     found = [found.message for found in check_nesting(Plan(name="p", operators=(operator,)))]

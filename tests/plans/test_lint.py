@@ -10,7 +10,7 @@ import pytest
 
 import plans
 from planner import compile_sql
-from plans.edit import set_value
+from plans.edit.edit import set_value
 from plans.lint.check import Found, check, fixed
 from plans.lint.registry import RULES, rule_called
 from plans.lint.run import lint
@@ -279,9 +279,9 @@ def test_wrong_usage_is_told(folder: Path) -> None:
 
 def test_a_large_plan_is_checked_laid_out_and_merged() -> None:
     # Ten thousand operators take seconds each; these are enough to notice what is not linear.
-    from plans.flat import flat_lines
-    from plans.fmt import formatted
-    from plans.merge import merge
+    from plans.files.fmt import formatted
+    from plans.merge.flat import flat_lines
+    from plans.merge.merge import merge
 
     document = json.loads(edited())
     chains = []

@@ -11,18 +11,18 @@ from typing import Any
 import pytest
 
 import plans
-from plans.diff import diff
-from plans.diff_report import report_text
-from plans.edit import set_value
-from plans.explain import explain, explain_json
-from plans.lookup_layers import layered_cache, resolve
-from plans.lookup_settings import SETTINGS
-from plans.model import LookupJoin, Plan
-from plans.rewrite import rewrite
-from plans.schema import schema_text
-from plans.setting_groups import RetrySettings, Value
-from plans.setting_values import SettingError, parse_value
-from plans.validate import validate
+from plans.analysis.validate import validate
+from plans.compare.diff import diff
+from plans.compare.report import report_text
+from plans.edit.edit import set_value
+from plans.files.rewrite import rewrite
+from plans.format.schema import schema_text
+from plans.model.plan import LookupJoin, Plan
+from plans.settings.groups import RetrySettings, Value
+from plans.settings.lookup import SETTINGS
+from plans.settings.lookup_layers import layered_cache, resolve
+from plans.settings.values import SettingError, parse_value
+from plans.show.explain import explain, explain_json
 
 PLAN_FILE = Path(__file__).parent / "enriched_orders.json"
 ROWS = "lookup.partial-cache.max-rows"

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
 import plans
-from plans.conflict_text import marked, sides_of
-from plans.merge import conflict_sides, merge
-from plans.model import Join, LookupJoin, Plan
-from plans.parts import NO_EDIT, Parts, put_together, settings_in, take_apart
-from plans.states import state_of
-from plans.three_way import merged_order, merged_units
+from plans.analysis.states import state_of
+from plans.merge.conflict_text import marked, sides_of
+from plans.merge.decompose import NO_EDIT, Parts, put_together, settings_in, take_apart
+from plans.merge.merge import conflict_sides, merge
+from plans.merge.three_way import merged_order, merged_units
+from plans.model.plan import Join, LookupJoin, Plan
 from tests.plans.test_canonical_form import PLANS as ANY_PLAN
 from tests.plans.versions import VERSIONS, compiled, edited
 

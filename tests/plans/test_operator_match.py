@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from plans.model import Calc, Operator, Plan, Scan, SelectItem, Sink
-from plans.operator_match import match
+from plans.compare.match import match
+from plans.model.plan import Calc, Operator, Plan, Scan, SelectItem, Sink
 
 
 def scan(name: str, table: str = "t") -> Scan:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from planner.compile import compile_sql
+from plans.analysis.validate import validate
 from plans.errors import Diagnostic, SqlError
-from plans.validate import validate
 
 FILES = "'connector' = 'filesystem', 'format' = 'json', 'path' = "
 DATABASE = "'connector' = 'jdbc', 'url' = 'jdbc:sqlite:x.db', 'table-name' = "

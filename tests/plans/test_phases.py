@@ -10,13 +10,13 @@ import pytest
 
 import plans
 from planner.compile import compile_script
-from plans.diff import diff
-from plans.digest import operator_digest
-from plans.edit import remove_value, set_value
-from plans.explain import explain
-from plans.merge import merge
-from plans.model import Aggregate, Plan
-from plans.why import why
+from plans.compare.diff import diff
+from plans.edit.edit import remove_value, set_value
+from plans.edit.why import why
+from plans.format.digest import operator_digest
+from plans.merge.merge import merge
+from plans.model.plan import Aggregate, Plan
+from plans.show.explain import explain
 
 KEY = "table.optimizer.agg-phase-strategy"
 TABLES = """

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 import plans
-from plans.diff import diff
-from plans.document import OPS
-from plans.edit import set_value
-from plans.graph_text import MERMAID_EDGES, MERMAID_TEXT, dot, mermaid
-from plans.model import Calc, Plan, Scan, SelectItem, Sink, Union
-from plans.picture import KINDS, Picture, around, folded, picture
-from plans.tables import Table
+from plans.compare.diff import diff
+from plans.declarations.tables import Table
+from plans.edit.edit import set_value
+from plans.format.document import OPS
+from plans.model.plan import Calc, Plan, Scan, SelectItem, Sink, Union
+from plans.show.graph_text import MERMAID_EDGES, MERMAID_TEXT, dot, mermaid
+from plans.show.picture import KINDS, Picture, around, folded, picture
 
 HOSTILE = 'x"]; end --> y</script><b>`%%{init}%%` #quot; \\ \x1b[2J \u202egnp.\n|{}'
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from plans.connectors import CONNECTORS, check_table, places
+from plans.connectors.policy import KEYS, OPEN, Policy, policy_for, read_policy, refuse_reach
+from plans.connectors.table import CONNECTORS, check_table, places
+from plans.declarations.tables import Table, TableColumn
 from plans.errors import PlanError, RunError
-from plans.policy import KEYS, OPEN, Policy, policy_for, read_policy, refuse_reach
-from plans.tables import Table, TableColumn
 
 COLUMNS = (TableColumn(name="k", type="STRING"), TableColumn(name="v", type="STRING"))
 

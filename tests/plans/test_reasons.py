@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import plans
-from plans.digest import plan_digests
-from plans.edit import set_value
-from plans.explain import explain, explain_json
-from plans.model import Plan
+from plans.edit.edit import set_value
+from plans.format.digest import plan_digests
+from plans.model.plan import Plan
+from plans.show.explain import explain, explain_json
 
 Refusal = Callable[..., str]
 TTL = "join_o_c.state.leftState.ttl"
@@ -71,7 +71,7 @@ def test_explain_lists_reasons_below_the_tree_without_control_characters(plan_te
 
 
 def test_set_keeps_the_reason_in_the_file_whatever_its_layout(plan_text: str, tmp_path: Path) -> None:
-    from plans.rewrite import rewrite
+    from plans.files.rewrite import rewrite
 
     data = json.dumps(json.loads(plan_text)).encode()
     plan = plans.loads(data)
@@ -82,7 +82,7 @@ def test_set_keeps_the_reason_in_the_file_whatever_its_layout(plan_text: str, tm
 
 
 def test_the_source_of_a_plan_is_read_and_written_and_no_difference(plan_text: str, plan: Plan) -> None:
-    from plans.diff import diff
+    from plans.compare.diff import diff
 
     other = plans.loads(json.dumps({**json.loads(plan_text), "source": "job.sql"}))
     assert other.source == "job.sql"

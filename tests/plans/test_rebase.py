@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 import plans
 from planner import compile_sql
-from plans.edit import set_value
-from plans.merge_words import path_of
-from plans.model import Plan
-from plans.parts import NO_EDIT, settings_in, take_apart
-from plans.rebase import Rebased, rebase
-from plans.rebase_report import obstacles, report_text
-from plans.settings import setting_at
+from plans.edit.edit import set_value
+from plans.merge.decompose import NO_EDIT, settings_in, take_apart
+from plans.merge.merge_text import path_of
+from plans.merge.rebase import Rebased, rebase
+from plans.merge.rebase_report import obstacles, report_text
+from plans.model.plan import Plan
+from plans.model.settings import setting_at
 from tests.plans.in_process import hintplan
 from tests.plans.versions import EDIT_LISTS, VARIANTS, compiled, edited
 

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plans.errors import Diagnostic
-from plans.findings import rendered
-from plans.redaction import redacted, variables_in, without_json_literals, without_literals
+from plans.text.findings import rendered
+from plans.text.redaction import redacted, variables_in, without_json_literals, without_literals
 
 SECRET = "pä ss/w+rd&'\"=\\x%41"
 FORMS: dict[str, Callable[[str], str]] = {

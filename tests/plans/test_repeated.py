@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import plans
-from plans.edit import set_value
-from plans.repeated import one_sided_changes, one_sided_edits, repeated, times_computed
+from plans.analysis.repeated import one_sided_changes, one_sided_edits, repeated, times_computed
+from plans.edit.edit import set_value
 from tests.plans.in_process import hintplan
 from tests.plans.lint_examples import BRANCHES
 

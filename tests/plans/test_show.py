@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 import plans
+from plans.commands.show import show_command
 from plans.errors import HintplanError
-from plans.explain import explain
-from plans.show import show_command
+from plans.show.explain import explain
 
 SQL = """\
 SET 'table.exec.state.ttl' = '1 h';

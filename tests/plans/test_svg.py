@@ -8,10 +8,10 @@ import xml.etree.ElementTree as ET
 from dataclasses import replace
 
 import plans
-from plans.model import Join, Plan
-from plans.palette import PALETTE
-from plans.picture import picture
-from plans.svg import asset, draw, standalone
+from plans.model.plan import Join, Plan
+from plans.show.palette import PALETTE
+from plans.show.picture import picture
+from plans.show.svg import asset, draw, standalone
 from tests.plans.test_picture import chain, hostile
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"

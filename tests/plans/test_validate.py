@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 import plans
-from plans.model import Calc, Join, Operator, Plan, Scan, SelectItem, Sink, Union
-from plans.tables import Table, TableColumn
-from plans.validate import validate
+from plans.analysis.validate import validate
+from plans.declarations.tables import Table, TableColumn
+from plans.model.plan import Calc, Join, Operator, Plan, Scan, SelectItem, Sink, Union
 
 Patched = Callable[..., str]
 

@@ -12,8 +12,8 @@ from click.testing import CliRunner, Result
 
 from planner import compile_sql
 from plans import dump, load
-from plans.edit import set_value
-from plans.why_command import why_command
+from plans.commands.why import why_command
+from plans.edit.edit import set_value
 
 ROOT = Path(__file__).parent.parent.parent
 SQL = """SET 'table.exec.state.ttl' = '1 h';

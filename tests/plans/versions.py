@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 import plans
 from planner import compile_sql
-from plans.edit import set_value
+from plans.edit.edit import set_value
 from plans.errors import PlanError
-from plans.model import Plan
+from plans.model.plan import Plan
 
 TABLES = """
 CREATE TABLE orders (id BIGINT, customer BIGINT, currency STRING, total DOUBLE, pt AS PROCTIME())

@@ -13,15 +13,15 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from plans.arrival import read_in_order
-from plans.changelog import output_kinds
-from plans.columns import output_columns
-from plans.connectors import source_kinds
-from plans.model import Calc, Expand, Plan, Scan, Sink, Stateful, Union
+from plans.analysis.changelog import output_kinds
+from plans.analysis.columns import output_columns
+from plans.analysis.row_order import read_in_order
+from plans.connectors.table import source_kinds
+from plans.model.plan import Calc, Expand, Plan, Scan, Sink, Stateful, Union
+from runtime.expressions.condition import compile_filter, compile_value
 from runtime.kernels.floats import normal_floats
 from runtime.operator import KIND, hash_column
 from runtime.operators import build_operator
-from runtime.operators.condition import compile_filter, compile_value
 from runtime.state.memory import MemoryStore
 from runtime.types import to_arrow
 from tests.runtime.changelog import KINDS, Event, events_of, fold, stable_hash

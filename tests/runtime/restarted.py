@@ -14,12 +14,12 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.types import Row
 
-from plans.carryover import state_lineages
-from plans.model import Aggregate, Join, Plan, Sink
+from plans.compare.carryover import state_lineages
+from plans.model.plan import Aggregate, Join, Plan, Sink
+from runtime.engine.blobs import from_blob, to_blob
+from runtime.engine.process import PartitionProcessor
 from runtime.operator import hash_column
 from runtime.operators import build_operator
-from runtime.shell.blobs import from_blob, to_blob
-from runtime.shell.process import PartitionProcessor
 from tests.runtime.changelog import stable_hash
 from tests.runtime.pipeline import Pipeline
 

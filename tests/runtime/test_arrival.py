@@ -6,7 +6,7 @@ from itertools import permutations
 
 import pyarrow as pa
 
-from runtime.arrival import ARRIVAL, in_order
+from runtime.engine.row_order import ARRIVAL, in_order
 
 
 def test_rows_stand_in_the_order_of_their_arrival_wherever_their_piece_was_read() -> None:

@@ -9,10 +9,10 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
+from plans.declarations.tables import Column
 from plans.errors import RunError
-from plans.model import Calc, SelectItem
-from plans.tables import Column
-from runtime.calc_in_arrow import calc_in_arrow
+from plans.model.plan import Calc, SelectItem
+from runtime.build.calc_in_arrow import calc_in_arrow
 
 COLUMNS = (
     Column(name="a", type="BIGINT"),

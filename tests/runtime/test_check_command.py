@@ -9,11 +9,11 @@ import pytest
 
 import planner
 import plans
-import plans.checkpoint_record
-from plans.checkpoint_record import record_line
-from plans.continuation import continuation, record_after
-from plans.edit import set_value
-from plans.model import Plan
+import plans.checkpoint.record
+from plans.checkpoint.continuation import continuation, record_after
+from plans.checkpoint.record import record_line
+from plans.edit.edit import set_value
+from plans.model.plan import Plan
 from tests.plans.in_process import hintplan
 
 TABLES = """
@@ -154,7 +154,7 @@ def test_a_mistyped_checkpoint_is_not_taken_for_new_without_a_word(folder: Path)
 
 
 def test_the_line_of_the_last_run_counts(folder: Path) -> None:
-    before = plans.checkpoint_record.local_record(str(folder / "checkpoint"))
+    before = plans.checkpoint.record.local_record(str(folder / "checkpoint"))
     changed = compiled(TOTALS.replace("SUM(o.v)", "MAX(o.v)"))
     later = record_after(continuation(before, changed), before, changed, partitions=4, spark="4.3.0")
     assert later is not None

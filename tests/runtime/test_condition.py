@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from plans.errors import RunError
-from runtime.operators.condition import compile_filter, compile_value
+from runtime.expressions.condition import compile_filter, compile_value
 from tests.runtime.integers import BITS, ROWS, number
 
 INT = (

@@ -14,12 +14,12 @@ import pyarrow as pa
 import pytest
 
 from planner.compile import compile_sql
-from plans.columns import output_columns
+from plans.analysis.columns import output_columns
 from plans.errors import RunError
-from plans.model import Join, Plan
-from runtime.narrowing import narrowed
-from runtime.operators.condition import compile_condition
-from runtime.operators.exact import Split, split_condition
+from plans.model.plan import Join, Plan
+from runtime.build.join_conditions import narrowed
+from runtime.expressions.condition import compile_condition
+from runtime.expressions.exact import Split, split_condition
 from runtime.state.memory import MemoryStore
 from tests.runtime.changelog import delta, events_of, fold
 from tests.runtime.pipeline import Pipeline

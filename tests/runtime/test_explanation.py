@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from runtime.explanation import explained
-from runtime.failure import root_cause
+from runtime.spark.explanation import explained
+from runtime.spark.failure import root_cause
 
 READING = "SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:///in/my%20orders/9"
 

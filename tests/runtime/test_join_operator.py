@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plans.model import Join, JoinColumn
-from runtime.operators.condition import compile_condition
+from plans.model.plan import Join, JoinColumn
+from runtime.expressions.condition import compile_condition
 from runtime.operators.join import JoinOperator
 from runtime.state.memory import MemoryStore
 from tests.runtime.changelog import Event, colliding_hash, delta, events_of, fold, stable_hash

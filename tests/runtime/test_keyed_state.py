@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plans.errors import RunError
+from runtime.inspect.counts import count_rows
 from runtime.state import keyed
 from runtime.state.keyed import KeyedState
 from runtime.state.layout import COUNT, HASH, WRITE, StateLayout, prefixed_hash
 from runtime.state.manifest import StateTable, read_manifest, write_manifest
 from runtime.state.memory import MemoryStore
-from runtime.stored.counts import count_rows
 
 LAYOUT = StateLayout(
     name="t",

@@ -20,14 +20,14 @@ import pytest
 
 import planner
 import plans
-from plans.changelog import with_changelogs
-from plans.checkpoint_record import CheckpointRecord, parse_record, record_line
-from plans.continuation import Continuation, continuation, record_after, record_of_begun, refuse
-from plans.diff import diff
-from plans.digest import plan_digests
-from plans.edit import set_value
-from plans.model import Aggregate, Plan
-from plans.tables import Table
+from plans.analysis.changelog import with_changelogs
+from plans.checkpoint.continuation import Continuation, continuation, record_after, record_of_begun, refuse
+from plans.checkpoint.record import CheckpointRecord, parse_record, record_line
+from plans.compare.diff import diff
+from plans.declarations.tables import Table
+from plans.edit.edit import set_value
+from plans.format.digest import plan_digests
+from plans.model.plan import Aggregate, Plan
 from tests.runtime.restarted import Restartable, of_sink
 
 O_COLUMNS = {"id": "BIGINT", "k": "BIGINT", "v": "BIGINT", "s": "STRING"}
@@ -429,9 +429,7 @@ def test_a_new_query_does_not_write_files_where_another_has() -> None:
 
     record = written_by(into_files("r", "out"))
     renamed = continuation(record, into_files("z", "out/"))
-    with pytest.raises(
-        plans.RunError, match="sink_z: it is new and would write files to out, where sink_r has"
-    ):
+    with pytest.raises(plans.RunError, match="sink_z: it is new and would write files to out, where sink_r has"):
         refuse(renamed, "checkpoint", allow_drop=True)
     refuse(continuation(record, into_files("z", "elsewhere")), "checkpoint", allow_drop=True)
 

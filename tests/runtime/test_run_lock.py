@@ -19,17 +19,17 @@ import pytest
 from click.testing import CliRunner
 
 from plans.errors import RunError
-from runtime import run_lock
-from runtime.cli import run_command
-from runtime.holder import birth_of, holder_of
-from runtime.run_lock import LOCK, lock_local, refuse_held
+from runtime.checkpoint import run_lock
+from runtime.checkpoint.lock_owner import birth_of, holder_of
+from runtime.checkpoint.run_lock import LOCK, lock_local, refuse_held
+from runtime.run.command import run_command
 
 DEADLINE_SECONDS = 180
 ROOT = Path(__file__).parents[2]
 HOLD = """
 import sys
 from pathlib import Path
-from runtime.run_lock import lock_local
+from runtime.checkpoint.run_lock import lock_local
 lock_local(sys.argv[1], Path(sys.argv[1]))
 print("held", flush=True)
 sys.stdin.read()

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from runtime.engine.saved import Saved
+from runtime.engine.segments import Segments
+from runtime.inspect import counts as counts_module
+from runtime.inspect.counts import HOUR, Under, count_parked, count_rows
+from runtime.inspect.partition import Kept, Parked, Question, count_partition, read_counted
 from runtime.operators.lookup_retry import ATTEMPTS
-from runtime.shell.saved import Saved
-from runtime.shell.segments import Segments
 from runtime.state.layout import COUNT, HASH, WRITE, StateLayout, prefixed_hash
 from runtime.state.manifest import SegmentEntry, StateTable, write_manifest
-from runtime.stored import counts as counts_module
-from runtime.stored.counts import HOUR, Under, count_parked, count_rows
-from runtime.stored.partition import Kept, Parked, Question, count_partition, read_counted
 
 MINUTE = 60_000
 LAYOUT = StateLayout(
@@ -150,7 +150,7 @@ class Parts(dict):
 
 def stored_partition(tmp_path, monkeypatch) -> tuple[Saved, Parts]:
     """State of two segments, the first one in several parts."""
-    monkeypatch.setattr("runtime.shell.segments.CHUNK_BYTES", 700)
+    monkeypatch.setattr("runtime.engine.segments.CHUNK_BYTES", 700)
     first = segment([(key, "a", 1, 100) for key in range(50)])
     second = segment([(7, "a", 0, 200), (8, "b", 1, 200)])
     parts = Parts()
@@ -220,7 +220,7 @@ def test_parked_rows_are_found_by_the_columns_that_a_lookup_asks_with(tmp_path, 
 
 
 def test_the_hash_is_no_part_of_a_row_that_is_read() -> None:
-    from runtime.stored.rows import rows_json, rows_text
+    from runtime.inspect.rows import rows_json, rows_text
 
     rows = segment([(1, "a\x1b", 2, 1_000)])
     cells = rows_text(rows, ("k",), "Europe/Berlin", lambda write: f"after {write}")

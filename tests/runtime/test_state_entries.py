@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from planner import compile_sql
-from plans.carryover import state_lineages
-from plans.document import op_name
-from plans.edit import set_value
-from plans.model import Plan
-from plans.states import STATE_NAMES
-from runtime.shell.saved import Saved
-from runtime.stored.entries import entries_of
-from runtime.stored.owner import Owner, owner_of
+from plans.analysis.states import STATE_NAMES
+from plans.compare.carryover import state_lineages
+from plans.edit.edit import set_value
+from plans.format.document import op_name
+from plans.model.plan import Plan
+from runtime.engine.saved import Saved
+from runtime.inspect.entries import entries_of
+from runtime.inspect.state_owner import Owner, owner_of
 
 SCRIPT = """
 SET 'table.exec.state.ttl' = '1 h';

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plans.model import Aggregate, AggregateCall
-from plans.phases import one_phase_because
+from plans.model.plan import Aggregate, AggregateCall
+from plans.settings.phases import one_phase_because
+from runtime.engine.process import joined
 from runtime.kernels.partial import ROWS, WEIGHT
 from runtime.operators.aggregate import AggregateOperator
-from runtime.shell.process import joined
 from runtime.state.memory import MemoryStore
 from tests.runtime.changelog import Event, colliding_hash, delta, events_of, fold, stable_hash
 

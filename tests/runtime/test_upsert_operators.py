@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.compile import compile_sql
+from runtime.inspect.entries import entries_of
 from runtime.operator import StatefulOperator
 from runtime.operators.changelog_normalize import ChangelogNormalizeOperator
 from runtime.operators.sink_materialize import SinkMaterializeOperator
 from runtime.state.memory import MemoryStore
-from runtime.stored.entries import entries_of
 from tests.runtime.changelog import Event, colliding_hash, delta, events_of, fold, net, stable_hash
 from tests.runtime.flink_model import MaterializeModel, NormalizeModel
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import plans
-import plans.effects
-from plans.checkpoint_record import CheckpointRecord, parse_record, record_line
-from plans.continuation import Continuation, continuation, record_after, refuse
-from plans.diff import diff
+import plans.settings.effects
+from plans.checkpoint.continuation import Continuation, continuation, record_after, refuse
+from plans.checkpoint.record import CheckpointRecord, parse_record, record_line
+from plans.compare.diff import diff
 from tests.plans.test_effects import SAMPLES, changed_plans
 
 
@@ -37,7 +37,8 @@ def test_a_run_refuses_what_diff_calls_incompatible_and_wants_consent_to_what_it
     for leaf, before, after in changed_plans(path):
         found = continuation(record, after)
         worst = max(
-            (change.effect for change in diff(before, after)), key=lambda e: plans.effects.LEVELS.index(e.level)
+            (change.effect for change in diff(before, after)),
+            key=lambda e: plans.settings.effects.LEVELS.index(e.level),
         )
         assert (worst.level == "incompatible") == refused(found, allow_drop=True), leaf
         assert (worst.level in ("drop", "incompatible")) == refused(found, allow_drop=False), leaf

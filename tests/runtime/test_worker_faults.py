@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from runtime.explanation import failed
-from runtime.worker_faults import worker_fault
+from runtime.spark.explanation import failed
+from runtime.spark.worker_faults import worker_fault
 
 MISMATCH = (
     "pyspark.errors.exceptions.base.PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] Python in worker has different "

@@ -15,7 +15,7 @@ from contextlib import closing
 from pathlib import Path
 
 import planner
-from plans.model import Plan
+from plans.model.plan import Plan
 
 __all__ = ["Feed", "compiled", "totals"]
 

@@ -14,7 +14,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from plans.model import (
+from plans.declarations.tables import Column, Table, TableColumn
+from plans.model.plan import (
     Aggregate,
     AggregateCall,
     Calc,
@@ -28,8 +29,7 @@ from plans.model import (
     Sink,
     Union,
 )
-from plans.setting_groups import StateEntry
-from plans.tables import Column, Table, TableColumn
+from plans.settings.groups import StateEntry
 
 __all__ = ["add_rows", "changes", "expected", "fold", "revenue_plan", "sample"]
 

@@ -1,6 +1,6 @@
 """Lets the JVMs that this process starts, and those of its clusters, use the compiler that starts quickest.
 
-    quick_jvms()  # before the first of them
+quick_jvms()  # before the first of them
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from plans.errors import RunError
-from runtime.arithmetic import spark_expression, wrapping
-from runtime.expressions import check_expression
+from runtime.expressions.allowed import check_expression
+from runtime.expressions.arithmetic import spark_expression, wrapping
 from tests.runtime.integers import ROWS, number
 
 if TYPE_CHECKING:

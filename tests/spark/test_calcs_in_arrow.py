@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 import planner
-from plans.model import Calc
-from runtime.build import build, edges_of
+from plans.model.plan import Calc
+from runtime.build.stream import build, edges_of
 from runtime.lookup.plan import LookupRun
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import planner
-from plans.policy import Policy
-from runtime.execution import execute
+from plans.connectors.policy import Policy
+from runtime.run.execution import execute
 from tests.spark.programs import add_rows, changes
 
 pytestmark = pytest.mark.spark

@@ -13,15 +13,15 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_type
 
 from planner.compile import compile_sql
-from plans.columns import output_columns
+from plans.analysis.columns import output_columns
 from plans.errors import RunError, SqlError
-from plans.model import Join
-from runtime.arithmetic import spark_expression
-from runtime.expressions import check_expression
-from runtime.operators.condition import compile_condition, compile_value
+from plans.model.plan import Join
+from runtime.expressions.allowed import check_expression
+from runtime.expressions.arithmetic import spark_expression
+from runtime.expressions.condition import compile_condition, compile_value
 from runtime.operators.join import JoinOperator
 from runtime.operators.schema import state_schema
-from runtime.session import prepare_session
+from runtime.spark.session import prepare_session
 from runtime.state.memory import MemoryStore
 from tests.runtime.changelog import delta, events_of, fold
 from tests.spark.condition_values import COMPARISONS, ROWS, SCHEMA, TYPES, answers, column, in_spark, pairs

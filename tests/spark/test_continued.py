@@ -13,15 +13,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 import planner
-from plans.checkpoint_record import local_record
-from plans.continuation import continuation
-from plans.edit import set_value
+from plans.checkpoint.continuation import continuation
+from plans.checkpoint.record import local_record
+from plans.edit.edit import set_value
 from plans.errors import RunError
-from plans.model import Plan
-from runtime.checkpoint import read_record
-from runtime.execution import execute
-from runtime.session import prepare_session
-from runtime.stored.batches import committed_batches, saved_states
+from plans.model.plan import Plan
+from runtime.checkpoint.record import read_record
+from runtime.inspect.batches import committed_batches, saved_states
+from runtime.run.execution import execute
+from runtime.spark.session import prepare_session
 from tests.spark.programs import add_rows
 
 pytestmark = pytest.mark.spark

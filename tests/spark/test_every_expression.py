@@ -11,12 +11,12 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from plans.declarations.functions import ALLOWED_FUNCTIONS
+from plans.declarations.tables import Column
 from plans.errors import RunError
-from plans.functions import ALLOWED_FUNCTIONS
-from plans.model import Calc, Plan, SelectItem
-from plans.tables import Column
-from runtime.build import BUILDERS, Edges
-from runtime.expressions import _SYMBOLS, _WORDS
+from plans.model.plan import Calc, Plan, SelectItem
+from runtime.build.stream import BUILDERS, Edges
+from runtime.expressions.allowed import _SYMBOLS, _WORDS
 from runtime.lookup.plan import LookupRun
 
 pytestmark = pytest.mark.spark
@@ -95,7 +95,7 @@ def of_odd_shape() -> list[str]:
 @pytest.fixture(scope="module")
 def row(spark: SparkSession) -> tuple[DataFrame, Edges]:
     """A row with a column of each type, and what a builder knows of it."""
-    from runtime.session import prepare_session
+    from runtime.spark.session import prepare_session
 
     own = prepare_session(spark, time_zone="UTC", once=True)
     columns = tuple(Column(name=name, type=kind) for name, (kind, _) in VALUES.items())

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from plans.continuation import continuation, record_after
+from plans.checkpoint.continuation import continuation, record_after
 from plans.errors import PlanError, RunError
-from plans.model import Operator, Plan
-from runtime import session as session_module
-from runtime.checkpoint import write_record
-from runtime.execution import Execution, execute
+from plans.model.plan import Operator, Plan
+from runtime.checkpoint.record import write_record
+from runtime.run.execution import Execution, execute
+from runtime.spark import session as session_module
 from tests.spark.programs import CUSTOMER_ROWS, add_rows, changes, expected, fold, revenue_plan, sample
 
 pytestmark = pytest.mark.spark

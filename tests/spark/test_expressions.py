@@ -6,9 +6,9 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from plans.declarations.functions import ALLOWED_FUNCTIONS
 from plans.errors import RunError
-from plans.functions import ALLOWED_FUNCTIONS
-from runtime.expressions import MAX_LENGTH, check_expression
+from runtime.expressions.allowed import MAX_LENGTH, check_expression
 
 COLUMNS = {(name,): name for name in ("a", "b", "s", "ts", "arr", "m", "o", "two words", "back`tick", "select")}
 PATH = "operators.calc_t.filter"

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from planner import compile_sql
 from plans.errors import RunError
 from runtime import connectors
-from runtime.execution import Execution, execute
+from runtime.run.execution import Execution, execute
 from tests.spark.programs import changes
 
 pytestmark = pytest.mark.spark

@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 import plans
-from runtime.cli import run_command
+from runtime.run.command import run_command
 from tests.spark.programs import CUSTOMER_ROWS, add_rows, expected, revenue_plan, sample
 
 DEADLINE_SECONDS = 180

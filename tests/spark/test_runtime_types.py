@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.pandas.types import to_arrow_type
 
-from plans.types import _PLAIN
+from plans.declarations.types import _PLAIN
 from runtime.types import to_arrow, to_spark
 
 TYPES = {

@@ -16,14 +16,14 @@ import pyarrow as pa
 import pytest
 
 from plans.errors import RunError
-from runtime.by_value import Deferred
-from runtime.shell import local_files
-from runtime.shell import segments as segments_module
-from runtime.shell.blobs import CHUNK_BYTES, CHUNK_ROWS, chunks
-from runtime.shell.opened import Opened
-from runtime.shell.process import PartitionProcessor, deferred
-from runtime.shell.saved import STATE_VERSION, Saved, decode
-from runtime.shell.segments import Segments
+from runtime.engine import local_files
+from runtime.engine import segments as segments_module
+from runtime.engine.blobs import CHUNK_BYTES, CHUNK_ROWS, chunks
+from runtime.engine.opened import Opened
+from runtime.engine.process import PartitionProcessor, deferred
+from runtime.engine.saved import STATE_VERSION, Saved, decode
+from runtime.engine.segments import Segments
+from runtime.spark.by_value import Deferred
 from tests.runtime.restarted import OneValue
 from tests.spark.counting import counting
 

@@ -10,15 +10,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 import planner
-from plans import continuation as continuation_module
-from plans.checkpoint_record import local_record
-from plans.continuation import continuation, record_after
-from plans.digest import plan_digests
+from plans.analysis.streaming_queries import single_queries
+from plans.checkpoint import continuation as continuation_module
+from plans.checkpoint.continuation import continuation, record_after
+from plans.checkpoint.record import local_record
 from plans.errors import RunError
-from plans.model import Plan
-from plans.queries import single_queries
-from runtime.checkpoint import read_record, write_record
-from runtime.execution import Execution, execute
+from plans.format.digest import plan_digests
+from plans.model.plan import Plan
+from runtime.checkpoint.record import read_record, write_record
+from runtime.run.execution import Execution, execute
 from tests.spark.programs import add_rows
 
 pytestmark = pytest.mark.spark

@@ -20,14 +20,14 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructField, StructType
 
 import tests.spark.counting as counting_module
-from plans.types import parse_type
-from runtime.failure import root_cause
+from plans.declarations.types import parse_type
+from runtime.engine.blobs import from_blob
+from runtime.engine.buckets import bucket_ids, murmur3
+from runtime.engine.pack import PACKED_DDL, TICK, hashed, pack
+from runtime.engine.stateful import apply_operator
 from runtime.operator import InputSpec, StatefulOperator
-from runtime.session import prepare_session
-from runtime.shell.blobs import from_blob
-from runtime.shell.buckets import bucket_ids, murmur3
-from runtime.shell.pack import PACKED_DDL, TICK, hashed, pack
-from runtime.shell.stateful import apply_operator
+from runtime.spark.failure import root_cause
+from runtime.spark.session import prepare_session
 from runtime.types import to_arrow, to_spark
 from tests.spark.counting import counting
 

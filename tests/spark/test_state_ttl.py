@@ -9,9 +9,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 import planner
-from plans.edit import set_value
-from plans.model import Plan
-from runtime.execution import Execution, execute
+from plans.edit.edit import set_value
+from plans.model.plan import Plan
+from runtime.run.execution import Execution, execute
 from tests.spark.programs import add_rows, changes
 
 pytestmark = pytest.mark.spark

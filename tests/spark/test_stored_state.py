@@ -14,17 +14,17 @@ from pyspark.sql import SparkSession
 
 import planner
 import plans
-from plans.carryover import numbered_states
-from plans.edit import set_value
+from plans.analysis.streaming_queries import Query
+from plans.compare.carryover import numbered_states
+from plans.edit.edit import set_value
 from plans.errors import PlanError, RunError
-from plans.model import Plan
-from plans.queries import Query
+from plans.model.plan import Plan
 from runtime import read_state
-from runtime.execution import execute
-from runtime.stored import command
-from runtime.stored.contents import Amount, CheckpointState, EntryState, UnderEdit
-from runtime.stored.entries import Entry, choice
-from runtime.stored.report import state_text
+from runtime.inspect import command
+from runtime.inspect.contents import Amount, CheckpointState, EntryState, UnderEdit
+from runtime.inspect.entries import Entry, choice
+from runtime.inspect.report import state_text
+from runtime.run.execution import execute
 from tests.spark.programs import add_rows, changes
 
 pytestmark = pytest.mark.spark
@@ -173,10 +173,13 @@ def _check_other_plans(spark: SparkSession, directory: Path, checkpoint: Path, a
 def test_states_are_numbered_from_the_sink_down_also_in_a_checkpoint_with_an_odd_name(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    text = script(tmp_path).partition("INSERT")[0] + """
+    text = (
+        script(tmp_path).partition("INSERT")[0]
+        + """
         CREATE VIEW sums AS SELECT k, COUNT(a) AS n FROM l GROUP BY k;
         INSERT INTO joined SELECT z.b, CAST(x.n + y.n AS STRING)
         FROM sums AS x JOIN sums AS y ON x.k = y.k JOIN (SELECT k, MAX(b) AS b FROM r GROUP BY k) AS z ON x.k = z.k"""
+    )
     plan = planner.compile_sql(text)
     add_rows(tmp_path, "l", [{"k": 1, "a": "x"}])
     add_rows(tmp_path, "r", [{"k": 1, "b": "y"}])

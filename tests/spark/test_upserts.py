@@ -14,8 +14,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import planner
-from plans.model import Plan
-from runtime.execution import execute
+from plans.model.plan import Plan
+from runtime.run.execution import execute
 from tests.spark.programs import add_rows
 
 pytestmark = pytest.mark.spark

@@ -9,9 +9,9 @@ import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from plans.connectors.jdbc import POSTGRES_URL
+from plans.connectors.options import LookupMode
 from plans.errors import RunError
-from plans.jdbc import POSTGRES_URL
-from plans.options import LookupMode
 from runtime.lookup.api import AsyncLookupFunction, LookupContext, LookupFunction, ScanFunction
 from runtime.lookup.sources.addressing import addressed_columns
 from runtime.lookup.sources.failures import import_extra

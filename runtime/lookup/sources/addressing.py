@@ -5,8 +5,8 @@ The columns of the pattern must all be compared by the join; other columns that 
 
 from __future__ import annotations
 
+from plans.connectors.key_pattern import Slot, parse_pattern, pattern_columns
 from plans.errors import RunError
-from plans.key_pattern import Slot, parse_pattern, pattern_columns
 from runtime.lookup.api import LookupContext
 from runtime.secrets import resolve
 

@@ -20,7 +20,7 @@ from datetime import UTC, date, datetime
 from decimal import Context, Decimal, InvalidOperation
 from typing import Any
 
-from plans.types import DataType, parse_type
+from plans.declarations.types import DataType, parse_type
 
 __all__ = ["Decoder", "decimal_decoder", "integer_decoder", "json_decoder", "key_text", "parse_json", "text_decoder"]
 

@@ -12,8 +12,8 @@ import os
 from collections.abc import Mapping
 from types import ModuleType
 
-from plans import redaction
 from plans.errors import Diagnostic, RunError
+from plans.text import redaction
 
 __all__ = ["SourceUnavailable", "import_extra", "redacted"]
 

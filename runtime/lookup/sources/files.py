@@ -16,9 +16,9 @@ import pyarrow.csv
 import pyarrow.fs
 import pyarrow.parquet
 
-from plans.connectors import CONNECTORS
+from plans.connectors.table import CONNECTORS
+from plans.declarations.types import parse_type
 from plans.errors import RunError
-from plans.types import parse_type
 from runtime.lookup.api import LookupContext, ScanFunction
 from runtime.lookup.sources.decoding import Decoder, json_decoder, parse_json, text_decoder
 from runtime.types import to_arrow

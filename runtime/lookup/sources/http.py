@@ -17,10 +17,10 @@ from urllib.parse import quote
 
 import httpx
 
-from plans.durations import parse_duration
+from plans.connectors.lookups import HEADER
+from plans.connectors.reach import HostPlace, http_host
+from plans.declarations.durations import parse_duration
 from plans.errors import RunError
-from plans.lookup_connectors import HEADER
-from plans.reach import HostPlace, http_host
 from runtime.lookup.api import AsyncLookupFunction, Key, LookupContext, LookupFunction, Row
 from runtime.lookup.sources.addressing import address_parts, addressed_columns
 from runtime.lookup.sources.decoding import Decoder, json_decoder, key_text, parse_json

@@ -17,9 +17,9 @@ import psycopg
 import pyarrow as pa
 from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolTimeout
 
-from plans.durations import parse_duration
+from plans.connectors.jdbc import parse_postgres_url
+from plans.declarations.durations import parse_duration
 from plans.errors import RunError
-from plans.jdbc import parse_postgres_url
 from runtime.lookup.api import AsyncLookupFunction, Key, LookupContext, LookupFunction, Row, ScanFunction
 from runtime.lookup.sources.failures import SourceUnavailable, redacted
 from runtime.lookup.sources.hosts import refuse_link_local

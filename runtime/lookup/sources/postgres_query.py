@@ -16,10 +16,10 @@ from uuid import UUID
 
 from psycopg import sql
 
+from plans.connectors.jdbc import split_name
+from plans.declarations.tables import Column
+from plans.declarations.types import DataType, parse_type
 from plans.errors import RunError
-from plans.jdbc import split_name
-from plans.tables import Column
-from plans.types import DataType, parse_type
 from runtime.lookup.api import Key, LookupContext, Row
 from runtime.lookup.sources.decoding import Decoder, decimal_decoder, integer_decoder, text_decoder
 from runtime.lookup.sources.matching import MOST_ROWS, RowShape, refuse_excess

@@ -7,9 +7,9 @@ from the options of the context.
 
 from __future__ import annotations
 
-from plans.class_shape import Flavour, Method
-from plans.lookup_connectors import PYTHON_CLASSES
-from plans.options import LookupMode
+from plans.connectors.lookups import PYTHON_CLASSES
+from plans.connectors.options import LookupMode
+from plans.declarations.class_shape import Flavour, Method
 from runtime.classes import load_class
 from runtime.lookup.api import AsyncLookupFunction, LookupContext, LookupFunction, ScanFunction
 

@@ -16,7 +16,7 @@ import redis.asyncio
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from plans.durations import parse_duration
+from plans.declarations.durations import parse_duration
 from plans.errors import RunError
 from runtime.lookup.api import AsyncLookupFunction, Key, LookupContext, LookupFunction, Row
 from runtime.lookup.sources.failures import SourceUnavailable, redacted

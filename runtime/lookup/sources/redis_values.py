@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from plans.declarations.types import parse_type
 from plans.errors import RunError
-from plans.types import parse_type
 from runtime.lookup.api import Key, LookupContext, Row
 from runtime.lookup.sources.addressing import address_parts, addressed_columns
 from runtime.lookup.sources.decoding import Decoder, json_decoder, key_text, parse_json, text_decoder

@@ -17,10 +17,10 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
+from plans.connectors.jdbc import SQLITE_URL
+from plans.declarations.tables import Column
+from plans.declarations.types import DataType, parse_type
 from plans.errors import RunError
-from plans.jdbc import SQLITE_URL
-from plans.tables import Column
-from plans.types import DataType, parse_type
 from runtime.connectors.sqlite import quoted, uri
 from runtime.lookup.api import Key, LookupContext, LookupFunction, Row, ScanFunction
 from runtime.lookup.sources.decoding import Decoder, decimal_decoder, integer_decoder, text_decoder

@@ -1,0 +1,101 @@
+"""CAST and TRY_CAST between numbers as Flink has them: what does not fit does not fail.
+
+Integers wrap around at the width of the new type, a FLOAT or DOUBLE becomes the nearest INT or BIGINT there is (NaN
+becomes 0, and what is narrower wraps around from INT), and a DECIMAL of too many digits is NULL. Spark would fail.
+Conversions that the planner makes by itself always fit, and are :func:`planner.expressions.coercion.cast`.
+
+>>> from planner.expressions.typed import BIGINT, INT, Field, Ref
+>>> from planner.expressions.spark_text import spark_text
+>>> n = Ref(field=Field(id=1, name="n", type=BIGINT))
+>>> spark_text(flink_cast(n, INT, 0), {1: "n"})
+'CAST(shiftright(shiftleft(n, 32), 32) AS INT)'
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from planner.expressions.coercion import cast, implicitly_assignable
+from planner.expressions.typed import BIGINT, BOOLEAN, DOUBLE, INT, Expr, Literal, call, literal
+from plans.declarations.types import DataType
+
+__all__ = ["flink_cast"]
+
+_BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
+_SAFE_DIGITS = {"TINYINT": 2, "SMALLINT": 4, "INT": 9, "BIGINT": 18}
+"""How many digits fit, whatever they are."""
+
+
+def flink_cast(value: Expr, target: DataType, offset: int, *, function: str = "CAST") -> Expr:
+    """``CAST(value AS target)``, or TRY_CAST, as a query says it; the types must be castable."""
+    source, target = value.type.as_nullable(), target.as_nullable()
+    if source == target or not (source.is_numeric and target.is_numeric) or _fits(value, target):
+        return cast(value, target, offset, function=function)
+    if target.is_integer:
+        if source.is_integer:
+            return _wrapped(value, target, offset)
+        if source.root == "DECIMAL":
+            return _from_decimal(value, target, offset, function)
+        whole = target if target in (INT, BIGINT) else INT
+        return _wrapped(_nearest(value, whole, offset), target, offset)
+    if target.root == "DECIMAL" and not implicitly_assignable(source, target):
+        function = "TRY_CAST"
+    return cast(value, target, offset, function=function)
+
+
+def _fits(value: Expr, target: DataType) -> bool:
+    """Whether ``value`` is a constant that ``target`` holds."""
+    if not isinstance(value, Literal) or value.text is None:
+        return False
+    size = abs(Decimal(value.text))
+    if target.is_integer:
+        return size < 1 << (_BITS[target.root] - 1)
+    return target.root == "DECIMAL" and size < 10 ** ((target.precision or 0) - (target.scale or 0)) - 1
+
+
+def _wrapped(value: Expr, target: DataType, offset: int) -> Expr:
+    """The lowest bits of an integer."""
+    width = 64 if value.type.root == "BIGINT" else 32
+    spare = literal(width - _BITS[target.root], INT)
+    if _BITS[target.root] >= _BITS[value.type.root]:
+        return cast(value, target, offset)
+    kind = BIGINT if width == 64 else INT
+    shifted = call("shiftright", (call("shiftleft", (value, spare), kind, offset), spare), kind, offset)
+    return call("CAST", (shifted,), target, offset)
+
+
+def _from_decimal(value: Expr, target: DataType, offset: int, function: str) -> Expr:
+    digits = (value.type.precision or 0) - (value.type.scale or 0)
+    beyond = digits > _SAFE_DIGITS["BIGINT"]
+    if digits <= _SAFE_DIGITS[target.root]:
+        return cast(value, target, offset, function=function)
+    if beyond and target == BIGINT:
+        return _lowest_64_bits(value, offset)
+    if beyond:  # what remains has the same lowest bits
+        value = call("%", (value, literal(1 << 32, BIGINT)), value.type, offset)
+    return _wrapped(cast(value, BIGINT, offset), target, offset)
+
+
+def _lowest_64_bits(value: Expr, offset: int) -> Expr:
+    """A DECIMAL of any size as a BIGINT, from two halves; the sum of a plan wraps around."""
+    whole, half = literal(f"{1 << 64}", _of_digits(20)), literal(f"{1 << 32}", BIGINT)
+    high = call("div", (call("%", (value, whole), value.type, offset), half), BIGINT, offset)
+    low = cast(call("%", (value, half), value.type, offset), BIGINT, offset)
+    return call("+", (call("shiftleft", (high, literal(32, INT)), BIGINT, offset), low), BIGINT, offset)
+
+
+def _of_digits(count: int) -> DataType:
+    return DataType(root="DECIMAL", precision=count, scale=0)
+
+
+def _nearest(value: Expr, target: DataType, offset: int) -> Expr:
+    """The INT or BIGINT nearest to a FLOAT or DOUBLE, towards zero."""
+    most = (1 << (_BITS[target.root] - 1)) - 1
+    low, high, zero = (literal(f"{bound}", BIGINT) for bound in (-most - 1, most, 0))
+    parts: tuple[Expr, ...] = (
+        *(call("isnan", (value,), BOOLEAN, offset), zero),
+        *(call("<=", (value, low), BOOLEAN, offset), low),
+        *(call(">=", (value, high), BOOLEAN, offset), high),
+        value,
+    )
+    return call("CAST", (call("CASE", parts, DOUBLE, offset),), target, offset)

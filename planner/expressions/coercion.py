@@ -1,0 +1,224 @@
+"""Flink's rules for types that meet: common types, arithmetic results, what may be assigned and cast to what.
+
+Decimal results are those of Flink (and of Spark: both follow Hive). Knows nothing of SQL text.
+
+>>> str(arithmetic_type("*", parse_type("DECIMAL(10, 2)"), parse_type("INT")))
+'DECIMAL(21, 2)'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from planner.expressions.typed import DOUBLE, INT, NULL, STRING, Expr, Literal, call, literal
+from plans.declarations.types import DataType, parse_type
+
+__all__ = [
+    "arithmetic_type",
+    "as_decimal",
+    "cast",
+    "castable",
+    "common_type",
+    "convert",
+    "implicitly_assignable",
+    "may_overflow",
+    "of_length",
+]
+
+_INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
+_DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 19}
+_TIMESTAMPS = ("TIMESTAMP", "TIMESTAMP_LTZ")
+_MIN_SCALE = 6
+_MICROSECONDS = 6
+_UNITS = {0: "SECOND", 3: "MILLISECOND"}
+"""What Spark cuts a TIMESTAMP_LTZ to, by the digits of a second that are left."""
+
+
+def as_decimal(data_type: DataType) -> DataType:
+    """The decimal that holds every value of an integer type; decimals stay as they are."""
+    if data_type.root == "DECIMAL":
+        return data_type.as_nullable()
+    return DataType(root="DECIMAL", precision=_DIGITS[data_type.root], scale=0)
+
+
+def common_type(types: Sequence[DataType]) -> DataType | None:
+    """The type that all values of ``types`` can be converted to without asking; None if there is none."""
+    found = [t.as_nullable() for t in types if t != NULL]
+    if not found:
+        return NULL
+    if all(t == found[0] for t in found):
+        return found[0]
+    roots = {t.root for t in found}
+    if all(t.is_text for t in found):
+        return STRING
+    if all(t.is_numeric for t in found):
+        return _common_number(found, roots)
+    if roots <= {"DATE", "TIMESTAMP"} or roots == {"TIMESTAMP_LTZ"}:
+        root = "TIMESTAMP_LTZ" if "TIMESTAMP_LTZ" in roots else "TIMESTAMP"
+        return DataType(root=root, precision=max(t.precision or 0 for t in found))
+    return None
+
+
+def _common_number(types: list[DataType], roots: set[str]) -> DataType:
+    if "DOUBLE" in roots or roots >= {"FLOAT", "DECIMAL"}:
+        return DOUBLE
+    if "FLOAT" in roots:
+        return DataType(root="FLOAT")
+    if "DECIMAL" in roots:
+        decimals = [as_decimal(t) for t in types]
+        scale = max(t.scale or 0 for t in decimals)
+        whole = max((t.precision or 0) - (t.scale or 0) for t in decimals)
+        return _decimal(min(whole + scale, 38), max(min(scale, 38 - whole), 0))
+    return DataType(root=max(roots, key=_INTEGERS.index))
+
+
+def _decimal(precision: int, scale: int) -> DataType:
+    return DataType(root="DECIMAL", precision=precision, scale=scale)
+
+
+def _adjusted(precision: int, scale: int) -> DataType:
+    """A decimal of at most 38 digits; digits after the point give way first, down to six."""
+    if precision <= 38:
+        return _decimal(precision, scale)
+    return _decimal(38, max(38 - (precision - scale), min(scale, _MIN_SCALE)))
+
+
+def arithmetic_type(operator: str, left: DataType, right: DataType) -> DataType:
+    """The result of a numeric ``+ - * / %``; two integers divide to an integer, as in Flink."""
+    common = common_type((left, right))
+    if common is None or "DECIMAL" not in (left.root, right.root) or common.root == "DOUBLE":
+        return common or NULL
+    a, b = as_decimal(left), as_decimal(right)
+    p1, s1, p2, s2 = a.precision or 0, a.scale or 0, b.precision or 0, b.scale or 0
+    if operator in "+-":
+        scale = max(s1, s2)
+        return _adjusted(max(p1 - s1, p2 - s2) + scale + 1, scale)
+    if operator == "*":
+        return _adjusted(p1 + p2 + 1, s1 + s2)
+    if operator == "/":
+        scale = max(_MIN_SCALE, s1 + p2 + 1)
+        return _adjusted(p1 - s1 + s2 + scale, scale)
+    return _adjusted(min(p1 - s1, p2 - s2) + max(s1, s2), max(s1, s2))
+
+
+def may_overflow(operator: str, left: DataType, right: DataType) -> bool:
+    """Whether ``left operator right``, ``+ - *`` of decimals, can have more digits than a DECIMAL holds."""
+    a, b = as_decimal(left), as_decimal(right)
+    p1, s1, p2, s2 = a.precision or 0, a.scale or 0, b.precision or 0, b.scale or 0
+    if operator == "*":
+        return p1 + p2 + 1 > 38
+    return operator in "+-" and max(p1 - s1, p2 - s2) + max(s1, s2) + 1 > 38
+
+
+def implicitly_assignable(source: DataType, target: DataType) -> bool:
+    """Whether INSERT converts ``source`` to ``target`` without a CAST: no value may be lost."""
+    source, target = source.as_nullable(), target.as_nullable()
+    if NULL in (source, target) or source == target:
+        return True
+    if source.is_integer and target.is_integer:
+        return _INTEGERS.index(source.root) <= _INTEGERS.index(target.root)
+    if source.is_integer and target.root in ("FLOAT", "DOUBLE"):
+        return True
+    if (source.is_integer or source.root == "DECIMAL") and target.root == "DECIMAL":
+        exact = as_decimal(source)
+        whole = (exact.precision or 0) - (exact.scale or 0)
+        return (target.scale or 0) >= (exact.scale or 0) and (target.precision or 0) - (target.scale or 0) >= whole
+    if source.root in ("DECIMAL", "FLOAT") and target.root == "DOUBLE":
+        return True
+    if source.is_text and target.is_text:
+        if target.root == "STRING":
+            return True
+        return (
+            source.root != "STRING" and target.root == "VARCHAR" and (source.precision or 0) <= (target.precision or 0)
+        )
+    if source.root in ("BINARY", "VARBINARY") and target.root == "BYTES":
+        return True
+    if source.root == target.root and source.root in _TIMESTAMPS:
+        return (source.precision or 0) <= (target.precision or 0)
+    return source.root == "DATE" and target.root == "TIMESTAMP"
+
+
+def castable(source: DataType, target: DataType) -> bool:
+    """Whether ``CAST(source AS target)`` means the same in Flink and Spark, as :func:`cast` writes it."""
+    source, target = source.as_nullable(), target.as_nullable()
+    if source in (NULL, target):
+        return True
+    plain = source.is_numeric or source.is_text or source.root == "BOOLEAN"
+    if target.is_numeric:
+        return plain
+    if target.is_text:
+        return plain or source.root == "DATE"
+    if target.root == "BOOLEAN":
+        return source.is_text or source.is_integer
+    if target.root == "DATE":
+        return source.is_text or source.root in _TIMESTAMPS
+    if target.root in _TIMESTAMPS:
+        written = target.root == "TIMESTAMP" or target.precision in _UNITS or not _shortens(source, target)
+        return written and (source.is_text or source.root in ("DATE", *_TIMESTAMPS))
+    if target.root == "BYTES":
+        return source.root in ("BINARY", "VARBINARY")
+    return False
+
+
+def cast(value: Expr, target: DataType, offset: int, *, function: str = "CAST") -> Expr:
+    """``value`` converted to ``target``, which must be :func:`castable`; ``TRY_CAST`` gives NULL where CAST fails."""
+    target = target.as_nullable()
+    source = value.type.as_nullable()
+    if source == target:
+        return value
+    if isinstance(value, Literal) and value.text is None:
+        return Literal(text=None, type=target, offset=offset)
+    converted: Expr = call(function, (value,), target, offset)
+    if target.root in _TIMESTAMPS and _shortens(source, target):
+        return _shortened(value if source.root == target.root else converted, target, offset, function)
+    if target.is_text:
+        converted = value if source.is_text else call(function, (value,), STRING, offset)
+        if source.root == "BOOLEAN":
+            converted = call("upper", (converted,), STRING, offset)  # Flink writes TRUE and FALSE
+        fits = source.is_text and implicitly_assignable(source, target)
+        if target.root == "CHAR" or (target.root == "VARCHAR" and not fits):
+            return of_length(converted, target, offset)
+        if source.is_text:
+            return call("CAST", (value,), target, offset)
+    return converted
+
+
+def _shortens(source: DataType, target: DataType) -> bool:
+    """Whether a timestamp out of ``source`` may have more digits of a second than ``target``."""
+    digits = _MICROSECONDS if source.is_text else source.precision or 0
+    return source.root != "DATE" and digits > (target.precision or 0)
+
+
+def _shortened(moment: Expr, target: DataType, offset: int, function: str) -> Expr:
+    """``moment`` without the digits of a second that ``target`` has not; one without a zone is cut as text.
+
+    Spark's ``date_trunc`` takes it through the session time zone, which leaves hours out.
+    """
+    if target.root == "TIMESTAMP_LTZ":
+        return call("date_trunc", (literal(_UNITS[target.precision or 0], STRING), moment), target, offset)
+    length = len("2024-02-29 13:14:15") + (target.precision or 0) + bool(target.precision)
+    shown = call("CAST", (moment,), STRING, offset)
+    cut = call("substring", (shown, literal(1, INT), literal(length, INT)), STRING, offset)
+    return call(function, (cut,), target, offset)
+
+
+def of_length(text: Expr, target: DataType, offset: int) -> Expr:
+    """``text`` with the length of a CHAR, filled up with spaces, or at most that of a VARCHAR."""
+    length = Literal(text=str(target.precision), type=parse_type("INT"))
+    if target.root == "CHAR":
+        return call("rpad", (text, length, Literal(text=" ", type=STRING)), target, offset)
+    return call("substring", (text, Literal(text="1", type=parse_type("INT")), length), target, offset)
+
+
+def convert(value: Expr, target: DataType) -> Expr:
+    """``value`` as the common type of an operator; nothing is written where Spark widens by itself."""
+    source = value.type.as_nullable()
+    if source == target or (source.is_integer and target.is_integer) or (source.is_text and target.root == "STRING"):
+        return value
+    if isinstance(value, Literal) and value.text is None:
+        return value
+    if isinstance(value, Literal) and value.type.is_text and target.root in ("DATE", *_TIMESTAMPS):
+        return Literal(text=value.text, type=target, offset=value.offset)
+    if target.root == "DOUBLE" and (source.is_integer or source.root in ("DECIMAL", "FLOAT")):
+        return value
+    return cast(value, target, value.offset)

@@ -1,0 +1,211 @@
+"""Text functions. Positions count from 1; lengths are in characters."""
+
+from __future__ import annotations
+
+import re
+
+from planner.expressions.coercion import cast
+from planner.expressions.functions.arguments import (
+    Builder,
+    Signature,
+    check,
+    choose,
+    integer_of,
+    integer_or_none,
+    literal_text,
+    text_of,
+)
+from planner.expressions.typed import BOOLEAN, INT, STRING, Expr, call, literal
+from planner.syntax.source import Source
+
+__all__ = ["BUILDERS", "SIGNATURES"]
+
+SIGNATURES: dict[str, Signature] = {
+    "BTRIM": ("btrim", ("text", "text?"), STRING),
+    "CHARACTER_LENGTH": ("length", ("text",), INT),
+    "CHAR_LENGTH": ("length", ("text",), INT),
+    "CHR": ("chr", ("integer",), STRING),
+    "CONCAT": ("concat", ("text*",), STRING),
+    "CONCAT_WS": ("concat_ws", ("text", "text*"), STRING),
+    "ENDSWITH": ("endswith", ("text", "text"), BOOLEAN),
+    "INSTR": ("instr", ("text", "text"), INT),
+    "LEFT": ("left", ("text", "integer"), STRING),
+    "LOWER": ("lower", ("text",), STRING),
+    "MD5": ("md5", ("text",), STRING),
+    "PARSE_URL": ("try_parse_url", ("text", "text", "text?"), STRING),
+    "POSITION": ("locate", ("text", "text"), INT),
+    "REGEXP_COUNT": ("regexp_count", ("text", "text"), INT),
+    "REGEXP_INSTR": ("regexp_instr", ("text", "text"), INT),
+    "REGEXP_SUBSTR": ("regexp_substr", ("text", "text"), STRING),
+    "REPEAT": ("repeat", ("text", "integer"), STRING),
+    "REVERSE": ("reverse", ("text",), STRING),
+    "RIGHT": ("right", ("text", "integer"), STRING),
+    "SHA1": ("sha1", ("text",), STRING),
+    "STARTSWITH": ("startswith", ("text", "text"), BOOLEAN),
+    "TRANSLATE": ("translate", ("text", "text", "text"), STRING),
+    "UPPER": ("upper", ("text",), STRING),
+    "URL_DECODE": ("try_url_decode", ("text",), STRING),
+    "URL_ENCODE": ("url_encode", ("text",), STRING),
+}
+_MAY_BE_NULL = literal(None, STRING)
+
+
+def _trim(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    """TRIM, LTRIM and RTRIM of blanks, or of the characters in a second argument, which Spark takes as the first."""
+    check(source, name, args, ("text", "text?"), offset)
+    if name == "TRIM" and len(args) == 2:
+        return call("btrim", args, STRING, offset)
+    return call(name.lower(), tuple(reversed(args)), STRING, offset)
+
+
+def _replace(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    """Flink replaces an empty text between all characters, Spark nowhere."""
+    check(source, name, args, ("text", "text", "text"), offset)
+    text_of(source, "what REPLACE looks for", args[1], offset)
+    return call("replace", args, STRING, offset)
+
+
+def _substring(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    """From before the first character it is empty, and of a negative length NULL; Spark cuts what there is."""
+    check(source, name, args, ("text", "integer", "integer?"), offset)
+    text, start = args[0], args[1]
+    found: Expr = call("substring", args, STRING, offset)
+    if (from_ := integer_or_none(start)) is None or from_ < 0:
+        before = call("<", (call("+", (start, call("length", (text,), INT, offset)), INT, offset), literal(0, INT)),
+                      BOOLEAN, offset)  # fmt: skip
+        found = choose(before, literal("", STRING), found)
+    if len(args) == 3:
+        length = integer_or_none(args[2])
+        if length is None or length < 0:
+            found = choose(call("<", (args[2], literal(0, INT)), BOOLEAN, offset), _MAY_BE_NULL, found)
+    return found
+
+
+def _pad(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    """NULL for a negative length, or if there is nothing to pad with."""
+    check(source, name, args, ("text", "integer", "text"), offset)
+    text_of(source, f"what {name} pads with", args[2], offset)
+    found: Expr = call(name.lower(), args, STRING, offset)
+    if (length := integer_or_none(args[1])) is None or length < 0:
+        found = choose(call("<", (args[1], literal(0, INT)), BOOLEAN, offset), _MAY_BE_NULL, found)
+    return found
+
+
+def _locate(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    check(source, name, args, ("text", "text", "integer?"), offset)
+    if len(args) == 3:
+        integer_of(source, "the position at which LOCATE starts", args[2], 1, offset)
+    return call("locate", args, INT, offset)
+
+
+def _sha2(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    if name == "SHA2":
+        check(source, name, args, ("text", "integer"), offset)
+        bits = integer_of(source, "the length of SHA2", args[1], 224, offset)
+    else:
+        check(source, name, args, ("text",), offset)
+        bits = int(name.removeprefix("SHA"))
+    if bits not in (224, 256, 384, 512):
+        raise source.error(f"SHA2 has no length {bits}", offset, "use 224, 256, 384 or 512")
+    return call("sha2", (args[0], literal(bits, INT)), STRING, offset)
+
+
+def _to_base64(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    """In one line; Spark breaks it after 76 characters."""
+    check(source, name, args, ("text",), offset)
+    lines = call("base64", args, STRING, offset)
+    return call("regexp_replace", (lines, literal("\\s+", STRING), literal("", STRING)), STRING, offset)
+
+
+def _from_base64(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    check(source, name, args, ("text",), offset)
+    decoded = call("try_to_binary", (args[0], literal("base64", STRING)), STRING, offset)
+    return call("CAST", (decoded,), STRING, offset)
+
+
+def _pattern(source: Source, name: str, expression: Expr, offset: int) -> str:
+    return text_of(source, f"the pattern of {name}", expression, offset)
+
+
+def _regexp(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    check(source, name, args, ("text", "text"), offset)
+    _pattern(source, name, args[1], offset)
+    return call("regexp_like", args, BOOLEAN, offset)
+
+
+def _regexp_replace(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    """The replacement is plain text in Flink; in Spark, ``$1`` and backslashes would mean something."""
+    check(source, name, args, ("text", "text", "text"), offset)
+    _pattern(source, name, args[1], offset)
+    text, escaped = literal_text(args[2]), args[2]
+    for special in ("\\", "$"):
+        if text is None:
+            pair = (literal(special, STRING), literal("\\" + special, STRING))
+            escaped = call("replace", (escaped, *pair), STRING, offset)
+        else:
+            text = text.replace(special, "\\" + special)
+            escaped = literal(text, STRING, offset)
+    return call("regexp_replace", (args[0], args[1], escaped), STRING, offset)
+
+
+def _regexp_extract(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    """The whole match if no group is named; NULL, not an empty text, where nothing matches."""
+    check(source, name, args, ("text", "text", "integer?"), offset)
+    pattern = _pattern(source, name, args[1], offset)
+    group = integer_of(source, "the group of REGEXP_EXTRACT", args[2], 0, offset) if len(args) == 3 else 0
+    try:
+        groups = re.compile(pattern).groups
+    except re.error:
+        groups = group  # a pattern that Java may know and Python does not
+    if group > groups:
+        raise source.error(f"the pattern has {groups} groups, and none with number {group}", offset, "check the group")
+    found = call("regexp_extract", (args[0], args[1], literal(group, INT)), STRING, offset)
+    return choose(call("regexp_like", args[:2], BOOLEAN, offset), found, _MAY_BE_NULL)
+
+
+def _split_index(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    """Parts count from 0; there is none in an empty text, and none beyond the last."""
+    check(source, name, args, ("text", "text", "integer"), offset)
+    separator = text_of(source, "the separator of SPLIT_INDEX", args[1], offset)
+    parts = call("split", (args[0], literal(f"\\Q{separator}\\E", STRING)), STRING, offset)
+    part = call("get", (parts, args[2]), STRING, offset)
+    return choose(call("<>", (args[0], literal("", STRING)), BOOLEAN, offset), part, _MAY_BE_NULL)
+
+
+def _all_characters(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    """IS_ALPHA and IS_DIGIT: FALSE for NULL and for an empty text."""
+    check(source, name, args, ("text",), offset)
+    kind = "L" if name == "IS_ALPHA" else "Nd"
+    only = call("regexp_like", (args[0], literal(f"\\A\\p{{{kind}}}+\\z", STRING)), BOOLEAN, offset)
+    return call("coalesce", (only, literal("FALSE", BOOLEAN)), BOOLEAN, offset)
+
+
+def _elt(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    check(source, name, args, ("integer", "text*"), offset)
+    found: Expr = _MAY_BE_NULL
+    for i, value in reversed(list(enumerate(args[1:], 1))):
+        found = choose(call("=", (args[0], literal(i, INT)), BOOLEAN, offset), cast(value, STRING, offset), found)
+    return found
+
+
+BUILDERS: dict[str, Builder] = {
+    "ELT": _elt,
+    "FROM_BASE64": _from_base64,
+    "IS_ALPHA": _all_characters,
+    "IS_DIGIT": _all_characters,
+    "LOCATE": _locate,
+    "LPAD": _pad,
+    "LTRIM": _trim,
+    "REGEXP": _regexp,
+    "REGEXP_EXTRACT": _regexp_extract,
+    "REGEXP_REPLACE": _regexp_replace,
+    "REPLACE": _replace,
+    "RPAD": _pad,
+    "RTRIM": _trim,
+    **dict.fromkeys(("SHA2", "SHA224", "SHA256", "SHA384", "SHA512"), _sha2),
+    "SPLIT_INDEX": _split_index,
+    "SUBSTR": _substring,
+    "SUBSTRING": _substring,
+    "TO_BASE64": _to_base64,
+    "TRIM": _trim,
+}

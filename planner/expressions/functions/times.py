@@ -1,0 +1,192 @@
+"""Functions of dates and times. Weeks are those of ISO 8601, days of the week count from Sunday as 1."""
+
+from __future__ import annotations
+
+import re
+
+from planner.expressions.coercion import cast
+from planner.expressions.functions.arguments import Builder, Signature, check, integer_or_none, literal_text
+from planner.expressions.typed import BIGINT, INT, STRING, Expr, Literal, call, literal
+from planner.syntax.source import Source
+from plans.declarations.types import DataType
+
+__all__ = ["BUILDERS", "SIGNATURES", "UNITS", "UNIT_FUNCTIONS", "unit_literal"]
+
+SIGNATURES: dict[str, Signature] = {}
+UNITS = ("SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "QUARTER", "YEAR")
+UNIT_FUNCTIONS = ("TIMESTAMPADD", "TIMESTAMPDIFF")
+"""Functions whose first argument is the bare name of a unit."""
+_TIMESTAMP3 = DataType(root="TIMESTAMP", precision=3)
+_LTZ3 = DataType(root="TIMESTAMP_LTZ", precision=3)
+_LTZ6 = DataType(root="TIMESTAMP_LTZ", precision=6)
+_DATE = DataType(root="DATE")
+_UNIT = DataType(root="INTERVAL")
+_PARTS = {
+    "YEAR": "year",
+    "QUARTER": "quarter",
+    "MONTH": "month",
+    "WEEK": "weekofyear",
+    "DOY": "dayofyear",
+    "DAYOFYEAR": "dayofyear",
+    "DOW": "dayofweek",
+    "DAYOFWEEK": "dayofweek",
+    "DAY": "day",
+    "DAYOFMONTH": "day",
+    "HOUR": "hour",
+    "MINUTE": "minute",
+    "SECOND": "second",
+}
+_MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
+_PATTERN = re.compile(r"(?:yyyy|MM|dd|HH|mm|ss|SSS|'T'|[-/:. ])*")
+_TO_SECONDS = "yyyy-MM-dd HH:mm:ss"
+
+
+def unit_literal(name: str, offset: int) -> Literal:
+    """The unit called ``name`` as an argument, printed as it is."""
+    return literal(name, _UNIT, offset)
+
+
+def _part(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    check(source, name, args, ("time",), offset)
+    if args[0].type.root == "DATE" and name in ("HOUR", "MINUTE", "SECOND"):
+        raise source.error(f"a DATE has no {name}", offset, "use a TIMESTAMP")
+    return call("CAST", (call(_PARTS[name], args, INT, offset),), BIGINT, offset)
+
+
+def _now(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    check(source, name, args, (), offset)
+    now = call("current_timestamp", (), DataType(root="TIMESTAMP_LTZ", precision=6), offset)
+    return cast(now, _LTZ3, offset)
+
+
+def _today(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    check(source, name, args, (), offset)
+    now = call("current_timestamp", (), DataType(root="TIMESTAMP_LTZ", precision=6), offset)
+    return call("CAST", (now,), DataType(root="DATE"), offset)
+
+
+def _from_epoch(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    check(source, name, args, ("integer", "integer"), offset)
+    precision = args[1].text if isinstance(args[1], Literal) else None
+    if precision not in ("0", "3"):
+        raise source.error(
+            f"the precision of {name} must be 0 (seconds) or 3 (milliseconds)", offset, f"write {name}(x, 3)"
+        )
+    function = "timestamp_seconds" if precision == "0" else "timestamp_millis"
+    return call(function, args[:1], _LTZ3, offset)
+
+
+def _local_now(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    return cast(_now(source, name, args, offset), _TIMESTAMP3, offset)
+
+
+def _unit(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> tuple[str, tuple[Expr, ...]]:
+    """The unit that is the first of ``args``, and the others."""
+    unit = args[0].text if args and isinstance(args[0], Literal) and args[0].type == _UNIT else None
+    if unit is None or len(args) != 3:
+        raise source.error(f"{name} takes a unit and two values", offset, f"such as {name}(HOUR, ...)")
+    return unit, args[1:]
+
+
+def _timestamp_add(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    unit, values = _unit(source, name, args, offset)
+    check(source, name, values, ("integer", "time"), offset)
+    count, time = values
+    if time.type.root != "DATE":
+        return call("timestampadd", (args[0], count, time), time.type, offset)
+    if unit in _MONTHS:
+        return call("add_months", (time, _times(count, _MONTHS[unit], offset)), _DATE, offset)
+    if unit in ("DAY", "WEEK"):
+        return call("date_add", (time, _times(count, 7 if unit == "WEEK" else 1, offset)), _DATE, offset)
+    raise source.error(f"a DATE has no {unit}", offset, "convert it with CAST(... AS TIMESTAMP(3))")
+
+
+def _times(count: Expr, factor: int, offset: int) -> Expr:
+    known = integer_or_none(count)
+    if known is not None:
+        return literal(known * factor, INT, offset)
+    count = cast(count, INT, offset)
+    return count if factor == 1 else call("*", (count, literal(factor, INT)), INT, offset)
+
+
+def _timestamp_diff(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    """Whole units from the first time to the second."""
+    unit, values = _unit(source, name, args, offset)
+    check(source, name, values, ("time", "time"), offset)
+    if unit in _MONTHS:
+        advice = "count DAYs, or compute with YEAR(...) * 12 + MONTH(...)"
+        raise source.error("Flink and Spark count months differently where a month ends", args[0].offset, advice)
+    roots = {v.type.root for v in values}
+    if len(roots - {"DATE"}) > 1:
+        raise source.error(f"{name} does not take TIMESTAMP and TIMESTAMP_LTZ", offset, "convert one with CAST")
+    times = tuple(cast(v, _TIMESTAMP3, offset) if v.type.root == "DATE" else v for v in values)
+    return cast(call("timestampdiff", (args[0], *times), BIGINT, offset), INT, offset)
+
+
+def _format(source: Source, name: str, pattern: Expr, offset: int) -> None:
+    text = literal_text(pattern)
+    if not text or not _PATTERN.fullmatch(text):
+        raise source.error(
+            f"the pattern of {name} must be a literal of yyyy, MM, dd, HH, mm, ss, SSS, 'T' and - / : . blank",
+            pattern.offset or offset,
+            "such as 'yyyy-MM-dd HH:mm'",
+        )
+
+
+def _date_format(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    check(source, name, args, ("time", "text"), offset)
+    _format(source, name, args[1], offset)
+    return call("date_format", args, STRING, offset)
+
+
+def _parsed(source: Source, name: str, args: tuple[Expr, ...], default: str, offset: int) -> Expr:
+    """The time that a text says, NULL if it says none, in the session's zone."""
+    check(source, name, args, ("text", "text?"), offset)
+    pattern = args[1] if len(args) == 2 else literal(default, STRING)
+    _format(source, name, pattern, offset)
+    return call("try_to_timestamp", (args[0], pattern), _LTZ6, offset)
+
+
+def _to_date(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    return cast(_parsed(source, name, args, "yyyy-MM-dd", offset), _DATE, offset)
+
+
+def _to_timestamp(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    if len(args) == 1:
+        check(source, name, args, ("text",), offset)
+        return cast(args[0], _TIMESTAMP3, offset, function="TRY_CAST")
+    return cast(_parsed(source, name, args, _TO_SECONDS, offset), _TIMESTAMP3, offset)
+
+
+def _from_unixtime(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    check(source, name, args, ("integer", "text?"), offset)
+    pattern = args[1] if len(args) == 2 else literal(_TO_SECONDS, STRING)
+    _format(source, name, pattern, offset)
+    return call("from_unixtime", (args[0], pattern), STRING, offset)
+
+
+def _unix_timestamp(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    """Seconds since 1970; the least BIGINT for a text that says no time, as in Flink."""
+    seconds = call("unix_seconds", (_parsed(source, name, args, _TO_SECONDS, offset),), BIGINT, offset)
+    least = cast(literal("-9223372036854775808", STRING), BIGINT, offset)
+    unreadable = call("coalesce", (seconds, least), BIGINT, offset)
+    missing = call("IS NULL", (args[0],), DataType(root="BOOLEAN"), offset)
+    return call("CASE", (missing, literal(None, BIGINT), unreadable), BIGINT, offset)
+
+
+BUILDERS: dict[str, Builder] = {
+    **dict.fromkeys(_PARTS, _part),
+    "CURRENT_DATE": _today,
+    "CURRENT_TIMESTAMP": _now,
+    "DATE_FORMAT": _date_format,
+    "FROM_UNIXTIME": _from_unixtime,
+    "LOCALTIMESTAMP": _local_now,
+    "NOW": _now,
+    "PROCTIME": _now,
+    "TIMESTAMPADD": _timestamp_add,
+    "TIMESTAMPDIFF": _timestamp_diff,
+    "TO_DATE": _to_date,
+    "TO_TIMESTAMP": _to_timestamp,
+    "TO_TIMESTAMP_LTZ": _from_epoch,
+    "UNIX_TIMESTAMP": _unix_timestamp,
+}

@@ -1,0 +1,67 @@
+"""Constants: numbers, intervals, dates and times, from their spelling to typed literals.
+
+>>> str(number_literal(Source(text=""), "12.50", 0).type)
+'DECIMAL(4, 2)'
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+
+from planner.expressions.typed import BIGINT, DOUBLE, INT, Literal, literal
+from planner.syntax.source import Source
+from plans.declarations.types import DataType
+
+__all__ = ["interval_literal", "number_literal", "temporal_literal"]
+
+
+def number_literal(source: Source, text: str, offset: int) -> Literal:
+    """An INT, BIGINT, DECIMAL or DOUBLE, as the spelling of the number says; SqlError if it is too large."""
+    text = text.lower()
+    if text.isdigit():
+        if int(text) >= 2**63:
+            raise source.error(f"{text} does not fit into BIGINT", offset, f"write CAST('{text}' AS DECIMAL(38, 0))")
+        return literal(str(int(text)), INT if int(text) < 2**31 else BIGINT, offset)
+    if text.endswith("e"):
+        raise source.error(f"{text} is no number: its exponent is missing", offset, f"write {text}0")
+    if "e" in text:
+        digits, value = text.partition("e")[0].strip("0."), float(text)
+        if math.isinf(value) or (digits and not value):
+            raise source.error(f"{text} does not fit into DOUBLE", offset, "its numbers go from 4.9E-324 to 1.8E308")
+        return literal(text.upper(), DOUBLE, offset)
+    whole, _, fraction = text.partition(".")
+    whole = whole.lstrip("0")
+    precision = max(len(whole) + len(fraction), 1)
+    if precision > 38:
+        raise source.error("a decimal has at most 38 digits", offset, "shorten it")
+    data_type = DataType(root="DECIMAL", precision=precision, scale=len(fraction))
+    return literal(f"{whole or '0'}.{fraction}" if fraction else whole or "0", data_type, offset)
+
+
+def interval_literal(source: Source, value: str, unit: str, offset: int) -> Literal:
+    """``INTERVAL 'value' unit``; SqlError for anything but one number and one unit."""
+    name = unit.upper()
+    if name not in ("SECOND", "MINUTE", "HOUR", "DAY", "MONTH", "YEAR") or not value.replace(".", "", 1).isdigit():
+        raise source.error("this interval is not supported", offset, "write one number and unit: INTERVAL '5' SECOND")
+    if "." in value and name != "SECOND":
+        raise source.error(f"an interval in {name} needs a whole number", offset, "use a smaller unit")
+    return Literal(text=f"INTERVAL '{value}' {name}", type=DataType(root="INTERVAL"), offset=offset)
+
+
+def temporal_literal(source: Source, root: str, text: str, offset: int) -> Literal:
+    """A DATE or TIMESTAMP literal in canonical spelling; SqlError if ``text`` is no such value."""
+    shape = r"\d{4}-\d{2}-\d{2}" + ("" if root == "DATE" else r"([ T]\d{2}:\d{2}:\d{2}(\.\d{1,6})?)?")
+    try:
+        if not re.fullmatch(shape, text.strip()):
+            raise ValueError("shape")
+        value = datetime.datetime.fromisoformat(text.strip())
+    except ValueError:
+        example = "2024-12-31" if root == "DATE" else "2024-12-31 23:59:59.999"
+        raise source.error(f"'{text}' is not a {root}", offset, f"write it like '{example}'") from None
+    if root == "DATE":
+        return literal(text.strip(), DataType(root="DATE"), offset)
+    fraction = text.strip().partition(".")[2]
+    shown = value.strftime("%Y-%m-%d %H:%M:%S") if value.year >= 1000 else text.strip().replace("T", " ").split(".")[0]
+    return literal(f"{shown}.{fraction}" if fraction else shown, DataType(root=root, precision=len(fraction)), offset)

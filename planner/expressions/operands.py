@@ -1,0 +1,129 @@
+"""Operators on typed expressions: which operands meet, what comes out, and how Flink's meaning is written for Spark.
+
+Knows nothing of syntax trees. Integer division drops the remainder; dividing a DOUBLE by zero gives an infinity or NaN;
+a string literal beside a date or time is one itself.
+
+>>> from planner.expressions.typed import INT, literal
+>>> str(arithmetic(Source(text=""), "/", literal(7, INT), literal(2, INT), 0).type)
+'INT'
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from planner.expressions.coercion import arithmetic_type, as_decimal, cast, common_type, convert, may_overflow
+from planner.expressions.comparisons import compared
+from planner.expressions.literals import temporal_literal
+from planner.expressions.typed import BIGINT, BOOLEAN, INT, NULL, STRING, Expr, Literal, call, literal
+from planner.syntax.source import Source
+from plans.declarations.types import DataType
+from plans.errors import SqlError
+
+__all__ = ["arithmetic", "comparable", "mismatch", "not_distinct", "shift_time"]
+
+_EXACT_IN_FLOAT = 1 << 24
+_OR_NULL = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}
+
+
+def mismatch(source: Source, what: str, left: DataType, right: DataType, offset: int) -> SqlError:
+    """The error for an operator that does not take these two types."""
+    if "NULL" in (left.root, right.root):
+        return source.error(f"{what} needs a typed operand, not NULL", offset, "write CAST(NULL AS <type>)")
+    target = right if right.root != "STRING" else left
+    return source.error(
+        f"{what} does not take {left.as_nullable()} and {right.as_nullable()}",
+        offset,
+        f"convert one side, such as CAST(... AS {target.as_nullable()})",
+    )
+
+
+def comparable(source: Source, what: str, values: tuple[Expr, ...], offset: int) -> tuple[Expr, ...]:
+    """The operands of a comparison, converted to a type they share."""
+    types = [v.type for v in values]
+    temporal = next((x for x in types if x.root in ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ")), None)
+    found: list[Expr] = list(values)
+    if temporal is not None:
+        for i, value in enumerate(values):
+            if isinstance(value, Literal) and value.type.is_text and value.text is not None:
+                found[i] = temporal_literal(source, temporal.root, value.text, value.offset)
+    if any(v.type.root == "TIMESTAMP_LTZ" for v in values):
+        found = [_in_session_zone(v) for v in found]
+    common = common_type([v.type for v in found])
+    for root in ("ARRAY", "MAP", "ROW"):
+        if any(v.type.root == root for v in values):
+            raise source.error(f"{what} does not take {root} values", offset, "compare scalar columns")
+    if common is None:
+        other = next(v.type for v in found if common_type((found[0].type, v.type)) is None)
+        raise mismatch(source, what, found[0].type, other, offset)
+    if common == NULL:
+        raise source.error(f"{what} needs a typed operand, not NULL", offset, "write IS NULL or CAST(NULL AS <type>)")
+    if common.root == "FLOAT":  # where Spark compares a FLOAT and an integer as DOUBLE
+        return tuple(v if _is_float(v) else cast(v, common, v.offset) for v in found)
+    if common.root in ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ"):
+        roots = {v.type.root for v in found}
+        return tuple(convert(v, common) if len(roots - {"NULL"}) > 1 else v for v in found)
+    return tuple(found)
+
+
+def _is_float(value: Expr) -> bool:
+    """Whether all values are a FLOAT each, or are converted to it without being rounded."""
+    if isinstance(value, Literal) and value.text is not None and value.type.is_integer:
+        return abs(int(value.text)) <= _EXACT_IN_FLOAT
+    return value.type.root not in ("INT", "BIGINT")
+
+
+def not_distinct(source: Source, what: str, a: Expr, b: Expr, offset: int) -> Expr:
+    """``a IS NOT DISTINCT FROM b``: both NULL, or equal; never NULL itself."""
+    a, b = comparable(source, what, (a, b), offset)
+    both = call("AND", tuple(call("IS NULL", (v,), BOOLEAN, offset) for v in (a, b)), BOOLEAN, offset)
+    return call("coalesce", (compared("=", (a, b), offset), both), BOOLEAN, offset)
+
+
+def _in_session_zone(value: Expr) -> Expr:
+    """A TIMESTAMP literal beside a TIMESTAMP_LTZ is meant in the session time zone."""
+    if isinstance(value, Literal) and value.type.root == "TIMESTAMP":
+        return replace(value, type=replace(value.type, root="TIMESTAMP_LTZ"))
+    return value
+
+
+def arithmetic(source: Source, operator: str, left: Expr, right: Expr, offset: int) -> Expr:
+    """``left operator right`` with Flink's result type; two integers divide without remainder."""
+    result = arithmetic_type(operator, left.type, right.type)
+    if operator == "%" and not result.is_integer and result.root != "DECIMAL":
+        raise source.error(f"'%' does not take {result}", offset, "use integers or decimals")
+    if result.is_integer:
+        if operator == "/":
+            quotient = call("div", (left, right), BIGINT, offset)
+            return quotient if result == BIGINT else call("CAST", (quotient,), result, offset)
+        if operator == "%":  # of the second operand's type
+            rest = call("%", (left, right), result, offset)
+            wanted = right.type.as_nullable()
+            return rest if wanted == result else call("CAST", (rest,), wanted, offset)
+        return call(operator, (left, right), result, offset)
+    if result.root == "DECIMAL":
+        operands = tuple(cast(v, as_decimal(v.type), offset) for v in (left, right))
+        if may_overflow(operator, left.type, right.type):  # NULL in Flink, where Spark fails
+            operator = _OR_NULL[operator]
+        return call(operator, operands, result, offset)
+    operands = (convert(left, result), convert(right, result))
+    if operator == "/" and not (isinstance(right, Literal) and float(right.text or 0) != 0):
+        # Flink gives an infinity or NaN where Spark raises an error
+        infinity = call("CAST", (literal("Infinity", STRING),), result, offset)
+        if result.root == "DOUBLE" and left.type.root == "DECIMAL":
+            operands = (cast(left, result, offset), operands[1])
+        is_zero = call("=", (right, literal(0, INT)), BOOLEAN, offset)
+        unbounded = call("*", (operands[0], infinity), result, offset)
+        return call("CASE", (is_zero, unbounded, call("/", operands, result, offset)), result, offset)
+    return call(operator, operands, result, offset)
+
+
+def shift_time(source: Source, operator: str, left: Expr, right: Expr, offset: int) -> Expr:
+    if left.type.root == "INTERVAL" and operator == "+":
+        left, right = right, left
+    unit = (right.text or "").split()[-1] if isinstance(right, Literal) and right.type.root == "INTERVAL" else ""
+    is_time = left.type.root in ("TIMESTAMP", "TIMESTAMP_LTZ")
+    is_date = left.type.root == "DATE" and unit in ("DAY", "MONTH", "YEAR")
+    if not unit or operator not in "+-" or not (is_time or is_date):
+        raise mismatch(source, f"'{operator}'", left.type, right.type, offset)
+    return call(operator, (left, right), left.type, offset)

@@ -1,0 +1,124 @@
+"""Scalar functions: what each of Flink's takes and gives, and the Spark expression that means the same.
+
+A function is listed only if Flink and Spark agree on it, or if a Spark expression exists that does what Flink does.
+Those of numbers, text and times stand in :mod:`planner.functions`, those that choose between values here.
+
+>>> from planner.expressions.typed import STRING, literal
+>>> translate(Source(text=""), "UPPER", (literal("a", STRING),), 0).function
+'upper'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from planner.expressions.coercion import cast, common_type, convert
+from planner.expressions.comparisons import compared
+from planner.expressions.functions import numbers, text, times
+from planner.expressions.functions.arguments import Builder, Signature, check, first_null
+from planner.expressions.typed import BIGINT, Expr, Literal, call, literal
+from planner.syntax.source import Source
+from plans.declarations.types import DataType
+from plans.text.names import nearest
+
+__all__ = ["case", "known_functions", "translate", "unknown"]
+
+
+def known_functions() -> tuple[str, ...]:
+    """All scalar functions that a query may call, sorted."""
+    return tuple(sorted({*_SIGNATURES, *_BUILDERS, "CAST", "TRY_CAST", "EXTRACT", "MOD"}))
+
+
+def translate(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    """The call ``name(args)``; SqlError if the function is unknown or does not take these arguments."""
+    if name in _SIGNATURES:
+        spark, kinds, result = _SIGNATURES[name]
+        check(source, name, args, kinds, offset)
+        return call(spark, args, result, offset)
+    if name in _BUILDERS:
+        return _BUILDERS[name](source, name, args, offset)
+    raise unknown(source, name, offset)
+
+
+def unknown(source: Source, name: str, offset: int, others: Sequence[str] = ()) -> Exception:
+    """The error to raise for a function that is none; ``others`` are those that the user declared."""
+    close = nearest(name, (*others, *known_functions()))
+    advice = f"did you mean '{close}'?" if close else "docs/functions.md lists those that are"
+    return source.error(f"function {name.upper()} is not supported", offset, advice)
+
+
+def case(source: Source, parts: tuple[Expr, ...], offset: int) -> Expr:
+    """CASE out of condition, value, condition, value, ..., default."""
+    values = (*parts[1::2], parts[-1])
+    result = _common(source, "CASE", values, offset)
+    converted = tuple(p if i % 2 == 0 and i != len(parts) - 1 else _branch(p, result) for i, p in enumerate(parts))
+    return call("CASE", converted, result, offset)
+
+
+def _common(source: Source, name: str, values: tuple[Expr, ...], offset: int) -> DataType:
+    found = common_type([v.type for v in values])
+    if found is None:
+        types = ", ".join(dict.fromkeys(str(v.type.as_nullable()) for v in values))
+        raise source.error(f"the values of {name} have no common type: {types}", offset, "convert them with CAST")
+    return found
+
+
+def _branch(value: Expr, result: DataType) -> Expr:
+    if value.type != result and value.type.is_integer and result.is_integer and not isinstance(value, Literal):
+        return cast(value, result, value.offset)
+    if isinstance(value, Literal) and value.type.is_integer and result == BIGINT:
+        return cast(value, result, value.offset)
+    if value.type.root == "DECIMAL" and result.root == "DOUBLE":
+        return cast(value, result, value.offset)
+    return convert(value, result)
+
+
+def _coalesce(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    if not args or (name == "IFNULL" and len(args) != 2):
+        raise source.error(
+            f"{name} takes {'two' if name == 'IFNULL' else 'at least one'} arguments", offset, "add them"
+        )
+    result = _common(source, name, args, offset)
+    return call("coalesce", tuple(_branch(a, result) for a in args), result, offset)
+
+
+def _nullif(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    check(source, name, args, ("any", "any"), offset)
+    _common(source, name, args, offset)
+    same = compared("=", args, offset)
+    return call("CASE", (same, literal(None, args[0].type), args[0]), args[0].type, offset)
+
+
+def _if(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    check(source, name, args, ("boolean", "any", "any"), offset)
+    return case(source, args, offset)
+
+
+def _extreme(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    """GREATEST and LEAST: NULL if any argument is, where Spark leaves NULLs out."""
+    check(source, name, args, ("any*",), offset)
+    result = _common(source, name, args, offset)
+    if result.root not in _ORDERED:
+        raise source.error(f"{name} does not take {result}", offset, "convert the arguments with CAST")
+    values = tuple(_branch(a, result) for a in args)
+    if len(values) == 1:
+        return values[0]
+    return first_null(values, call(name.lower(), values, result, offset))
+
+
+_ORDERED = (
+    *("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL", "CHAR", "VARCHAR", "STRING"),
+    *("BOOLEAN", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ"),
+)
+_SIGNATURES: dict[str, Signature] = {**numbers.SIGNATURES, **text.SIGNATURES, **times.SIGNATURES}
+_BUILDERS: dict[str, Builder] = {
+    **numbers.BUILDERS,
+    **text.BUILDERS,
+    **times.BUILDERS,
+    "COALESCE": _coalesce,
+    "GREATEST": _extreme,
+    "IF": _if,
+    "IFNULL": _coalesce,
+    "LEAST": _extreme,
+    "NULLIF": _nullif,
+}

@@ -1,0 +1,151 @@
+"""Expressions printed as Spark SQL: precedence, literals, identifiers and Spark's names for types.
+
+The meaning was settled before (Flink's, see :mod:`planner.expressions.scalars`); this module only has to print what
+means the same to Spark. Columns print under the names given; in a join's condition these are ``l.x`` and ``r.x``.
+
+>>> from planner.expressions.typed import BIGINT, BOOLEAN, INT, Field, Ref, call, literal
+>>> total = Ref(field=Field(id=1, name="o_total", type=BIGINT))
+>>> spark_text(call(">", (total, literal(10, INT)), BOOLEAN, 0), {1: "o_total"})
+'o_total > 10'
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from planner.expressions.typed import AggregateCallExpr, Call, Expr, Literal, Ref
+from plans.declarations.types import DataType
+
+__all__ = ["identifier", "spark_text", "spark_type", "string_literal"]
+
+_BINARY = {
+    "OR": 1,
+    "AND": 2,
+    "=": 4,
+    "<>": 4,
+    "<": 4,
+    "<=": 4,
+    ">": 4,
+    ">=": 4,
+    "<=>": 4,
+    "LIKE": 4,
+    "||": 5,
+    "+": 6,
+    "-": 6,
+    "*": 7,
+    "/": 7,
+    "div": 7,
+    "%": 7,
+}
+_NOT, _COMPARE, _UNARY, _PRIMARY = 3, 4, 8, 9
+_SPARK_TYPES = {
+    "TIMESTAMP": "TIMESTAMP_NTZ",
+    "TIMESTAMP_LTZ": "TIMESTAMP",
+    "BYTES": "BINARY",
+    "VARBINARY": "BINARY",
+    "VARCHAR": "STRING",
+    "CHAR": "STRING",
+}
+# words that Spark or the parser of the allow list would not take as a bare column name
+_RESERVED_WORDS = """
+all and anti any array as asc at between both by case cast check collate column constraint create cross cube
+current_date current_time current_timestamp current_user date desc distinct div drop else end escape except exists
+extract false fetch filter for foreign from full function grant group grouping having if in index inner insert
+intersect interval into is join key lateral leading left like limit minus natural not null offset on only or order
+outer over overlaps partition position primary range references right rollup row rows select semi session_user set
+some struct substring table then time timestamp to trailing trim true try_cast union unique unknown unpivot user
+using values when where window with year month day hour minute second map ltrim rtrim decimal numeric int string
+default comment percent sort cluster distribute
+"""
+_RESERVED = frozenset(_RESERVED_WORDS.split())
+
+
+def identifier(name: str) -> str:
+    """A column name, in backquotes only if it needs them."""
+    if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) and name.lower() not in _RESERVED:
+        return name
+    return "`" + name.replace("`", "``") + "`"
+
+
+def string_literal(text: str) -> str:
+    """``text`` in quotes, with Spark's escapes."""
+    if "${" in text:  # Spark would replace it by a setting, even inside a string
+        head, _, tail = text.partition("${")
+        return f"concat({string_literal(head + '$')}, {string_literal('{' + tail)})"
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def spark_type(data_type: DataType) -> str:
+    """Spark's name for a type that can be cast to."""
+    if data_type.root == "DECIMAL":
+        return f"DECIMAL({data_type.precision}, {data_type.scale})"
+    return _SPARK_TYPES.get(data_type.root, data_type.root)
+
+
+def spark_text(expression: Expr, names: Mapping[int, str]) -> str:
+    """The expression as Spark SQL; ``names`` gives the printed name of each field by its id."""
+    return _Printer(names).text(expression, 0)
+
+
+class _Printer:
+    def __init__(self, names: Mapping[int, str]) -> None:
+        self.names = names
+
+    def text(self, expression: Expr, needed: int) -> str:
+        """Print with parentheses if the expression binds more loosely than ``needed``."""
+        if isinstance(expression, AggregateCallExpr):
+            raise TypeError("aggregate calls are taken out before printing")
+        if isinstance(expression, Ref):
+            return self.names[expression.field.id]
+        if isinstance(expression, Literal):
+            return self.literal(expression)
+        text, strength = self.call(expression)
+        return f"({text})" if strength < needed else text
+
+    def literal(self, expression: Literal) -> str:
+        text, root = expression.text, expression.type.root
+        if text is None:
+            return "NULL" if root == "NULL" else f"CAST(NULL AS {spark_type(expression.type)})"
+        if root == "INTERVAL":
+            return text
+        if expression.type.is_text:
+            return string_literal(text)
+        if root == "DATE":
+            return f"DATE '{text}'"
+        if root in ("TIMESTAMP", "TIMESTAMP_LTZ"):
+            return f"{spark_type(expression.type)} '{text}'"
+        return text.upper() if root == "BOOLEAN" else text
+
+    def call(self, expression: Call) -> tuple[str, int]:
+        name, args = expression.function, expression.args
+        if name in _BINARY:
+            strength = _BINARY[name]
+            # comparisons do not chain; the others associate to the left
+            left = self.text(args[0], strength + 1 if strength == _COMPARE else strength)
+            right = self.text(args[1], strength if name in ("AND", "OR") else strength + 1)
+            return f"{left} {name} {right}", strength
+        if name == "NOT":
+            return f"NOT {self.text(args[0], _NOT)}", _NOT
+        if name == "NEGATE":
+            inner = self.text(args[0], _UNARY)
+            return (f"-({inner})" if inner.startswith("-") else f"-{inner}"), _UNARY
+        if name in ("IS NULL", "IS NOT NULL"):
+            return f"{self.text(args[0], _COMPARE + 1)} {name}", _COMPARE
+        if name == "BETWEEN":
+            value, low, high = (self.text(a, _COMPARE + 1) for a in args)
+            return f"{value} BETWEEN {low} AND {high}", _COMPARE
+        if name == "IN":
+            subject, *rest = args
+            return f"{self.text(subject, _COMPARE + 1)} IN ({', '.join(self.text(a, 0) for a in rest)})", _COMPARE
+        if name in ("CAST", "TRY_CAST"):
+            return f"{name}({self.text(args[0], 0)} AS {spark_type(expression.type)})", _PRIMARY
+        if name == "CASE":
+            return self.case(args), _PRIMARY
+        return f"{name}({', '.join(self.text(a, 0) for a in args)})", _PRIMARY
+
+    def case(self, args: tuple[Expr, ...]) -> str:
+        parts = ["CASE"]
+        for condition, outcome in zip(args[:-1:2], args[1::2], strict=True):
+            parts.append(f"WHEN {self.text(condition, 0)} THEN {self.text(outcome, 0)}")
+        return " ".join((*parts, f"ELSE {self.text(args[-1], 0)}", "END"))

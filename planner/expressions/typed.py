@@ -1,0 +1,234 @@
+"""Typed expressions of the planner: what a query computes, after names and types are resolved.
+
+An expression refers to columns by :class:`Field`, which is unique within a compilation, so that operators can be
+moved and merged without renaming. Types are Flink's. Two expressions are equal if they compute the same; where they
+were written does not matter. Printing as Spark SQL is the affair of :mod:`planner.expressions.spark_text`.
+
+>>> x = Ref(field=Field(id=1, name="x", type=BIGINT))
+>>> [f.name for f in fields_of(call(">", (x, literal(1, INT)), BOOLEAN, 0))]
+['x']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from dataclasses import field as attribute
+
+from plans.declarations.types import DataType
+
+__all__ = [
+    "BIGINT",
+    "BOOLEAN",
+    "DOUBLE",
+    "INT",
+    "NULL",
+    "STRING",
+    "USER",
+    "AggregateCallExpr",
+    "Call",
+    "Expr",
+    "Field",
+    "Literal",
+    "Ref",
+    "call",
+    "calls_user_code",
+    "conjunction",
+    "conjuncts",
+    "fields_of",
+    "is_deterministic",
+    "is_user_call",
+    "literal",
+    "named",
+    "rewrite",
+    "size_of",
+    "substitute",
+    "walk",
+]
+
+BOOLEAN = DataType(root="BOOLEAN")
+INT = DataType(root="INT")
+BIGINT = DataType(root="BIGINT")
+DOUBLE = DataType(root="DOUBLE")
+STRING = DataType(root="STRING")
+NULL = DataType(root="NULL")
+"""The type of a NULL literal before its context gives it one; never leaves the planner."""
+
+USER = "user:"
+"""What the name of a user-defined function begins with in a :class:`Call`."""
+
+NONDETERMINISTIC = frozenset(("current_timestamp",))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """A column of some operator's output. ``name`` is the one to show; empty for a hidden helper column."""
+
+    id: int
+    name: str = attribute(compare=False)
+    type: DataType = attribute(compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ref:
+    """The value of a column."""
+
+    field: Field
+    offset: int = attribute(default=0, compare=False)
+
+    @property
+    def type(self) -> DataType:
+        return self.field.type.as_nullable()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Literal:
+    """A constant: ``text`` is its value without quotes; None is NULL."""
+
+    text: str | None
+    type: DataType
+    offset: int = attribute(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """An operator or a Spark function of ``args``. ``CAST`` and ``TRY_CAST`` convert to ``type``.
+
+    A user-defined scalar function is called ``user:name`` until :mod:`planner.passes.split_calls` makes an operator of
+    its own of it.
+    """
+
+    function: str
+    args: tuple[Expr, ...]
+    type: DataType
+    offset: int = attribute(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AggregateCallExpr:
+    """An aggregate function in a SELECT list or HAVING, before grouping takes it out of the expression."""
+
+    function: str
+    argument: Expr | None
+    distinct: bool
+    filter: Expr | None
+    separator: str | None = None
+    type: DataType
+    offset: int = attribute(default=0, compare=False)
+
+
+Expr = Ref | Literal | Call | AggregateCallExpr
+
+
+def call(function: str, args: tuple[Expr, ...], data_type: DataType, offset: int) -> Call:
+    return Call(function=function, args=args, type=data_type.as_nullable(), offset=offset)
+
+
+def literal(value: int | str | None, data_type: DataType, offset: int = 0) -> Literal:
+    return Literal(text=None if value is None else str(value), type=data_type, offset=offset)
+
+
+def children(expression: Expr) -> tuple[Expr, ...]:
+    if isinstance(expression, Call):
+        return expression.args
+    if isinstance(expression, AggregateCallExpr):
+        return tuple(e for e in (expression.argument, expression.filter) if e is not None)
+    return ()
+
+
+def walk(expression: Expr) -> Iterator[Expr]:
+    """The expression and everything below it, outermost first."""
+    yield expression
+    for child in children(expression):
+        yield from walk(child)
+
+
+def rewrite(expression: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
+    """Replace every outermost sub-expression for which ``change`` returns something."""
+    changed = change(expression)
+    if changed is not None:
+        return changed
+    if isinstance(expression, Call):
+        return replace(expression, args=tuple(rewrite(a, change) for a in expression.args))
+    if isinstance(expression, AggregateCallExpr):
+        argument = None if expression.argument is None else rewrite(expression.argument, change)
+        condition = None if expression.filter is None else rewrite(expression.filter, change)
+        return replace(expression, argument=argument, filter=condition)
+    return expression
+
+
+def substitute(expression: Expr, values: Mapping[int, Expr]) -> Expr:
+    """Replace references to the fields with the ids in ``values``."""
+    return rewrite(expression, lambda e: values.get(e.field.id) if isinstance(e, Ref) else None)
+
+
+def fields_of(expression: Expr) -> tuple[Field, ...]:
+    """The fields that the expression reads, once each, in order of appearance."""
+    return tuple(dict.fromkeys(e.field for e in walk(expression) if isinstance(e, Ref)))
+
+
+def conjuncts(expression: Expr | None) -> tuple[Expr, ...]:
+    """The parts of a condition that must all be true; of alternatives, what they have in common is taken out."""
+    if expression is None:
+        return ()
+    if isinstance(expression, Call) and expression.function == "AND":
+        return tuple(part for arg in expression.args for part in conjuncts(arg))
+    if isinstance(expression, Call) and expression.function == "OR":
+        return _factored(expression)
+    return (expression,)
+
+
+def _factored(expression: Call) -> tuple[Expr, ...]:
+    """``(a AND b) OR (a AND c)`` as ``a`` and ``b OR c``."""
+    branches = [conjuncts(each) for each in _alternatives(expression)]
+    common = tuple(part for part in branches[0] if all(part in branch for branch in branches[1:]))
+    if not common:
+        return (expression,)
+    rest = [conjunction(tuple(part for part in branch if part not in common)) for branch in branches]
+    remaining: Expr | None = None
+    for part in rest:
+        if part is None:  # a branch that is no more than what is common
+            return common
+        remaining = part if remaining is None else call("OR", (remaining, part), BOOLEAN, expression.offset)
+    return common if remaining is None else (*common, remaining)
+
+
+def _alternatives(expression: Expr) -> Iterator[Expr]:
+    if isinstance(expression, Call) and expression.function == "OR":
+        for arg in expression.args:
+            yield from _alternatives(arg)
+    else:
+        yield expression
+
+
+def conjunction(parts: tuple[Expr, ...]) -> Expr | None:
+    """One condition out of its parts; None if there is none."""
+    found: Expr | None = None
+    for part in parts:
+        found = part if found is None else call("AND", (found, part), BOOLEAN, part.offset)
+    return found
+
+
+def is_deterministic(expression: Expr) -> bool:
+    """Whether the expression gives the same value each time it is computed from the same row."""
+    return not any(isinstance(e, Call) and e.function in NONDETERMINISTIC for e in walk(expression))
+
+
+def is_user_call(expression: Expr) -> bool:
+    """Whether the expression is itself a call of a user-defined function."""
+    return isinstance(expression, Call) and expression.function.startswith(USER)
+
+
+def calls_user_code(expression: Expr) -> bool:
+    """Whether a user-defined function is called anywhere in the expression."""
+    return any(is_user_call(e) for e in walk(expression))
+
+
+def named(expression: Call) -> str:
+    """The function of a call as messages name it."""
+    return expression.function.removeprefix(USER)
+
+
+def size_of(expression: Expr) -> int:
+    """The number of nodes."""
+    return sum(1 for _ in walk(expression))

@@ -1,0 +1,54 @@
+"""The hint ``CACHED`` as written: ``/*+ CACHED */`` or ``/*+ CACHED('storage-level'='DISK_ONLY') */`` after SELECT.
+
+Which operator it means is decided where the block is compiled, by :mod:`planner.caching`. Unlike Spark's hints, an
+unknown option is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from planner.hints.options import HintOption, last_ones, read_arguments, value_of
+from planner.hints.tokens import HintTokens
+from planner.syntax.source import Report
+from plans.settings.cached import ENABLED, SETTINGS, STORAGE_LEVEL
+from plans.settings.groups import Value
+from plans.text.names import did_you_mean
+
+__all__ = ["CACHED", "CachedHint", "read_cached_hint"]
+
+CACHED = "CACHED"
+_FORM = "write /*+ CACHED */, or /*+ CACHED('storage-level'='DISK_ONLY') */"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CachedHint:
+    """What the hint asks for, by setting; ``options`` are all it says, the bare name as 'enabled'.
+
+    ``places`` are the offsets of what said each setting, ``overridden`` those of options that are given again later.
+    """
+
+    offset: int
+    options: tuple[HintOption, ...]
+    overridden: Mapping[int, int]
+    settings: Mapping[str, Value]
+    places: Mapping[str, int]
+
+
+def read_cached_hint(tokens: HintTokens, offset: int, report: Report) -> CachedHint:
+    """The CACHED hint whose name was just read; SqlError at what is unknown or wrong."""
+    written: tuple[HintOption, ...] = ()
+    if tokens.kind == "mark" and tokens.text == "(":
+        written = read_arguments(tokens, CACHED, _FORM, offset)
+    options, overridden = last_ones(written, CACHED, report)
+    settings: dict[str, Value] = {ENABLED: True}
+    places = {ENABLED: offset}
+    for option in options:
+        if option.key != STORAGE_LEVEL:
+            advice = did_you_mean(option.key, (STORAGE_LEVEL,), what="known options")
+            raise tokens.source.error(f"unknown {CACHED} option '{option.key}'", option.offset, advice)
+        settings[option.key] = value_of(report, CACHED, SETTINGS[option.key], option)
+        places[option.key] = option.offset
+    name = HintOption(key=ENABLED, offset=offset, value="true", value_offset=offset)
+    return CachedHint(offset=offset, options=(name, *written), overridden=overridden, settings=settings, places=places)

@@ -1,0 +1,93 @@
+"""The options of a hint, ``('key'='value', ...)``: their grammar, and which of equal keys wins.
+
+Which options a hint has, and what they do, is the affair of :mod:`planner.hints.lookup` and :mod:`planner.caching`.
+
+>>> from planner.syntax.lexer import scan
+>>> from planner.syntax.source import Source
+>>> source = Source(text="SELECT /*+ CACHED('storage-level'='DISK_ONLY') */ 1")
+>>> tokens = HintTokens(source, scan(source).hints[0])
+>>> tokens.index += 1
+>>> read_arguments(tokens, "CACHED", "", 0)[0].value
+'DISK_ONLY'
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planner.hints.tokens import HintTokens
+from planner.syntax.source import Report
+from plans.settings.groups import Value
+from plans.settings.values import SettingError, SettingSpec, parse_value
+
+__all__ = ["HintOption", "last_ones", "read_arguments", "value_of"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HintOption:
+    """``'key'='value'`` as it stands in a hint."""
+
+    key: str
+    offset: int
+    value: str
+    value_offset: int
+
+
+def read_arguments(tokens: HintTokens, name: str, form: str, offset: int) -> tuple[HintOption, ...]:
+    """The options in parentheses of the hint ``name`` at ``offset``; ``form`` shows what is right."""
+    if not tokens.take("("):
+        if tokens.kind in ("end", "mark"):
+            raise tokens.source.error(f"{name} needs at least one key and value", offset, form)
+        raise tokens.fail("'('", form)
+    if tokens.take(")"):
+        raise tokens.source.error(f"{name} needs at least one key and value", offset, form)
+    found = [_option(tokens, name, form)]
+    while tokens.take(","):
+        found.append(_option(tokens, name, form))
+    if not tokens.take(")"):
+        raise tokens.fail("',' or ')'", form)
+    return tuple(found)
+
+
+def _option(tokens: HintTokens, name: str, form: str) -> HintOption:
+    offset = tokens.offset
+    key = tokens.key()
+    if key is None:
+        raise tokens.fail("an option", form)
+    if not tokens.take("="):
+        if tokens.kind == "mark":
+            raise tokens.source.error(f"{name} takes keys with values, not a list", offset, form)
+        raise tokens.fail("'='", form)
+    place = tokens.offset
+    value = tokens.string()
+    if value is None:
+        raise tokens.fail("a value in quotes", f"write '{key}'='{tokens.text if tokens.kind != 'end' else '...'}'")
+    return HintOption(key=key, offset=offset, value=value, value_offset=place)
+
+
+def last_ones(
+    options: tuple[HintOption, ...], name: str, report: Report
+) -> tuple[tuple[HintOption, ...], dict[int, int]]:
+    """Within one hint the last of equal keys wins, as in Flink; that it does is a warning."""
+    chosen: dict[str, HintOption] = {}
+    overridden: dict[int, int] = {}
+    for option in options:
+        before = chosen.pop(option.key, None)
+        if before is not None:
+            overridden[before.offset] = option.offset
+            if before.value != option.value:
+                place = report.source.where(option.offset)
+                message = f"{name} option '{option.key}' is given twice: '{before.value}' is overridden at {place}"
+                report.warn_of_hint(message, before.offset, "remove one of them")
+        chosen[option.key] = option
+    return tuple(chosen.values()), overridden
+
+
+def value_of(report: Report, name: str, spec: SettingSpec, option: HintOption) -> Value:
+    """The value of ``option``, in canonical form; SqlError, with its place, if it is none of its setting."""
+    if spec.kind == "duration":
+        report.note_bare(option.value, option.value_offset)
+    try:
+        return parse_value(spec, option.value)
+    except SettingError as error:
+        raise report.source.error(f"{name} option '{option.key}': {error}", option.value_offset, error.hint) from None

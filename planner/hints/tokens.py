@@ -1,0 +1,79 @@
+"""The tokens of one hint block, each with its place in the script.
+
+>>> from planner.syntax.lexer import scan
+>>> source = Source(text="SELECT /*+ STATE_TTL('o'='1 d') */ 1")
+>>> tokens = HintTokens(source, scan(source).hints[0])
+>>> tokens.kind, tokens.text, tokens.offset
+('name', 'STATE_TTL', 11)
+"""
+
+from __future__ import annotations
+
+import re
+
+from planner.syntax.lexer import HintBlock
+from planner.syntax.source import Source
+
+__all__ = ["HintTokens"]
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<string>'(?:[^']|'')*')|(?P<name>[A-Za-z_]\w*(?:\s*\.\s*[A-Za-z_]\w*)*|`[^`]+`)"
+    r"|(?P<number>[-+]?\d[\w.]*)|(?P<mark>[(),=])|(?P<other>\S))"
+)
+
+
+class HintTokens:
+    """Steps through the tokens of ``block`` from left to right."""
+
+    def __init__(self, source: Source, block: HintBlock) -> None:
+        self.source = source
+        self.end = block.end - 2
+        self.index = 0
+        self.tokens: list[tuple[str, str, int]] = []
+        for match in _TOKEN.finditer(block.body.rstrip()):
+            kind = match.lastgroup or "other"
+            self.tokens.append((kind, match[kind], block.body_start + match.start(kind)))
+
+    @property
+    def offset(self) -> int:
+        """Where the next token starts; at the end, where the hint is closed."""
+        return self.tokens[self.index][2] if self.index < len(self.tokens) else self.end
+
+    @property
+    def kind(self) -> str:
+        """``string``, ``name``, ``number``, ``mark``, ``other`` or ``end``."""
+        return self.tokens[self.index][0] if self.index < len(self.tokens) else "end"
+
+    @property
+    def text(self) -> str:
+        return self.tokens[self.index][1] if self.index < len(self.tokens) else "the end of the hint"
+
+    def take(self, mark: str) -> bool:
+        """Step over ``mark`` if it comes next."""
+        found = self.kind == "mark" and self.text == mark
+        self.index += found
+        return found
+
+    def key(self) -> str | None:
+        """Step over a key, in quotes or not; None if no key comes next."""
+        if self.kind == "string":
+            return self._string()
+        if self.kind != "name":
+            return None
+        found = re.sub(r"\s", "", self.text).strip("`")
+        self.index += 1
+        return found
+
+    def string(self) -> str | None:
+        """Step over a string and return its value; None if none comes next."""
+        return self._string() if self.kind == "string" else None
+
+    def _string(self) -> str:
+        found = self.text[1:-1].replace("''", "'")
+        self.index += 1
+        return found
+
+    def fail(self, expected: str, hint: str) -> Exception:
+        """The error for a token that is not ``expected``."""
+        found = self.text if self.kind == "end" else f"'{self.text}'" if self.kind != "string" else self.text
+        return self.source.error(f"malformed hint: expected {expected}, found {found}", self.offset, hint)

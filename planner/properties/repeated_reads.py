@@ -1,0 +1,90 @@
+"""Says of each lookup and call that is written once, and made again for each reader of the view or CTE it stands in.
+
+Readers select and filter otherwise, and may be queries of their own, so nothing makes them share one answer. A lookup
+is warned of, since its source changes; a call is a note, since a function may well return the same again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from planner.relations import Relation, Scan, inputs_of
+from planner.syntax.source import Report
+from plans.analysis.repeated import times_computed
+from plans.model.plan import Plan
+
+__all__ = ["Asked", "readings_of", "warn_of_repeated_reads"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """One time that a job comes to a lookup or call: its operator, the table or function, and through what it is read.
+
+    ``readings`` are views and CTEs, from the outside in, and where each of them is read.
+    """
+
+    operator: str
+    target: str
+    is_lookup: bool
+    readings: tuple[tuple[str, int], ...]
+
+
+def readings_of(relation: Relation) -> tuple[tuple[str, int], ...]:
+    """Through which views and CTEs the first of the tables below ``relation`` is read."""
+    while not isinstance(relation, Scan):
+        relation = inputs_of(relation)[0]
+    return relation.readings
+
+
+def warn_of_repeated_reads(report: Report, asked: Mapping[int, Sequence[Asked]], plan: Plan) -> None:
+    """Tell of each lookup and call, by its place in ``asked``, that ``plan`` makes for several readers."""
+    computed = times_computed(plan)
+    for offset, found in asked.items():
+        operators = tuple(dict.fromkeys(each.operator for each in found))
+        times = sum(computed[name] for name in operators)
+        second = next((reading for each in found[1:] if (reading := _second(found[0], each))), None)
+        if times > 1 and second is not None:
+            _tell(report, found[0], second, offset, operators, times, batch=plan.mode == "batch")
+
+
+def _second(first: Asked, other: Asked) -> tuple[str, int] | None:
+    """The innermost view or CTE that both are read through, at the place where ``other`` alone reads it."""
+    names = {name for name, _ in first.readings}
+    apart = (r for r in reversed(other.readings) if r not in first.readings and r[0] in names)
+    return next(apart, None)
+
+
+def _tell(
+    report: Report,
+    asked: Asked,
+    reading: tuple[str, int],
+    offset: int,
+    operators: Sequence[str],
+    times: int,
+    *,
+    batch: bool,
+) -> None:
+    view, place = reading
+    at = report.source.where(offset)
+    listed = ", ".join(operators)
+    if batch:
+        cure = f"write SELECT /*+ CACHED */ in '{view}', or CACHE TABLE {view} if it is a view: one result for all"
+    else:
+        cure = f"if they must agree, write the rows of '{view}' to a table, and read that"
+    if len(operators) > 1:
+        cure += f"; in the plan, each of {listed} has settings of its own"
+    if asked.is_lookup:
+        report.warn(
+            f"'{view}' is read again here, and each reader makes its lookup join with '{asked.target}' at {at} for "
+            f"itself: the source is asked once for each of {times} branches, and its answers may differ",
+            place,
+            cure,
+        )
+    else:
+        report.note(
+            f"'{view}' is read again here, and each reader makes its call of '{asked.target}' at {at} for itself: it "
+            f"is called once for each of {times} branches, and what it returns may differ",
+            place,
+            cure,
+        )

@@ -1,0 +1,114 @@
+"""Which columns of a query identify a row of its result: the keys a sink can upsert by.
+
+Derived from declared primary keys (trusted, as in Flink), group keys and joins. A set of keys is a set of sets of
+field ids; any superset of a key identifies rows as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import assert_never
+
+from planner.expressions.typed import Ref
+from planner.relations import (
+    Aggregate,
+    Cached,
+    Calc,
+    Correlate,
+    Expand,
+    Item,
+    Join,
+    LookupJoin,
+    Relation,
+    Scan,
+    Sort,
+    Union,
+    inputs_of,
+)
+from plans.declarations.tables import Table
+
+__all__ = ["is_insert_only", "unique_keys"]
+
+Keys = frozenset[frozenset[int]]
+_NONE: Keys = frozenset()
+
+
+def unique_keys(relation: Relation, tables: Mapping[str, Table]) -> Keys:
+    """The known unique keys of ``relation``; the empty key means at most one row."""
+    if isinstance(relation, Scan):
+        key = tables[relation.table].primary_key
+        ids = {f.name: f.id for f in relation.fields}
+        return frozenset({frozenset(ids[k] for k in key)}) if key and set(key) <= set(ids) else _NONE
+    if isinstance(relation, Calc):
+        return _shown(unique_keys(relation.input, tables), relation.items)
+    if isinstance(relation, Aggregate):
+        return frozenset({frozenset(f.id for f in relation.keys)})
+    if isinstance(relation, Join):
+        return _of_join(relation, tables)
+    if isinstance(relation, LookupJoin):
+        return _of_lookup(relation, tables)
+    if isinstance(relation, Sort) and relation.limit is not None and relation.limit <= 1:
+        return frozenset({frozenset()})
+    if isinstance(relation, Sort | Cached):
+        return unique_keys(relation.input, tables)
+    if isinstance(relation, Correlate):
+        # A table function may return several rows for one.
+        return _shown(unique_keys(relation.input, tables), relation.items) if relation.scalar else _NONE
+    if isinstance(relation, Expand | Union):
+        return _NONE
+    assert_never(relation)
+
+
+def _of_join(join: Join, tables: Mapping[str, Table]) -> Keys:
+    left = unique_keys(join.left, tables)
+    if join.join_type in ("semi", "anti"):
+        return left
+    right = unique_keys(join.right, tables)
+    left_columns, right_columns = ({f.id for f in side} for side in zip(*join.keys, strict=True))
+    # a row meets at most one row of the other side if the join's columns contain a key of that side
+    one_right = any(key <= right_columns for key in right)
+    one_left = any(key <= left_columns for key in left)
+    found = {a | b for a in left for b in right}
+    if one_right and join.join_type in ("inner", "left"):
+        found |= left
+    if one_left and join.join_type in ("inner", "right"):
+        found |= right
+    return _shown(found, join.items)
+
+
+def _of_lookup(lookup: LookupJoin, tables: Mapping[str, Table]) -> Keys:
+    left = unique_keys(lookup.input, tables)
+    primary = tables[lookup.table].primary_key
+    if not primary:
+        return _NONE
+    if set(primary) <= {key.column.name for key in lookup.keys}:
+        return _shown(left, lookup.items)
+    # a primary key that is not fetched is not shown either, and drops the keys
+    ids = {f.name: f.id for f in lookup.fetched}
+    right = frozenset(ids.get(name, -1) for name in primary)
+    return _shown({key | right for key in left}, lookup.items)
+
+
+def _shown(keys: Iterable[frozenset[int]], items: tuple[Item, ...]) -> Keys:
+    """The keys that ``items`` pass through, under their output fields."""
+    shown: dict[int, int] = {}
+    for item in items:
+        if isinstance(item.expr, Ref):
+            shown.setdefault(item.expr.field.id, item.field.id)
+    return frozenset(frozenset(shown[i] for i in key) for key in keys if key <= set(shown))
+
+
+def is_insert_only(relation: Relation) -> bool:
+    """Whether the relation only ever gains rows."""
+    match relation:
+        case Scan():
+            itself = not relation.changelog
+        case Join():
+            itself = relation.join_type in ("inner", "semi")
+        case Aggregate():
+            itself = not relation.calls
+        case Calc() | LookupJoin() | Sort() | Cached() | Correlate() | Expand() | Union():
+            itself = True
+        case _:
+            assert_never(relation)
+    return itself and all(map(is_insert_only, inputs_of(relation)))

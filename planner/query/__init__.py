@@ -1,0 +1,1 @@
+"""Query blocks to relations, a clause each."""

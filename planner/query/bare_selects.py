@@ -1,0 +1,117 @@
+"""Sub-queries without FROM: ``(SELECT 1)``, ``x IN (SELECT 1)`` and ``EXISTS (SELECT 1)`` become what they are worth.
+
+Such a sub-query has one row, or none where it has a WHERE that is not true. It is replaced in the syntax tree, before
+anything asks which sub-queries become joins.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from planner.syntax.dialect import Token, offset_of, parse_query, place_at, select_offset
+from planner.syntax.source import Source
+from planner.translation import aggregates
+
+__all__ = ["read_query"]
+
+_ADVICE = "write the values without SELECT, or read from a table"
+
+
+def read_query(source: Source, text: str, tokens: list[Token]) -> exp.Query:
+    """Parse a query as :func:`planner.syntax.dialect.parse_query`, and replace all sub-queries of its expressions that
+    read nothing; SqlError if one cannot be.
+    """
+    query = parse_query(source, text, tokens)
+    for node in reversed(list(query.find_all(exp.Exists, exp.In, exp.Subquery))):  # the inner ones first
+        found: exp.Expr | None = None
+        if isinstance(node, exp.Exists):
+            found = _exists(source, node)
+        elif isinstance(node, exp.In):
+            found = _in(source, node)
+        elif _is_value(node):
+            found = _scalar(source, node)
+        if found is not None:
+            node.replace(found)
+    return query
+
+
+_NOT_VALUES = exp.Query | exp.From | exp.Join | exp.Exists | exp.All | exp.Any | exp.CTE | exp.Lateral
+
+
+def _is_value(node: exp.Expr) -> bool:
+    """Whether a query in parentheses stands for its value, not for its rows."""
+    if isinstance(node.parent, exp.Select):
+        return node.arg_key == "expressions"
+    if isinstance(node.parent, exp.In):
+        return node.arg_key != "query"
+    return node.parent is not None and not isinstance(node.parent, _NOT_VALUES)
+
+
+def _bare(source: Source, query: exp.Expr | None) -> exp.Select | None:
+    """The one SELECT of ``query``, if it reads nothing."""
+    while isinstance(query, exp.Subquery) and not isinstance(query.parent, exp.From | exp.Join):
+        query = query.this
+    if not isinstance(query, exp.Select) or query.args.get("from_") is not None:
+        return None
+    for key, value in query.args.items():
+        if value and key not in ("hint", "expressions", "where", "distinct"):
+            what = {"with_": "WITH", "having": "HAVING", "group": "GROUP BY"}.get(key, key.upper())
+            message = f"{what} in a sub-query without FROM is not supported"
+            raise source.error(message, select_offset(query), _ADVICE)
+    for node in query.walk(prune=lambda n: n is not query and isinstance(n, exp.Query)):
+        is_aggregate = isinstance(node, exp.Anonymous) and node.name.upper() in aggregates.NAMES
+        if isinstance(node, exp.Star) or is_aggregate:
+            what = "'*'" if isinstance(node, exp.Star) else "an aggregate"
+            message = f"{what} in a sub-query without FROM is not supported"
+            raise source.error(message, select_offset(query), _ADVICE)
+    return query
+
+
+def _values(select: exp.Select) -> list[exp.Expr]:
+    return [(e.this if isinstance(e, exp.Alias) else e).copy() for e in select.expressions]
+
+
+def _is_there(select: exp.Select) -> exp.Expr:
+    """Whether the sub-query has its row."""
+    where = select.args.get("where")
+    if where is None:
+        return place_at(exp.Boolean(this=True), select_offset(select))
+    known = place_at(exp.Boolean(this=True), offset_of(where))
+    return exp.Paren(this=exp.Is(this=exp.Paren(this=where.this.copy()), expression=known))
+
+
+def _exists(source: Source, node: exp.Expr) -> exp.Expr | None:
+    select = _bare(source, node.this)
+    return None if select is None else _is_there(select)
+
+
+def _scalar(source: Source, node: exp.Expr) -> exp.Expr | None:
+    select = _bare(source, node)
+    if select is None:
+        return None
+    values = _values(select)
+    if len(values) != 1:
+        message = f"a scalar sub-query has one column, found {len(values)}"
+        raise source.error(message, select_offset(select), "select one column")
+    if select.args.get("where") is None:
+        return exp.Paren(this=values[0])
+    return exp.Case(ifs=[exp.If(this=_is_there(select), true=values[0])])
+
+
+def _in(source: Source, node: exp.Expr) -> exp.Expr | None:
+    select = _bare(source, node.args.get("query"))
+    if select is None:
+        return None
+    asked = node.this.expressions if isinstance(node.this, exp.Tuple) else [node.this]
+    values = _values(select)
+    if len(values) != len(asked):
+        what = "one value" if len(asked) == 1 else f"{len(asked)} values"
+        columns = f"{len(values)} column{'s' * (len(values) != 1)}"
+        message = f"IN compares {what} with {columns}"
+        raise source.error(message, offset_of(node), f"select {len(asked)} column{'s' * (len(asked) != 1)}")
+    pairs = [exp.In(this=a.copy(), expressions=[v]) for a, v in zip(asked, values, strict=True)]
+    parts = [*([_is_there(select)] if select.args.get("where") is not None else []), *pairs]
+    found: exp.Expr = parts[0]
+    for part in parts[1:]:
+        found = exp.And(this=found, expression=part)
+    return exp.Paren(this=found)

@@ -1,0 +1,81 @@
+"""Where a query is cut into a part whose result is kept and a part that reads it: CACHED on a block, CACHE TABLE.
+
+What is cached is compiled on its own, whatever its readers select and filter, so that all of them read one operator. In
+streaming mode it is an error, since a stream has no result that is complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from planner.context import Context
+from planner.hints.cached import CACHED, CachedHint
+from planner.relations import Cached, Relation
+from plans.settings.cached import CONFIG_ENABLED, ENABLED
+from plans.settings.groups import Value
+
+__all__ = ["by_config", "cached_block", "cached_table", "has_cached_hint", "only_in_batch"]
+
+
+def only_in_batch(context: Context, what: str, offset: int) -> None:
+    """SqlError in streaming mode."""
+    if not context.batch:
+        message = f"{what}: results are cached in batch mode only, a stream's are never complete"
+        advice = "remove it, or write SET 'execution.runtime-mode' = 'batch'"
+        raise context.source.error(message, offset, advice)
+
+
+def has_cached_hint(context: Context, select: int) -> bool:
+    """Whether the result of the block whose SELECT is at ``select`` is to be kept."""
+    return any(h.cached is not None for h in context.ledger.hints.after_select.get(select, ()))
+
+
+def by_config(context: Context) -> bool:
+    """Whether the configuration asks for the results that are read more than once."""
+    return context.batch and context.config.get(CONFIG_ENABLED) == "true"
+
+
+def cached_table(context: Context, name: str, relation: Relation) -> Relation:
+    """``relation``, which is the table or view ``name``, as the statements above say that it is read.
+
+    If config caches what is read more than once, a view that several places read is cut off as well; that its operator
+    is cached is then for the finished plan to say.
+    """
+    said = context.catalog.cached.get(name)
+    if said is not None and (said.settings[ENABLED] or by_config(context) or isinstance(relation, Cached)):
+        return _kept(relation, (name,), "statement", said.settings, said.places)
+    if said is None and name in context.shared_views and not isinstance(relation, Cached):
+        return _kept(relation, (name,), "statement", {}, {})
+    return relation
+
+
+def cached_block(context: Context, relation: Relation, select: int, block: str) -> Relation:
+    """``relation``, the result of the block whose SELECT is at ``select``, as its hints say that it is kept."""
+    hints = [h.cached for h in context.ledger.hints.after_select.get(select, ()) if h.cached is not None]
+    if not hints:
+        return relation
+    only_in_batch(context, CACHED, hints[0].offset)
+    for hint in hints[1:]:
+        _overridden(context, hint, hints[0])
+    for loser, winner in hints[0].overridden.items():
+        context.ledger.losers[loser] = ("overridden", f"at {context.source.where(winner)}")
+    return _kept(relation, relation.base, "hint", hints[0].settings, hints[0].places)
+
+
+def _kept(
+    relation: Relation, base: tuple[str, ...], layer: str, said: Mapping[str, Value], at: Mapping[str, int]
+) -> Relation:
+    places = {(layer, name): offset for name, offset in at.items()}
+    if isinstance(relation, Cached):
+        return replace(relation, asked={**relation.asked, layer: said}, places={**relation.places, **places})
+    asked = {layer: said} if said else {}
+    return Cached(input=replace(relation, base=base), asked=asked, places=places, base=base, block=relation.block)
+
+
+def _overridden(context: Context, loser: CachedHint, winner: CachedHint) -> None:
+    place = context.source.where(winner.offset)
+    for option in loser.options:
+        context.ledger.losers.setdefault(option.offset, ("overridden", f"{CACHED} hint at {place}"))
+    message = f"a second {CACHED} hint has no effect: the first, at {place}, wins as a whole"
+    context.report.warn_of_hint(message, loser.offset, "remove one of them")

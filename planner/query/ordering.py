@@ -1,0 +1,239 @@
+"""ORDER BY, LIMIT, OFFSET and FETCH, of a block and of what stands in parentheses or joins blocks; batch mode only.
+
+Owns what a sort key may be: the position of an output column, its name or alias, which hides a column of FROM, or an
+expression. As in Flink, NULLs are smaller than everything else unless NULLS FIRST or LAST says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from planner.context import Context
+from planner.expressions.typed import Expr, Field, Ref
+from planner.relations import Calc, Item, Relation, Sort, SortItem, identity
+from planner.syntax.dialect import offset_of, starts_at
+from planner.translation.expressions import Translator, only
+from planner.translation.scope import Input, Scope
+from plans.analysis.columns import MOST_ROWS, UNSORTABLE
+
+__all__ = ["CLAUSES", "SortKeys", "is_ordered", "over_output", "over_select", "sort_keys", "without_idle_clauses"]
+
+CLAUSES = ("order", "limit", "offset")
+"""The parts of a query's syntax tree that this module reads."""
+
+_UNSORTABLE = (*UNSORTABLE, "NULL", "INTERVAL")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SortKeys:
+    """What ORDER BY lists, by its ``nodes``: for each a position in the SELECT list, or an expression.
+
+    Names that the SELECT list gives are replaced in the expressions by what they stand for.
+    """
+
+    nodes: tuple[exp.Ordered, ...]
+    positions: tuple[int | None, ...]
+    expressions: tuple[exp.Expr | None, ...]
+
+
+def is_ordered(node: exp.Expr) -> bool:
+    """Whether ORDER BY, LIMIT, OFFSET or FETCH stand at the end of ``node``."""
+    return any(node.args.get(key) for key in CLAUSES)
+
+
+def without_idle_clauses(select: exp.Select) -> exp.Select:
+    """``select`` as EXISTS sees it, which asks for any row: without an order, and without a LIMIT that leaves one."""
+    limit = select.args.get("limit")
+    count = limit.args.get("expression", limit.args.get("count")) if limit is not None else None
+    some = count is None or (isinstance(count, exp.Literal) and count.name.isdigit() and int(count.name) > 0)
+    if not is_ordered(select) or select.args.get("offset") is not None or not some:
+        return select
+    found = select.copy()
+    for clause in CLAUSES:
+        found.set(clause, None)
+    return found
+
+
+def sort_keys(context: Context, node: exp.Expr) -> SortKeys:
+    """The sort keys of ``node``: positions in its SELECT list, or expressions in which none of its aliases is left."""
+    clause = node.args.get("order")
+    if clause is None:
+        return SortKeys(nodes=(), positions=(), expressions=())
+    only(context.source, clause, "expressions")
+    aliases = list(_aliases(node)) if isinstance(node, exp.Select) else []
+    nodes: list[exp.Ordered] = []
+    positions: list[int | None] = []
+    expressions: list[exp.Expr | None] = []
+    for ordered in clause.expressions:
+        only(context.source, ordered, "this", "desc", "nulls_first")
+        key = ordered.this
+        position = None
+        if isinstance(key, exp.Literal) and not key.args["is_string"] and key.name.isdigit():
+            position = int(key.name) - 1
+        elif isinstance(key, exp.Literal):
+            raise context.source.error("ORDER BY a constant has no effect", offset_of(key), "name a column")
+        nodes.append(ordered)
+        positions.append(position)
+        expressions.append(None if position is not None else _without_aliases(context, key, aliases))
+    return SortKeys(nodes=tuple(nodes), positions=tuple(positions), expressions=tuple(expressions))
+
+
+def _aliases(select: exp.Select) -> Iterator[tuple[str, exp.Expr]]:
+    """The names that the SELECT list gives its columns, as far as it spells them out."""
+    for node in select.expressions:
+        if isinstance(node, exp.Alias):
+            yield node.alias, node.this
+        elif isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
+            yield node.name, node
+
+
+def _without_aliases(context: Context, key: exp.Expr, aliases: Sequence[tuple[str, exp.Expr]]) -> exp.Expr:
+    def meant(node: exp.Column) -> exp.Expr:
+        if node.args.get("table") is not None:
+            return node
+        found = list(dict.fromkeys(expression for name, expression in aliases if name == node.name))
+        if len(found) > 1:
+            message = f"'{node.name}' in ORDER BY is ambiguous: {len(found)} columns of the query are called so"
+            raise context.source.error(message, offset_of(node), "give them different aliases")
+        return found[0].copy() if found else node
+
+    # Only the names that were written are looked up, not those inside what they stand for.
+    copied = key.copy()
+    for column in list(copied.find_all(exp.Column)):
+        replacement = meant(column)
+        if replacement is not column:
+            if column is copied:
+                return replacement
+            column.replace(replacement)
+    return copied
+
+
+def over_select(
+    context: Context,
+    node: exp.Select,
+    listed: Calc,
+    relation: Relation,
+    keys: SortKeys,
+    expressions: Sequence[Expr | None],
+    block: str,
+) -> Relation:
+    """``relation`` sorted and cut: ``listed``, the SELECT list of ``node``, or its distinct rows.
+
+    ``expressions`` are the translated sort keys. What is sorted by and not selected is computed beside the SELECT list
+    and dropped after the sort.
+    """
+    hidden: list[Item] = []
+    fields = []
+    for ordered, position, expression in zip(keys.nodes, keys.positions, expressions, strict=True):
+        if position is not None or expression is None:
+            fields.append(_at(context, ordered, position or 0, relation.fields))
+            continue
+        found = next((i for i in (*listed.items, *hidden) if i.expr == expression), None)
+        if found is None and relation is not listed:
+            message = "with SELECT DISTINCT, ORDER BY takes what is selected only"
+            raise context.source.error(message, offset_of(ordered), "select it as well, or order by a selected column")
+        if found is None:
+            name = expression.field.name if isinstance(expression, Ref) else ""
+            found = Item(field=context.field(name, expression.type), expr=expression)
+            hidden.append(found)
+        fields.append(found.field)
+    below = replace(listed, items=(*listed.items, *hidden)) if hidden else relation
+    return _without(hidden, relation.fields, _sorted(context, node, below, keys, fields, block), block)
+
+
+def over_output(context: Context, node: exp.Expr, relation: Relation, block: str) -> Relation:
+    """The result of ``node``, such as a UNION, sorted by its own columns and cut."""
+    if not is_ordered(node):
+        return relation
+    keys = sort_keys(context, node)
+    scope = Scope(inputs=(Input(name=None, kind="query", fields=relation.fields, offset=offset_of(node)),))
+    translator = Translator(source=context.source, scope=scope, clause="ORDER BY", functions=context.catalog.functions)
+    hidden: list[Item] = []
+    fields = []
+    for ordered, position, key in zip(keys.nodes, keys.positions, keys.expressions, strict=True):
+        if position is not None or key is None:
+            fields.append(_at(context, ordered, position or 0, relation.fields))
+            continue
+        expression = translator.expression(key)
+        if not isinstance(expression, Ref):
+            hidden.append(Item(field=context.field("", expression.type), expr=expression))
+        fields.append(expression.field if isinstance(expression, Ref) else hidden[-1].field)
+    below = relation
+    if hidden:
+        items = (*identity(relation.fields), *hidden)
+        below = Calc(input=relation, filter=None, items=items, base=relation.base, block=block)
+    return _without(hidden, relation.fields, _sorted(context, node, below, keys, fields, block), block)
+
+
+def _at(context: Context, ordered: exp.Ordered, position: int, fields: tuple[Field, ...]) -> Field:
+    if 0 <= position < len(fields):
+        return fields[position]
+    message = f"ORDER BY {position + 1} names no column: the query has {len(fields)}"
+    raise context.source.error(message, offset_of(ordered), "count from 1, or name the column")
+
+
+def _sorted(
+    context: Context, node: exp.Expr, relation: Relation, keys: SortKeys, fields: Sequence[Field], block: str
+) -> Relation:
+    order: dict[int, SortItem] = {}
+    for ordered, field in zip(keys.nodes, fields, strict=True):
+        if field.type.root in _UNSORTABLE:
+            message = f"ORDER BY does not take {field.type.as_nullable()}"
+            raise context.source.error(message, offset_of(ordered), "order by scalar columns")
+        item = SortItem(
+            field=field,
+            descending=bool(ordered.args.get("desc")),
+            nulls_first=bool(ordered.args.get("nulls_first")),
+        )
+        # What is sorted by a second time is already in order.
+        order.setdefault(field.id, item)
+    offset, limit = _rows(context, node)
+    return Sort(
+        input=relation,
+        order=tuple(order.values()),
+        offset=offset,
+        limit=limit,
+        place=starts_at(node, *CLAUSES),
+        base=relation.base,
+        block=block,
+    )
+
+
+def _without(hidden: Sequence[Item], fields: tuple[Field, ...], relation: Relation, block: str) -> Relation:
+    if not hidden:
+        return relation
+    return Calc(input=relation, filter=None, items=identity(fields), base=relation.base, block=block)
+
+
+def _rows(context: Context, node: exp.Expr) -> tuple[int, int | None]:
+    """The number of rows to skip, and the number to keep, None for all."""
+    skipped, kept = node.args.get("offset"), node.args.get("limit")
+    offset, limit = 0, None
+    if skipped is not None:
+        if starts_at(skipped) is None:
+            message = "LIMIT start, count is not supported"
+            raise context.source.error(message, offset_of(kept or node), "write LIMIT count OFFSET start")
+        only(context.source, skipped, "expression")
+        offset = _number(context, "OFFSET", skipped.expression, offset_of(skipped))
+    if isinstance(kept, exp.Fetch):
+        options = kept.args.get("limit_options")
+        if options is not None and (options.args.get("percent") or options.args.get("with_ties")):
+            what = "PERCENT" if options.args.get("percent") else "WITH TIES"
+            raise context.source.error(f"FETCH ... {what} is not supported", offset_of(kept), "write ROWS ONLY")
+        count = kept.args.get("count")
+        limit = 1 if count is None else _number(context, "FETCH", count, offset_of(kept))
+    elif kept is not None:
+        only(context.source, kept, "expression", "offset")
+        limit = _number(context, "LIMIT", kept.expression, offset_of(kept))
+    return offset, limit
+
+
+def _number(context: Context, what: str, node: exp.Expr, place: int) -> int:
+    if not isinstance(node, exp.Literal) or node.args["is_string"] or not node.name.isdigit():
+        raise context.source.error(f"{what} takes a whole number", offset_of(node) or place, f"write {what} 10")
+    if int(node.name) > MOST_ROWS:
+        raise context.source.error(f"{what} takes at most {MOST_ROWS}", offset_of(node) or place, "write less")
+    return int(node.name)

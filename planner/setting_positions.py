@@ -1,0 +1,120 @@
+"""Where in a script each setting of its plan was asked for: the key of a hint, an option of a table, a SET.
+
+What the command line sets with ``-c`` has no place, nor has a built-in default.
+
+>>> from planner.compile import compile_script
+>>> tables = "CREATE TABLE {} (a INT) WITH ('connector' = '{}');"
+>>> script = tables.format("t", "datagen") + tables.format("s", "print")
+>>> places = compile_script(script + "\\nSET 'parallelism.default' = '4'; INSERT INTO s SELECT a FROM t").places
+>>> places["", "config.parallelism.default", "config"].line
+2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from planner.context import TableEntry
+from planner.hints.ledger import Ledger
+from planner.syntax.source import Source
+from plans.analysis.states import state_of
+from plans.model.plan import Correlate, LookupJoin, Operator, Plan
+from plans.model.settings import Setting, operator_settings
+from plans.settings.cached import SETTINGS as CACHED
+from plans.settings.calls import CALL_SETTINGS
+from plans.settings.config import KEYS, STATE_TTL
+from plans.settings.layers import Specs
+from plans.settings.lookup import SETTINGS
+from plans.settings.phases import CONFIG_KEY as PHASE_STRATEGY
+from plans.settings.phases import PHASES
+
+__all__ = ["Place", "Places", "places_of"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A place in the script; line and column are counted from 1."""
+
+    offset: int
+    line: int
+    column: int
+
+
+Places = Mapping[tuple[str, str, str], Place]
+"""By operator id, path of the setting below it, and layer (config, table, hint or statement): what set it.
+
+Config and options of tables have places of their own: ``("", "config.<key>", "config")`` and
+``("", "tables.<table>.options.<option>", "table")``; so has the name, ``("", "name", "config")``.
+"""
+
+
+def places_of(
+    source: Source, ledger: Ledger, config: Mapping[str, int], tables: Mapping[str, TableEntry], plan: Plan
+) -> dict[tuple[str, str, str], Place]:
+    """The places of all settings of ``plan``; ``config`` are the offsets of the SETs in force, by key."""
+    options = {(t, o): at for t in plan.tables for o, at in tables[t].option_offsets.items()}
+    hints = _hints(ledger, plan)
+    found = {("", _config_path(key), "config"): offset for key, offset in config.items() if KEYS[key].in_plan}
+    found |= {("", f"tables.{t}.options.{o}", "table"): at for (t, o), at in options.items()}
+    for operator in plan.operators:
+        table = operator.table if isinstance(operator, LookupJoin) else ""
+        for setting in operator_settings(operator):
+            path = setting.path.removeprefix(f"{operator.id}.")
+            offsets = {
+                "hint": hints.get((operator.id, path)),
+                "table": options.get((table, setting.name)),
+                "config": config.get(_config_key(setting, operator, plan)),
+                "statement": ledger.statements.get((operator.id, path)),
+            }
+            for layer in setting.layers:
+                offset = offsets.get(layer)
+                if offset is not None:
+                    found[operator.id, path, layer] = offset
+    return {key: _place(source, offset) for key, offset in found.items()}
+
+
+def _config_path(key: str) -> str:
+    field = KEYS[key].plan_field
+    return f"config.{key}" if field is None else field
+
+
+def _config_key(setting: Setting, operator: Operator, plan: Plan) -> str:
+    """The configuration key that sets this setting where nothing else does; empty if there is none."""
+    if setting.group == "state":
+        return STATE_TTL
+    if setting.group == "cached":
+        return CACHED[setting.name].config or ""
+    if setting.group == PHASES:
+        return PHASE_STRATEGY
+    groups: Mapping[str, Specs] = {}
+    if isinstance(operator, LookupJoin):
+        groups = SETTINGS
+    elif isinstance(operator, Correlate):
+        groups = CALL_SETTINGS[plan.functions[operator.function].kind]
+    spec = groups.get(setting.group, {}).get(setting.name)
+    return spec.config or "" if spec is not None else ""
+
+
+def _hints(ledger: Ledger, plan: Plan) -> dict[tuple[str, str], int]:
+    """Operator id and path of what each key of a hint set; of several that set the same, the first."""
+    operators = {operator.id: operator for operator in plan.operators}
+    found: dict[tuple[str, str], int] = {}
+    for offset in sorted(ledger.targets):
+        for target in ledger.targets[offset]:
+            head, _, rest = target.partition(".")
+            for path in _paths(operators[head], rest):
+                found.setdefault((head, path), offset)
+    return found
+
+
+def _paths(operator: Operator, target: str) -> Iterator[str]:
+    if target in [entry.name for entry in state_of(operator)]:
+        yield f"state.{target}.ttl"
+    elif target:
+        yield target
+
+
+def _place(source: Source, offset: int) -> Place:
+    line, column = source.place(offset)
+    return Place(offset=offset, line=line, column=column)

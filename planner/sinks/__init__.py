@@ -1,0 +1,1 @@
+"""INSERT INTO: queries fitted to the columns and the key of their sink."""

@@ -1,0 +1,78 @@
+"""The columns of a query as the types that a sink declares, converted as Flink's sinks convert them.
+
+What Flink converts by itself is converted here too: numbers to DECIMAL (too many digits are NULL), text to VARCHAR
+(what is longer is cut), CHAR to CHAR, a TIMESTAMP to its DATE. Where that may lose something, a note says so. All else
+needs a CAST in the query. ``table.exec.sink.type-length-enforcer`` says whether text that is declared to have the
+length of its column is made to have it.
+"""
+
+from __future__ import annotations
+
+from planner.context import Context
+from planner.expressions.casts import flink_cast
+from planner.expressions.coercion import castable, implicitly_assignable, of_length
+from planner.expressions.typed import NULL, Expr, Field, Literal, Ref
+from planner.statements.model import Insert
+from plans.declarations.types import DataType
+from plans.settings.config import LENGTH_ENFORCER
+
+__all__ = ["fitted"]
+
+
+def fitted(context: Context, statement: Insert, target: Field, source: Field, place: int) -> Expr:
+    """The column ``source`` of the query as column ``target`` of the sink; SqlError if it needs a CAST.
+
+    ``place`` is where the query says the column. The source is what Flink 2.3 does (tests/flink/sinks.json).
+    """
+    value, wanted = Ref(field=source), target.type.as_nullable()
+    if source.type == NULL:
+        declared = {c.name: c.type for c in context.catalog.tables[statement.table].table.columns}
+        if declared[target.name].endswith("NOT NULL"):
+            message = f"column '{target.name}' of sink '{statement.table}' is NOT NULL"
+            raise context.source.error(message, place, "select a value for it")
+        return Literal(text=None, type=wanted)
+    lossless = implicitly_assignable(source.type, wanted)
+    if not lossless and not _converted_by_sinks(source.type, wanted):
+        what = f"'{source.name}'" if source.name else "a value"
+        advice = f"write CAST({source.name or '...'} AS {wanted})"
+        if not castable(source.type, wanted):
+            advice = f"select a {wanted}, or declare the column as {source.type.as_nullable()}"
+        raise context.source.error(
+            f"column '{target.name}' of sink '{statement.table}' is {wanted}, but {what} is "
+            f"{source.type.as_nullable()}",
+            place,
+            advice,
+        )
+    if not lossless:
+        _note(context, statement, target, source, place)
+    if wanted.root in ("CHAR", "VARCHAR") and context.compiler.get(LENGTH_ENFORCER, "IGNORE") == "TRIM_PAD":
+        return of_length(value, wanted, place)
+    return flink_cast(value, wanted, place)
+
+
+def _converted_by_sinks(source: DataType, target: DataType) -> bool:
+    """Whether a sink of Flink 2.3 takes ``source`` for ``target``, as measured, though a value may not fit."""
+    if target.root == "VARCHAR":
+        return source.is_text
+    if target.root == "CHAR":
+        return source.root == "CHAR"
+    if target.root == "DECIMAL":
+        return source.is_numeric
+    return (source.root, target.root) in (("DECIMAL", "FLOAT"), ("TIMESTAMP", "DATE"))
+
+
+def _note(context: Context, statement: Insert, target: Field, source: Field, place: int) -> None:
+    loss = {
+        "VARCHAR": "longer text is cut",
+        "CHAR": "longer text is cut, and shorter text gets spaces",
+        "DECIMAL": "numbers are rounded, and those of more digits are NULL",
+        "FLOAT": "numbers are the nearest FLOAT",
+        "DATE": "the time of day is lost",
+    }[target.type.root]
+    context.report.note(
+        f"column '{target.name}' of sink '{statement.table}' is {target.type.as_nullable()}, and the query's is "
+        f"{source.type.as_nullable()}: {loss}, as in Flink",
+        place,
+        f"write CAST({source.name or '...'} AS {target.type.as_nullable()}) to say so, or declare the column as "
+        f"{source.type.as_nullable()}",
+    )

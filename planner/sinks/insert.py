@@ -1,0 +1,241 @@
+"""INSERT INTO: the query's columns are fitted to the sink's, and its changes to what the sink can take.
+
+Columns go by position. Rows that share a key of the sink are all kept
+for it, unless that is switched off; in batch mode, what would leave wrong rows in the sink is refused.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+from sqlglot import exp
+
+from planner.context import Context, Environment, TableEntry
+from planner.expressions.typed import NULL, Field, Literal, is_deterministic
+from planner.passes import optimise
+from planner.properties.unique_keys import is_insert_only
+from planner.query.bare_selects import read_query
+from planner.query.queries import build_query
+from planner.relations import (
+    Aggregate,
+    Calc,
+    Item,
+    Join,
+    Relation,
+    Scan,
+    inputs_of,
+)
+from planner.sinks.columns import fitted
+from planner.sinks.keys import check_key_in_batch, materialized_by
+from planner.statements.model import Insert, Select
+from planner.syntax.dialect import offset_of
+from plans.analysis.changelog import refused_kinds
+from plans.connectors.table import can_lookup, can_read, can_write, is_bounded, sink_kinds
+from plans.declarations.tables import Table, TableColumn
+from plans.declarations.types import parse_type
+from plans.text.names import did_you_mean
+
+__all__ = ["build_insert", "result_table"]
+
+
+def build_insert(context: Context, statement: Insert) -> tuple[Relation, tuple[str, ...]]:
+    """The optimised relation that feeds the sink: its fields are the sink's physical columns, in order.
+
+    Also the columns of the sink's primary key, if all rows must be kept by it.
+    """
+    entry = _sink(context, statement)
+    query = read_query(context.source, context.text, list(statement.query))
+    relation = build_query(context, Environment(block=statement.table), query)
+    targets = _targets(context, statement, entry)
+    if len(targets) != len(relation.fields):
+        listed = " listed" if statement.columns else ""
+        raise context.source.error(
+            f"the query has {len(relation.fields)} columns, sink '{statement.table}' has {len(targets)}{listed}",
+            offset_of(query),
+            f"select, in this order: {', '.join(t.name for t in targets)}",
+        )
+    places = _places(query, len(targets))
+    values = {
+        t.name: fitted(context, statement, t, f, place)
+        for t, f, place in zip(targets, relation.fields, places, strict=True)
+    }
+    items = tuple(
+        Item(
+            field=context.field(f.name, f.type),
+            expr=values.get(f.name) or Literal(text=None, type=f.type.as_nullable()),
+        )
+        for f in entry.physical
+    )
+    relation = optimise(
+        context, Calc(input=relation, filter=None, items=items, base=relation.base, block=statement.table)
+    )
+    _check_scans(context, relation)
+    if context.batch:
+        check_key_in_batch(context, statement, entry, relation)
+        return relation, ()
+    _check_repeatable(context, relation, statement)
+    _check_changes(context, statement, entry, relation)
+    return relation, materialized_by(context, statement, entry, relation)
+
+
+def result_table(context: Context, statement: Select) -> tuple[str, TableEntry]:
+    """A sink, under a name that is free, for what a query returns: its columns, each under a name of its own.
+
+    A column without a name is called EXPR$n, one whose name is taken gets a number, as in Flink.
+    """
+    query = read_query(context.source, context.text, list(statement.query))
+    with context.on_trial():
+        relation = build_query(context, Environment(block="query"), query)
+    names: list[str] = []
+    for number, field in enumerate(relation.fields):
+        stem = field.name or f"EXPR${number}"
+        if stem.startswith("__"):
+            advice = "write AS another_name"
+            place = _places(query, len(relation.fields))[number]
+            raise context.source.error(f"column names that start with '__' are reserved: '{stem}'", place, advice)
+        taken = {name.lower() for name in names}
+        numbered = (f"{stem}{n}" for n in range(len(names)))
+        names.append(stem if stem.lower() not in taken else next(n for n in numbered if n.lower() not in taken))
+    types = ["STRING" if f.type == NULL else str(f.type) for f in relation.fields]
+    columns = tuple(TableColumn(name=n, type=t) for n, t in zip(names, types, strict=True))
+    # What takes every change and writes nothing: the run hands the rows to whoever asked.
+    table = Table(columns=columns, options={"connector": "blackhole"})
+    physical = tuple(context.field(c.name, parse_type(c.type)) for c in columns)
+    free = (f"query_result{n or ''}" for n in itertools.count())
+    name = next(n for n in free if n not in context.catalog.names())
+    return name, TableEntry(
+        table=table, offset=statement.offset, temporary=True, option_offsets={}, physical=physical, computed=()
+    )
+
+
+def _sink(context: Context, statement: Insert) -> TableEntry:
+    name, source = statement.table, context.source
+    if name in context.catalog.views:
+        raise source.error(
+            f"'{name}' is a view and cannot be written to", statement.table_offset, "insert into a table"
+        )
+    entry = context.catalog.tables.get(name)
+    if entry is None:
+        known = tuple(context.catalog.tables)
+        raise source.error(
+            f"unknown sink table '{name}'", statement.table_offset, did_you_mean(name, known, what="declared")
+        )
+    if not can_write(entry.table):
+        raise source.error(
+            f"connector '{entry.table.options.get('connector')}' of table '{name}' cannot be written to",
+            statement.table_offset,
+            "insert into a table whose connector writes, such as 'print' or 'filesystem'",
+        )
+    return entry
+
+
+def _targets(context: Context, statement: Insert, entry: TableEntry) -> tuple[Field, ...]:
+    if not statement.columns:
+        return entry.physical
+    by_name = {f.name: f for f in entry.physical}
+    for name in statement.columns:
+        if name not in by_name:
+            raise context.source.error(
+                f"sink '{statement.table}' has no physical column '{name}'",
+                statement.columns_offset,
+                did_you_mean(name, by_name, what="columns"),
+            )
+        if statement.columns.count(name) > 1:
+            raise context.source.error(f"column '{name}' is listed twice", statement.columns_offset, "list it once")
+    declared = {c.name: c.type for c in entry.table.columns}
+    for name in by_name:
+        if name not in statement.columns and declared[name].endswith("NOT NULL"):
+            raise context.source.error(
+                f"column '{name}' of sink '{statement.table}' is NOT NULL and gets no value",
+                statement.columns_offset,
+                "list it and select a value for it",
+            )
+    return tuple(by_name[n] for n in statement.columns)
+
+
+def _places(query: exp.Query, width: int) -> list[int]:
+    """Where each output column stands, as far as the first SELECT spells it out."""
+    first: exp.Expr = query
+    while not isinstance(first, exp.Select):
+        first = first.this
+    if len(first.expressions) == width:
+        return [offset_of(e) for e in first.expressions]
+    return [offset_of(first)] * width
+
+
+def _check_scans(context: Context, relation: Relation) -> None:
+    """Refuse to read what only lookup joins can use."""
+    if isinstance(relation, Scan):
+        table = context.catalog.tables[relation.table].table
+        if not can_read(table):
+            lookup = f"look it up: JOIN {relation.table} FOR SYSTEM_TIME AS OF ...; or " if can_lookup(table) else ""
+            connector = table.options.get("connector", "")
+            raise context.source.error(
+                f"table '{relation.table}' cannot be read: its connector is '{connector}'",
+                relation.offset,
+                f"{lookup}use a connector that reads, such as 'filesystem'",
+            )
+        if context.batch and not is_bounded(table):
+            raise context.source.error(
+                f"table '{relation.table}' never ends, and a batch job would not either",
+                relation.offset,
+                "add 'number-of-rows' to its WITH (...)",
+            )
+        if relation.options is not None:
+            raise context.source.error(
+                f"OPTIONS has an effect on a table that is looked up only, and '{relation.table}' is read here",
+                relation.options.offset,
+                "remove it, or set the option in the table's WITH (...)",
+            )
+    for below in inputs_of(relation):
+        _check_scans(context, below)
+
+
+def _check_repeatable(context: Context, relation: Relation, statement: Insert) -> None:
+    """Refuse expressions that give other values when a row is taken back than when it was added."""
+    if isinstance(relation, Calc) and not is_insert_only(relation.input):
+        expressions = (*(i.expr for i in relation.items), *([relation.filter] if relation.filter is not None else []))
+        bad = next((e for e in expressions if not is_deterministic(e)), None)
+        if bad is not None:
+            raise context.source.error(
+                "the current time over a query whose rows can change: a row could not be taken back as it was written",
+                getattr(bad, "offset", 0) or statement.offset,
+                "compute it before the join or aggregation, such as in a computed column of the table",
+            )
+    for below in inputs_of(relation):
+        _check_repeatable(context, below, statement)
+
+
+def _check_changes(context: Context, statement: Insert, entry: TableEntry, relation: Relation) -> None:
+    if is_insert_only(relation):
+        return
+    table = entry.table
+    if refused_kinds(("+I", "-U", "+U", "-D"), sink_kinds(table)):
+        what, offset = _first_updating(relation)
+        place = f" at {context.source.where(offset)}" if offset else ""
+        raise context.source.error(
+            f"sink '{statement.table}' ({table.options.get('connector')}) takes inserts only, but {what}{place} "
+            "updates and deletes rows it has written",
+            statement.table_offset,
+            _advice(table),
+        )
+
+
+def _advice(table: Table) -> str:
+    if table.options.get("connector") == "filesystem":
+        return "set 'sink.changelog' = 'true' on the table, or write to an upsert sink"
+    return "write to a sink that takes updates, such as 'print', or 'jdbc' with a PRIMARY KEY"
+
+
+def _first_updating(relation: Relation) -> tuple[str, int]:
+    """The topmost operator that makes an insert-only stream change, and its place."""
+    if isinstance(relation, Aggregate):
+        kind = "the aggregation" if relation.calls else "the removal of duplicates"
+        if is_insert_only(relation.input) or relation.calls:
+            return kind, relation.offset
+        return _first_updating(relation.input)
+    if isinstance(relation, Join) and relation.join_type not in ("inner", "semi"):
+        return f"the {relation.join_type} join", relation.offset
+    if isinstance(relation, Scan):
+        return f"the changelog of '{relation.table}'", relation.offset
+    return _first_updating(next(i for i in inputs_of(relation) if not is_insert_only(i)))

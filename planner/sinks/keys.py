@@ -1,0 +1,102 @@
+"""Queries whose rows do not go by the primary key of their sink: whether all are kept by it, or some are lost.
+
+In a stream, ``table.exec.sink.upsert-materialize`` decides, as in Flink: AUTO keeps them where nothing says that the
+sink's key identifies a row of the query, FORCE always, NONE never; ``ON CONFLICT DO DEDUPLICATE`` asks for AUTO in one
+statement. Batch mode keeps no state.
+"""
+
+from __future__ import annotations
+
+from planner.context import Context, TableEntry
+from planner.properties.unique_keys import is_insert_only, unique_keys
+from planner.relations import Cached, Calc, Correlate, Join, LookupJoin, Relation, Sort
+from planner.statements.model import Insert
+from plans.connectors.table import is_upsert_sink
+from plans.settings.config import UPSERT_MATERIALIZE
+
+__all__ = ["check_key_in_batch", "materialized_by"]
+
+
+def materialized_by(context: Context, statement: Insert, entry: TableEntry, relation: Relation) -> tuple[str, ...]:
+    """The primary key of the sink if all rows must be kept by it, else nothing; a note or a warning says why."""
+    table, key = entry.table, ", ".join(entry.table.primary_key)
+    if not is_upsert_sink(table):
+        if statement.conflict_offset is not None:
+            message = f"ON CONFLICT has no meaning for sink '{statement.table}', which does not replace rows by a key"
+            raise context.source.error(message, statement.conflict_offset, "remove it")
+        return ()
+    how = context.compiler.get(UPSERT_MATERIALIZE, "AUTO")
+    if how == "FORCE":
+        return table.primary_key
+    if is_insert_only(relation) or _fits_key(context, entry, relation):
+        return ()
+    shown = _shown_keys(context, relation)
+    known = f"identified by ({'), or by ('.join(shown)})" if shown else "not known to be identified by it"
+    if how == "NONE" and statement.conflict_offset is None:
+        context.report.warn(
+            f"sink '{statement.table}' is written by its primary key ({key}), but rows of this query are {known}: rows "
+            "that share it overwrite each other, and deleting one deletes it for all",
+            statement.table_offset,
+            f"set '{UPSERT_MATERIALIZE}' = 'AUTO' to keep them all, and the latest in the sink",
+        )
+        return ()
+    if statement.conflict_offset is None:
+        context.report.note(
+            f"sink '{statement.table}' is written by its primary key ({key}), but rows of this query are {known}: all "
+            "are kept in state, and the latest of each key is in the sink",
+            statement.table_offset,
+            "aggregate by the sink's key, or declare the keys of the tables, to do without that state",
+        )
+    return table.primary_key
+
+
+def check_key_in_batch(context: Context, statement: Insert, entry: TableEntry, relation: Relation) -> None:
+    """As in a stream, but rows come in no order: of those that share a key, it is not known which one stays."""
+    if statement.conflict_offset is not None:
+        message = "ON CONFLICT has no meaning in batch mode, which keeps no state"
+        raise context.source.error(message, statement.conflict_offset, "aggregate by the sink's key")
+    if not is_upsert_sink(entry.table) or _fits_key(context, entry, relation):
+        return
+    key, shown = ", ".join(entry.table.primary_key), _shown_keys(context, relation)
+    unknown = f"nothing says that ({key}), the primary key of sink '{statement.table}', identifies a row of this"
+    if is_insert_only(relation):
+        context.report.warn(
+            f"{unknown} query: of rows that share it one stays, and it is not known which",
+            statement.table_offset,
+            "declare the PRIMARY KEY of the table that is read, or aggregate by the sink's key",
+        )
+    elif not shown and _ends_in_join(relation):
+        context.report.warn(
+            f"{unknown} join: rows that share it overwrite each other, and deleting one deletes it for all",
+            statement.table_offset,
+            "declare the PRIMARY KEYs of the joined tables, or aggregate by the sink's key",
+        )
+    else:
+        ways = "), or by (".join(shown)
+        detail = f"its rows are identified by ({ways})" if shown else "it does not select a key of its rows"
+        raise context.source.error(
+            f"this query does not fit the primary key ({key}) of sink '{statement.table}': {detail}; several rows "
+            "would share one row of the sink, and deleting one would delete it for all",
+            statement.table_offset,
+            "group by the sink's primary key, or declare the sink with the query's key",
+        )
+
+
+def _ends_in_join(relation: Relation) -> bool:
+    while isinstance(relation, Calc | Sort | Cached):
+        relation = relation.input
+    return isinstance(relation, Join | LookupJoin | Correlate)
+
+
+def _fits_key(context: Context, entry: TableEntry, relation: Relation) -> bool:
+    """Whether the sink's primary key identifies a row of the query."""
+    names = {f.id: f.name for f in relation.fields}
+    keys = unique_keys(relation, {n: e.table for n, e in context.catalog.tables.items()})
+    return any({names[i] for i in key} <= set(entry.table.primary_key) for key in keys)
+
+
+def _shown_keys(context: Context, relation: Relation) -> list[str]:
+    """The keys of the query's rows in words, sorted."""
+    names = {f.id: f.name for f in relation.fields}
+    keys = unique_keys(relation, {n: e.table for n, e in context.catalog.tables.items()})
+    return sorted(", ".join(sorted(names[i] for i in key)) or "nothing: it has one row" for key in keys)

@@ -1,0 +1,1 @@
+"""The statements of a script: their grammar, and what they say as data."""

@@ -1,0 +1,247 @@
+"""What a script can say, as data: the statements that the planner understands, with their places.
+
+Queries stay tokens until the compiler needs them; table declarations are complete except for the types of computed
+columns, which need expressions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from planner.syntax.dialect import Token
+from plans.declarations.types import DataType
+
+__all__ = [
+    "CacheTable",
+    "ColumnDeclaration",
+    "CompilePlan",
+    "CreateFunction",
+    "CreateTable",
+    "CreateView",
+    "Describe",
+    "Drop",
+    "ExecutePlan",
+    "Explain",
+    "Insert",
+    "ResetOption",
+    "Select",
+    "SetOption",
+    "Show",
+    "Statement",
+    "StatementSet",
+    "StopJob",
+    "UncacheTable",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetOption:
+    """``SET 'key' = 'value'``; without a key, ``SET``, which lists the configuration."""
+
+    key: str
+    value: str
+    offset: int
+    value_offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResetOption:
+    """``RESET ['key']``; without a key all of them."""
+
+    key: str | None
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnDeclaration:
+    """A column of CREATE TABLE: physical with ``type``, or computed from the tokens of ``expression``."""
+
+    name: str
+    offset: int
+    type: DataType | None = None
+    expression: tuple[Token, ...] = ()
+    expression_text: str | None = None
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateTable:
+    """``CREATE [TEMPORARY] TABLE [IF NOT EXISTS] name (...) WITH (...)``."""
+
+    name: str
+    offset: int
+    temporary: bool
+    columns: tuple[ColumnDeclaration, ...]
+    primary_key: tuple[str, ...]
+    watermark: tuple[str, str, int] | None
+    comment: str | None
+    options: Mapping[str, str]
+    option_offsets: Mapping[str, int]
+    if_not_exists: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateView:
+    """``CREATE [TEMPORARY] VIEW [IF NOT EXISTS] name [(columns)] AS query``."""
+
+    name: str
+    offset: int
+    temporary: bool
+    columns: tuple[str, ...]
+    query: tuple[Token, ...]
+    if_not_exists: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheTable:
+    """``CACHE [LAZY] TABLE name [OPTIONS('storageLevel' = '...')] [[AS] query]``; ``offset`` is that of the name."""
+
+    name: str
+    offset: int
+    statement_offset: int
+    lazy: bool
+    storage_level: str | None
+    level_offset: int
+    query: tuple[Token, ...] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UncacheTable:
+    """``UNCACHE TABLE [IF EXISTS] name``; ``offset`` is that of the name."""
+
+    name: str
+    offset: int
+    statement_offset: int
+    if_exists: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateFunction:
+    """``CREATE [TEMPORARY] [SYSTEM] FUNCTION [IF NOT EXISTS] name AS 'module.Class' LANGUAGE PYTHON``."""
+
+    name: str
+    offset: int
+    temporary: bool
+    class_name: str
+    class_offset: int
+    if_not_exists: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Insert:
+    """``INSERT INTO table [(columns)] query [ON CONFLICT DO DEDUPLICATE]``; ``conflict_offset`` is that of ``ON``."""
+
+    table: str
+    offset: int
+    table_offset: int
+    columns: tuple[str, ...]
+    columns_offset: int
+    query: tuple[Token, ...]
+    conflict_offset: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatementSet:
+    """``EXECUTE STATEMENT SET BEGIN ...; END``: INSERTs that make up one plan."""
+
+    inserts: tuple[Insert, ...]
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Select:
+    """A query of its own, whose rows are shown."""
+
+    query: tuple[Token, ...]
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drop:
+    """``DROP [TEMPORARY] TABLE | VIEW | FUNCTION [IF EXISTS] name``."""
+
+    kind: Literal["TABLE", "VIEW", "FUNCTION"]
+    name: str
+    offset: int
+    temporary: bool
+    if_exists: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Show:
+    """``SHOW TABLES | VIEWS | FUNCTIONS [[NOT] LIKE 'pattern']``, ``SHOW CREATE TABLE | VIEW name``, ``SHOW JOBS``."""
+
+    what: Literal["TABLES", "VIEWS", "FUNCTIONS", "USER FUNCTIONS", "CREATE TABLE", "CREATE VIEW", "JOBS"]
+    offset: int
+    name: str = ""
+    like: str | None = None
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Describe:
+    """``DESCRIBE name``."""
+
+    name: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explain:
+    """``EXPLAIN [PLAN FOR] job``, or ``EXPLAIN PLAN FOR 'file'`` with a path as ``job``; ``as_json`` shows the plan."""
+
+    job: Select | Insert | StatementSet | str
+    offset: int
+    as_json: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompilePlan:
+    """``COMPILE [AND EXECUTE] PLAN 'path' [IF NOT EXISTS] FOR job``; ``path_offset`` is that of the literal."""
+
+    path: str
+    path_offset: int
+    job: Insert | StatementSet
+    offset: int
+    if_not_exists: bool
+    execute: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutePlan:
+    """``EXECUTE PLAN 'path'``."""
+
+    path: str
+    path_offset: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopJob:
+    """``STOP JOB 'name'``."""
+
+    name: str
+    offset: int
+
+
+Statement = (
+    SetOption
+    | ResetOption
+    | CreateTable
+    | CreateView
+    | CreateFunction
+    | Drop
+    | CacheTable
+    | UncacheTable
+    | Insert
+    | StatementSet
+    | Select
+    | Show
+    | Describe
+    | Explain
+    | CompilePlan
+    | ExecutePlan
+    | StopJob
+)

@@ -1,0 +1,128 @@
+"""The grammar around queries: INSERT INTO, and queries of their own. The queries themselves stay tokens.
+
+Owns the complaints about forms that the query parser would forgive, or not recognise as what they are.
+
+>>> from planner.syntax.dialect import tokenize
+>>> from planner.syntax.source import Source
+>>> source = Source(text="INSERT INTO s (a) SELECT 1")
+>>> read_insert(Cursor(source, source.text, tokenize(source.text))).columns
+('a',)
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from planner.statements.ddl import table_name
+from planner.statements.model import Insert, Select
+from planner.syntax.cursor import Cursor, word_of
+from planner.syntax.dialect import Token, TokenType
+
+__all__ = ["check_form", "read_insert", "read_query"]
+
+
+_WINDOWS = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
+
+
+def check_form(cursor: Cursor) -> None:
+    """Refuse what the query parser would forgive, or not recognise as what it is."""
+    _check_one_statement(cursor)
+    _check_commas(cursor)
+
+
+def _check_one_statement(cursor: Cursor) -> None:
+    for before, token in pairwise(cursor.tokens[cursor.index :]):
+        follows = cursor.text[before.end + 1 : token.start]
+        if (
+            "\n" in follows
+            and word_of(token) in ("INSERT", "CREATE", "SET", "EXECUTE", "END")
+            and word_of(before) not in ("THEN", "ELSE", ",", ".", "(")
+        ):
+            index = cursor.tokens.index(token)
+            after = [word_of(t) for t in cursor.tokens[index + 1 : index + 2]]
+            if (word_of(token), *after) in (
+                ("INSERT", "INTO"),
+                ("CREATE", "TABLE"),
+                ("CREATE", "VIEW"),
+                ("CREATE", "TEMPORARY"),
+                ("EXECUTE", "STATEMENT"),
+                ("SET", ""),
+            ):
+                raise cursor.source.error(
+                    f"missing ';' before {word_of(token)}", before.end + 1, "end each statement with ';'"
+                )
+
+
+def _check_commas(cursor: Cursor) -> None:
+    for before, token in pairwise(cursor.tokens[cursor.index :]):
+        if before.token_type == TokenType.COMMA and word_of(token) in (",", ")", "FROM", "WHERE"):
+            message = f"nothing stands between ',' and '{token.text}'"
+            raise cursor.source.error(message, before.start, "remove the ','")
+    for token, after, function in zip(cursor.tokens, cursor.tokens[1:], (*cursor.tokens[2:], None), strict=False):
+        if word_of(token) == "TABLE" and after.text == "(" and function and word_of(function) in _WINDOWS:
+            message = "table functions such as TUMBLE are not supported"
+            raise cursor.source.error(message, token.start, "use a table, a view or a sub-query")
+        if word_of(token) == "MATCH_RECOGNIZE" and after.text == "(":
+            advice = "join the table with itself, or aggregate the rows of a key"
+            raise cursor.source.error("MATCH_RECOGNIZE is not supported", token.start, advice)
+
+
+def read_query(cursor: Cursor) -> Select | None:
+    """Read a query to the end of the statement; None if none starts here."""
+    if not (cursor.peek("SELECT") or cursor.peek("WITH") or cursor.peek("(")):
+        return None
+    check_form(cursor)
+    return Select(query=cursor.rest(), offset=cursor.offset)
+
+
+def read_insert(cursor: Cursor) -> Insert:
+    """Read an INSERT INTO to the end of the statement."""
+    offset = cursor.offset
+    check_form(cursor)
+    cursor.expect("INSERT", "write INSERT INTO table SELECT ...")
+    if cursor.peek("OVERWRITE"):
+        raise cursor.source.error("INSERT OVERWRITE is not supported in streaming", cursor.offset, "write INSERT INTO")
+    cursor.expect("INTO", "write INSERT INTO table SELECT ...")
+    table_offset = cursor.offset
+    table = table_name(cursor, "a table name")
+    if cursor.peek("PARTITION"):
+        raise cursor.source.error(
+            "INSERT INTO ... PARTITION is not supported", cursor.offset, "select the column's value"
+        )
+    columns_offset = cursor.offset
+    columns: tuple[str, ...] = ()
+    if cursor.peek("(") and not (cursor.peek("(", "SELECT") or cursor.peek("(", "WITH") or cursor.peek("(", "(")):
+        columns = cursor.names("a column name")
+    if cursor.at_end:
+        raise cursor.unexpected("a query", "write INSERT INTO table SELECT ...")
+    if cursor.peek("VALUES"):
+        raise cursor.source.error(
+            "INSERT INTO ... VALUES is not supported", cursor.offset, "read the rows from a table"
+        )
+    query, conflict = _without_conflict(cursor, cursor.rest())
+    return Insert(
+        table=table,
+        offset=offset,
+        table_offset=table_offset,
+        columns=columns,
+        columns_offset=columns_offset,
+        query=query,
+        conflict_offset=conflict,
+    )
+
+
+def _without_conflict(cursor: Cursor, tokens: tuple[Token, ...]) -> tuple[tuple[Token, ...], int | None]:
+    """The query without ``ON CONFLICT DO ...`` at its end, and where that stands; of the ways Flink has, one is known.
+
+    What the others do depends on watermarks.
+    """
+    *clause, way = [word_of(token) for token in tokens[-4:]] or [""]
+    if clause != ["ON", "CONFLICT", "DO"]:
+        return tokens, None
+    if way != "DEDUPLICATE":
+        raise cursor.source.error(
+            f"ON CONFLICT DO {way} is not supported: it goes by watermarks",
+            tokens[-4].start,
+            "write ON CONFLICT DO DEDUPLICATE, which keeps the latest row of each key",
+        )
+    return tokens[:-4], tokens[-4].start

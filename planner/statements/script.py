@@ -1,0 +1,151 @@
+"""One statement out of its tokens: which kinds there are, and the grammar of SET, RESET and INSERT.
+
+Everything else than the known kinds is refused here by name. Where statements start and end is
+:mod:`planner.syntax.units`'s business; declarations are read by :mod:`planner.statements.ddl`, statements about plans
+and about the catalog by :mod:`planner.statements.plan_statements` and :mod:`planner.statements.catalog_statements`.
+
+>>> source = Source(text="SET 'pipeline.name' = 'x'")
+>>> read_statement(source, source.text, [tokenize(source.text)]).key
+'pipeline.name'
+"""
+
+from __future__ import annotations
+
+import re
+
+from planner.statements.cached_statements import read_cache, read_uncache
+from planner.statements.catalog_statements import read_describe, read_drop, read_show
+from planner.statements.ddl import create_function, create_table, create_view
+from planner.statements.model import ResetOption, SetOption, Statement, StopJob
+from planner.statements.plan_statements import read_compile, read_execute, read_explain, read_set
+from planner.statements.query_statements import check_form, read_insert, read_query
+from planner.syntax.cursor import Cursor, word_of
+from planner.syntax.dialect import Token, TokenType, tokenize
+from planner.syntax.source import Source
+from plans.text.names import did_you_mean
+
+__all__ = ["read_statement", "tokenize"]
+
+_INSTEAD = {
+    "ALTER": "DROP and CREATE it again",
+    "ANALYZE": "leave it out: there are no statistics",
+    "USE": "tables live in default_catalog.default_database",
+    "LOAD": "leave it out: there are no modules to load",
+    "UNLOAD": "leave it out: there are no modules to load",
+    "ADD": "pass --allow-module for Python classes",
+    "REMOVE": "leave it out",
+    "UPDATE": "write INSERT INTO",
+    "DELETE": "write INSERT INTO",
+    "UPSERT": "write INSERT INTO",
+    "TRUNCATE": "write into another table",
+    "QUIT": "leave it out: a script ends by itself",
+    "EXIT": "leave it out: a script ends by itself",
+    "HELP": "see docs/sql-client.md",
+    "CALL": "leave it out: there are no procedures",
+    "VALUES": "read the rows from a table",
+}
+_KNOWN = (
+    "SELECT",
+    "INSERT",
+    "CREATE",
+    "DROP",
+    "SET",
+    "RESET",
+    "SHOW",
+    "DESCRIBE",
+    "EXPLAIN",
+    "COMPILE",
+    "EXECUTE",
+    "CACHE",
+    "UNCACHE",
+)
+
+
+def read_statement(source: Source, text: str, pieces: list[list[Token]]) -> Statement:
+    """The statement whose tokens are ``pieces``, one list between two semicolons; only statement sets have several.
+
+    ``text`` is the blanked-out text that the tokens were cut from. SqlError for anything that is no statement.
+    """
+    cursors = [Cursor(source, text, tokens) for tokens in pieces]
+    cursor = cursors[0]
+    offset = cursor.offset
+    if cursor.take("EXECUTE", "STATEMENT", "SET") or cursor.take("BEGIN", "STATEMENT", "SET"):
+        return read_set(cursors, offset, opened_by=word_of(cursor.tokens[0]))
+    if cursor.take("EXECUTE"):
+        return read_execute(cursor, offset)
+    if cursor.take("COMPILE"):
+        return read_compile(cursors, offset)
+    if cursor.take("EXPLAIN"):
+        return read_explain(cursors, offset)
+    if cursor.take("END"):
+        raise source.error("END closes nothing", offset, "open the statement set with EXECUTE STATEMENT SET BEGIN")
+    return _statement(cursor)
+
+
+def _statement(cursor: Cursor) -> Statement:
+    source, offset = cursor.source, cursor.offset
+    word = word_of(cursor.tokens[0])
+    if cursor.take("SET"):
+        return _set(cursor)
+    if cursor.take("RESET"):
+        return ResetOption(key=None if cursor.at_end else _key(cursor), offset=offset)
+    if cursor.peek("INSERT"):
+        return read_insert(cursor)
+    if (query := read_query(cursor)) is not None:
+        return query
+    check_form(cursor)
+    if cursor.take("CREATE"):
+        if cursor.take("OR"):
+            raise source.error("CREATE OR REPLACE is not supported", offset, "write CREATE")
+        temporary = cursor.take("TEMPORARY")
+        if cursor.take("TABLE"):
+            return create_table(cursor, temporary=temporary)
+        if cursor.take("VIEW"):
+            return create_view(cursor, temporary=temporary)
+        if cursor.take("FUNCTION") or cursor.take("SYSTEM", "FUNCTION"):
+            return create_function(cursor, temporary=temporary)
+        advice = "write CREATE TABLE, CREATE VIEW or CREATE FUNCTION"
+        if cursor.peek("CATALOG") or cursor.peek("DATABASE"):
+            advice = "there is one catalog with one database: declare the tables in the script, and leave this out"
+        raise cursor.unexpected("TABLE, VIEW or FUNCTION", advice)
+    if cursor.take("DROP"):
+        return read_drop(cursor, offset)
+    if cursor.take("SHOW"):
+        return read_show(cursor, offset)
+    if cursor.take("DESCRIBE") or cursor.take("DESC"):
+        return read_describe(cursor, offset)
+    if cursor.take("CACHE"):
+        return read_cache(cursor, offset)
+    if cursor.take("UNCACHE"):
+        return read_uncache(cursor, offset)
+    if cursor.take("STOP", "JOB"):
+        return StopJob(name=cursor.last_string("the name of a job"), offset=offset)
+    hint = _INSTEAD.get(word) or did_you_mean(word, _KNOWN, what="supported statements")
+    raise source.error(f"{word or 'this'} is not a supported statement", offset, hint)
+
+
+def _set(cursor: Cursor) -> SetOption:
+    offset = cursor.offset
+    if cursor.at_end:
+        return SetOption(key="", value="", offset=offset, value_offset=offset)
+    start, end = cursor.tokens[cursor.index].start, cursor.tokens[-1].end + 1
+    if cursor.tokens[-1].token_type in (TokenType.STRING, TokenType.IDENTIFIER):
+        end = max(end, cursor.text.find("'", cursor.tokens[-1].start + 1) + 1)
+    text = cursor.text[start:end]
+    match = re.fullmatch(
+        r"('(?P<qk>(?:[^']|'')*)'|(?P<k>[^'=\s]+))\s*=\s*('(?P<qv>(?:[^']|'')*)'|(?P<v>[^']*))", text, re.S
+    )
+    if match is None or not (match["qk"] or match["k"]):
+        raise cursor.source.error("expected SET 'key' = 'value'", offset, "quote the key and the value")
+    key = match["k"] or match["qk"].replace("''", "'")
+    quoted = match["qv"]
+    value = match["v"].strip() if quoted is None else quoted.replace("''", "'")
+    return SetOption(key=key, value=value, offset=offset, value_offset=start + match.start(4))
+
+
+def _key(cursor: Cursor) -> str:
+    """``'key'``, or the key without quotes, to the end of the statement."""
+    first = cursor.tokens[cursor.index]
+    if first.token_type == TokenType.STRING:
+        return cursor.last_string("a configuration key")
+    return cursor.text[first.start : cursor.tokens[-1].end + 1].strip()

@@ -1,0 +1,268 @@
+"""Flink SQL queries for sqlglot: its tokens, and a parser that keeps what was written and where.
+
+sqlglot rewrites many function calls while parsing; here every call stays as written (``exp.Anonymous``), so that
+only :mod:`planner.functions` decides what a name means. Each SELECT remembers the offset of its keyword, each CAST the
+text of its type. Hints and comments never reach this module: :mod:`planner.syntax.lexer` has blanked them out.
+
+>>> tokenize("SELECT `a b` FROM t")[1].text
+'a b'
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, ClassVar
+
+from sqlglot import exp, parser, tokens
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from planner.syntax.source import CHECK_HERE, Source
+
+__all__ = [
+    "Token",
+    "TokenType",
+    "is_comma_join",
+    "offset_of",
+    "parse_expression",
+    "parse_query",
+    "refuse_long_numbers",
+    "select_offset",
+    "starts_at",
+    "tokenize",
+]
+
+_START = "start"
+_LONGEST_NUMBER = 400
+_COMMA = "comma"
+
+
+def _placed(parse: Any) -> Any:
+    """A parser of a clause such as WHERE that keeps the offset of the clause's keyword."""
+
+    def parse_clause(self: Any) -> Any:
+        first = self._curr
+        name, clause = parse(self)
+        if isinstance(clause, exp.Expr):
+            clause.meta.setdefault(_START, first.start)
+        return name, clause
+
+    return parse_clause
+
+
+class Flink(Dialect):
+    """Flink SQL as far as queries go; DDL is parsed by :mod:`planner.statements.ddl`."""
+
+    class Tokenizer(tokens.Tokenizer):
+        IDENTIFIERS: ClassVar[list[str | tuple[str, str]]] = ["`"]
+        KEYWORDS: ClassVar[dict[str, TokenType]] = {
+            word: kind
+            for word, kind in tokens.Tokenizer.KEYWORDS.items()
+            if not word.startswith(("/*", "--", "{")) and kind != TokenType.COMMAND
+        }
+        COMMENTS: ClassVar[list[str | tuple[str, str]]] = []
+        COMMANDS: ClassVar[set[TokenType]] = set()
+
+    class Parser(parser.Parser):
+        STATEMENT_PARSERS: ClassVar[dict[Any, Any]] = {}
+        FUNCTIONS: ClassVar[dict[str, Any]] = {}
+        NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+            "CASE": lambda self: self._parse_case(),
+        }
+        FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+            "CAST": lambda self: self._parse_flink_cast("CAST"),
+            "TRY_CAST": lambda self: self._parse_flink_cast("TRY_CAST"),
+            "EXTRACT": lambda self: self._parse_extract(),
+            "POSITION": lambda self: self._parse_position(),
+            "SUBSTRING": lambda self: self._parse_substring(),
+            "TRIM": lambda self: self._parse_trim(),
+        }
+        NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {
+            TokenType.CURRENT_DATE: exp.CurrentDate,
+            TokenType.CURRENT_TIMESTAMP: exp.CurrentTimestamp,
+            TokenType.LOCALTIMESTAMP: exp.Localtimestamp,
+        }
+
+        QUERY_MODIFIER_PARSERS: ClassVar[dict[Any, Any]] = {
+            kind: _placed(parse) for kind, parse in parser.Parser.QUERY_MODIFIER_PARSERS.items()
+        }
+
+        def _parse_hint(self) -> exp.Hint | None:
+            """Stands in for the hint: sqlglot calls it right after SELECT, whose offset it keeps."""
+            place = exp.Hint(expressions=[])
+            place.meta[_START] = self._prev.start
+            return place
+
+        def _parse_join(self, *args: Any, **kwargs: Any) -> exp.Join | None:
+            first = self._curr
+            join = super()._parse_join(*args, **kwargs)
+            if isinstance(join, exp.Join):
+                join.meta[_START] = first.start
+                join.meta[_COMMA] = first.token_type == TokenType.COMMA
+            return join
+
+        def _parse_function_call(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+            first = self._curr
+            found = super()._parse_function_call(*args, **kwargs)
+            if found is not None:
+                found.meta.setdefault(_START, first.start)
+            return found
+
+        def expression(self, instance: Any, token: Token | None = None, comments: list[str] | None = None) -> Any:
+            result = super().expression(instance, token, comments)
+            if isinstance(result, exp.Null | exp.Boolean | exp.CurrentDate | exp.CurrentTimestamp | exp.Localtimestamp):
+                result.meta.setdefault(_START, self._prev.start)
+            return result
+
+        def _parse_cube_or_rollup(self, *args: Any, **kwargs: Any) -> Any:
+            return self._placed_at(self._curr, super()._parse_cube_or_rollup(*args, **kwargs))
+
+        def _parse_grouping_sets(self) -> Any:
+            return self._placed_at(self._curr, super()._parse_grouping_sets())
+
+        def _placed_at(self, first: Token | None, found: Any) -> Any:
+            if found is not None and first is not None:
+                found.meta[_START] = first.start
+            return found
+
+        def _parse_flink_cast(self, name: str) -> exp.Expr:
+            value = self._parse_disjunction()
+            if not self._match(TokenType.ALIAS):
+                self.raise_error("Expected AS after the value in CAST")
+            first = self._curr
+            depth = 0
+            while self._curr and (depth or self._curr.token_type != TokenType.R_PAREN):
+                depth += (self._curr.token_type == TokenType.L_PAREN) - (self._curr.token_type == TokenType.R_PAREN)
+                self._advance()
+            text = self.sql[first.start : self._prev.end + 1] if first and self._prev.end >= first.start else ""
+            target = exp.Literal.string(text)
+            target.meta[_START] = first.start if first else self._prev.start
+            return exp.Anonymous(this=name, expressions=[value, target])
+
+
+_FLINK = Flink()
+
+
+def tokenize(text: str, offset: int = 0) -> list[Token]:
+    """The tokens of ``text``, whose comments are already blanked out; TokenError if there is no such token.
+
+    ``offset`` is where ``text`` starts in what offsets count in; lines and columns are those in ``text``.
+    """
+    found = _FLINK.tokenize(text)
+    if not offset:
+        return list(found)
+    return [Token(t.token_type, t.text, t.line, t.col, t.start + offset, t.end + offset) for t in found]
+
+
+def refuse_long_numbers(source: Source, found: list[Token]) -> None:
+    """SqlError for a number that is longer than any that fits a type; Python itself does not read all of them."""
+    for token in found:
+        if token.token_type == TokenType.NUMBER and len(token.text) > _LONGEST_NUMBER:
+            message = f"a number has at most {_LONGEST_NUMBER} characters, found {len(token.text):,}"
+            raise source.error(message, token.start, "no type has more than 38 digits")
+
+
+def parse_query(source: Source, text: str, query: list[Token]) -> exp.Query:
+    """Parse the tokens of one query; ``text`` is what they were cut from. SqlError at the token that does not fit."""
+    try:
+        found = _FLINK.parser().parse(query, text)
+    except TokenError as error:
+        raise source.error("the query cannot be read", query[0].start, str(error)) from error
+    except ParseError as error:
+        raise _syntax_error(source, query, error) from None
+    root = found[0] if found else None
+    if not isinstance(root, exp.Query) or isinstance(root, exp.Table):
+        raise source.error("expected a query", query[0].start, "write SELECT ... FROM ...")
+    for select in root.find_all(exp.Select):
+        if select.args.get("hint") is None:
+            raise source.error("a query starts with SELECT", offset_of(select), "write SELECT ... FROM ...")
+    return root
+
+
+_FORMS = (
+    (
+        re.compile(r"\b(?:FLOOR|CEIL|CEILING)\s*\([^()]*$", re.IGNORECASE),
+        "TO",
+        "FLOOR or CEIL of a time to a unit",
+        "for times after 1970, write TIMESTAMPADD(HOUR, TIMESTAMPDIFF(HOUR, t0, x), t0) "
+        "with TIMESTAMP '1970-01-01 00:00:00' for t0",
+    ),
+    (
+        re.compile(r"\bOVERLAY\s*\(.*$", re.IGNORECASE | re.DOTALL),
+        "PLACING",
+        "OVERLAY",
+        "write CONCAT(SUBSTRING(x FROM 1 FOR n - 1), y, SUBSTRING(x FROM n + CHAR_LENGTH(y)))",
+    ),
+)
+"""Forms of Flink that are no calls: what stands before a word that does not fit, that word, their name, and advice."""
+
+
+def _syntax_error(source: Source, query: list[Token], error: ParseError) -> Exception:
+    detail = error.errors[0] if error.errors else {}
+    line, column = detail.get("line"), detail.get("col")
+    offset = query[-1].start
+    if line is not None and column is not None:
+        # sqlglot gives the column of the last character of the token
+        ends = (t for t in query if t.line == line and t.col == column)
+        offset = next(ends, query[-1]).start
+    before, rest = source.text[query[0].start : offset], source.text[offset:].upper()
+    for form, word, name, advice in _FORMS:
+        if rest.startswith(word) and form.search(before):
+            return source.error(f"{name} is not supported", offset, advice)
+    near = source.text[offset:].split(maxsplit=1)[:1]
+    at = f" at '{near[0]}'" if near else ""
+    return source.error(f"syntax error{at}: {_reason(str(detail.get('description') or error))}", offset, CHECK_HERE)
+
+
+def _reason(description: str) -> str:
+    """sqlglot's description without the names of its classes."""
+    if description.startswith("Required keyword"):
+        return "something is missing"
+    text = description.split(" but got <Token")[0].split("<")[0].rstrip(". ")
+    return {"Invalid expression / Unexpected token": "this does not belong here"}.get(text, text[:1].lower() + text[1:])
+
+
+def parse_expression(source: Source, text: str, tokens_: list[Token]) -> exp.Expr:
+    """Parse the tokens of one expression, such as that of a computed column."""
+    first = tokens_[0]
+    select = Token(TokenType.SELECT, "SELECT", first.line, first.col, first.start, first.start)
+    query = parse_query(source, text, [select, *tokens_])
+    if not isinstance(query, exp.Select) or len(query.expressions) != 1 or query.args.get("from_"):
+        raise source.error("expected one expression", first.start, "write an expression over the table's columns")
+    found: exp.Expr = query.expressions[0]
+    return found
+
+
+def is_comma_join(join: exp.Join) -> bool:
+    """Whether the join was written as ``a, b``."""
+    return bool(join.meta[_COMMA])
+
+
+def place_at(node: exp.Expr, offset: int) -> exp.Expr:
+    """``node``, made by us, with the place that it stands for."""
+    node.meta[_START] = offset
+    return node
+
+
+def offset_of(node: exp.Expr) -> int:
+    """The offset of the first character of ``node`` that left a trace in the syntax tree."""
+    found = [n.meta[_START] for n in node.walk() if _START in n.meta]
+    return min(found, default=0)
+
+
+def starts_at(node: exp.Expr, *clauses: str) -> int | None:
+    """The offset of the keyword that ``node`` itself starts with, or the first of its ``clauses``; None if not written.
+
+    >>> query = parse_query(Source(text=""), "SELECT a FROM t LIMIT 1", tokenize("SELECT a FROM t LIMIT 1"))
+    >>> starts_at(query, "order", "limit")
+    16
+    """
+    parts = [node.args.get(clause) for clause in clauses] if clauses else [node]
+    found = [part.meta[_START] for part in parts if isinstance(part, exp.Expr) and _START in part.meta]
+    return min(found, default=None)
+
+
+def select_offset(select: exp.Select) -> int:
+    """The offset of the SELECT keyword."""
+    return int(select.args["hint"].meta[_START])

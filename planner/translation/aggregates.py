@@ -1,0 +1,166 @@
+"""Aggregate functions: which there are, and their result types (Flink's).
+
+>>> str(result_type("AVG", parse_type("INT")))
+'INT'
+>>> str(result_type("SUM", parse_type("DECIMAL(10, 2)")))
+'DECIMAL(38, 2)'
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from planner.expressions.coercion import cast
+from planner.expressions.operands import arithmetic
+from planner.expressions.typed import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    INT,
+    STRING,
+    AggregateCallExpr,
+    Expr,
+    Literal,
+    call,
+    literal,
+    walk,
+)
+from planner.syntax.dialect import offset_of
+from plans.analysis.changelog import ORDERED
+from plans.declarations.types import DataType, parse_type
+
+if TYPE_CHECKING:
+    from planner.translation.expressions import Translator
+
+__all__ = ["NAMES", "parse_type", "result_type", "translate"]
+
+_VARIANCES = {
+    "VAR_POP": (False, False),
+    "VAR_SAMP": (True, False),
+    "VARIANCE": (True, False),
+    "STDDEV_POP": (False, True),
+    "STDDEV_SAMP": (True, True),
+    "STDDEV": (True, True),
+}
+"""Whether they divide by one less than the number of values, and whether they take the root."""
+NAMES = frozenset(("COUNT", "SUM", "AVG", "MIN", "MAX", *ORDERED, *_VARIANCES))
+_ORDERED = ("BOOLEAN", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ")
+
+
+def result_type(function: str, argument: DataType | None) -> DataType | None:
+    """The type of ``function(argument)``; None if it does not take such an argument."""
+    if function == "COUNT":
+        return BIGINT
+    if argument is None:
+        return None
+    argument = argument.as_nullable()
+    if function == "LISTAGG":
+        return STRING if argument.is_text else None
+    if function in ("MIN", "MAX", "FIRST_VALUE", "LAST_VALUE"):
+        return argument if argument.is_numeric or argument.is_text or argument.root in _ORDERED else None
+    if not argument.is_numeric:
+        return None
+    if argument.root == "DECIMAL":
+        scale = argument.scale or 0
+        return DataType(root="DECIMAL", precision=38, scale=max(6, scale) if function == "AVG" else scale)
+    return argument
+
+
+def translate(t: Translator, node: exp.Expr, condition: exp.Expr | None) -> Expr:
+    """The aggregate call ``node``, with the condition of its FILTER."""
+    name, offset = node.name.upper(), offset_of(node)
+    if not t.aggregates:
+        advice = "put it in SELECT or HAVING" if t.clause != "an aggregate" else "aggregate in a sub-query first"
+        raise t.source.error(f"{name} cannot stand in {t.clause}", offset, advice)
+    inner = replace(t, aggregates=False, clause="an aggregate")
+    arguments, distinct = node.expressions, False
+    if len(arguments) == 1 and isinstance(arguments[0], exp.Distinct):
+        arguments, distinct = arguments[0].expressions, True
+    separator = None
+    if name == "LISTAGG":
+        arguments, separator = _separated(t, arguments, offset)
+    if len(arguments) != 1:
+        raise t.source.error(f"{name} takes one argument, found {len(arguments)}", offset, "aggregate one expression")
+    argument: Expr | None = None
+    if not isinstance(arguments[0], exp.Star):
+        argument = inner.expression(arguments[0])
+    elif name != "COUNT" or distinct:
+        raise t.source.error(f"{name} does not take '*'", offset, "name a column")
+    if name == "COUNT" and isinstance(argument, Literal) and argument.text is not None and not distinct:
+        argument = None
+    found = result_type(name, argument.type if argument is not None else None)
+    nested = argument is not None and argument.type.root in ("ARRAY", "MAP", "ROW", "NULL", "INTERVAL")
+    if found is None or nested:
+        given = argument.type.as_nullable() if argument is not None else "*"
+        raise t.source.error(f"{name} does not take {given}", offset, "convert the argument with CAST")
+    where = inner.condition(condition) if condition is not None else None
+    if name in _VARIANCES and argument is not None:
+        if distinct:
+            raise t.source.error(f"{name} does not take DISTINCT", offset, "use a sub-query with SELECT DISTINCT")
+        return _variance(t, name, argument, where, offset)
+    if name in ("MIN", "MAX"):
+        distinct = False
+    return AggregateCallExpr(
+        function=name,
+        argument=argument,
+        distinct=distinct,
+        filter=where,
+        separator=separator,
+        type=found,
+        offset=offset,
+    )
+
+
+def _separated(t: Translator, arguments: list[exp.Expr], offset: int) -> tuple[list[exp.Expr], str]:
+    """The argument of LISTAGG that is aggregated, and the separator, a comma if there is none."""
+    if len(arguments) != 2:
+        return arguments, ","
+    separator = arguments[1]
+    if not isinstance(separator, exp.Literal) or not separator.args["is_string"]:
+        place = offset_of(separator) or offset
+        raise t.source.error("the separator of LISTAGG must be a text literal", place, "write it in quotes")
+    return arguments[:1], separator.name
+
+
+def _variance(t: Translator, name: str, value: Expr, where: Expr | None, offset: int) -> Expr:
+    """Variance or deviation from sums of values and of their squares, as Flink computes them: in the argument's type.
+
+    Rounding cannot make a variance negative here, so a deviation is never NaN because of it.
+    """
+    given = value.type.as_nullable()
+    if given.root == "DECIMAL":
+        raise t.source.error(f"{name} does not take {given}", offset, "convert the argument: CAST(... AS DOUBLE)")
+    value = cast(value, BIGINT if given.is_integer else DOUBLE, offset)
+
+    def total(function: str, argument: Expr) -> Expr:
+        found = result_type(function, argument.type)
+        assert found is not None
+        return AggregateCallExpr(
+            function=function, argument=argument, distinct=False, filter=where, type=found, offset=offset
+        )
+
+    def compute(operator: str, left: Expr, right: Expr) -> Expr:
+        if operator == "/" and not given.is_integer:
+            return call("/", (left, right), DOUBLE, offset)
+        return arithmetic(t.source, operator, left, right, offset)
+
+    sample, root = _VARIANCES[name]
+    count, values = total("COUNT", value), total("SUM", value)
+    some = call(">", (count, literal(int(sample), BIGINT)), BOOLEAN, offset)
+    divisor = compute("-", count, literal(1, BIGINT)) if sample else count
+    divisor = call("CASE", (some, divisor, literal(None, BIGINT)), BIGINT, offset)
+    squares = total("SUM", compute("*", value, value))
+    spread = compute("-", squares, compute("/", compute("*", values, values), count))
+    spread = call("greatest", (spread, literal(0, INT)), spread.type, offset)
+    variance = compute("/", spread, divisor)
+    if root:
+        variance = call("sqrt", (variance,), DOUBLE, offset)
+    return cast(variance, given, offset)
+
+
+def contains_aggregate(expression: Expr) -> bool:
+    """Whether an aggregate call stands anywhere in ``expression``."""
+    return any(isinstance(e, AggregateCallExpr) for e in walk(expression))

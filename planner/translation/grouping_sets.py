@@ -1,0 +1,174 @@
+"""GROUP BY as grouping sets: what GROUPING SETS, CUBE and ROLLUP stand for, and GROUPING, GROUPING_ID, GROUP_ID.
+
+Elements of a clause combine as in the SQL standard: each set of one with each set of the next. A set has the id that
+Flink gives it: in binary, a digit for each key in the order in which they were written, 1 where the key is not in the
+set. So ``GROUP BY a, ROLLUP (b, c)`` is the sets (a, b, c), (a, b) and (a), with the ids 0, 1 and 3.
+
+>>> set_id(3, frozenset((0, 1)))
+1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from planner.expressions.typed import BIGINT, BOOLEAN, Call, Expr, Field, Ref, call, literal
+from planner.syntax.dialect import offset_of
+from planner.syntax.source import Source
+
+if TYPE_CHECKING:
+    from planner.translation.expressions import Translator
+
+__all__ = [
+    "FUNCTIONS",
+    "GROUP_ID",
+    "GroupingSets",
+    "grouping_number",
+    "grouping_sets",
+    "is_grouping_call",
+    "set_id",
+    "translate",
+]
+
+FUNCTIONS = frozenset(("GROUPING", "GROUPING_ID", "GROUP_ID"))
+"""What tells the sets apart in SELECT, HAVING and ORDER BY."""
+GROUP_ID = "$e"
+"""The column with the id of the set, called as in Flink's plans."""
+MOST_KEYS = 63
+MOST_SETS = 512
+
+Columns = tuple[Expr, ...]
+Sets = list[Columns]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupingSets:
+    """``keys`` in the order in which they were written, and ``sets`` as places in ``keys``, by ascending id."""
+
+    keys: tuple[Expr, ...]
+    sets: tuple[frozenset[int], ...]
+
+
+def set_id(keys: int, members: frozenset[int]) -> int:
+    """The id of the set of the keys at ``members``, of ``keys`` altogether."""
+    return sum(1 << (keys - 1 - place) for place in range(keys) if place not in members)
+
+
+def grouping_sets(source: Source, group: exp.Group | None, column: Callable[[exp.Expr], Expr]) -> GroupingSets:
+    """The sets of a GROUP BY clause, of which ``column`` translates the parts; no clause is one empty set."""
+    if group is None:
+        return GroupingSets(keys=(), sets=(frozenset(),))
+    reader = _Reader(source, column)
+    elements = [reader.sets(node) for node in group.expressions]
+    if not elements:
+        raise source.error("GROUP BY names no columns", offset_of(group), "list the columns to group by")
+    count = 1
+    for sets in elements:
+        count *= len(sets)
+        reader.check_count(count, group)
+    combined = [tuple(dict.fromkeys(e for part in parts for e in part)) for parts in product(*elements)]
+    keys = tuple(dict.fromkeys(e for sets in elements for columns in sets for e in columns))
+    if len(keys) > MOST_KEYS and len(combined) > 1:
+        raise source.error(f"grouping sets take at most {MOST_KEYS} columns", offset_of(group), "leave columns out")
+    places = {key: place for place, key in enumerate(keys)}
+    found = [frozenset(places[e] for e in columns) for columns in combined]
+    different = sorted(set(found), key=lambda members: set_id(len(keys), members))
+    if len(different) < len(found) and group.args.get("all") is not False:
+        raise source.error(
+            "a grouping set is given twice, which Flink does not support",
+            offset_of(group),
+            "write GROUP BY DISTINCT to have each set once",
+        )
+    return GroupingSets(keys=keys, sets=tuple(different))
+
+
+class _Reader:
+    """Elements of GROUP BY as the sets that they stand for."""
+
+    def __init__(self, source: Source, column: Callable[[exp.Expr], Expr]) -> None:
+        self.source = source
+        self.column = column
+
+    def sets(self, node: exp.Expr) -> Sets:
+        if isinstance(node, exp.GroupingSets):
+            sets = [each for part in node.expressions for each in self.sets(part)]
+        elif isinstance(node, exp.Rollup):
+            parts = [self.columns(part) for part in node.expressions]
+            sets = [sum(parts[:length], ()) for length in range(len(parts), -1, -1)]
+        elif isinstance(node, exp.Cube):
+            self.check_count(1 << len(node.expressions), node)
+            parts = [self.columns(part) for part in node.expressions]
+            sets = [sum(chosen, ()) for chosen in product(*(((part), ()) for part in parts))]
+        else:
+            return [self.columns(node)]
+        if not node.expressions:
+            name = node.key.upper().replace("GROUPINGSETS", "GROUPING SETS")
+            raise self.source.error(f"{name} names no columns", offset_of(node), "list the columns to group by")
+        self.check_count(len(sets), node)
+        return sets
+
+    def columns(self, node: exp.Expr) -> Columns:
+        if isinstance(node, exp.Tuple):
+            return tuple(self.column(part) for part in node.expressions)
+        return (self.column(node),)
+
+    def check_count(self, count: int, node: exp.Expr) -> None:
+        if count > MOST_SETS:
+            message = f"these are more than {MOST_SETS} grouping sets: every row would be copied for each of them"
+            raise self.source.error(message, offset_of(node), "list those that are needed with GROUPING SETS")
+
+
+def translate(t: Translator, node: exp.Expr) -> Expr:
+    """A call of one of ``FUNCTIONS``, which stays one until :func:`grouping_number` knows the sets."""
+    name, offset = node.name.upper(), offset_of(node)
+    if not t.aggregates:
+        if t.clause in ("SELECT", "HAVING", "ORDER BY"):
+            raise t.source.error(f"{name} needs a GROUP BY", offset, "add one, or write 0")
+        advice = "put it in SELECT, HAVING or ORDER BY of a query with GROUP BY"
+        raise t.source.error(f"{name} cannot stand in {t.clause}", offset, advice)
+    if name == "GROUP_ID" and node.expressions:
+        raise t.source.error("GROUP_ID takes no arguments", offset, "write GROUP_ID()")
+    if name != "GROUP_ID" and not node.expressions:
+        raise t.source.error(f"{name} takes one argument or more, found none", offset, "name grouped columns")
+    inner = replace(t, aggregates=False, clause=name)
+    return call(name, tuple(inner.expression(e) for e in node.expressions), BIGINT, offset)
+
+
+def is_grouping_call(expression: Expr) -> bool:
+    """Whether the expression is itself a call of one of ``FUNCTIONS``."""
+    return isinstance(expression, Call) and expression.function in FUNCTIONS
+
+
+def grouping_number(source: Source, found: Call, groups: GroupingSets, group_id: Field | None) -> Expr:
+    """What a call of one of ``FUNCTIONS`` gives: a constant, or a choice by ``group_id``, the id of the row's set.
+
+    GROUP_ID tells equal sets apart, which there are none of.
+    """
+    places: list[int] = []
+    for argument in found.args:
+        if argument not in groups.keys:
+            offset = getattr(argument, "offset", 0) or found.offset
+            raise source.error(f"{found.function} takes grouped columns only", offset, "name columns of GROUP BY")
+        places.append(groups.keys.index(argument))
+    if group_id is None or not places:
+        return literal(0, BIGINT, found.offset)
+    if places == list(range(len(groups.keys))):
+        return Ref(field=group_id, offset=found.offset)
+    by_number: dict[int, list[int]] = {}
+    for members in groups.sets:
+        number = sum(1 << i for i, place in enumerate(reversed(places)) if place not in members)
+        by_number.setdefault(number, []).append(set_id(len(groups.keys), members))
+    *chosen, last = sorted(by_number)
+    parts: list[Expr] = []
+    for number in chosen:
+        ids = tuple(literal(each, BIGINT) for each in by_number[number])
+        of_set = call("=" if len(ids) == 1 else "IN", (Ref(field=group_id), *ids), BOOLEAN, found.offset)
+        parts += [of_set, literal(number, BIGINT)]
+    if not parts:
+        return literal(last, BIGINT, found.offset)
+    return call("CASE", (*parts, literal(last, BIGINT)), BIGINT, found.offset)

@@ -1,0 +1,108 @@
+"""Which names a query block can use, and what they stand for.
+
+Names are case-sensitive, as in Flink. Owns the resolution of columns, ``*`` and ``t.*``, and the errors for names
+that are unknown or ambiguous. Does not know where the fields of an input come from.
+
+>>> orders = Input(name="o", kind="table", fields=(Field(id=1, name="o_id", type=INT),), offset=0)
+>>> Scope(inputs=(orders,)).find(None, "o_id")[0].field.id
+1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from planner.expressions.typed import INT, Expr, Field, Ref
+from planner.syntax.source import Source
+from plans.text.names import did_you_mean
+
+__all__ = ["INT", "Input", "Scope", "resolve", "star"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Input:
+    """Something in FROM. ``name`` is what the block calls it, None for a sub-query without an alias.
+
+    ``path`` is the full path if the name is that of a table or view, not an alias. ``kind`` is for messages.
+    ``looked_up`` says that it stands before FOR SYSTEM_TIME AS OF, ``called`` that a function returns it.
+    """
+
+    name: str | None
+    kind: str
+    fields: tuple[Field, ...]
+    offset: int
+    path: tuple[str, ...] = ()
+    looked_up: bool = False
+    called: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """The inputs of a block in order; ``merged`` are the columns that USING made one; ``parent`` is the outer block."""
+
+    inputs: tuple[Input, ...]
+    merged: Mapping[str, Field] = field(default_factory=dict)
+    hidden: frozenset[int] = frozenset()
+    parent: Scope | None = None
+
+    def find(self, qualifier: str | None, name: str) -> list[Ref]:
+        """All columns of this block, not of outer ones, that the name can mean."""
+        if qualifier is None and name in self.merged:
+            return [Ref(field=self.merged[name])]
+        inputs = self.inputs if qualifier is None else [i for i in self.inputs if i.name == qualifier]
+        return [Ref(field=f) for i in inputs for f in i.fields if f.name == name]
+
+
+def resolve(source: Source, scope: Scope, qualifier: str | None, name: str, offset: int) -> Expr:
+    """The column that ``[qualifier.]name`` means; SqlError if there is none or more than one."""
+    level: Scope | None = scope
+    while level is not None:
+        found = level.find(qualifier, name)
+        if len(found) > 1:
+            owners = [f"{i.name}.{name}" for i in level.inputs for f in i.fields if f.name == name and i.name]
+            raise source.error(
+                f"column '{name}' is ambiguous",
+                offset,
+                f"write one of {', '.join(owners)}" if len(set(owners)) > 1 else "give the columns different names",
+            )
+        if found:
+            return Ref(field=found[0].field, offset=offset)
+        level = level.parent
+    raise _unknown(source, scope, qualifier, name, offset)
+
+
+def _unknown(source: Source, scope: Scope, qualifier: str | None, name: str, offset: int) -> Exception:
+    names = [i.name for i in scope.inputs if i.name]
+    if qualifier is not None and qualifier not in names:
+        if scope.parent is not None and any(i.name == qualifier for i in scope.parent.inputs):
+            scope = scope.parent
+        else:
+            aliased = [i.name for i in scope.inputs if i.kind.endswith(f" {qualifier}") and i.name]
+            column = next((i for i in scope.inputs for f in i.fields if f.name == qualifier), None)
+            if column is not None and not aliased:
+                of = f" of '{column.name}'" if column.name else ""
+                message = f"'{qualifier}' is a column{of}, and fields of a column cannot be read yet"
+                return source.error(message, offset, "have the source write the field into a column of its own")
+            hint = (
+                f"it is called '{aliased[0]}' here" if aliased else did_you_mean(qualifier, names, what="inputs here")
+            )
+            return source.error(f"unknown table or alias '{qualifier}'", offset, hint)
+    if qualifier is None:
+        columns = [f.name for i in scope.inputs for f in i.fields]
+        where = "in this query" if len(scope.inputs) != 1 else f"in '{names[0]}'" if names else "in the sub-query"
+    else:
+        columns = [f.name for i in scope.inputs if i.name == qualifier for f in i.fields]
+        where = f"in '{qualifier}'"
+    return source.error(f"unknown column '{name}' {where}", offset, did_you_mean(name, columns, what="columns"))
+
+
+def star(source: Source, scope: Scope, qualifier: str | None, offset: int) -> tuple[Field, ...]:
+    """The fields of ``*`` or ``qualifier.*``, in order; columns merged by USING come first and once."""
+    if qualifier is None:
+        rest = (f for i in scope.inputs for f in i.fields if f.id not in scope.hidden)
+        return tuple(dict.fromkeys((*scope.merged.values(), *rest)))
+    for found in scope.inputs:
+        if found.name == qualifier:
+            return found.fields
+    raise _unknown(source, scope, qualifier, "*", offset)

@@ -1,0 +1,1 @@
+"""What a plan means, by its edges: columns, row kinds, order of rows, states; and what is wrong with it."""

@@ -1,0 +1,86 @@
+"""What an operator means: everything that decides which rows it puts out, down to the tables, and nothing else.
+
+Two operators with the same meaning, in one plan or in several, have the same result, so a cached one can stand for
+both. Ids, names of tables, settings and whatever else the plan contains do not matter. Tables count with all their
+options, as ``path`` and ``url`` say which rows there are; the time zone counts, because expressions depend on it.
+
+>>> scan = Scan(id="scan_o", table="o", columns=("a",))
+>>> orders = Table(columns=(TableColumn(name="a", type="INT"),), options={"connector": "filesystem", "path": "/o"})
+>>> one = Plan(name="p", mode="batch", tables={"o": orders}, operators=(scan,))
+>>> two = Plan(name="q", mode="batch", tables={"b": orders}, operators=(replace(scan, id="scan_b", table="b"),))
+>>> meaning(one, "scan_o") == meaning(two, "scan_b")
+True
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+from typing import Any, assert_never
+
+from plans.declarations.tables import Table, TableColumn
+from plans.format.digest import operator_facts
+from plans.format.document import table_document
+from plans.model.plan import (
+    Aggregate,
+    Calc,
+    ChangelogNormalize,
+    Correlate,
+    Expand,
+    Join,
+    LookupJoin,
+    Operator,
+    Plan,
+    Scan,
+    Sink,
+    SinkMaterialize,
+    Sort,
+    Union,
+)
+from plans.operators.call_document import function_document
+from plans.settings.config import TIME_ZONE
+
+__all__ = ["meaning", "meanings"]
+
+# What depends on who reads the operator, or is a name or a place in the plan.
+_NOT_MEANT = ("id", "inputs", "table", "changelog", "state")
+
+
+def meaning(plan: Plan, operator_id: str) -> str:
+    """The meaning of an operator as 64 hex digits; KeyError if there is no such operator."""
+    return meanings(plan)[operator_id]
+
+
+def meanings(plan: Plan) -> dict[str, str]:
+    """The meaning of every operator by id; each input must stand above its readers."""
+    zone = plan.config.get(TIME_ZONE, "UTC")
+    found: dict[str, str] = {}
+    for operator in plan.operators:
+        found[operator.id] = _digest([zone, _own(operator, plan), [found[name] for name in operator.inputs]])
+    return found
+
+
+def _own(operator: Operator, plan: Plan) -> dict[str, Any]:
+    facts = {key: value for key, value in operator_facts(operator).items() if key not in _NOT_MEANT}
+    match operator:
+        case Scan() | LookupJoin() | Sink():
+            facts["table"] = _table(plan.tables[operator.table])
+        case Correlate():
+            facts["function"] = function_document(plan.functions[operator.function])
+        case Calc() | Join() | Expand() | Aggregate() | ChangelogNormalize() | Union() | Sort() | SinkMaterialize():
+            pass  # their facts say it all
+        case _:
+            assert_never(operator)
+    return facts
+
+
+def _table(table: Table) -> dict[str, Any]:
+    """What decides the rows of a table: its physical columns, its key and its options; not its computed columns."""
+    columns = tuple(TableColumn(name=c.name, type=c.type) for c in table.columns if c.expression is None)
+    return table_document(replace(table, columns=columns, watermark=None, comment=None))
+
+
+def _digest(value: Any) -> str:
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()

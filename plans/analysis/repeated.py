@@ -1,0 +1,191 @@
+"""Lookups and calls that are made more than once: by several operators alike, or by one that is computed several times.
+
+Lookups are alike if they ask one table by the same columns, calls if they call one function with the same arguments,
+for rows of the same tables, and neither leads to the other: a view that two branches read leads to such, where they
+select or filter otherwise. Each asks for itself, so that answers may differ, and each has settings of its own. Knows
+no Spark, and not what SQL a plan is from.
+
+>>> list(repeated(Plan(name="p"))), list(one_sided_edits(Plan(name="p")))
+([], [])
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from plans.analysis.streaming_queries import queries, single_queries
+from plans.errors import Diagnostic
+from plans.model.graph import check_graph
+from plans.model.plan import Correlate, LookupJoin, Plan, Scan
+from plans.model.settings import Setting, operator_settings
+from plans.settings.cached import cached_of
+from plans.settings.groups import Value
+from plans.settings.layers import EDIT
+from plans.settings.values import shown
+
+__all__ = [
+    "MOST_TIMES",
+    "OneSided",
+    "Repeated",
+    "check_times",
+    "one_sided_changes",
+    "one_sided_edits",
+    "repeated",
+    "times_computed",
+]
+
+MOST_TIMES = 1_000
+"""How many times an operator may be computed for the same rows, and once more for each operator of the plan: forty
+unions, each of two calcs, would be 2**40.
+"""
+
+_GROUPS = ("async", "retry", "cache")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Alike:
+    """Lookups of one table, or calls of one function, that are alike."""
+
+    target: str
+    lookups: bool
+    operators: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repeated:
+    """``operators`` that are alike, and how many times they ask ``target``, a table or a function, all together."""
+
+    target: str
+    operators: tuple[str, ...]
+    times: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneSided:
+    """A setting at ``path`` that the operator ``other``, which is alike, has otherwise; None stands for none at all."""
+
+    path: str
+    value: Value | None
+    alike: _Alike
+    other: str
+    other_value: Value | None
+
+    @property
+    def message(self) -> str:
+        """What to know of it, in one line that begins with the value."""
+        here, there = ("none" if value is None else shown(value) for value in (self.value, self.other_value))
+        does = f"looks '{self.alike.target}' up by the same columns"
+        if not self.alike.lookups:
+            does = f"calls '{self.alike.target}' with the same arguments"
+        return f"{here}, is of this operator alone: '{self.other}', which {does}, has {there}"
+
+
+def times_computed(plan: Plan) -> Counter[str]:
+    """How many times each operator of a proper graph is computed for the same rows.
+
+    Spark computes an operator once for each path to a query's end, and a result that is cached once for all.
+    """
+    running = queries(plan) if plan.mode == "streaming" else single_queries(plan)
+    found = Counter(query.id for query in running)
+    for operator in reversed(plan.operators):
+        cached = cached_of(operator)
+        if cached is not None and cached.enabled:
+            found[operator.id] = min(found[operator.id], 1)
+        for source in operator.inputs:
+            found[source] += found[operator.id]
+    return found
+
+
+def check_times(plan: Plan) -> Iterator[Diagnostic]:
+    """The operator of a proper graph that would be computed most often, if that is more than a run takes on."""
+    computed = times_computed(plan)
+    name = max(computed, key=lambda each: computed[each], default="")
+    most = MOST_TIMES + len(plan.operators)
+    if computed[name] > most:
+        times = f"{computed[name]:,}" if computed[name] < 10**18 else "more than 10^18"
+        yield Diagnostic(
+            message=f"'{name}' would be computed {times} times, once for each path from it to a sink; at most "
+            f"{most:,} are run",
+            path=f"operators.{name}",
+            hint="keep the result of an operator on the way: write it to a table, or in batch mode cache it",
+        )
+
+
+def repeated(plan: Plan) -> Iterator[Repeated]:
+    """What is asked more than once, in the order of the operators; nothing is known if edges are wrong."""
+    if any(check_graph(plan)):
+        return
+    computed = times_computed(plan)
+    for alike in _alike(plan):
+        times = sum(computed[name] for name in alike.operators)
+        if times > 1:
+            yield Repeated(target=alike.target, operators=alike.operators, times=times)
+
+
+def one_sided_edits(plan: Plan) -> Iterator[OneSided]:
+    """Edits of one of several operators alike, once for each of the others that has another value."""
+    settings = _settings(plan)
+    yield from _one_sided(plan, [setting.path for setting in settings.values() if setting.set_by == EDIT])
+
+
+def one_sided_changes(before: Plan, after: Plan) -> Iterator[OneSided]:
+    """The same for what differs from ``before``, also where a group of settings was switched off."""
+    was, now = _settings(before), _settings(after)
+    paths = dict.fromkeys((*was, *now))
+    yield from _one_sided(after, [p for p in paths if _value(was, p) != _value(now, p)])
+
+
+def _one_sided(plan: Plan, paths: list[str]) -> Iterator[OneSided]:
+    if any(check_graph(plan)):
+        return
+    settings = _settings(plan)
+    groups = {name: alike for alike in _alike(plan) for name in alike.operators}
+    for path in paths:
+        operator, _, name = path.partition(".")
+        alike = groups[operator]
+        for other in alike.operators:
+            here, there = _value(settings, path), _value(settings, f"{other}.{name}")
+            if here != there:
+                yield OneSided(path=path, value=here, alike=alike, other=other, other_value=there)
+
+
+def _settings(plan: Plan) -> dict[str, Setting]:
+    asking = (operator for operator in plan.operators if isinstance(operator, LookupJoin | Correlate))
+    return {s.path: s for operator in asking for s in operator_settings(operator) if s.group in _GROUPS}
+
+
+def _value(settings: dict[str, Setting], path: str) -> Value | None:
+    found = settings.get(path)
+    return None if found is None else found.value
+
+
+def _alike(plan: Plan) -> list[_Alike]:
+    """The lookups and calls of a proper graph, each with those that are alike; in the order of the operators."""
+    tables: dict[str, frozenset[str]] = {}
+    asked: dict[str, frozenset[tuple[object, ...]]] = {}
+    found: dict[tuple[object, ...], _Alike] = {}
+    key: tuple[object, ...]
+    for operator in plan.operators:
+        own = frozenset({operator.table} if isinstance(operator, Scan) else ())
+        tables[operator.id] = own.union(*(tables[name] for name in operator.inputs))
+        below = frozenset[tuple[object, ...]]().union(*(asked[name] for name in operator.inputs))
+        asked[operator.id] = below
+        match operator:
+            case LookupJoin():
+                # Constants may come from a reader's own condition.
+                columns = tuple(key for key in operator.keys if key.left is not None)
+                target, key = operator.table, (operator.table, columns or operator.keys, tables[operator.id])
+            case Correlate():
+                target, key = operator.function, (operator.function, operator.arguments, tables[operator.id])
+            case _:
+                continue
+        lookups = isinstance(operator, LookupJoin)
+        # Of lookups one above the other, the first is like the first of another branch, the second like the second.
+        level = sum(1 for each in below if each[1:] == (lookups, key))
+        place = (level, lookups, key)
+        asked[operator.id] = below | {place}
+        before = found[place].operators if place in found else ()
+        found[place] = _Alike(target=target, lookups=lookups, operators=(*before, operator.id))
+    return list(found.values())

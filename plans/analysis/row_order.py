@@ -1,0 +1,80 @@
+"""Where the order of rows matters, and where they are told by their arrival as Spark reads them in any order.
+
+A retraction must not stand before the row that it takes back. Operators with state put out changes that fit in any
+order between partitions, but the files of a micro-batch, and the pieces of a large one, are read as it suits the
+scheduler. From a scan of changes up to the first operator with state, each row therefore has beside it when it arrived.
+
+    told_by_arrival(plan)  # frozenset({'scan_orders', 'calc_orders'})
+
+An aggregate with a first or last value or a list, and rows kept by the key of a sink, depend on the order of rows that
+are no changes, too: joins below them put out what comes in the order in which it came.
+
+    read_in_order(plan)  # frozenset({'join_o_c', 'scan_orders', 'scan_customers'})
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from plans.analysis.changelog import ORDERED
+from plans.connectors.table import source_kinds
+from plans.model.plan import (
+    Aggregate,
+    Calc,
+    ChangelogNormalize,
+    Correlate,
+    Expand,
+    Join,
+    LookupJoin,
+    Operator,
+    Plan,
+    Scan,
+    Sink,
+    SinkMaterialize,
+    Sort,
+    Stateful,
+    Union,
+)
+
+__all__ = ["read_in_order", "told_by_arrival"]
+
+
+def told_by_arrival(plan: Plan) -> frozenset[str]:
+    """The operators between scans of changes and operators with state, scans included, whose order matters."""
+    found: set[str] = set()
+    for operator in plan.operators:  # inputs stand before their readers
+        if not isinstance(operator, Stateful | Sink) and (_of_changes(operator, plan) or found & {*operator.inputs}):
+            found.add(operator.id)
+    wanted: set[str] = set()
+    for operator in reversed(plan.operators):
+        if isinstance(operator, Stateful) or operator.id in wanted:
+            wanted |= found & {*operator.inputs}
+    return frozenset(wanted)
+
+
+def read_in_order(plan: Plan) -> frozenset[str]:
+    """The operators whose output, at whatever distance, an operator reads that depends on the order of its rows."""
+    found: set[str] = set()
+    for operator in reversed(plan.operators):
+        if _goes_by_order(operator) or operator.id in found:
+            found |= {*operator.inputs}
+    return frozenset(found)
+
+
+def _goes_by_order(operator: Operator) -> bool:
+    """Whether the result of ``operator`` depends on the order of its rows."""
+    match operator:
+        case SinkMaterialize():
+            return True
+        case Aggregate():
+            return any(call.function in ORDERED for call in operator.aggregates)
+        case Join() | ChangelogNormalize():
+            return False  # normalizing has the order told, by the columns of its scan
+        case Scan() | Calc() | LookupJoin() | Correlate() | Expand() | Union() | Sort() | Sink():
+            return False
+        case _:
+            assert_never(operator)
+
+
+def _of_changes(operator: Operator, plan: Plan) -> bool:
+    return isinstance(operator, Scan) and source_kinds(plan.tables[operator.table]) != ("+I",)

@@ -1,0 +1,93 @@
+"""What a run takes on at most, checked wherever a plan is: the depth of a plan, and the nesting of its expressions.
+
+A plan may come from a stranger, and Spark walks both plans and expressions recursively, on a stack that ends.
+
+>>> nesting("CASE WHEN f(')') THEN (1) END"), nesting("a + b")
+(2, 0)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from plans.errors import Diagnostic, RunError
+from plans.lazy import load
+from plans.model.plan import Calc, Correlate, Join, LookupJoin, Operator, Plan
+
+__all__ = ["MAX_DEPTH", "MAX_NESTING", "check_depth", "check_nesting", "check_sizes", "expressions_of", "nesting"]
+
+MAX_DEPTH = 300
+"""Operators on one path from a source to a sink: 300 calcs run on Spark 4.3; with 1,000, its analyser's stack ends."""
+
+MAX_NESTING = 200
+"""Levels of brackets and CASE in an expression."""
+
+_LONG = 400
+_MARKS = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|\w+|[()\[\]]""", re.DOTALL)
+_STEPS = {"(": 1, "[": 1, "case": 1, ")": -1, "]": -1, "end": -1}
+
+
+def check_depth(plan: Plan) -> Iterator[Diagnostic]:
+    """The first operator of a proper graph that stands too deep below a source."""
+    depths: dict[str, int] = {}
+    for operator in plan.operators:
+        depths[operator.id] = 1 + max((depths.get(name, 0) for name in operator.inputs), default=0)
+        if depths[operator.id] > MAX_DEPTH:
+            yield Diagnostic(
+                message=f"more than {MAX_DEPTH} operators stand on one path from a source to '{operator.id}'",
+                path=f"operators.{operator.id}",
+                hint="write what comes out half-way to a table, and read it in a second plan",
+            )
+            return
+
+
+def check_nesting(plan: Plan) -> Iterator[Diagnostic]:
+    """Every expression that is nested too deep."""
+    for operator in plan.operators:
+        for path, text in expressions_of(operator):
+            if len(text) > MAX_NESTING and nesting(text) > MAX_NESTING:
+                message = f"the expression is nested more than {MAX_NESTING} levels deep"
+                where = f"operators.{operator.id}.{path}"
+                yield Diagnostic(message=message, path=where, hint="compute it in several steps")
+
+
+def nesting(text: str) -> int:
+    """The most brackets and CASEs of a Spark expression that are open at once; literals and names aside."""
+    depth = most = 0
+    for mark in _MARKS.findall(text):
+        depth += _STEPS.get(mark.lower(), 0)
+        most = max(most, depth)
+    return most
+
+
+def expressions_of(operator: Operator) -> Iterator[tuple[str, str]]:
+    """The expressions of an operator, each with its path below it."""
+    found: list[tuple[str, str | None]] = []
+    if isinstance(operator, Calc):
+        found += [(f"select.{item.name}", item.expression) for item in operator.select]
+        found.append(("filter", operator.filter))
+    elif isinstance(operator, Join):
+        found.append(("condition", operator.condition))
+    elif isinstance(operator, LookupJoin):
+        found += [(f"keys.{key.column}", key.constant) for key in operator.keys]
+        found += [("pre-filter", operator.pre_filter), ("filter", operator.filter), ("condition", operator.condition)]
+    elif isinstance(operator, Correlate):
+        found += [(f"arguments[{i}]", argument.constant) for i, argument in enumerate(operator.arguments)]
+    yield from ((path, text) for path, text in found if text is not None)
+
+
+def check_sizes(plan: Plan) -> Iterator[Diagnostic]:
+    """Long expressions that a run would refuse for the number or chaining of their parts.
+
+    Only a parser tells, so the runtime is asked; not of short ones, which cannot have as many.
+    """
+    for operator in plan.operators:
+        for path, text in expressions_of(operator):
+            if len(text) > _LONG:
+                try:
+                    load("runtime.expressions.allowed:refuse_size")(text, operator=operator.id, path=path)
+                except RunError as error:
+                    for found in error.diagnostics:
+                        yield replace(found, path=f"operators.{operator.id}.{path}")

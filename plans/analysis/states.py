@@ -1,0 +1,168 @@
+"""The state entries of stateful operators: which there must be, what their TTL and origin may say, who set them.
+
+>>> entry = StateEntry(index=0, name="leftState", input="o", ttl="3 d", origin={"config": "1 h", "hint": "1 d"})
+>>> top_layer(entry), source(entry)
+('hint', 'edit')
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from plans.declarations.durations import DurationError, format_duration, parse_duration
+from plans.errors import Diagnostic
+from plans.format.document import LAYERS, op_name
+from plans.model.plan import Operator, Plan, Stateful
+from plans.settings.config import DEFAULT_STATE_TTL, STATE_TTL
+from plans.settings.groups import StateEntry
+from plans.text.names import did_you_mean
+
+__all__ = ["STATE_NAMES", "check_states", "same_duration", "source", "spoken_ttl", "state_of", "top_layer"]
+
+STATE_NAMES: Mapping[str, tuple[str, ...]] = {
+    "join": ("leftState", "rightState"),
+    "aggregate": ("groupAggregateState",),
+    "changelog-normalize": ("changelogNormalizeState",),
+    "sink-materialize": ("sinkMaterializeState",),
+}
+"""The states of each stateful operator, by index."""
+
+
+def state_of(operator: Operator) -> tuple[StateEntry, ...]:
+    """The state entries of ``operator``; none if it is stateless."""
+    return operator.state if isinstance(operator, Stateful) else ()
+
+
+def top_layer(entry: StateEntry) -> str:
+    """The strongest layer that spoke: ``hint``, ``config`` or ``default``."""
+    return next((layer for layer in reversed(LAYERS) if layer in entry.origin), "default")
+
+
+def source(entry: StateEntry) -> str:
+    """Who set the TTL that runs: the top layer, or ``edit`` if the value differs from it."""
+    layer = top_layer(entry)
+    return layer if same_duration(entry.ttl, entry.origin.get(layer, DEFAULT_STATE_TTL)) else "edit"
+
+
+def same_duration(a: str, b: str) -> bool:
+    """Whether two durations are equally long, however they are written."""
+    return a == b or parse_duration(a) == parse_duration(b)
+
+
+def spoken_ttl(ttl: str) -> str:
+    """A TTL as a picture says it: ``never`` for a state that does not expire; a bad duration as it stands."""
+    try:
+        return "never" if parse_duration(ttl) == 0 else ttl
+    except DurationError:
+        return ttl
+
+
+def check_states(plan: Plan) -> Iterator[Diagnostic]:
+    """Every problem with the state entries of ``plan``."""
+    followers: list[tuple[str, StateEntry]] = []
+    for operator in plan.operators:
+        if not isinstance(operator, Stateful):
+            continue
+        path = f"operators.{operator.id}.state"
+        if plan.mode == "batch":
+            if operator.state:
+                yield Diagnostic(message="a batch plan keeps no state", path=path, hint="write []")
+            continue
+        yield from _check_indexes(operator, path)
+        for position, entry in enumerate(operator.state):
+            unique = sum(other.name == entry.name for other in operator.state) == 1
+            here = f"{path}.{entry.name}" if unique else f"{path}[{position}]"
+            bad = [*_check_durations(entry, here), *_check_layers(entry, here)]
+            yield from bad
+            if not bad:
+                followers.append((here, entry))
+    config = plan.config.get(STATE_TTL)
+    if config is None or _is_duration(config):
+        yield from _check_config_layer(config, followers)
+
+
+def _check_indexes(operator: Stateful, path: str) -> Iterator[Diagnostic]:
+    kind = op_name(operator)
+    names = STATE_NAMES[kind]
+    wanted = ", ".join(f"{index} '{name}'" for index, name in enumerate(names))
+    expected = f"{'an' if kind == 'aggregate' else 'a'} {kind} has the states {wanted}"
+    indexes = [entry.index for entry in operator.state]
+    for position, entry in enumerate(operator.state):
+        here = f"{path}[{position}]"
+        if entry.index in indexes[:position]:
+            message = f"state index {entry.index} is given twice"
+            yield Diagnostic(message=message, path=f"{here}.index", hint=expected)
+        elif entry.index >= len(names):
+            message = f"there is no state index {entry.index}"
+            yield Diagnostic(message=message, path=f"{here}.index", hint=expected)
+        elif entry.name != names[entry.index]:
+            message = f"the state with index {entry.index} is called '{names[entry.index]}', found '{entry.name}'"
+            yield Diagnostic(message=message, path=f"{here}.name", hint=expected)
+    for index, name in enumerate(names):
+        if index not in indexes:
+            message = f"the entry with state index {index}, '{name}', is missing"
+            yield Diagnostic(message=message, path=path, hint=expected)
+    if sorted(indexes) == list(range(len(names))) != indexes:
+        yield Diagnostic(message="the entries must stand in the order of their indexes", path=path, hint=expected)
+
+
+def _check_durations(entry: StateEntry, path: str) -> Iterator[Diagnostic]:
+    texts = {"ttl": entry.ttl} | {f"origin.{layer}": text for layer, text in entry.origin.items()}
+    for where, text in texts.items():
+        try:
+            parse_duration(text, require_unit=True)
+        except DurationError as error:
+            message = f"bad duration '{text}': {error.reason}"
+            yield Diagnostic(message=message, path=f"{path}.{where}", hint=error.hint)
+
+
+def _check_layers(entry: StateEntry, path: str) -> Iterator[Diagnostic]:
+    here = f"{path}.origin"
+    for layer in entry.origin:
+        if layer not in LAYERS:
+            hint = did_you_mean(layer, LAYERS, what="layers")
+            yield Diagnostic(message=f"unknown layer '{layer}'", path=f"{here}.{layer}", hint=hint)
+    default = entry.origin.get("default")
+    if default is not None and "config" in entry.origin:
+        message = "'default' is only recorded when 'config' is not"
+        yield Diagnostic(message=message, path=f"{here}.default", hint="remove it")
+    elif default is not None and not same_duration(default, DEFAULT_STATE_TTL):
+        message = f"the default is '{DEFAULT_STATE_TTL}', found '{default}'"
+        yield Diagnostic(message=message, path=f"{here}.default", hint="edit 'ttl' instead")
+    elif default is None and "config" not in entry.origin:
+        hint = f'write "default": "{DEFAULT_STATE_TTL}"'
+        yield Diagnostic(message="without 'config', the origin records 'default'", path=here, hint=hint)
+
+
+def _check_config_layer(config: str | None, entries: list[tuple[str, StateEntry]]) -> Iterator[Diagnostic]:
+    """What config says must be what the origins say it said; whoever edits one by hand is told once, not per entry."""
+    apart = [(path, entry) for path, entry in entries if not _same_layer(entry.origin.get("config"), config)]
+    if not apart:
+        return
+    path, entry = apart[0]
+    recorded = entry.origin.get("config")
+    origin = f"the origin of '{path.removeprefix('operators.')}' " + (
+        f"says '{recorded}'" if recorded is not None else "has no 'config'"
+    )
+    says = f"is '{config}'" if config is not None else "is absent"
+    more = f", and {len(apart) - 1} more differ" if len(apart) > 1 else ""
+    intended = format_duration(parse_duration(config if config is not None else recorded or DEFAULT_STATE_TTL))
+    yield Diagnostic(
+        message=f"config.{STATE_TTL} {says}, but {origin}{more}",
+        path=f"config.{STATE_TTL}" if len(apart) > 1 else f"{path}.origin",
+        hint=f"hintplan set plan.json config.{STATE_TTL}='{intended}' brings all origins in step",
+    )
+
+
+def _same_layer(recorded: str | None, config: str | None) -> bool:
+    if recorded is None or config is None:
+        return recorded is config
+    return same_duration(recorded, config)
+
+
+def _is_duration(text: str) -> bool:
+    try:
+        parse_duration(text)
+    except DurationError:
+        return False
+    return True

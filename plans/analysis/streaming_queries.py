@@ -1,0 +1,82 @@
+"""Which sinks of a streaming plan Spark runs as one query: those that hang below one operator by calcs only.
+
+Such a query computes the operator once for each micro-batch, keeps its state once, and writes one sink after the other.
+The sinks must be of connectors that take a micro-batch as it is; files need a query of their own, for Spark's file sink
+commits by query. So do calcs that ask for the current time, which only a query knows. Pure: a plan in, names out.
+
+>>> from plans.model.plan import Scan
+>>> from plans.declarations.tables import Table
+>>> scan = Scan(id="scan_t", table="t", columns=("a",))
+>>> sinks = tuple(Sink(id=f"sink_{name}", inputs=("scan_t",), table=name) for name in "rs")
+>>> tables = {name: Table(columns=(), options={"connector": "print"}) for name in "rs"}
+>>> queries(Plan(name="p", tables=tables, operators=(scan, *sinks)))
+(Query(id='scan_t', sinks=('sink_r', 'sink_s')),)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from plans.model.plan import Calc, Operator, Plan, Sink
+
+__all__ = ["Query", "can_share", "path_to", "queries", "single_queries"]
+
+_TAKE_BATCHES = ("blackhole", "jdbc", "print")
+_NOW = re.compile(r"\b(?:current_timestamp|current_date|now)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """One query of Spark: its sinks, and the operator above them if they are several, else the sink itself."""
+
+    id: str
+    sinks: tuple[str, ...]
+
+    @property
+    def is_shared(self) -> bool:
+        return self.sinks != (self.id,)
+
+
+def queries(plan: Plan) -> tuple[Query, ...]:
+    """The queries of a streaming plan, in the order of their first sinks; its edges may be wrong."""
+    operators = {operator.id: operator for operator in plan.operators}
+    by_head: dict[str, list[str]] = {}
+    for operator in plan.operators:
+        if isinstance(operator, Sink):
+            path = path_to(operators, operator)
+            head = path[0].id if path and can_share(plan, operator, path[1:]) else operator.id
+            by_head.setdefault(head, []).append(operator.id)
+    return tuple(Query(id=head if len(sinks) > 1 else sinks[0], sinks=tuple(sinks)) for head, sinks in by_head.items())
+
+
+def single_queries(plan: Plan) -> tuple[Query, ...]:
+    """A query for each sink, where none can have several."""
+    return tuple(Query(id=o.id, sinks=(o.id,)) for o in plan.operators if isinstance(o, Sink))
+
+
+def path_to(operators: dict[str, Operator], sink: Sink) -> tuple[Operator, ...]:
+    """The nearest operator above ``sink`` that is no calc, and the calcs between them in the order of the rows.
+
+    Nothing if there is no such operator, since an edge leads nowhere or in a circle.
+    """
+    found: dict[str, Operator] = {}
+    above = operators.get(sink.inputs[0]) if sink.inputs else None
+    while isinstance(above, Calc) and above.id not in found:
+        found[above.id] = above
+        above = operators.get(above.inputs[0]) if above.inputs else None
+    return () if above is None or isinstance(above, Calc | Sink) else (above, *reversed(found.values()))
+
+
+def can_share(plan: Plan, sink: Sink, calcs: Sequence[Operator]) -> bool:
+    """Whether ``sink``, below ``calcs``, can be written in one query with others."""
+    table = plan.tables.get(sink.table)
+    if table is None or table.options.get("connector") not in _TAKE_BATCHES:
+        return False
+    for calc in calcs:
+        assert isinstance(calc, Calc)
+        texts = (calc.filter, *(item.expression for item in calc.select))
+        if any(_NOW.search(text) for text in texts if text):
+            return False
+    return True

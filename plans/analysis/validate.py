@@ -1,0 +1,162 @@
+"""Whether a plan means something that can run: graph, columns, states, configuration, tables and changelogs.
+
+All problems are collected, not only the first. Expressions are not parsed here; they are checked against the allowed
+functions before a run.
+
+>>> validate(Plan(name="p", operators=(Scan(id="scan_o", table="o", columns=("a",)),)))[0].message
+"nothing reads operator 'scan_o'"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from itertools import islice
+
+from plans.analysis.call_check import check_calls
+from plans.analysis.changelog import INSERT_ONLY, output_kinds, refused_kinds, with_changelogs
+from plans.analysis.columns import ENOUGH, MOST_ROWS, check_columns
+from plans.analysis.lookup_check import check_lookups
+from plans.analysis.overlap import check_overlap
+from plans.analysis.repeated import check_times
+from plans.analysis.run_limits import check_depth, check_nesting
+from plans.analysis.states import check_states
+from plans.analysis.upserts import check_upserts
+from plans.connectors.table import can_read, can_write, check_table, is_bounded, sink_kinds, source_kinds
+from plans.edit.cached_edit import check_cached
+from plans.edit.phases_edit import check_phases
+from plans.errors import Diagnostic
+from plans.format.document import op_name
+from plans.model.graph import check_graph
+from plans.model.plan import LookupJoin, Plan, RowKind, Scan, Sink, Sort
+from plans.model.reasons import check_reasons
+from plans.settings.calls import CONFIG_SYNONYMS
+from plans.settings.config import KEYS, known_keys, normalise
+from plans.text.names import did_you_mean
+
+__all__ = ["validate"]
+
+
+def validate(plan: Plan) -> tuple[Diagnostic, ...]:
+    """The problems of ``plan``, of each kind the first hundred; empty if it is valid.
+
+    ``path`` names the place; the caller knows file and line.
+    """
+    problems = [*islice(_check_config(plan), ENOUGH)]
+    for name, table in plan.tables.items():
+        problems += check_table(name, table)
+    graph = [*islice(check_graph(plan), ENOUGH)]
+    _, columns = check_columns(plan)
+    states = [*islice(check_states(plan), ENOUGH)]
+    problems += [*graph, *columns, *_check_uses(plan), *states]
+    problems += [*islice(_check_mode(plan), ENOUGH), *islice(check_cached(plan), ENOUGH)]
+    problems += [*islice(check_overlap(plan), ENOUGH), *islice(check_phases(plan), ENOUGH)]
+    problems += [*islice(check_calls(plan), ENOUGH), *islice(check_nesting(plan), ENOUGH)]
+    # Row kinds are followed along the edges to the tables, so both must be right.
+    if not graph and all(o.table in plan.tables for o in plan.operators if isinstance(o, (Scan, LookupJoin, Sink))):
+        problems += [*check_depth(plan), *check_times(plan), *_check_kinds(plan)]
+        problems += [*islice(check_upserts(plan), ENOUGH), *islice(check_lookups(plan), ENOUGH)]
+    if not states:
+        problems += islice(check_reasons(plan), ENOUGH)
+    return tuple(problems)
+
+
+def _check_config(plan: Plan) -> Iterator[Diagnostic]:
+    for key, value in plan.config.items():
+        path = f"config.{key}"
+        known = KEYS.get(key)
+        if key in CONFIG_SYNONYMS:
+            message = f"a plan calls '{key}' by its other name"
+            yield Diagnostic(message=message, path=path, hint=f"write '{CONFIG_SYNONYMS[key]}'")
+            continue
+        if known is None:
+            keys = [name for name in known_keys() if KEYS[name].in_config]
+            hint = did_you_mean(key, keys, what="known keys")
+            yield Diagnostic(message=f"unknown configuration key '{key}'", path=path, hint=hint)
+            continue
+        if not known.in_config:
+            where = f"it is '{known.plan_field}' at the top of the plan" if known.plan_field else "it is the client's"
+            where = "its operators say what came of it" if known.compiler else where
+            yield Diagnostic(message=f"'{key}' does not stand in config: {where}", path=path)
+            continue
+        try:
+            normalise(key, value, require_unit=True)
+        except ValueError as error:
+            yield Diagnostic(message=str(error), path=path, hint=getattr(error, "hint", None))
+
+
+def _check_uses(plan: Plan) -> Iterator[Diagnostic]:
+    for operator in plan.operators:
+        if isinstance(operator, (Scan, Sink)) and operator.table in plan.tables:
+            table = plan.tables[operator.table]
+            verb, able = ("read", can_read(table)) if isinstance(operator, Scan) else ("written", can_write(table))
+            connector = table.options.get("connector", "")
+            if not able:
+                message = f"table '{operator.table}' cannot be {verb}: its connector is '{connector}'"
+                yield Diagnostic(message=message, path=f"operators.{operator.id}.table")
+
+
+def _check_mode(plan: Plan) -> Iterator[Diagnostic]:
+    for operator in plan.operators:
+        path = f"operators.{operator.id}"
+        if isinstance(operator, Sort) and plan.mode != "batch":
+            message = "a stream of changes has no order and no end: it cannot be sorted or cut off"
+            yield Diagnostic(message=message, path=path, hint="compile the SQL with -c execution.runtime-mode=batch")
+        elif isinstance(operator, Sort) and not operator.order and not operator.offset and operator.limit is None:
+            hint = "remove the operator, or give it an order, an offset or a limit"
+            yield Diagnostic(message="this sort does nothing", path=path, hint=hint)
+        elif isinstance(operator, Sort) and max(operator.offset, operator.limit or 0) > MOST_ROWS:
+            message = f"'offset' and 'limit' are at most {MOST_ROWS}"
+            yield Diagnostic(message=message, path=path, hint="write less; null is no limit")
+        elif isinstance(operator, Scan) and operator.table in plan.tables and plan.mode == "batch":
+            table = plan.tables[operator.table]
+            if can_read(table) and not is_bounded(table):
+                message = f"table '{operator.table}' never ends, and a batch job would not either"
+                options = f"tables.{operator.table}.options"
+                yield Diagnostic(message=message, path=options, hint="set 'number-of-rows' to end it")
+            if _is_changelog(plan, operator.table):
+                message = f"table '{operator.table}' is a changelog, which has no order in batch mode"
+                options = f"tables.{operator.table}.options.source.changelog"
+                yield Diagnostic(message=message, path=options, hint="run the job in streaming mode, with --once")
+        elif isinstance(operator, LookupJoin) and _is_changelog(plan, operator.table):
+            message = f"table '{operator.table}' is a changelog, which cannot be looked up"
+            options = f"tables.{operator.table}.options.source.changelog"
+            yield Diagnostic(message=message, path=options, hint="look up a table of current rows")
+
+
+def _is_changelog(plan: Plan, table: str) -> bool:
+    return table in plan.tables and source_kinds(plan.tables[table]) != INSERT_ONLY
+
+
+def _check_kinds(plan: Plan) -> Iterator[Diagnostic]:
+    for stated, derived in zip(plan.operators, with_changelogs(plan).operators, strict=True):
+        says, must = getattr(stated, "changelog", ()), getattr(derived, "changelog", ())
+        if says != must:
+            message = f"the changelog says {_kinds(says)}, but it must be {_kinds(must)}"
+            yield Diagnostic(message=message, path=f"operators.{stated.id}.changelog")
+    kinds = output_kinds(plan)
+    for operator in plan.operators:
+        if isinstance(operator, Sink) and operator.table in plan.tables:
+            accepted = sink_kinds(plan.tables[operator.table])
+            refused = refused_kinds(kinds[operator.inputs[0]], accepted)
+            if refused:
+                producer = _producer(plan, operator.inputs[0], refused[0], kinds)
+                message = (
+                    f"table '{operator.table}' takes {_kinds(accepted)}, but gets {_kinds(refused)} from "
+                    f"the {op_name(plan.operator(producer))} '{producer}'"
+                )
+                hint = "use a connector that takes updates, such as an upsert table with a primary key"
+                yield Diagnostic(message=message, path=f"operators.{operator.id}", hint=hint)
+
+
+def _producer(plan: Plan, operator_id: str, kind: RowKind, kinds: dict[str, tuple[RowKind, ...]]) -> str:
+    """The operator at or above ``operator_id`` that first emits ``kind``."""
+    by_id = {operator.id: operator for operator in plan.operators}
+    while True:
+        above = [name for name in by_id[operator_id].inputs if kind in kinds[name]]
+        if not above:
+            return operator_id
+        operator_id = above[0]
+
+
+def _kinds(kinds: Collection[RowKind]) -> str:
+    return ", ".join(kind for kind in ("+I", "-U", "+U", "-D") if kind in kinds)

@@ -1,0 +1,222 @@
+"""How a plan continues a checkpoint: as which queries it runs, what becomes of each, why, and what may not be done.
+
+``hintplan check`` prints it, ``hintplan run`` goes by it. The decision is :mod:`plans.compare.carryover`'s; the reasons
+come from the differences to the plan that last ran. Knows no Spark, and reads no files.
+
+>>> from plans.model.plan import Plan
+>>> continuation(None, Plan(name="p")).verdicts
+()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from plans.analysis.streaming_queries import Query, queries, single_queries
+from plans.checkpoint.record import DIGESTS_ONLY, CheckpointRecord, document_of, recorded_plan, refused_by_digests
+from plans.compare.carryover import (
+    QueryRecord,
+    QueryVerdict,
+    StateVerdict,
+    after_run,
+    carried,
+    continued,
+    query_records,
+)
+from plans.compare.diff import Change, diff
+from plans.compare.report import values
+from plans.errors import RunError
+from plans.model.plan import Plan
+
+__all__ = ["ALLOW_DROP", "Continuation", "continuation", "is_cause", "record_after", "record_of_begun", "refuse"]
+
+ALLOW_DROP = "--allow-state-drop"
+_SAID = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Continuation:
+    """``queries`` are those to run; ``verdicts`` say what becomes of each that there is or was.
+
+    ``changes`` are the differences to the plan that last ran; ``causes`` those by which an operator's state starts
+    empty, by its id.
+    """
+
+    queries: tuple[Query, ...]
+    verdicts: tuple[QueryVerdict, ...] = ()
+    records: tuple[QueryRecord, ...] = ()
+    changes: tuple[Change, ...] = ()
+    causes: Mapping[str, tuple[Change, ...]] = field(default_factory=dict)
+
+    @property
+    def refused(self) -> bool:
+        return any(verdict.outcome == "refused" for verdict in self.verdicts)
+
+    @property
+    def loses(self) -> bool:
+        """Whether something that is in the checkpoint would not be used any more."""
+        return any(verdict.loses for verdict in self.verdicts)
+
+
+def continuation(record: CheckpointRecord | None, plan: Plan, *, share: bool = True) -> Continuation:
+    """How ``plan`` continues the checkpoint of ``record``, or begins a new one if that is None.
+
+    ``share`` says that Spark can write several sinks in one query, which Spark Connect cannot.
+    """
+    if record is None:
+        running = queries(plan) if share else single_queries(plan)
+        return Continuation(queries=running, records=query_records(plan, running))
+    running = continued(plan, record.queries)
+    wanted = query_records(plan, running)
+    if record.layout in DIGESTS_ONLY:
+        return Continuation(queries=running, verdicts=_by_digests(record, plan, wanted))
+    verdicts = tuple(
+        replace(verdict, outcome="refused", because=because, states=_unread(verdict.states))
+        if (because := _unwritable(query, share=share))
+        else verdict
+        for query, verdict in _beside(running, carried(record.queries, wanted))
+    )
+    before = recorded_plan(record)
+    changes = () if before is None else diff(before, plan)
+    return Continuation(
+        queries=running,
+        verdicts=verdicts,
+        records=after_run(record.queries, wanted),
+        changes=changes,
+        causes=_causes(plan, verdicts, changes),
+    )
+
+
+def record_after(
+    found: Continuation, record: CheckpointRecord | None, plan: Plan, *, partitions: int, spark: str
+) -> CheckpointRecord | None:
+    """What the checkpoint is to record when ``plan`` starts on it, None if that is what it says already."""
+    if record is not None and record.layout in DIGESTS_ONLY:
+        return None  # what its states mean was not recorded, so it is only continued by the same facts
+    wanted = CheckpointRecord(
+        plan=plan.name,
+        partitions=partitions,
+        run=1 if record is None else record.run,
+        spark=spark,
+        queries=found.records,
+        document=document_of(plan),
+    )
+    if record is None or wanted == record:
+        return None if record is not None else wanted
+    return replace(wanted, run=record.run + 1)
+
+
+def record_of_begun(record: CheckpointRecord | None) -> CheckpointRecord | None:
+    """What the checkpoint is to record once Spark has started all queries, None if it says so already."""
+    if record is None or record.layout in DIGESTS_ONLY or all(query.begun or query.parked for query in record.queries):
+        return None
+    queries = tuple(replace(query, begun=query.begun or not query.parked) for query in record.queries)
+    return replace(record, run=record.run + 1, queries=queries)
+
+
+def refuse(found: Continuation, checkpoint: str, *, allow_drop: bool) -> None:
+    """RunError if the checkpoint cannot be continued, or if that loses something and ``allow_drop`` is not given."""
+    said = [f"{verdict.query}: {verdict.because}" for verdict in found.verdicts if verdict.outcome == "refused"]
+    if said:
+        differs = cause_text([change for change in found.changes if is_cause(change)])
+        raise RunError(
+            f"checkpoint {checkpoint} cannot be continued by this plan: {'; '.join(dict.fromkeys(said))}"
+            + (f"; what differs: {differs}" if differs else ""),
+            hint="run the plan it was written by, or give the changed plan a new checkpoint directory; "
+            "settings, such as a TTL, may change on a running checkpoint",
+        )
+    if found.loses and not allow_drop:
+        raise RunError(
+            f"checkpoint {checkpoint} holds state that this plan does not continue: {'; '.join(_losses(found))}",
+            hint=f"hintplan check says more; hintplan run {ALLOW_DROP} goes on without it, the plan that wrote it "
+            "goes on with it, and with a new checkpoint directory this plan reads its sources from the beginning",
+        )
+
+
+def _losses(found: Continuation) -> Iterator[str]:
+    for verdict in found.verdicts:
+        if verdict.outcome == "left behind":
+            yield f"{verdict.query} is left behind, for {verdict.because}"
+        for state in verdict.states:
+            if state.outcome == "starts empty":
+                because = cause_text(found.causes.get(state.operator, ()))
+                yield f"{state.operator} starts empty" + (f" ({because})" if because else "")
+
+
+def cause_text(causes: Sequence[Change]) -> str:
+    """The differences that make a state another, in a few words."""
+    said = []
+    for change in causes[:_SAID]:
+        shown = values(change)
+        if change.subject == "operator" and change.kind in ("+", "-"):
+            said.append(f"{change.path} is {'new' if change.kind == '+' else 'gone'} ({change.note})")
+        else:
+            said.append(f"{change.path} {shown}".rstrip() + (f" {change.note}" if change.note and not shown else ""))
+    more = len(causes) - _SAID
+    return ", ".join(said) + (f" and {more} more" if more > 0 else "")
+
+
+def _causes(plan: Plan, verdicts: Sequence[QueryVerdict], changes: Sequence[Change]) -> dict[str, tuple[Change, ...]]:
+    """The changes of facts at or below each operator whose state starts empty; its own first."""
+    operators = {operator.id: operator for operator in plan.operators}
+    empty = {state.operator for verdict in verdicts for state in verdict.states if state.outcome == "starts empty"}
+    facts = [change for change in changes if change.effect.level in ("drop", "incompatible") and not _renames(change)]
+    found = {}
+    for name in sorted(empty):
+        below: dict[str, None] = {}
+        waiting = [name]
+        while waiting:
+            one = waiting.pop(0)
+            if one in operators and one not in below:
+                below[one] = None
+                waiting += operators[one].inputs
+        tables = {table for one in below if (table := getattr(operators[one], "table", None))}
+        own = [c for one in below for c in facts if c.operator == one and c.path != f"{one}.inputs"]
+        own = own or [c for one in below for c in facts if c.operator == one and "is now called" not in c.note]
+        declared = (c for c in facts if c.operator is None and any(c.path.startswith(f"tables.{t}.") for t in tables))
+        found[name] = (*own, *declared)
+    return found
+
+
+def is_cause(change: Change) -> bool:
+    """Whether ``change`` is of facts and decides on state: no setting, and nothing that is only called otherwise."""
+    grave = change.effect.level in ("drop", "incompatible") and change.subject in ("operator", "table")
+    return grave and not _renames(change) and not change.note.startswith("reads ")
+
+
+def _renames(change: Change) -> bool:
+    """Whether only names differ, which no state depends on."""
+    renamed = change.subject == "operator" and change.path == change.name and change.before is not None
+    return renamed or (".state." in change.path and change.path.endswith(".input"))
+
+
+def _beside(running: Sequence[Query], verdicts: Sequence[QueryVerdict]) -> Iterator[tuple[Query | None, QueryVerdict]]:
+    by_id = {query.id: query for query in running}
+    for verdict in verdicts:
+        yield by_id.get(verdict.query), verdict
+
+
+def _unread(states: Sequence[StateVerdict]) -> tuple[StateVerdict, ...]:
+    return tuple(replace(state, outcome="cannot be read") for state in states)
+
+
+def _unwritable(query: Query | None, *, share: bool) -> str:
+    if query is None or not query.is_shared or share:
+        return ""
+    return f"it has several sinks ({', '.join(query.sinks)}), which Spark Connect cannot write"
+
+
+def _by_digests(record: CheckpointRecord, plan: Plan, wanted: Sequence[QueryRecord]) -> tuple[QueryVerdict, ...]:
+    changes = refused_by_digests(record, plan)
+    verdicts = []
+    for query in wanted:
+        states = tuple(
+            StateVerdict(operator=state.operator, outcome="cannot be read" if changes else "carries over")
+            for state in query.states
+        )
+        because = f"the checkpoint was written by a plan with other facts: {'; '.join(changes)}" if changes else ""
+        verdicts.append(
+            QueryVerdict(query=query.id, outcome="refused" if changes else "goes on", because=because, states=states)
+        )
+    return tuple(verdicts)

@@ -1,0 +1,183 @@
+"""Words what becomes of a checkpoint under a plan: a line a query, a line a state, then what else changes.
+
+Knows no files; what becomes of what is decided in :mod:`plans.compare.carryover`.
+
+>>> print(check_text(Continuation(queries=()), None, Plan(name="p")))
+p · new checkpoint
+every query begins, and reads its sources from the beginning
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Literal
+
+from plans.checkpoint.continuation import ALLOW_DROP, Continuation, cause_text, is_cause
+from plans.checkpoint.record import CheckpointRecord
+from plans.compare.carryover import QueryVerdict, StateVerdict
+from plans.compare.diff import Change
+from plans.compare.json_report import report_json
+from plans.compare.report import values
+from plans.model.plan import Plan
+from plans.settings.config import PARALLELISM
+from plans.text.terminal import clean
+
+__all__ = ["check_json", "check_text", "checkpoint_notes"]
+
+Part = Literal["good", "bad", "note"]
+Paint = Callable[[str, Part], str]
+
+_GOOD = ("goes on", "carries over", "new")
+_WIDTH = 32
+
+
+def check_text(
+    found: Continuation,
+    record: CheckpointRecord | None,
+    plan: Plan,
+    *,
+    spark: str | None = None,
+    missing: str = "",
+    paint: Paint = lambda text, part: text,
+) -> str:
+    """The report in aligned columns; ``paint`` may colour a text and must not change its width.
+
+    ``missing`` says that there is no such directory, and which is meant.
+    """
+    if record is None:
+        begins = "every query begins, and reads its sources from the beginning"
+        return "\n".join([f"{clean(plan.name)} · new checkpoint", begins, *([clean(missing)] if missing else [])])
+    head = [plan.name, f"checkpoint of {record.plan}", f"{record.partitions} partitions"]
+    head += [f"Spark {record.spark}"] if record.spark else []
+    lines = [clean(" · ".join(head))]
+    for verdict in found.verdicts:
+        lines += ["", _line(verdict.query, verdict.outcome, verdict.because, paint)]
+        lines += [_state(state, found, verdict, paint) for state in verdict.states]
+    others = [change for change in found.changes if _is_told_apart(change, found)]
+    if others:
+        lines += ["", paint("also", "note")]
+        lines += [
+            _line(f"  {change.kind} {change.path}", values(change) or change.note, change.effect.text, _plain)
+            for change in others
+        ]
+    lines += ["", *(clean(note) for note in checkpoint_notes(record, plan, spark)), _sum(found)]
+    return "\n".join([*lines, *(paint(line, "note") for line in _advice(found))])
+
+
+def check_json(
+    found: Continuation,
+    record: CheckpointRecord | None,
+    plan: Plan,
+    checkpoint: str,
+    *,
+    spark: str | None = None,
+    missing: str = "",
+) -> dict[str, Any]:
+    """The same for a script: ``verdict`` is ``new``, ``goes on``, ``drops`` or ``refused``."""
+    verdict = "new" if record is None else "refused" if found.refused else "drops" if found.loses else "goes on"
+    return {
+        "plan": plan.name,
+        "checkpoint": checkpoint,
+        "verdict": verdict,
+        "recorded": record
+        and {name: getattr(record, name) for name in ("plan", "layout", "run", "partitions", "spark")},
+        "queries": [
+            {
+                "query": one.query,
+                "outcome": one.outcome,
+                "because": one.because,
+                "states": [
+                    {
+                        "operator": state.operator,
+                        "was": state.was,
+                        "outcome": state.outcome,
+                        "because": cause_text(found.causes.get(state.operator, ())),
+                    }
+                    for state in one.states
+                ],
+            }
+            for one in found.verdicts
+        ],
+        "notes": ([missing] if missing else []) if record is None else list(checkpoint_notes(record, plan, spark)),
+        "changes": report_json(found.changes)["changes"],
+    }
+
+
+def checkpoint_notes(record: CheckpointRecord, plan: Plan, spark: str | None) -> Iterator[str]:
+    """What is worth knowing of a checkpoint that is continued, besides its states."""
+    asked = plan.config.get(PARALLELISM)
+    if asked is not None and int(asked) != record.partitions:
+        yield (
+            f"{PARALLELISM} is {asked}, but the checkpoint was written with {record.partitions} partitions, "
+            "which stay: state cannot be redistributed"
+        )
+    if record.spark is not None and spark is not None and record.spark != spark:
+        yield f"Spark {record.spark} wrote the checkpoint, Spark {spark} would continue it"
+
+
+def _state(state: StateVerdict, found: Continuation, verdict: QueryVerdict, paint: Paint) -> str:
+    said = []
+    if state.was is not None:
+        said.append(f"was {state.was}")
+    if state.outcome == "starts empty":
+        said.append(cause_text(found.causes.get(state.operator, ())))
+    elif state.outcome == "carries over":
+        said += [_short(change, state.operator) for change in found.changes if _is_setting_of(change, state.operator)]
+    return _line(f"  {state.operator}", state.outcome, ", ".join(one for one in said if one), paint)
+
+
+def _plain(text: str, part: Part) -> str:
+    return text
+
+
+def _short(change: Change, operator: str) -> str:
+    path = change.path.removeprefix(f"{operator}.")
+    return f"{path} {values(change)}, {change.effect.text.removeprefix('state kept, ')}"
+
+
+def _is_setting_of(change: Change, operator: str) -> bool:
+    return change.operator == operator and change.subject == "setting" and change.effect.level != "none"
+
+
+def _is_told_apart(change: Change, found: Continuation) -> bool:
+    """Settings and functions that are not told with the state of an operator, and why the checkpoint is refused."""
+    if found.refused and is_cause(change):
+        return True
+    if change.effect.level == "none" or change.subject not in ("setting", "function"):
+        return False
+    told = {state.operator for verdict in found.verdicts for state in verdict.states if state.outcome == "carries over"}
+    return change.operator not in told
+
+
+def _line(name: str, outcome: str, because: str, paint: Paint) -> str:
+    padded = f"{clean(outcome):<14}"
+    line = f"{clean(name):<{_WIDTH}} {paint(padded, 'good' if outcome in _GOOD else 'bad')}"
+    return f"{line} {clean(because)}".rstrip() if because else line.rstrip()
+
+
+def _sum(found: Continuation) -> str:
+    counted: Counter[str] = Counter(state.outcome for verdict in found.verdicts for state in verdict.states)
+    verbs: Mapping[str, tuple[str, str]] = {
+        "carries over": ("carries over", "carry over"),
+        "starts empty": ("starts empty", "start empty"),
+        "left behind": ("is left behind", "are left behind"),
+        "new": ("is new", "are new"),
+        "cannot be read": ("cannot be read", "cannot be read"),
+    }
+    parts = [f"{counted[key]} {verb[counted[key] > 1]}" for key, verb in verbs.items() if counted[key]]
+    total = sum(counted.values())
+    noun = "operator with state" if total == 1 else "operators with state"
+    return " · ".join([f"{total} {noun}", *parts])
+
+
+def _advice(found: Continuation) -> Iterator[str]:
+    if found.refused:
+        yield "a run is refused: use the plan that wrote the checkpoint, or a new checkpoint directory"
+    elif found.loses:
+        yield (
+            f"a run is refused without {ALLOW_DROP}; the plan that wrote the checkpoint goes on with all state, "
+            "a new checkpoint directory begins anew"
+        )
+    else:
+        yield "a run goes on with all state"

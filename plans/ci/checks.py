@@ -1,0 +1,172 @@
+"""The checks that a change of plans goes through before it is merged: layout, meaning, script, and what it does.
+
+Each file is checked by itself and compared with what the base has under its name; what there is to say becomes remarks.
+Where files and the base come from is the affair of :mod:`plans.commands.ci`.
+
+>>> [remark.rule for remark in check_plan("p.json", b"[]", base=None).remarks]
+['validate']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Any
+
+from plans.analysis.run_limits import check_sizes
+from plans.compare.diff import Change, diff
+from plans.errors import Diagnostic, PlanError
+from plans.files.codec import loads
+from plans.files.fmt import formatted
+from plans.files.plan_source import PlanSource
+from plans.lint.registry import RULES as LINT_RULES
+from plans.lint.report import remarks_of
+from plans.lint.run import Report
+from plans.model.plan import Plan
+from plans.model.settings import settings_by_name
+from plans.review.annotations import DIFF_RULES, Remark, remark_of_diagnostic, remarks_of_changes
+from plans.review.locations import locate
+from plans.settings.effects import Level
+from plans.settings.values import shown
+
+__all__ = ["RULES", "Checked", "check_plan", "out_of_step", "removed_plan", "with_lint"]
+
+RULES = {
+    **DIFF_RULES,
+    "fmt": "the file is not in the canonical layout: hintplan fmt",
+    "validate": "the plan is wrong",
+    "script": "the plan is not what its script compiles to",
+    "base": "the plan of the base cannot be read",
+    **{rule.id: rule.about for rule in LINT_RULES.values()},
+}
+"""What each rule of the checks is about."""
+
+
+_INVALID = "HP000"
+_ASKING = ("hint", "statement")
+_AGAIN = "compile the script again, keeping the edits: hintplan compile SCRIPT --keep-edits PLAN -o PLAN"
+
+_ENOUGH = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """What became of one file. ``plan`` is None if it is no valid plan, ``before`` if the base has none."""
+
+    file: str
+    remarks: tuple[Remark, ...]
+    plan: Plan | None = None
+    before: Plan | None = None
+    changes: tuple[Change, ...] = ()
+    removed: bool = False
+    marks: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def failed(self) -> bool:
+        """Whether one of the remarks is an error."""
+        return any(remark.level == "error" for remark in self.remarks)
+
+
+def check_plan(
+    file: str,
+    data: bytes,
+    *,
+    base: bytes | None,
+    script: Any = None,
+    fail_on: Level | None = None,
+    allow_fact_edits: bool = False,
+) -> Checked:
+    """Check the plan in ``data``; ``base`` is the file as the base has it, ``script`` what its script compiles to.
+
+    Or the problem why that is not known; None if the plan names no script.
+    """
+    remarks: list[Remark] = []
+    marks = {"fmt": "ok", "validate": "ok", "script": "ok" if script is not None else ""}
+    try:
+        plan = loads(data, file=file, allow_fact_edits=allow_fact_edits)
+    except PlanError as error:
+        remarks += [remark_of_diagnostic(problem, "validate") for problem in error.diagnostics]
+        return Checked(file=file, remarks=tuple(remarks), marks={**marks, "validate": "failed", "fmt": ""})
+    large = [replace(one, file=file) for one in islice(check_sizes(plan), _ENOUGH)]
+    if large:
+        remarks += [remark_of_diagnostic(problem, "validate") for problem in large]
+        marks["validate"] = "failed"
+    if formatted(data, file=file) != data:
+        problem = Diagnostic(message="not in the canonical layout", hint=f"hintplan fmt {file}", file=file, line=1)
+        remarks.append(remark_of_diagnostic(problem, "fmt"))
+        marks["fmt"] = "failed"
+    if isinstance(script, Diagnostic):
+        remarks.append(remark_of_diagnostic(replace(script, file=file), "script"))
+        marks["script"] = "failed"
+    elif script is not None:
+        for path, text in out_of_step(script.plan, plan):
+            problem = Diagnostic(message=text, hint=_AGAIN, file=file, path=path)
+            remarks.append(remark_of_diagnostic(problem, "script"))
+            marks["script"] = "failed"
+    before: Plan | None = None
+    changes: tuple[Change, ...] = ()
+    if base is not None:
+        try:
+            before = loads(base, file=f"{file} of the base", allow_fact_edits=True, check_meaning=False)
+        except PlanError as error:
+            remarks.append(remark_of_diagnostic(error.diagnostics[0], "base", "warning"))
+        else:
+            changes = diff(before, plan)
+            source = PlanSource(name=file, file=file, data=data, plan=plan)
+            found = remarks_of_changes(changes, locate(source, changes), fail_on=fail_on)
+            remarks += [remark for remark in found if remark.rule != "diff-none" or remark.level == "error"]
+    return Checked(file=file, remarks=tuple(remarks), plan=plan, before=before, changes=tuple(changes), marks=marks)
+
+
+def with_lint(checked: Sequence[Checked], report: Report) -> list[Checked]:
+    """The files with what the rules found in each; what they say of other files, such as ignores, goes to the first.
+
+    That a plan is invalid is said by ``validate`` already.
+    """
+    found = [remark for remark in remarks_of(report.found) if remark.rule != _INVALID]
+    names = {one.file for one in checked}
+    done = []
+    for number, one in enumerate(checked):
+        mine = [r for r in found if r.file == one.file or (number == 0 and r.file not in names)]
+        levels = {remark.level for remark in mine}
+        mark = "failed" if "error" in levels else _count_of(mine) if mine else "ok"
+        marks = {**one.marks, "lint": mark if one.plan is not None else ""}
+        done.append(replace(one, remarks=(*one.remarks, *mine), marks=marks))
+    return done
+
+
+def _count_of(remarks: Sequence[Remark]) -> str:
+    return f"{len(remarks)} remark{'' if len(remarks) == 1 else 's'}"
+
+
+def removed_plan(file: str, base: bytes) -> Checked:
+    """What to say of a plan that only the base has."""
+    remark = Remark(rule="diff-incompatible", level="warning", message="the plan is removed", subject=file, file=file)
+    try:
+        before = loads(base, file=file, allow_fact_edits=True, check_meaning=False)
+    except PlanError:
+        before = None
+    return Checked(file=file, remarks=(remark,), before=before, removed=True)
+
+
+def out_of_step(compiled: Plan, plan: Plan) -> Iterator[tuple[str, str]]:
+    """Path and words of what no edit of settings makes differ: facts, and what hints ask for.
+
+    Config is left out: it may have been set with ``-c``.
+    """
+    for change in diff(plan, compiled):
+        if change.subject in ("operator", "table", "function"):
+            what = {"+": "has it, the plan has not", "-": "does not have it"}.get(change.kind, "says otherwise")
+            yield change.path, f"{change.path}: the script {what}"
+    old = {operator.id: settings_by_name(operator) for operator in plan.operators}
+    for operator in compiled.operators:
+        for key, setting in settings_by_name(operator).items():
+            recorded = old.get(operator.id, {}).get(key)
+            if recorded is None:
+                continue
+            for layer in _ASKING:
+                was, now = recorded.layers.get(layer), setting.layers.get(layer)
+                if was != now:
+                    texts = ["nothing" if value is None else shown(value) for value in (was, now)]
+                    yield setting.path, f"{setting.path}: the {layer} says {texts[1]}, the plan recorded {texts[0]}"

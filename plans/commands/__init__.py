@@ -1,0 +1,1 @@
+"""The commands of the command line that need neither planner nor runtime, a file each."""

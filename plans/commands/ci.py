@@ -1,0 +1,196 @@
+"""``hintplan ci``: the checks of a change of plans in one command, for build servers and before a push.
+
+>>> ci_command.name
+'ci'
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from plans.ci.checks import RULES, Checked, check_plan, removed_plan, with_lint
+from plans.commands.config_option import allow_module_option
+from plans.commands.diff import FAIL_ON, least_level
+from plans.commands.plan_commands import allow_fact_edits_option
+from plans.errors import Diagnostic, HintplanError, PlanError
+from plans.files import git
+from plans.files.codec import read_plan_bytes, write_plan_bytes
+from plans.files.named_script import named_script
+from plans.files.plan_source import compile_text
+from plans.lint.run import lint
+from plans.review.annotations import Remark
+from plans.text.jsontext import MAX_BYTES
+from plans.text.project import sql_dir_for
+from plans.text.terminal import say, show
+from plans.text.text_file import script_text
+
+__all__ = ["ci_command"]
+
+
+@click.command("ci")
+@click.argument("paths", metavar="[PLAN]...", nargs=-1)
+@click.option("--base", default="git:origin/main", show_default=True, metavar="git:REVISION", help="Compare with this.")
+@click.option(
+    "--sql-dir", type=click.Path(file_okay=False, exists=True), help="Where scripts are, if not beside plans."
+)
+@click.option("--comment", type=click.Path(dir_okay=False), help="Write the comment of a pull request here.")
+@click.option("--github", "annotate", is_flag=True, help="Print annotations for GitHub Actions.")
+@click.option("--sarif", "sarif_file", type=click.Path(dir_okay=False), help="Write SARIF here.")
+@click.option("--junit", "junit_file", type=click.Path(dir_okay=False), help="Write JUnit XML here.")
+@click.option("--fail-on", type=click.Choice(FAIL_ON), help="Fail if a change has this effect, or a worse one.")
+@allow_module_option
+@allow_fact_edits_option
+def ci_command(
+    paths: tuple[str, ...],
+    base: str,
+    sql_dir: str | None,
+    comment: str | None,
+    annotate: bool,
+    sarif_file: str | None,
+    junit_file: str | None,
+    fail_on: str | None,
+    allow_modules: tuple[str, ...],
+    allow_fact_edits: bool,
+) -> int:
+    """Check plans as a review needs it: layout, meaning, whether they fit their scripts, and what changed.
+
+    Without PLAN, all plans that git tracks here. They are compared with the common ancestor of this commit and BASE.
+    Exits with 1 if a plan fails a check, or a change has an effect that --fail-on names.
+    """
+    from plans.ci.report import ci_markdown, ci_text
+
+    revision = _base(base)
+    files = list(paths) or _tracked()
+    checked = []
+    for file in files:
+        data = read_plan_bytes(file)
+        there = git.GitPath(revision, _in_repository(file))
+        before = git.read(there, shown=f"{base}:{file}") if git.exists(there) else None
+        checked.append(
+            check_plan(
+                file,
+                data,
+                base=before,
+                script=_script(file, data, sql_dir, allow_modules),
+                fail_on=least_level(fail_on),
+                allow_fact_edits=allow_fact_edits,
+            )
+        )
+    checked = with_lint(checked, lint(files, allow_fact_edits=allow_fact_edits))
+    if not paths:
+        checked += _removed(revision, files)
+    shown_base = base.removeprefix(git.PREFIX)
+    if comment is not None:
+        write_plan_bytes(ci_markdown(checked, base=shown_base).encode(), comment)
+    remarks = [remark for one in checked for remark in one.remarks]
+    _write(remarks, sarif_file, junit_file)
+    if annotate:
+        from plans.review.github import github
+
+        text = github(remarks)
+        if text:
+            show(text)
+        say(ci_text(checked, base=shown_base))
+    else:
+        show(ci_text(checked, base=shown_base))
+    return 1 if any(one.failed for one in checked) else 0
+
+
+def _base(base: str) -> str:
+    """The commit to compare with: where this branch left the base, so that what others merged since is no change."""
+    name = base.removeprefix(git.PREFIX).rstrip(":")
+    if not name or name.startswith("-") or ":" in name:
+        raise PlanError(f"'{base}' is no revision", hint="write git:<revision>, such as git:origin/main")
+    git.check_repository(shown=base)
+    git.check_revision(name, shown=base)
+    code, ancestor, _ = git.git("merge-base", "--end-of-options", name, "HEAD")
+    if code:
+        say(f"warning: {name} and this commit have no known ancestor; comparing with {name} itself")
+        return name
+    return ancestor.strip()
+
+
+def _tracked() -> list[str]:
+    """The plan files that git tracks below this folder."""
+    _, names, _ = git.git("ls-files", "-z", "--", "*.json")
+    found = [name for name in names.split("\0") if name and os.path.isfile(name) and _is_plan(name)]
+    for name in found:
+        if os.path.islink(name):
+            raise PlanError(
+                "is a symbolic link, so what it leads to is not reviewed", file=name, hint="put the plan there"
+            )
+    if not found:
+        raise PlanError("git tracks no plan here", hint="name the plans: hintplan ci plans/orders.json")
+    return found
+
+
+def _is_plan(name: str) -> bool:
+    if os.path.getsize(name) > MAX_BYTES:
+        return False
+    with open(name, "rb") as stream:
+        return _looks_like_plan(stream.read(4096))
+
+
+def _looks_like_plan(head: bytes) -> bool:
+    """Whether this can be the beginning of a plan; a schema of plans is none."""
+    return b'"format"' in head and b'"mode"' in head and b'"config"' in head and b'"$schema"' not in head
+
+
+def _removed(revision: str, files: Sequence[str]) -> list[Checked]:
+    """The plans of the base that are gone."""
+    top = git.git("rev-parse", "--show-prefix")[1].strip()
+    code, names, _ = git.git("ls-tree", "-r", "--name-only", "-z", revision, "--", ".")
+    found = []
+    for name in names.split("\0") if code == 0 else ():
+        if name.endswith(".json") and name not in files and not os.path.exists(name):
+            data = git.read(git.GitPath(revision, f"{top}{name}"), shown=name)
+            if _looks_like_plan(data[:4096]):
+                found.append(removed_plan(name, data))
+    return found
+
+
+def _in_repository(file: str) -> str:
+    """The path of a file as git takes it: from here."""
+    path = os.path.relpath(file).replace(os.sep, "/")
+    return path if path.startswith("../") else f"./{path}"
+
+
+def _script(file: str, data: bytes, sql_dir: str | None, allow_modules: Sequence[str]) -> Any:
+    """What the script of a plan compiles to, or the problem why that is not known; None if the plan names none."""
+    try:
+        source = json.loads(data).get("source")
+    except (ValueError, AttributeError, RecursionError):
+        return None
+    if not isinstance(source, str):
+        return None
+    folder = sql_dir if sql_dir is not None else sql_dir_for(Path(file)) or os.path.dirname(file)
+    try:
+        path = named_script(source, str(folder))
+        if path is None:
+            where = f"in {folder}" if str(folder) else "beside it"
+            return Diagnostic(
+                message=f"the script of the plan, {source!r}, was not found {where}, so they are not compared",
+                hint="name its folder: --sql-dir DIR, or sql-dir under [ci] in hintplan.toml",
+            )
+        return compile_text(script_text(read_plan_bytes(path), path), path, {}, allow_modules)
+    except HintplanError as error:
+        first = error.diagnostics[0]
+        place = f"{first.file}:{first.line}: " if first.line is not None else f"{first.file}: " if first.file else ""
+        return Diagnostic(message=f"the script cannot be compiled: {place}{first.message}", hint=first.hint)
+
+
+def _write(remarks: Sequence[Remark], sarif_file: str | None, junit_file: str | None) -> None:
+    if sarif_file is not None:
+        from plans.review.sarif import sarif
+
+        write_plan_bytes((json.dumps(sarif(remarks, RULES), indent=2) + "\n").encode(), sarif_file)
+    if junit_file is not None:
+        from plans.review.junit import junit
+
+        write_plan_bytes(junit(remarks, suite="ci").encode(), junit_file)

@@ -1,0 +1,158 @@
+"""What can be typed after the name of a plan: its operators, and the paths of its settings with their values.
+
+It reads the plan's JSON and nothing else, for a shell waits at every key: no checks, no model. A plan is somebody's
+file, and what is offered ends up on a command line, so names that are not plain are not offered.
+
+>>> plan = {"operators": [{"id": "join_o_c", "state": [{"name": "leftState", "ttl": "3 d", "origin": {}}]}]}
+>>> [offer.text for offer in assignments(plan, "jo")]
+['join_o_c.state.leftState.ttl=']
+>>> [offer.text for offer in assignments(plan, "join_o_c.state.leftState.ttl=")]
+['join_o_c.state.leftState.ttl=3 d']
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Offer", "assignments", "operators", "read_document", "setting_paths", "stepwise"]
+
+Json = Mapping[str, Any]
+
+_LARGEST = 16 * 2**20
+_AT_ONCE = 24
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]*")
+_PLAIN_VALUE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_. :-]*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """What can be typed, and a few words on it."""
+
+    text: str
+    help: str = ""
+
+
+def read_document(path: str) -> Json | None:
+    """The JSON of the plan at ``path``; None if it is no plan, or cannot be read."""
+    try:
+        with open(path, "rb") as stream:
+            document = json.loads(stream.read(_LARGEST))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return document if isinstance(document, dict) and isinstance(document.get("operators"), list) else None
+
+
+def operators(document: Json) -> Iterator[Offer]:
+    """The ids of the operators."""
+    for operator in _dicts(document.get("operators")):
+        if _plain(operator.get("id")):
+            yield Offer(text=operator["id"], help=_plain_help(operator.get("op")))
+
+
+def setting_paths(document: Json) -> Iterator[tuple[str, Any, Mapping[str, Any]]]:
+    """Path, value and layers of every setting: of operators, of config, and of tables."""
+    for operator in _dicts(document.get("operators")):
+        name = operator.get("id")
+        if not _plain(name):
+            continue
+        for entry in _dicts(operator.get("state")):
+            if _plain(entry.get("name")):
+                yield f"{name}.state.{entry['name']}.ttl", entry.get("ttl"), _dict(entry.get("origin"))
+        for group, settings in operator.items():
+            if isinstance(settings, dict) and "origin" in settings and _plain(group):
+                origin = _dict(settings["origin"])
+                for setting, value in settings.items():
+                    if setting != "origin" and _plain(setting):
+                        said = {layer: _dict(values).get(setting) for layer, values in origin.items()}
+                        yield f"{name}.{group}.{setting}", value, said
+    for key, value in _dict(document.get("config")).items():
+        if _plain(key):
+            yield f"config.{key}", value, {}
+    for table, declared in _dict(document.get("tables")).items():
+        for option, value in _dict(_dict(declared).get("options")).items():
+            if option != "connector" and _plain(table) and _plain(option):
+                yield f"tables.{table}.options.{option}", value, {}
+
+
+def assignments(document: Json, typed: str) -> list[Offer]:
+    """The paths that begin with ``typed``, each with ``=``; behind one, the value that runs and what the layers say."""
+    path, equals, _ = typed.partition("=")
+    if equals:
+        for known, value, layers in setting_paths(document):
+            if known == path:
+                told = {_text(value): "what runs"} | {_text(v): layer for layer, v in layers.items() if v is not None}
+                told |= dict.fromkeys(_choices(known), "")
+                texts = ((text, words) for text, words in told.items() if _PLAIN_VALUE.fullmatch(text))
+                return [Offer(text=f"{path}={text}", help=words) for text, words in texts]
+        return [Offer(text=f"{path}={text}") for text in _choices(path)]
+    found = {known: _plain_help(_text(value)) for known, value, _ in setting_paths(document)}
+    if path.startswith("config."):
+        found |= {f"config.{key}": words for key, words in _config_keys().items() if f"config.{key}" not in found}
+    elif "config.".startswith(path):
+        found.setdefault("config.", "settings of the whole job")
+    offers = [
+        Offer(text=known if known.endswith(".") else f"{known}=", help=words)
+        for known, words in found.items()
+        if known.startswith(path)
+    ]
+    return stepwise(offers, path)
+
+
+def stepwise(offers: list[Offer], typed: str) -> list[Offer]:
+    """``offers``, or if they are many, how each goes on up to its next dot."""
+    while len(offers) > _AT_ONCE:
+        steps: dict[str, int] = {}
+        for offer in offers:
+            end = offer.text.find(".", len(typed))
+            step = offer.text if end < 0 else offer.text[: end + 1]
+            steps[step] = steps.get(step, 0) + 1
+        if len(steps) > 1:
+            return [Offer(text=step, help=f"{count} settings" if count > 1 else "") for step, count in steps.items()]
+        (typed,) = steps
+    return offers
+
+
+def _choices(path: str) -> Iterable[str]:
+    """The values that a setting can have, if they are few; only now is what knows them worth its loading."""
+    from plans.settings.lookup import CONFIG_KEYS, SETTINGS
+    from plans.settings.phases import CONFIG_KEY, SPECS, STRATEGY
+
+    if path == f"config.{CONFIG_KEY}" or path.endswith(f".{STRATEGY}"):
+        return SPECS[STRATEGY].choices
+    config = CONFIG_KEYS.get(path.removeprefix("config.")) if path.startswith("config.") else None
+    _, group, setting = (*path.split(".", 2), "", "")[:3]
+    specs = next((specs for name, specs in SETTINGS.items() if name == group), {})
+    spec = config[1] if config is not None else specs.get(setting)
+    if spec is None:
+        return ()
+    return ("true", "false") if spec.kind == "bool" else spec.choices
+
+
+def _config_keys() -> dict[str, str]:
+    from plans.settings.config import KEYS
+
+    return {key: known.description for key, known in KEYS.items() if known.in_config}
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _plain(name: Any) -> bool:
+    return isinstance(name, str) and _PLAIN.fullmatch(name) is not None
+
+
+def _plain_help(value: Any) -> str:
+    return value if isinstance(value, str) and _PLAIN_VALUE.fullmatch(value) else ""
+
+
+def _dict(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _dicts(value: Any) -> Iterator[Mapping[str, Any]]:
+    yield from (item for item in value if isinstance(item, dict)) if isinstance(value, list) else ()

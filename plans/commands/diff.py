@@ -1,0 +1,168 @@
+"""``hintplan diff``: reads two plans, wherever they are, and prints their differences in the form that is asked for.
+
+>>> diff_command.name
+'diff'
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Sequence
+
+import click
+
+from plans.commands.config_option import allow_module_option, config_option
+from plans.commands.plan_commands import allow_fact_edits_option
+from plans.compare.diff import Change, diff
+from plans.compare.report import of_level
+from plans.files.plan_source import PlanSource, is_script, read_source
+from plans.review.diff_sql import script_of, sql_difference
+from plans.settings.effects import LEVELS, Level
+from plans.text.terminal import clean, show, wants_colour
+
+__all__ = ["FAIL_ON", "diff_command", "failing", "least_level"]
+
+_WITH_SQL = ("text", "markdown", "json")
+_SAME_SQL = "the scripts are the same"
+
+FORMATS = ("text", "markdown", "json", "html", "github", "sarif", "junit")
+FAIL_ON = ("incompatible", "drop", "rebuild", "ttl", "restart", "any")
+
+
+@click.command("diff")
+@click.argument("before")
+@click.argument("after")
+@click.option("--format", "layout", type=click.Choice(FORMATS), default="text", show_default=True)
+@click.option("--concise", is_flag=True, help="One line an operator, only what has an effect.")
+@click.option("--full", is_flag=True, help="Every change, with the reason of its effect and all layers.")
+@click.option("--sql", "with_sql", is_flag=True, help="Also show what differs between the scripts of the plans.")
+@click.option("--exit-code", is_flag=True, help="Exit with 2 if there are differences.")
+@click.option(
+    "--fail-on", type=click.Choice(FAIL_ON), help="Exit with 1 if a change has this effect on a running job, or worse."
+)
+@config_option
+@allow_module_option
+@allow_fact_edits_option
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+def diff_command(
+    before: str,
+    after: str,
+    layout: str,
+    concise: bool,
+    full: bool,
+    with_sql: bool,
+    exit_code: bool,
+    fail_on: str | None,
+    config: dict[str, str],
+    allow_modules: tuple[str, ...],
+    allow_fact_edits: bool,
+    as_json: bool,
+) -> int:
+    """Compare two plans by meaning: settings and who set them, operators, and what becomes of running state.
+
+    \b
+    BEFORE and AFTER are each
+      plan.json               a plan file, or - for standard input
+      git:main:plan.json      the file at a revision; git::plan.json is the index
+      job.sql                 a script, which is compiled
+    """
+    if concise and full:
+        raise click.UsageError("--concise and --full exclude each other")
+    if before == after == "-":
+        raise click.UsageError("only one of the plans can come from standard input")
+    layout = "json" if as_json else layout
+    if with_sql and layout not in _WITH_SQL:
+        raise click.UsageError(f"--sql is for --format {', '.join(_WITH_SQL)}")
+    if config and not (is_script(before) or is_script(after)):
+        raise click.UsageError("--config is for scripts, and neither side is one (they end in .sql)")
+    sources = [
+        read_source(name, config=config, allow_modules=allow_modules, allow_fact_edits=allow_fact_edits)
+        for name in (before, after)
+    ]
+    changes = diff(sources[0].plan, sources[1].plan)
+    sql = sql_difference(script_of(sources[0]), script_of(sources[1])) if with_sql else None
+    text = rendered(sources[0], sources[1], changes, layout, concise=concise, full=full, fail_on=fail_on, sql=sql)
+    if text or layout != "github":
+        show(text, styled=layout == "text" and wants_colour())
+    if failing(changes, fail_on):
+        return 1
+    return 2 if exit_code and changes else 0
+
+
+def failing(changes: Sequence[Change], fail_on: str | None) -> bool:
+    """Whether one of ``changes`` has an effect that ``fail_on`` names, or a worse one."""
+    least = least_level(fail_on)
+    return least is not None and bool(of_level(changes, least))
+
+
+def least_level(fail_on: str | None) -> Level | None:
+    """The mildest effect that ``fail_on`` is about."""
+    return next((level for level in LEVELS if level == fail_on), LEVELS[0]) if fail_on is not None else None
+
+
+def rendered(
+    before: PlanSource,
+    after: PlanSource,
+    changes: Sequence[Change],
+    layout: str,
+    *,
+    concise: bool = False,
+    full: bool = False,
+    fail_on: str | None = None,
+    sql: str | None = None,
+) -> str:
+    """The changes in one of ``FORMATS``; ``sql`` is what differs between the scripts, if that was asked for."""
+    from plans.compare.report import WIDTH, Detail, report_text
+
+    detail: Detail = "concise" if concise else "full" if full else "normal"
+    if layout == "text":
+        width = shutil.get_terminal_size((WIDTH, 0)).columns if sys.stdout.isatty() else WIDTH
+        painted = {"paint": _painted} if wants_colour() else {}
+        report = report_text(changes, detail=detail, width=width, **painted)
+        return report if sql is None else f"{report}\n\n{clean(sql) or _SAME_SQL}"
+    if layout == "markdown":
+        from plans.review.diff_markdown import LIMIT, mermaid_of, report_markdown
+        from plans.text.markdown import fence
+
+        report = report_markdown(changes, detail=detail, graph=mermaid_of(before.plan, after.plan, changes))
+        if sql is None:
+            return report
+        shown = fence(sql, "diff") if sql else _SAME_SQL
+        return (
+            f"{report}\n\n{shown}"
+            if len(report) + len(shown) < LIMIT
+            else f"{report}\n\nThe scripts differ too much to show."
+        )
+    if layout == "json":
+        from plans.compare.json_report import report_json
+
+        return json.dumps({**report_json(changes), **({} if sql is None else {"sql": sql})}, indent=2)
+    if layout == "html":
+        from plans.review.diff_html import drawing_of, report_html
+
+        drawing = drawing_of(before.plan, after.plan, changes)
+        return report_html(changes, title=f"{before.name} → {after.name}", detail=detail, drawing=drawing)
+    from plans.review.annotations import DIFF_RULES, remarks_of_changes
+    from plans.review.locations import locate
+
+    remarks = remarks_of_changes(changes, locate(after, changes), fail_on=least_level(fail_on))
+    if not full:
+        remarks = [remark for remark in remarks if remark.rule != "diff-none" or remark.level == "error"]
+    if layout == "github":
+        from plans.review.github import github
+
+        return github(remarks)
+    if layout == "sarif":
+        from plans.review.sarif import sarif
+
+        return json.dumps(sarif(remarks, DIFF_RULES), indent=2)
+    from plans.review.junit import junit
+
+    return junit(remarks, suite="diff").rstrip("\n")
+
+
+def _painted(text: str, part: str) -> str:
+    colour = {"~": "yellow", "+": "green", "-": "red", "-/+": "magenta", "incompatible": "red"}.get(part)
+    return click.style(text, fg=colour, dim=part == "note")

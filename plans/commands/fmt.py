@@ -1,0 +1,93 @@
+"""``hintplan fmt`` and ``hintplan flat``: a plan in its canonical layout, and as lines for diffs and searches.
+
+>>> fmt_command.name, flat_command.name
+('fmt', 'flat')
+"""
+
+from __future__ import annotations
+
+import sys
+from difflib import unified_diff
+
+import click
+
+from plans.errors import Diagnostic, PlanError
+from plans.files.codec import loads, read_plan_bytes, write_plan_bytes
+from plans.files.fmt import formatted
+from plans.merge.conflict_text import marked, sides_of
+from plans.merge.flat import flat_lines
+from plans.text.jsontext import MAX_BYTES
+from plans.text.redaction import without_json_literals
+from plans.text.terminal import say, show
+
+__all__ = ["flat_command", "fmt_command"]
+
+
+@click.command("fmt")
+@click.argument("paths", metavar="PLAN...", nargs=-1, required=True)
+@click.option("--check", is_flag=True, help="Write nothing; exit with 2 if a plan is not laid out so.")
+@click.option("--diff", "as_diff", is_flag=True, help="Write nothing; print what would change, and exit with 2.")
+def fmt_command(paths: tuple[str, ...], check: bool, as_diff: bool) -> int:
+    """Lay plans out in the one canonical way; '-' reads standard input and writes standard output.
+
+    A file that is no plan is left alone, and so are all the others then.
+    """
+    problems: list[Diagnostic] = []
+    changed: list[tuple[str, bytes, bytes]] = []
+    for path in paths:
+        try:
+            data = sys.stdin.buffer.read(MAX_BYTES + 1) if path == "-" else read_plan_bytes(path)
+            result = formatted(data, file="<stdin>" if path == "-" else path)
+        except PlanError as error:
+            problems += error.diagnostics
+            continue
+        if path == "-" and not (check or as_diff):
+            sys.stdout.buffer.write(result)
+            sys.stdout.buffer.flush()
+        elif result != data:
+            changed.append((path, data, result))
+    if problems:
+        raise PlanError(diagnostics=tuple(problems))
+    for path, data, result in changed:
+        if as_diff:
+            show(_difference(path, data, result))
+        if check or as_diff:
+            say(f"{path}: would be laid out anew")
+        else:
+            write_plan_bytes(result, path)
+            say(f"{path}: laid out anew")
+    return 2 if changed and (check or as_diff) else 0
+
+
+def _difference(path: str, data: bytes, result: bytes) -> str:
+    before, after = (without_json_literals(text.decode()).splitlines() for text in (data, result))
+    return "\n".join(unified_diff(before, after, f"{path} (as it is)", f"{path} (canonical)", lineterm=""))
+
+
+@click.command("flat")
+@click.argument("path", metavar="PLAN")
+@click.option("--lenient", is_flag=True, help="Print a file that is no valid plan as it is; for git's textconv.")
+def flat_command(path: str, lenient: bool) -> None:
+    """Print one line for each fact and setting of a plan, for diffs and searches."""
+    data = sys.stdin.buffer.read(MAX_BYTES + 1) if path == "-" else read_plan_bytes(path)
+    try:
+        show(_flat(data, "<stdin>" if path == "-" else path))
+    except PlanError:
+        if not lenient:
+            raise
+        text = _flat_conflict(data.decode("utf-8", "backslashreplace"))
+        show(without_json_literals(text).rstrip("\n"))
+
+
+def _flat(data: bytes | str, file: str | None = None) -> str:
+    return "\n".join(flat_lines(loads(data, file=file, allow_fact_edits=True, check_meaning=False)))
+
+
+def _flat_conflict(text: str) -> str:
+    """A plan with conflict markers as lines with conflict markers; any other text as it is."""
+    sides = sides_of(text)
+    try:
+        ours, theirs = (_flat(side).encode() + b"\n" for side in sides or ())
+    except (ValueError, PlanError):
+        return text
+    return marked(ours, theirs, labels=("ours", "theirs")).decode()

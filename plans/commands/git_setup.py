@@ -1,0 +1,50 @@
+"""``hintplan git-setup``: shows what git is told about plans, and tells it.
+
+>>> git_setup_command.name
+'git-setup'
+"""
+
+from __future__ import annotations
+
+import click
+
+from plans.files.git_setup import Setup, apply_setup, planned
+from plans.text.terminal import say
+
+__all__ = ["git_setup_command"]
+
+_SHOWN = 80
+
+
+@click.command("git-setup")
+@click.argument("patterns", metavar="[PATTERN]...", nargs=-1)
+@click.option("--global", "everywhere", is_flag=True, help="For all repositories of this user, not only this one.")
+@click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
+def git_setup_command(patterns: tuple[str, ...], everywhere: bool, dry_run: bool) -> None:
+    """Let git diff and merge the plans that match PATTERN (plans/*.json if none is given) by meaning.
+
+    Writes lines to .gitattributes, which are to be committed, and commands to the git config of this clone.
+    """
+    setup = planned(patterns or ("plans/*.json",), everywhere=everywhere)
+    if not dry_run:
+        apply_setup(setup)
+    for line in _lines(setup, "would " if dry_run else "", None if dry_run else _SHOWN):
+        say(line)
+
+
+def _lines(setup: Setup, would: str, most: int | None) -> list[str]:
+    """What is done; of settings that are longer than ``most``, whose shell nobody reads, the beginning."""
+    lines = [
+        f"{would}set {key} = {_cut(value, most)}" + (f" (it was {_cut(old, most)})" if old is not None else "")
+        for key, value, old in setup.settings
+    ]
+    lines += [f"{would}write {setup.attributes}"] if setup.changed else []
+    if not lines:
+        return ["nothing to do: git is set up for plans already"]
+    undo = f"git config {setup.scope} --remove-section"
+    lines.append(f"to undo it: {undo} merge.hintplan; {undo} diff.hintplan; take the lines out of {setup.attributes}")
+    return lines
+
+
+def _cut(text: str, most: int | None) -> str:
+    return text if most is None or len(text) <= most else f"{text[:most]}…"

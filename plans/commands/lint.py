@@ -1,0 +1,88 @@
+"""``hintplan lint``: its options, and what a rule is about.
+
+>>> lint_command.name
+'lint'
+"""
+
+from __future__ import annotations
+
+import click
+
+from plans.commands.config_option import allow_module_option
+from plans.lint.registry import RULES, rule_called
+from plans.lint.report import FORMATS, rendered, summary
+from plans.lint.run import LEVELS, failing, lint
+from plans.text.names import did_you_mean
+from plans.text.terminal import say, show
+
+__all__ = ["lint_command"]
+
+
+@click.command("lint")
+@click.argument("paths", metavar="PLAN...", nargs=-1)
+@click.option("--format", "layout", type=click.Choice(FORMATS), default="text", show_default=True)
+@click.option(
+    "--fail-on",
+    type=click.Choice((*LEVELS, "never")),
+    default="warning",
+    show_default=True,
+    help="Exit with 1 if there is a finding of this level, or a graver one.",
+)
+@click.option("--all", "whole", is_flag=True, help="List every finding; else of each rule the first ten in a plan.")
+@click.option("--fix", is_flag=True, help="Mend what can be mended without changing what runs.")
+@click.option("--sql", "script", metavar="FILE", help="The plan's script, to find hints without effect.")
+@click.option("--settings", "config", metavar="FILE", help="Read ignores from this hintplan.toml.")
+@click.option("--explain", "rule", metavar="RULE", help="Say what a rule finds, why, and what to do.")
+@allow_module_option
+@click.option("--allow-fact-edits", is_flag=True, help="Accept, and with --fix make, changes of facts.")
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+def lint_command(
+    paths: tuple[str, ...],
+    layout: str,
+    fail_on: str,
+    whole: bool,
+    fix: bool,
+    script: str | None,
+    config: str | None,
+    rule: str | None,
+    allow_modules: tuple[str, ...],
+    allow_fact_edits: bool,
+    as_json: bool,
+) -> int:
+    """Find settings that are valid, and likely mistakes: states that never expire, TTLs that do not fit, idle hints.
+
+    Ignores, each with a reason, stand in hintplan.toml; see docs/lint.md.
+    """
+    if rule is not None:
+        _explain(rule)
+        return 0
+    if not paths:
+        raise click.UsageError("expected PLAN...")
+    if script is not None and len(paths) > 1:
+        raise click.UsageError("--sql is the script of one plan")
+    if fix and "-" in paths:
+        raise click.UsageError("--fix writes files, and '-' is none")
+    report = lint(
+        paths,
+        config=config,
+        script=script,
+        allow_modules=allow_modules,
+        allow_fact_edits=allow_fact_edits,
+        fix=fix,
+    )
+    text = rendered(report, "json" if as_json else layout, whole=whole)
+    if text:
+        show(text)
+    if layout == "text" and not as_json:
+        say(summary(report, len(paths)))
+    return 1 if failing(report, fail_on) else 0
+
+
+def _explain(name: str) -> None:
+    rule = rule_called(name)
+    if rule is None:
+        known = [*RULES, *(rule.slug for rule in RULES.values())]
+        raise click.UsageError(f"there is no rule '{name}'; {did_you_mean(name, known, what='rules')}")
+    show(f"{rule.id} {rule.slug} ({rule.level})\n\n{rule.about}\n{rule.why}\n\nWhat to do: {rule.advice}.")
+    if rule.fixable:
+        show("--fix mends it where that changes nothing that runs.")

@@ -1,0 +1,175 @@
+"""``hintplan merge``: two versions of a plan and their base to one, by hand or as git's merge driver.
+
+As a driver it must leave a file that people can resolve: the merged plan with git's markers around what is in conflict.
+Versions that are no plans are left to git's own merge of lines, and then never pass as merged.
+
+>>> merge_command.name
+'merge'
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from plans.commands.plan_commands import show_json
+from plans.compare.report import report_text
+from plans.errors import Diagnostic, PlanError
+from plans.files.codec import dumps, loads, put_plan_bytes, read_plan_bytes, write_plan_bytes
+from plans.files.git import git as git_says
+from plans.merge.conflict_text import marked
+from plans.merge.merge import Merged, conflict_sides, merge
+from plans.merge.merge_text import described, path_of
+from plans.model.plan import Plan
+from plans.text.terminal import say
+
+__all__ = ["merge_command"]
+
+_FAILED = 70
+_HINT = (
+    "choose a value; if the SQL was merged too, compile each version with its own --keep-edits, then merge the three"
+)
+
+
+@click.command("merge")
+@click.argument("base", metavar="BASE")
+@click.argument("ours", metavar="OURS")
+@click.argument("theirs", metavar="THEIRS")
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write the plan here, not to standard output.")
+@click.option(
+    "--git", is_flag=True, help="Work as git's merge driver: the result goes to OURS, with markers if need be."
+)
+@click.option("--path", "name", metavar="FILE", help="With --git: the plan's name, for messages.")
+@click.option("--marker-size", type=click.IntRange(1, 100), default=7, show_default=True, help="With --git.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+def merge_command(
+    base: str,
+    ours: str,
+    theirs: str,
+    output: str | None,
+    git: bool,
+    name: str | None,
+    marker_size: int,
+    as_json: bool,
+) -> int:
+    """Merge two versions of a plan, OURS and THEIRS, that both come from BASE.
+
+    \b
+    hintplan merge base.json ours.json theirs.json -o plan.json
+    """
+    if git:
+        try:
+            return _drive(base, ours, theirs, name or ours, marker_size)
+        except Exception as error:  # noqa: BLE001
+            # Git takes 1 for a conflict whose markers stand in the file; anything else has git merge the lines.
+            say(f"{name or ours}: {type(error).__name__}: {error}")
+            return _FAILED
+    if as_json and output is None:
+        raise click.UsageError("--json needs -o: without it, the plan goes to standard output")
+    versions = [_read(file) for file in (base, ours, theirs)]
+    if versions[1] is None or versions[2] is None:
+        raise PlanError("the file is empty", file=ours if versions[1] is None else theirs)
+    merged = merge(versions[0], versions[1], versions[2])
+    if as_json:
+        show_json(_report(merged))
+    if merged.plan is None:
+        if not as_json:
+            raise PlanError(diagnostics=tuple(_diagnostics(merged, output or ours)))
+        return 1
+    put_plan_bytes(dumps(merged.plan), output)
+    if not as_json:
+        say(report_text(merged.changed))
+        for edit in merged.underneath:
+            say(f"{edit.path}: {edit.value} is kept over {edit.after}; it was over {edit.before}")
+    return 0
+
+
+def _drive(base: str, ours: str, theirs: str, name: str, marker_size: int) -> int:
+    """What git expects of a driver: the result in ``ours``; 0 if it is whole, 1 if people must resolve it."""
+    try:
+        files = {"base": base, "ours": ours, "theirs": theirs}
+        before, first, second = (_read(file, f"{name} ({side})") for side, file in files.items())
+        if first is None or second is None:
+            raise PlanError("the file is empty", file=name)
+        merged = merge(before, first, second)
+    except PlanError as error:
+        return _merge_lines(base, ours, theirs, marker_size, name, error)
+    if merged.plan is not None:
+        write_plan_bytes(dumps(merged.plan), ours)
+        for edit in merged.underneath:
+            say(f"{name}: {edit.path}: {edit.value} is kept over {edit.after}; it was over {edit.before}")
+        return 0
+    sides = conflict_sides(before, first, second)
+    shown = sides["base"] if _wants_base() and before is not None else None
+    labels = ("ours", "theirs")
+    text = marked(sides["ours"], sides["theirs"], labels=labels, base=shown, marker_size=marker_size)
+    write_plan_bytes(text, ours)
+    for diagnostic in _diagnostics(merged, name):
+        say(str(diagnostic))
+    return 1
+
+
+def _merge_lines(base: str, ours: str, theirs: str, marker_size: int, name: str, error: PlanError) -> int:
+    """Let git merge the lines of what is no plan; what was to be one must be a valid plan then, or it is a conflict."""
+    meant = any(_looks_like_a_plan(read_plan_bytes(file)) for file in (base, ours, theirs))
+    command = ["git", "merge-file", f"--marker-size={marker_size}", "-L", "ours", "-L", "base", "-L", "theirs"]
+    conflict = subprocess.run([*command, ours, base, theirs], check=False).returncode != 0
+    if not meant:
+        return 1 if conflict else 0
+    try:
+        _read(ours, name)
+    except PlanError:
+        say(f"{name}: not merged by meaning, because one version is no valid plan; git has merged its lines")
+        say(str(error))
+        return 1
+    return 1 if conflict else 0
+
+
+def _looks_like_a_plan(data: bytes) -> bool:
+    return b'"operators"' in data and b'"format"' in data
+
+
+def _wants_base() -> bool:
+    _, style, _ = git_says("config", "--get", "merge.conflictstyle")
+    return style.strip() in ("diff3", "zdiff3")
+
+
+def _read(file: str, shown: str | None = None) -> Plan | None:
+    """The plan in ``file``; None if it is empty: git has no base for what both sides have added."""
+    data = read_plan_bytes(file)
+    return loads(data, file=shown or file) if data else None
+
+
+def _diagnostics(merged: Merged, file: str) -> Iterator[Diagnostic]:
+    for conflict in merged.conflicts:
+        sides = f"ours {described(conflict.ours)}, theirs {described(conflict.theirs)}, base {described(conflict.base)}"
+        message = f"both sides changed it: {sides}"
+        if isinstance(conflict.ours, dict) and isinstance(conflict.theirs, dict):
+            differ = [k for k in {**conflict.ours, **conflict.theirs} if conflict.ours.get(k) != conflict.theirs.get(k)]
+            message = f"both sides changed its facts: {', '.join(differ)}"
+        yield Diagnostic(message=message, path=path_of(conflict.key), file=file, hint=_HINT)
+    for problem in merged.problems:
+        message = f"the changes of both sides do not go together: {problem.message}"
+        yield Diagnostic(message=message, path=problem.path, file=file, hint=problem.hint or _HINT)
+
+
+def _report(merged: Merged) -> dict[str, Any]:
+    return {
+        "done": merged.plan is not None,
+        "changed": [{"path": c.path, "before": c.before, "after": c.after, "note": c.note} for c in merged.changed],
+        "changed-underneath": [asdict(edit) for edit in merged.underneath],
+        "conflicts": [
+            {
+                "path": path_of(conflict.key),
+                "base": described(conflict.base),
+                "ours": described(conflict.ours),
+                "theirs": described(conflict.theirs),
+            }
+            for conflict in merged.conflicts
+        ],
+        "problems": [asdict(problem) for problem in merged.problems],
+    }

@@ -1,0 +1,118 @@
+"""``hintplan rebase``, and what it shares with ``hintplan compile --keep-edits``: options, report, atomic output.
+
+>>> parse_map(("join_o_c=join_c_o",))
+{'join_o_c': 'join_c_o'}
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from plans.commands.plan_commands import show_json
+from plans.files.codec import dumps, load, loads, put_plan_bytes, read_document, read_plan_bytes
+from plans.format.digest import changed_facts
+from plans.merge.moved import moves_for
+from plans.merge.rebase import rebase
+from plans.merge.rebase_report import raise_obstacles, report_json, report_text
+from plans.model.plan import Plan
+from plans.text.jsontext import MAX_BYTES
+from plans.text.terminal import say
+
+__all__ = ["parse_map", "rebase_command", "rebase_options", "write_rebased"]
+
+
+def rebase_options(function: Callable[..., int]) -> Callable[..., int]:
+    """Give a command the options of the old plan, and of edits whose operator is gone."""
+    for option in (
+        click.option("--allow-fact-edits", is_flag=True, help="Accept plans whose facts were changed by hand."),
+        click.option("--drop-orphans", is_flag=True, help="Drop edits whose operator or setting is gone."),
+        click.option("--map", "moves", multiple=True, metavar="OLD=NEW", help="Where an operator's edits belong."),
+    ):
+        function = option(function)
+    return function
+
+
+def parse_map(moves: tuple[str, ...]) -> dict[str, str]:
+    """The values of ``--map``."""
+    found: dict[str, str] = {}
+    for move in moves:
+        old, equals, new = move.partition("=")
+        if not equals or not old or not new:
+            raise click.UsageError(f"expected --map OLD=NEW, found '{move}'")
+        if found.setdefault(old, new) != new:
+            raise click.UsageError(f"--map gives '{old}' two successors")
+    return found
+
+
+def write_rebased(
+    new: Plan,
+    old_file: str,
+    output: str | None,
+    *,
+    moves: tuple[str, ...],
+    drop_orphans: bool,
+    allow_fact_edits: bool,
+    as_json: bool,
+) -> int:
+    """Write ``new`` with the edits of the old plan to ``output``, or stdout; nothing if not every edit has a place."""
+    if as_json and output is None:
+        raise click.UsageError("--json needs -o: without it, the plan goes to standard output")
+    data = sys.stdin.buffer.read(MAX_BYTES + 1) if old_file == "-" else read_plan_bytes(old_file)
+    old_file = "<stdin>" if old_file == "-" else old_file
+    old = loads(data, file=old_file, allow_fact_edits=allow_fact_edits, check_meaning=False)
+    left = _left_behind(old, data) if allow_fact_edits else []
+    kept = moves_for(Path(output or "plan.json") if old_file == "<stdin>" else Path(old_file), old, new)
+    rebased = rebase(new, old, {**kept, **parse_map(moves)}, drop_orphans=drop_orphans)
+    if as_json:
+        show_json({**report_json(rebased, old_file), "facts-left-behind": left})
+    elif rebased.plan is None:
+        raise_obstacles(rebased, old_file)
+    if rebased.plan is None:
+        return 1
+    data = dumps(rebased.plan)
+    put_plan_bytes(data, output)
+    if not as_json:
+        say(report_text(rebased))
+        if left:
+            say(f"facts that were changed by hand are as the SQL has them: {', '.join(left)}")
+    return 0
+
+
+def _left_behind(old: Plan, data: bytes) -> list[str]:
+    """What has other facts than its digest says: an edit of these is not carried over, for the SQL decides facts."""
+    return changed_facts(old, read_document(data))
+
+
+@click.command("rebase")
+@click.argument("old", metavar="OLD")
+@click.option("--onto", "new", required=True, metavar="NEW", help="The plan that was compiled from the new SQL.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write the plan here, not to standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@rebase_options
+def rebase_command(
+    old: str,
+    new: str,
+    output: str | None,
+    allow_fact_edits: bool,
+    as_json: bool,
+    moves: tuple[str, ...],
+    drop_orphans: bool,
+) -> int:
+    """Carry the edits of plan OLD over to plan NEW, which was compiled from newer SQL.
+
+    \b
+    hintplan compile job.sql -o new.json && hintplan rebase plan.json --onto new.json -o plan.json
+    """
+    return write_rebased(
+        load(new, allow_fact_edits=allow_fact_edits),
+        old,
+        output,
+        moves=moves,
+        drop_orphans=drop_orphans,
+        allow_fact_edits=allow_fact_edits,
+        as_json=as_json,
+    )

@@ -1,0 +1,117 @@
+"""Options that the commands share which run plans, or start Spark for something else; and what is wrong usage of them.
+
+    @click.command("run")
+    @master_option
+    @remote_option
+    @conf_option
+    def run_command(master: str | None, remote: str | None, conf: dict[str, str]) -> int:
+        one_spark(master, remote)
+
+Knows nothing of what a run makes of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+import click
+
+from plans.commands.config_option import key_values
+from plans.connectors.policy import KEYS, policy_for, wrong_value
+from plans.declarations.durations import parse_duration
+from plans.text.project import FILE
+from plans.text.terminal import hide
+
+__all__ = [
+    "allow_state_drop_option",
+    "conf_option",
+    "debug_option",
+    "master_option",
+    "one_spark",
+    "policy_options",
+    "remote_option",
+    "trigger_option",
+]
+
+master_option = click.option(
+    "--master", metavar="URL", help="Spark master (default: what Spark is configured to, else local[*])."
+)
+remote_option = click.option(
+    "--remote", envvar="SPARK_REMOTE", metavar="URL", help="Spark Connect server, such as sc://host:15002."
+)
+conf_option = click.option(
+    "--conf",
+    multiple=True,
+    callback=lambda ctx, parameter, given: key_values(given),
+    metavar="KEY=VALUE",
+    help="A Spark setting; repeatable.",
+)
+allow_state_drop_option = click.option(
+    "--allow-state-drop", is_flag=True, help="Go on without state that the plan does not continue."
+)
+debug_option = click.option("--debug", is_flag=True, help="Show tracebacks and what Spark says.")
+
+
+_ALLOWED = {
+    "allow-module": ("MODULE", "Where a plan's classes may be."),
+    "allow-path": ("DIR", "If given, local files are only those below; repeatable."),
+    "allow-env": ("NAME", "An environment variable that ${env:NAME} may stand for."),
+    "allow-host": ("[http://]HOST[:PORT]", "A server that the plan may ask."),
+    "allow-scheme": ("SCHEME[://BUCKET]", "A file system besides local files and that of the checkpoint."),
+}
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def policy_options(command: _Command) -> _Command:
+    """What a run may reach, by flags and the policy file, as the parameter ``policy``."""
+
+    @wraps(command)
+    def with_policy(*, policy_file: str | None, **given: Any) -> Any:
+        allowed = {field: given.pop(f"policy_{field}") for field in KEYS.values()}
+        policy = policy_for(policy_file, allowed)
+        hide(policy.environment)
+        return command(policy=policy, **given)
+
+    options: Any = with_policy
+    for flag, (metavar, words) in _ALLOWED.items():
+        option = click.option(
+            f"--{flag}", f"policy_{KEYS[flag]}", multiple=True, callback=_good_values, metavar=metavar, help=words
+        )
+        options = option(options)
+    file = click.option(
+        "--policy",
+        "policy_file",
+        metavar="FILE",
+        help=f"A file with what is allowed; the --allow options add to it (default {FILE}).",
+    )
+    found: _Command = file(options)
+    return found
+
+
+def _good_values(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    for value in values:
+        if problem := wrong_value(parameter.opts[0].removeprefix("--"), value):
+            raise click.BadParameter(problem)
+    return values
+
+
+def trigger_option(what: str) -> Callable[[Any], Any]:
+    """``--trigger``, a duration with its unit, described as ``what``."""
+    return click.option("--trigger", callback=_duration, metavar="DURATION", help=what)
+
+
+def one_spark(master: str | None, remote: str | None) -> None:
+    """Wrong usage if Spark is to be started and connected to."""
+    if master and remote:
+        raise click.UsageError("--master starts Spark and --remote, or SPARK_REMOTE, connects to it; give one of them")
+
+
+def _duration(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    if value is not None:
+        try:
+            parse_duration(value, require_unit=True)
+        except ValueError as error:
+            raise click.BadParameter(f"{error}; write a duration such as '5 s'") from error
+    return value

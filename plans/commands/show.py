@@ -1,0 +1,167 @@
+"""``hintplan show``: a plan as a page, a picture, a graph for other tools, or a tree.
+
+It reads the plans and the script, and writes one file or standard output; what it shows is drawn elsewhere.
+
+>>> format_of("plan.html"), format_of("plan.gv"), format_of(None)
+('html', 'dot', 'tree')
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Collection, Sequence
+
+import click
+
+from plans.commands.config_option import allow_module_option
+from plans.commands.plan_commands import allow_fact_edits_option, show_tree
+from plans.errors import PlanError, SqlError
+from plans.files.codec import read_plan_bytes, write_plan_bytes
+from plans.files.named_script import named_script
+from plans.files.plan_source import PlanSource, compile_text, read_source
+from plans.model.plan import Plan
+from plans.show.page_script import Script, script_of
+from plans.text.names import did_you_mean
+from plans.text.terminal import say, show
+from plans.text.text_file import script_text
+
+__all__ = ["FORMATS", "format_of", "show_command"]
+
+FORMATS = ("html", "svg", "mermaid", "dot", "tree")
+_ENDINGS = {
+    ".html": "html",
+    ".htm": "html",
+    ".svg": "svg",
+    ".mmd": "mermaid",
+    ".mermaid": "mermaid",
+    ".dot": "dot",
+    ".gv": "dot",
+    ".txt": "tree",
+}
+
+
+@click.command("show")
+@click.argument("path", metavar="PLAN")
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write here; the ending chooses the format.")
+@click.option("--format", "layout", type=click.Choice(FORMATS), help="The format, if not by the ending; else tree.")
+@click.option("--diff", "older", metavar="PLAN", help="Mark what differs from this older plan.")
+@click.option("--sql", type=click.Path(dir_okay=False), help="The script, if it is not found beside the plan.")
+@click.option("--around", "centre", metavar="ID", multiple=True, help="Only this operator and what is near it.")
+@click.option("--hops", type=click.IntRange(min=0), default=1, show_default=True, help="How far --around reaches.")
+@allow_module_option
+@allow_fact_edits_option
+def show_command(
+    path: str,
+    output: str | None,
+    layout: str | None,
+    older: str | None,
+    sql: str | None,
+    centre: tuple[str, ...],
+    hops: int,
+    allow_modules: tuple[str, ...],
+    allow_fact_edits: bool,
+) -> None:
+    """Draw a plan: a page to look at, a picture, a graph for other tools, or a tree.
+
+    A plan can be a file, '-', git:REVISION:PATH, or a SQL script, which is compiled.
+
+    \b
+    hintplan show plan.json -o plan.html
+    hintplan show plan.json --diff main.json -o review.html
+    hintplan show plan.json --format mermaid
+    """
+    chosen = layout or format_of(output)
+    if chosen == "tree" and (older or centre):
+        raise click.UsageError("a tree shows one whole plan; --diff and --around need another --format")
+    if sql and chosen != "html":
+        raise click.UsageError("only a page shows the script: write one with -o plan.html")
+    if chosen == "html" and output is None and sys.stdout.isatty():
+        raise click.UsageError("a page is for a browser; write it to a file with -o plan.html")
+    source = read_source(path, allow_modules=allow_modules, allow_fact_edits=allow_fact_edits)
+    plan, before = source.plan, None
+    if older:
+        before = read_source(older, allow_modules=allow_modules, allow_fact_edits=allow_fact_edits).plan
+    _check_ids(centre, plan, before)
+    script = _script(source, sql, allow_modules) if chosen == "html" else None
+    if chosen == "tree" and output is None:
+        show_tree(plan)
+        return
+    # Commands on the page need a file that can be edited.
+    file = path if source.file == path and source.places is None else "plan.json"
+    text = _drawn(chosen, plan, before, centre, hops, script, file)
+    if output is not None:
+        write_plan_bytes(text.encode(), output)
+    elif chosen in ("html", "svg"):
+        # Every character of these is escaped already, by the rules of their format.
+        click.echo(text, nl=False)
+    else:
+        show(text)
+
+
+def format_of(output: str | None) -> str:
+    """The format that the ending of a file's name asks for; a tree for standard output."""
+    if output is None:
+        return "tree"
+    ending = os.path.splitext(output)[1].lower()
+    if ending not in _ENDINGS:
+        raise click.UsageError(f"'{output}' says no format; write --format {'|'.join(FORMATS)}")
+    return _ENDINGS[ending]
+
+
+def _drawn(
+    layout: str,
+    plan: Plan,
+    before: Plan | None,
+    centre: Collection[str],
+    hops: int,
+    script: Script | None,
+    file: str,
+) -> str:
+    if layout == "tree":
+        from plans.show.explain import explain
+
+        return explain(plan)
+    if layout == "html":
+        from plans.show.page import plan_page
+
+        return plan_page(plan, before=before, script=script, file=file, centre=centre, hops=hops)
+    from plans.compare.diff import diff
+    from plans.show.graph_text import dot, mermaid
+    from plans.show.page_data import row_kinds
+    from plans.show.picture import around, picture
+    from plans.show.svg import standalone
+
+    shown = picture(plan, before=before, changes=diff(before, plan) if before is not None else ())
+    shown = around(shown, centre, hops=hops) if centre else shown
+    if layout == "svg":
+        return standalone(shown, kinds=row_kinds(plan))
+    return mermaid(shown) if layout == "mermaid" else dot(shown)
+
+
+def _check_ids(ids: Collection[str], plan: Plan, before: Plan | None) -> None:
+    known = [operator.id for one in (plan, before) if one is not None for operator in one.operators]
+    for name in ids:
+        if name not in known:
+            hint = did_you_mean(name, list(dict.fromkeys(known)), what="operators")
+            raise PlanError(f"there is no operator '{name}'", hint=hint)
+
+
+def _script(source: PlanSource, sql: str | None, allow_modules: Sequence[str]) -> Script | None:
+    """The script of the plan: the given one, or the one it names if that lies beside it. None if there is none."""
+    plan = source.plan
+    if source.places is not None and sql is None:
+        name = os.path.basename(source.file or source.name)
+        return script_of(name, source.data.decode(), plan, plan, source.places)
+    found = sql
+    if found is None and source.file is not None and source.name == source.file:
+        found = named_script(plan.source, os.path.dirname(source.file))
+    if found is None:
+        return None
+    text = script_text(read_plan_bytes(found), found)
+    try:
+        done = compile_text(text, found, {}, allow_modules)
+    except SqlError as error:
+        say(f"warning: {found} does not compile, so its lines are not linked: {error.diagnostics[0].message}")
+        return Script(file=os.path.basename(found), text=text)
+    return script_of(os.path.basename(found), text, plan, done.plan, done.places)

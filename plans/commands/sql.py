@@ -1,0 +1,113 @@
+"""``hintplan sql``: a script from beginning to end, or a shell.
+
+Owns the command's options, what becomes of errors in a script, and exit codes: 0, 1 if a statement was wrong or failed,
+130 and 143 if a signal stopped one.
+
+>>> sql_command.name
+'sql'
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from plans.client.client import Client
+from plans.commands.config_option import config_option
+from plans.commands.plan_commands import allow_fact_edits_option
+from plans.commands.run_options import (
+    allow_state_drop_option,
+    conf_option,
+    debug_option,
+    master_option,
+    one_spark,
+    policy_options,
+    remote_option,
+    trigger_option,
+)
+from plans.errors import SqlError
+from plans.lazy import load
+from plans.text.terminal import say
+from plans.text.text_file import read_text
+
+__all__ = ["sql_command"]
+
+_STDIN = "<stdin>"
+
+
+@click.command("sql")
+@click.argument("script", required=False, type=click.Path(dir_okay=False, allow_dash=True))
+@click.option("--continue-on-error", is_flag=True, help="Go on with the next statement after one that fails.")
+@config_option
+@click.option("--strict-hints", is_flag=True, help="Make hints that do not do what they say errors.")
+@click.option("--checkpoint", metavar="DIR", help="Where INSERTs keep state between runs, a directory per plan.")
+@trigger_option("Time between batches of background jobs.")
+@master_option
+@remote_option
+@conf_option
+@click.option("--json", "as_json", is_flag=True, help="Print rows as JSON, an object a line.")
+@policy_options
+@allow_state_drop_option
+@allow_fact_edits_option
+@debug_option
+def sql_command(
+    script: str | None,
+    continue_on_error: bool,
+    config: dict[str, str],
+    strict_hints: bool,
+    as_json: bool,
+    allow_fact_edits: bool,
+    **options: Any,
+) -> int:
+    """Run the statements of SCRIPT in order, in one session; '-' reads them from standard input.
+
+    Without SCRIPT, on a terminal, statements are typed in.
+    """
+    one_spark(options["master"], options["remote"])
+    typed = script is None and sys.stdin.isatty() and not as_json
+    file = None if typed else _STDIN if script in (None, "-") else script
+    text = "" if typed else read_text(script or "-", file or _STDIN)
+    open_session = load("planner.session:Session").open
+    client = Client(
+        session=open_session(config, file=file, strict_hints=strict_hints, allow_modules=options["policy"].modules),
+        open_engine=lambda: load("runtime.run.sql_client:Engine")(as_json=as_json, **options),
+        as_json=as_json,
+        allow_fact_edits=allow_fact_edits,
+        typed=typed,
+    )
+    try:
+        if typed:
+            run_shell: Callable[..., int] = load("plans.client.shell:run_shell")
+            return run_shell(client, debug=options["debug"])
+        return _run_script(client, text, continue_on_error=continue_on_error, debug=options["debug"])
+    finally:
+        client.close()
+
+
+def _run_script(client: Client, text: str, *, continue_on_error: bool, debug: bool) -> int:
+    failed: list[int] = []
+    source = client.session.source
+    for unit in client.units(text):
+        try:
+            code = client.run(unit)
+        except SqlError as error:
+            if debug:
+                say(traceback.format_exc())
+            for problem in error.diagnostics:
+                client.say_problem(problem, "error")
+            failed.append(source.place(unit.start)[0])
+            if not continue_on_error:
+                break
+        else:
+            if code:
+                return code
+    if failed and continue_on_error:
+        lines = ", ".join(map(str, failed))
+        what = f"{len(failed)} of {client.statement} statements failed"
+        say(f"{what}, at line {lines}" if len(failed) == 1 else f"{what}, at lines {lines}")
+    code = 0 if failed and not continue_on_error else client.wait()
+    return code or (1 if failed else 0)

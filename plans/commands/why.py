@@ -1,0 +1,229 @@
+"""``hintplan why``: finds the script of a plan, and prints why a setting has its value.
+
+>>> why_command.name
+'why'
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from plans.commands.config_option import allow_module_option, config_option
+from plans.commands.plan_commands import allow_fact_edits_option
+from plans.edit.why import ScriptSays, Step, Why, settings_below, why
+from plans.errors import HintplanError
+from plans.files import git
+from plans.files.named_script import is_plain_name, named_script
+from plans.files.plan_source import PlanSource, compile_text, is_script, read_bytes, read_source
+from plans.format.paths import find
+from plans.model.plan import Plan
+from plans.model.settings import Setting
+from plans.settings.values import shown
+from plans.text.jsontext import JsonText
+from plans.text.terminal import clean, say, show, wants_colour
+from plans.text.text_file import script_text
+
+__all__ = ["why_command"]
+
+
+@click.command("why")
+@click.argument("name", metavar="PLAN")
+@click.argument("path", metavar="SETTING")
+@click.option("--sql", metavar="SCRIPT", help="The script, if it is not found beside the plan.")
+@config_option
+@allow_module_option
+@allow_fact_edits_option
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def why_command(
+    name: str,
+    path: str,
+    sql: str | None,
+    config: dict[str, str],
+    allow_modules: tuple[str, ...],
+    allow_fact_edits: bool,
+    as_json: bool,
+) -> None:
+    """Show why a setting has its value: every layer, the line of SQL that set it, what wins, how to change it.
+
+    \b
+    hintplan why plan.json join_o_c.state.leftState.ttl
+    hintplan why plan.json lookup_r.cache.lookup.partial-cache.max-rows --sql job.sql
+    hintplan why plan.json config.table.exec.state.ttl
+    hintplan why plan.json join_o_c
+    """
+    source = read_source(name, config=config, allow_modules=allow_modules, allow_fact_edits=allow_fact_edits)
+    below = settings_below(source.plan, path)
+    if below:
+        if as_json:
+            show(json.dumps([_listed_json(setting, source.plan) for setting in below], indent=2))
+        else:
+            show(_listed(below, source.plan))
+        return
+    why(source.plan, path)  # a wrong path is an error before a script is looked for
+    script = _script(source, sql, config, allow_modules)
+    found = why(source.plan, path, script)
+    edit_place = _place_in_plan(source, found.path) if source.places is None else None
+    if as_json:
+        show(json.dumps(_json(found, script, source, edit_place), indent=2))
+        return
+    show(_text(found, script, source, edit_place), styled=False)
+    if script is None and not is_script(name):
+        say("the script was not found, so no lines are shown; give it with --sql SCRIPT")
+
+
+def _script(
+    source: PlanSource, sql: str | None, config: Mapping[str, str], allow_modules: Sequence[str]
+) -> ScriptSays | None:
+    """The given script, or the one that the plan names if it lies beside it; None if there is none."""
+    if source.places is not None and sql is None:
+        return ScriptSays(
+            file=source.file or source.name, text=source.data.decode(), plan=source.plan, places=source.places
+        )
+    name = sql if sql is not None else _beside(source)
+    if name is None:
+        return None
+    data, file, shown_as = read_bytes(name)
+    try:
+        text = script_text(data, shown_as)
+        done = compile_text(text, file or shown_as, config, allow_modules)
+    except HintplanError as error:
+        if sql is not None:
+            raise
+        say(f"{shown_as} does not compile, so no lines are shown: {error.diagnostics[0]}")
+        return None
+    return ScriptSays(file=file or shown_as, text=text, plan=done.plan, places=done.places)
+
+
+def _beside(source: PlanSource) -> str | None:
+    script = source.plan.source
+    if source.file is None or script is None or not is_plain_name(script):
+        return None
+    if source.name.startswith(git.PREFIX):
+        where = git.parse(source.name)
+        folder = os.path.dirname(where.path)
+        beside = git.GitPath(where.revision, f"{folder}/{script}" if folder else script)
+        return f"{git.PREFIX}{beside.revision}:{beside.path}" if git.exists(beside) else None
+    return named_script(script, os.path.dirname(source.file))
+
+
+def _place_in_plan(source: PlanSource, path: str) -> tuple[int, int] | None:
+    """Line and column of the setting in the plan file."""
+    text = JsonText(source.data)
+    outside = path == "name" or path.startswith(("config.", "tables."))
+    found = find(path if outside else f"operators.{path}", text.value)
+    return text.line_column(text.spans({found})[found][1]) if found else None
+
+
+def _text(found: Why, script: ScriptSays | None, source: PlanSource, edit_place: tuple[int, int] | None) -> str:
+    head = f"{found.path} is {found.value if found.value is not None else 'off'}"
+    rows = [(step, _cells(step, script, source, edit_place)) for step in found.steps]
+    widths = [max((len(cells[i]) for _, cells in rows), default=0) for i in range(3)]
+    lines = [clean(head), ""]
+    for step, (layer, value, place, text) in rows:
+        cells = f"{layer:<{widths[0]}}   {value:<{widths[1]}}   {place:<{widths[2]}}   {text}".rstrip()
+        line = clean(f"{'>' if step.wins else ' '} {cells}")
+        lines.append(click.style(line, bold=True) if step.wins and wants_colour() else line)
+        if step.now is not None and script is not None:
+            lines.append(clean(f"    {script.file} now says {step.now}: the plan was compiled from something else"))
+    if rows:
+        lines.append("")
+    lines.append(clean(f"{found.set_by} wins: {found.verdict}" if rows else found.verdict))
+    lines += [clean(f"reason: {found.reason}")] if found.reason else []
+    lines += [clean(f"note: {note}") for note in found.notes]
+    lines.append(f"another value: {found.effect}")
+    lines += [clean(line) for line in _advice(found, script, source)]
+    return "\n".join(lines)
+
+
+def _cells(
+    step: Step, script: ScriptSays | None, source: PlanSource, edit_place: tuple[int, int] | None
+) -> tuple[str, str, str, str]:
+    place, text = "", step.text or step.note
+    if step.line is not None and script is not None:
+        place = f"{script.file}:{step.line}:{step.column}"
+    elif step.layer == "edit" and edit_place is not None and source.file is not None:
+        place = f"{source.file}:{edit_place[0]}:{edit_place[1]}"
+        text = ""
+    return step.layer, step.value, place, text
+
+
+def _advice(found: Why, script: ScriptSays | None, source: PlanSource) -> list[str]:
+    """The commands that change it or take an edit back."""
+    plan = source.file if source.places is None and not source.name.startswith(git.PREFIX) else None
+    name = shlex.quote(plan or "plan.json")
+    lines = []
+    if found.undo is not None:
+        lines.append(f"take the edit back: hintplan set {name} {shlex.quote(found.path)}={shlex.quote(found.undo)}")
+    elif found.set_by != "edit":
+        lines.append(f"change it: hintplan set {name} {shlex.quote(found.path)}=... --reason '...'")
+    winner = next((step for step in found.steps if step.wins), None)
+    if winner is not None and winner.line is not None and script is not None:
+        lines.append(f"or for good: change {script.file}:{winner.line} and compile again")
+    return lines
+
+
+def _listed(settings: list[Setting], plan: Plan) -> str:
+    rows: list[tuple[str, str, str]] = []
+    for setting in settings:
+        if setting.group == "cached" and setting.set_by == "default":
+            continue
+        weaker = [f"{layer} {shown(said)}" for layer, said in setting.layers.items() if layer != setting.set_by]
+        by = setting.set_by if setting.set_by != "plan" else ""
+        rows.append((setting.path, shown(setting.value), " · ".join([by, *reversed(weaker)] if by else [])))
+    widths = [min(max((len(clean(row[i])) for row in rows), default=0), 70) for i in (0, 1)]
+    lines = []
+    for path, value, who in rows:
+        lines.append(f"{clean(path):<{widths[0]}}   {clean(value):<{widths[1]}}   {clean(who)}".rstrip())
+        if path in plan.reasons:
+            lines.append(clean(f"  reason: {plan.reasons[path]}"))
+    return "\n".join(lines)
+
+
+def _listed_json(setting: Setting, plan: Plan) -> dict[str, Any]:
+    return {
+        "path": setting.path,
+        "value": setting.value,
+        "set-by": setting.set_by,
+        "layers": dict(setting.layers),
+        "reason": plan.reasons.get(setting.path),
+    }
+
+
+def _json(
+    found: Why, script: ScriptSays | None, source: PlanSource, edit_place: tuple[int, int] | None
+) -> dict[str, Any]:
+    steps = []
+    for step in found.steps:
+        file, line, column = (script.file if script and step.line else None), step.line, step.column
+        if step.layer == "edit" and edit_place is not None:
+            file, (line, column) = source.file, edit_place
+        steps.append(
+            {
+                "layer": step.layer,
+                "value": step.value,
+                "wins": step.wins,
+                "file": file,
+                "line": line,
+                "column": column,
+                "text": step.text or None,
+                "script-says-now": step.now,
+            }
+        )
+    return {
+        "path": found.path,
+        "value": found.value,
+        "set-by": found.set_by,
+        "verdict": found.verdict,
+        "layers": steps,
+        "reason": found.reason,
+        "undo": found.undo,
+        "effect": found.effect,
+        "script": script.file if script else None,
+        "notes": list(found.notes),
+    }

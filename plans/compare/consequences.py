@@ -1,0 +1,118 @@
+"""What changes of operators and tables do to a running job, by what becomes of the states that they are part of.
+
+Settings have their effects by name (:mod:`plans.settings.effects`). Facts have none by themselves: another filter
+matters to the state above it, and to none below. So each change of a fact gets the worst that becomes of a query or a
+state it leads to, as :mod:`plans.compare.carryover` has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from plans.analysis.states import state_of
+from plans.analysis.streaming_queries import Query, queries
+from plans.compare.carryover import QueryVerdict, carried, continued, operators_of, query_records
+from plans.connectors.table import source_kinds
+from plans.model.plan import Plan
+from plans.settings.effects import BEGUN, INCOMPATIBLE, LEFT_BEHIND, LEVELS, UNAFFECTED, UNREADABLE, Effect, emptied
+
+if TYPE_CHECKING:
+    from plans.compare.diff import Change
+
+__all__ = ["with_consequences"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Fate:
+    """What an operator leads to, in all its queries."""
+
+    refused: set[str] = field(default_factory=set)
+    empty: set[str] = field(default_factory=set)
+    left: set[str] = field(default_factory=set)
+    goes_on: set[str] = field(default_factory=set)
+
+    def effect(self, *, stateful: bool) -> Effect:
+        if self.refused:
+            return UNREADABLE if stateful else INCOMPATIBLE
+        if self.empty:
+            return emptied(self.empty)
+        if self.left:
+            return LEFT_BEHIND
+        return UNAFFECTED if self.goes_on else BEGUN
+
+
+def with_consequences(changes: Sequence[Change], before: Plan, after: Plan, renamed: Mapping[str, str]) -> list[Change]:
+    """``changes`` with the effect of each that is a fact's; ``renamed`` leads from old ids to new ones."""
+    was, now = _fates(before, after)
+    former = {new: old for old, new in renamed.items()}
+    stateful = {operator.id for plan in (before, after) for operator in plan.operators if state_of(operator)}
+
+    def effect(names: Iterable[str]) -> Effect:
+        found = [
+            side[key].effect(stateful=name in stateful)
+            for name in names
+            for side, key in ((now, name), (was, former.get(name, name)))
+            if key in side
+        ]
+        known = [one for one in found if one is not BEGUN] or found
+        return max(known, key=lambda one: LEVELS.index(one.level), default=UNAFFECTED)
+
+    def changed(change: Change) -> Change:
+        if change.subject == "operator":
+            found = replace(change, effect=effect([change.name]))
+            if change.kind == "-/+" and found.keeps_state:
+                return replace(found, kind="~")
+            return found
+        if change.subject == "table" or _is_source_kind(change, before, after):
+            table = change.path.removeprefix("tables.")
+            users = [
+                operator.id
+                for plan in (before, after)
+                for operator in plan.operators
+                if (name := getattr(operator, "table", None)) and (table == name or table.startswith(f"{name}."))
+            ]
+            return replace(change, effect=effect(users))
+        return change
+
+    return [changed(change) for change in changes]
+
+
+def _is_source_kind(change: Change, before: Plan, after: Plan) -> bool:
+    """Whether an option decides on the row kinds of a source, which is no setting to its readers."""
+    name, _, option = change.path.removeprefix("tables.").partition(".options.")
+    if not option or change.subject != "setting" or name not in before.tables or name not in after.tables:
+        return False
+    return source_kinds(before.tables[name]) != source_kinds(after.tables[name])
+
+
+def _fates(before: Plan, after: Plan) -> tuple[dict[str, _Fate], dict[str, _Fate]]:
+    """What becomes of what each operator leads to: of those of the old plan, and of those of the new one."""
+    running = queries(before)
+    recorded = query_records(before, running)
+    going = continued(after, recorded)
+    verdicts = carried(recorded, query_records(after, going))
+    return _of_plan(before, running, verdicts, old=True), _of_plan(after, going, verdicts, old=False)
+
+
+def _of_plan(plan: Plan, running: Sequence[Query], verdicts: Sequence[QueryVerdict], *, old: bool) -> dict[str, _Fate]:
+    by_query = {verdict.query: verdict for verdict in verdicts}
+    found: dict[str, _Fate] = {}
+    for query in running:
+        verdict = by_query[query.id]
+        if verdict.outcome == "new" and old:
+            continue
+        for name in dict.fromkeys(name for sink in query.sinks for name in operators_of(plan, query, top=sink)):
+            fate = found.setdefault(name, _Fate())
+            if verdict.outcome == "refused":
+                fate.refused.add(query.id)
+            elif verdict.outcome == "left behind":
+                fate.left.add(query.id)
+            elif verdict.outcome == "goes on":
+                fate.goes_on.add(query.id)
+        for state in verdict.states:
+            if state.outcome == "starts empty":
+                for name in operators_of(plan, query, top=state.was or state.operator if old else state.operator):
+                    found.setdefault(name, _Fate()).empty.add(state.operator)
+    return found

@@ -1,0 +1,395 @@
+"""The differences of two plans by meaning: which settings and facts differ, who set them, and what becomes of state.
+
+Layout, key order, the order of independent operators and the spelling of durations are no differences, nor is the name
+of the script. What a change does to a running job is decided in :mod:`plans.settings.effects`; wording and layout of
+reports belong to others.
+
+>>> [(change.path, change.before, change.after) for change in diff(Plan(name="a"), Plan(name="b"))]
+[('name', 'a', 'b')]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from plans.analysis.states import same_duration, state_of
+from plans.compare.carryover import parks_rows
+from plans.compare.consequences import with_consequences
+from plans.compare.facts import brief, facts_between
+from plans.compare.match import Match, match
+from plans.connectors.table import shown_options
+from plans.declarations.durations import DurationError
+from plans.declarations.tables import Table
+from plans.format.digest import operator_facts, table_facts
+from plans.format.document import op_name
+from plans.model.plan import Operator, Plan, Sink
+from plans.model.settings import Setting, settings_by_name
+from plans.operators.call_document import function_document
+from plans.operators.descriptions import describe
+from plans.settings.config import KEYS, STATE_TTL
+from plans.settings.effects import (
+    FILES_ELSEWHERE,
+    FUNCTION,
+    INCOMPATIBLE,
+    NO_EFFECT,
+    NO_NOTE,
+    PARKING,
+    UNKNOWN_KEY,
+    UNREADABLE,
+    Effect,
+    effect_of,
+    in_batch,
+)
+from plans.settings.groups import Value
+from plans.settings.layers import EDIT
+from plans.settings.values import shown
+
+__all__ = ["Change", "diff"]
+
+_PARKING_SETTINGS = (("retry", "mode"), ("cache", "lookup.cache"))
+"""The settings that decide whether a lookup parks rows, which is a state of its own."""
+
+_SAID = 3
+
+Kind = Literal["~", "+", "-", "-/+"]
+Subject = Literal["setting", "origin", "table", "function", "operator", "reason"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One difference, under ``path``.
+
+    ``kind`` is ``~`` changed, ``+`` added, ``-`` removed, or ``-/+`` replaced: what it kept cannot be read any more.
+    ``subject`` is what a summary counts, by ``name``: a setting, table, function or operator, but no reason.
+    ``setting`` is the path that ``set`` takes, ``operator`` the id in the newer plan that has it. ``note`` says who set
+    it or what it is, ``layers`` what each layer asks for now, ``reason`` what the newer plan says of it, and
+    ``follows`` the path whose change it comes from.
+    """
+
+    kind: Kind
+    subject: Subject
+    name: str
+    path: str
+    effect: Effect
+    before: str | None = None
+    after: str | None = None
+    note: str = ""
+    setting: str | None = None
+    operator: str | None = None
+    layers: Mapping[str, str] = field(default_factory=dict)
+    reason: str | None = None
+    follows: str | None = None
+
+    @property
+    def keeps_state(self) -> bool:
+        """Whether state written by the old plan can still be used."""
+        return self.effect.level not in ("drop", "incompatible")
+
+
+def diff(before: Plan, after: Plan) -> tuple[Change, ...]:
+    """All differences from ``before`` to ``after``: name, config, tables, then operators in the order of ``after``."""
+    around = [*_plan(before, after), *_config(before, after), *_tables(before, after), *_functions(before, after)]
+    found = match(before, after)
+    changes = [*around, *_operators(before, after, found)]
+    if before.mode == after.mode == "batch":
+        changes = [replace(change, effect=in_batch(change.effect)) for change in changes]
+    else:
+        changes = with_consequences(changes, before, after, found.renamed)
+    if after.reasons:
+        changes = [replace(c, reason=after.reasons.get(c.setting)) if c.setting else c for c in changes]
+    return (*changes, *_reasons(before, after))
+
+
+def _plan(before: Plan, after: Plan) -> Iterator[Change]:
+    if before.name != after.name:
+        yield _setting("name", "name", before.name, after.name, effect_of("name", "name"))
+    if before.mode != after.mode:
+        yield replace(_setting("mode", "mode", before.mode, after.mode, INCOMPATIBLE), setting=None)
+
+
+def _reasons(before: Plan, after: Plan) -> Iterator[Change]:
+    for path in sorted(before.reasons.keys() | after.reasons.keys()):
+        old, new = before.reasons.get(path), after.reasons.get(path)
+        if old != new:
+            yield replace(
+                _setting(f"reasons.{path}", path, old, new, NO_NOTE), subject="reason", operator=_head(after, path)
+            )
+
+
+def _head(plan: Plan, path: str) -> str | None:
+    head = path.partition(".")[0]
+    return head if any(operator.id == head for operator in plan.operators) else None
+
+
+def _config(before: Plan, after: Plan) -> Iterator[Change]:
+    for key in sorted(before.config.keys() | after.config.keys()):
+        old, new = before.config.get(key), after.config.get(key)
+        if old == new or (key == STATE_TTL and old and new and _same(old, new)):
+            continue
+        effect = effect_of("config", key) if key in KEYS else UNKNOWN_KEY
+        change = _setting(f"config.{key}", f"config.{key}", old, new, effect)
+        notes = {
+            STATE_TTL: "where no hint or edit says otherwise",
+            "table.local-time-zone": "expressions may give other results",
+        }
+        yield replace(change, note=notes.get(key, ""))
+
+
+def _setting(path: str, setting: str, old: str | None, new: str | None, effect: Effect) -> Change:
+    kind: Kind = "+" if old is None else "-" if new is None else "~"
+    return Change(
+        kind=kind, subject="setting", name=path, path=path, setting=setting, before=old, after=new, effect=effect
+    )
+
+
+def _tables(before: Plan, after: Plan) -> Iterator[Change]:
+    for name in sorted(before.tables.keys() | after.tables.keys()):
+        old, new = before.tables.get(name), after.tables.get(name)
+        path = f"tables.{name}"
+        if old is None or new is None:
+            connector = (old or new or Table(columns=(), options={})).options.get("connector", "")
+            yield Change(
+                kind="-" if new is None else "+",
+                subject="table",
+                name=name,
+                path=path,
+                note=f"table, {connector}",
+                effect=INCOMPATIBLE,
+            )
+            continue
+        if old == new:
+            continue
+        for fact in facts_between(table_facts(old), table_facts(new)):
+            yield Change(
+                kind="~",
+                subject="table",
+                name=name,
+                path=f"{path}.{fact.path}",
+                before=fact.before,
+                after=fact.after,
+                note=fact.note,
+                effect=INCOMPATIBLE,
+            )
+        shown_old, shown_new = shown_options(name, old), shown_options(name, new)
+        for key in [*old.options, *(key for key in new.options if key not in old.options)]:
+            if key != "connector" and old.options.get(key) != new.options.get(key):
+                option = f"{path}.options.{key}"
+                elsewhere = _files_go_elsewhere(key, old, new, name, after)
+                effect = FILES_ELSEWHERE if elsewhere else effect_of("options", key)
+                yield _setting(option, option, shown_old.get(key), shown_new.get(key), effect)
+
+
+def _files_go_elsewhere(option: str, old: Table, new: Table, name: str, plan: Plan) -> bool:
+    """Whether ``option`` is the directory that a sink of ``plan`` writes files to, and is another one now."""
+    if option != "path" or new.options.get("connector") != "filesystem":
+        return False
+    moved = old.options.get(option, "").rstrip("/") != new.options.get(option, "").rstrip("/")
+    return moved and any(isinstance(operator, Sink) and operator.table == name for operator in plan.operators)
+
+
+def _functions(before: Plan, after: Plan) -> Iterator[Change]:
+    for name in sorted(before.functions.keys() | after.functions.keys()):
+        old, new = before.functions.get(name), after.functions.get(name)
+        change = Change(kind="~", subject="function", name=name, path=f"functions.{name}", effect=FUNCTION)
+        if old is None or new is None:
+            there = old or new
+            note = f"function, {there.class_name}" if there else ""
+            yield replace(change, kind="-" if new is None else "+", note=note)
+        elif old != new:
+            for fact in facts_between(function_document(old), function_document(new)):
+                path = f"{change.path}.{fact.path}"
+                yield replace(change, path=path, before=fact.before, after=fact.after, note=fact.note)
+
+
+def _operators(before: Plan, after: Plan, found: Match) -> Iterator[Change]:
+    old = {found.renamed.get(operator.id, operator.id): operator for operator in before.operators}
+    gone = {operator.id for operator in found.removed}
+    for operator in found.removed:
+        yield _appeared("-", operator, before)
+    for operator in after.operators:
+        previous = old.get(operator.id)
+        if previous is None or previous.id in gone:
+            yield _appeared("+", operator, after)
+        elif previous is not operator and previous != operator:
+            yield from _operator(previous, operator, found, before, after)
+
+
+def _appeared(kind: Literal["+", "-"], operator: Operator, plan: Plan) -> Change:
+    note = brief(f"{op_name(operator)}: {describe(operator, plan)}")
+    return _of_operator(operator, kind=kind, path=operator.id, note=note)
+
+
+def _of_operator(
+    operator: Operator, *, path: str, kind: Kind = "~", before: str | None = None, after: str | None = None, note: str
+) -> Change:
+    """A change of facts; a checkpoint is only continued by a plan with the same operators and tables."""
+    return Change(
+        kind=kind,
+        subject="operator",
+        name=operator.id,
+        path=path,
+        before=before,
+        after=after,
+        note=note,
+        effect=UNREADABLE if state_of(operator) else INCOMPATIBLE,
+        operator=operator.id,
+    )
+
+
+def _operator(old: Operator, new: Operator, found: Match, before: Plan, after: Plan) -> Iterator[Change]:
+    # What has state, and other facts, begins anew.
+    kind: Kind = "-/+" if state_of(new) else "~"
+    if old.id != new.id:
+        note = f"{op_name(new)} renamed, the same facts under another id"
+        yield _of_operator(new, kind=kind, path=new.id, before=old.id, after=new.id, note=note)
+    facts, wanted = operator_facts(old), operator_facts(new)
+    for fact in facts_between({**facts, "id": new.id}, wanted):
+        note = fact.note
+        if fact.path == "inputs":
+            note = _moved(old, new, found, before, after)
+        change = _of_operator(new, kind=kind, path=f"{new.id}.{fact.path}", note=note)
+        yield replace(change, before=fact.before, after=fact.after)
+    if op_name(old) == op_name(new):
+        yield from _settings(old, new, before, after)
+
+
+def _moved(old: Operator, new: Operator, found: Match, before: Plan, after: Plan) -> str:
+    """How an operator reads other inputs: they are called otherwise, or it has another place in the query."""
+    was = [found.renamed.get(name, name) for name in old.inputs]
+    if was == list(new.inputs):
+        pairs = zip(old.inputs, new.inputs, strict=True)
+        return ", ".join(f"{a} is now called {b}" for a, b in pairs if a != b)
+    known = {operator.id for operator in before.operators}
+    known = {found.renamed.get(name, name) for name in known} & {operator.id for operator in after.operators}
+    came, went = [n for n in new.inputs if n not in was], [n for n in was if n not in new.inputs]
+    if not came and not went:
+        return "order of inputs changed"
+    what = "moved: " if {*came, *went} <= known else ""
+    reads = f"reads {', '.join(came)}" if came else "no longer reads"
+    return f"{what}{reads}{' instead of ' if came and went else ' ' if went else ''}{', '.join(went)}"
+
+
+def _settings(old: Operator, new: Operator, before: Plan, after: Plan) -> Iterator[Change]:
+    """The settings that differ, and the layers where only those do."""
+    was, now = settings_by_name(old), settings_by_name(new)
+    groups = {group for group, _ in was}, {group for group, _ in now}
+    told: set[str] = set()
+    # Those that went, went behind what stood before them in the plan.
+    for key in [*now, *(key for key in was if key not in now)]:
+        group = key[0]
+        if group == "state" and (key not in was or key not in now):
+            continue  # another state is another fact
+        if group not in groups[0] or group not in groups[1]:
+            if group not in told:
+                told.add(group)
+                yield _whole_group(group, was, now, old, new)
+            continue
+        a, b = was.get(key), now.get(key)
+        if a is not None and b is not None and _same_value(group, a.value, b.value):
+            if group == "state":
+                yield from _origins(a, b, before, after)
+            elif a.layers != b.layers and f"{group}.origin" not in told and _same_group(group, was, now):
+                told.add(f"{group}.origin")
+                change = _setting(f"{new.id}.{group}.origin", f"{new.id}.{group}", None, None, NO_EFFECT)
+                yield replace(change, kind="~", subject="origin", note=_other_layers(group, was, now), operator=new.id)
+            continue
+        yield _changed_setting(a, b, old, new)
+
+
+def _changed_setting(a: Setting | None, b: Setting | None, old: Operator, new: Operator) -> Change:
+    there = b or a
+    assert there is not None
+    short = f"{new.id}.{there.name}.ttl" if there.group == "state" else f"{new.id}.{there.group}.{there.name}"
+    setting = b.path if b is not None else f"{new.id}.{there.group}.{there.name}"
+    effect = effect_of(there.group, there.name)
+    if (there.group, there.name) in _PARKING_SETTINGS and parks_rows(old) != parks_rows(new):
+        effect = PARKING
+    change = _setting(
+        short, setting, None if a is None else shown(a.value), None if b is None else shown(b.value), effect
+    )
+    follows = None
+    if there.group == "state" and a is not None and b is not None and {a.set_by, b.set_by} <= {"config", "default"}:
+        follows = f"config.{STATE_TTL}"
+    layers = {layer: shown(value) for layer, value in b.layers.items()} if b is not None else {}
+    note = _who(b) if b is not None else ""
+    return replace(change, note=note, operator=new.id, layers=layers, follows=follows)
+
+
+def _whole_group(
+    group: str,
+    was: Mapping[tuple[str, str], Setting],
+    now: Mapping[tuple[str, str], Setting],
+    old: Operator,
+    new: Operator,
+) -> Change:
+    texts = [_group_text(group, side) for side in (was, now)]
+    effect = effect_of(group, next(name for g, name in (*now, *was) if g == group))
+    if group == "retry" and parks_rows(old) != parks_rows(new):
+        effect = PARKING
+    change = _setting(f"{new.id}.{group}", f"{new.id}.{group}", texts[0], texts[1], effect)
+    return replace(change, operator=new.id)
+
+
+def _group_text(group: str, settings: Mapping[tuple[str, str], Setting]) -> str | None:
+    values = {name: shown(setting.value) for (g, name), setting in settings.items() if g == group}
+    if not values:
+        return None
+    if {"max-attempts", "fixed-delay"} <= values.keys():
+        return f"{values['max-attempts']} x {values['fixed-delay']}"
+    return " · ".join(f"{name} {value}" for name, value in values.items())
+
+
+def _same_group(group: str, was: Mapping[tuple[str, str], Setting], now: Mapping[tuple[str, str], Setting]) -> bool:
+    values = [{name: s.value for (g, name), s in side.items() if g == group} for side in (was, now)]
+    return values[0] == values[1]
+
+
+def _other_layers(group: str, was: Mapping[tuple[str, str], Setting], now: Mapping[tuple[str, str], Setting]) -> str:
+    """Which layers of a group say something else, though the same runs: ``hint timeout 5 s, was 3 s``."""
+    said = []
+    for (of, name), setting in now.items():
+        old = was[of, name].layers if of == group else {}
+        for layer in dict.fromkeys((*old, *setting.layers)) if of == group else ():
+            a, b = old.get(layer), setting.layers.get(layer)
+            if a != b:
+                before = "" if a is None else f", was {shown(a)}"
+                said.append(f"{layer} {name} {'(none)' if b is None else shown(b)}{before}")
+    more = f" and {len(said) - _SAID} more" if len(said) > _SAID else ""
+    return f"the same runs; {'; '.join(said[:_SAID])}{more}"
+
+
+def _origins(old: Setting, new: Setting, before: Plan, after: Plan) -> Iterator[Change]:
+    for layer in dict.fromkeys((*old.layers, *new.layers)):
+        was, is_now = old.layers.get(layer), new.layers.get(layer)
+        # What config said follows from the change of config, which is listed.
+        explained = layer != "hint" and before.config.get(STATE_TTL) != after.config.get(STATE_TTL)
+        if not explained and not (was == is_now or (was and is_now and _same(str(was), str(is_now)))):
+            path = f"{new.operator}.{new.name}.origin.{layer}"
+            texts = [None if value is None else shown(value) for value in (was, is_now)]
+            change = _setting(path, new.path, texts[0], texts[1], NO_EFFECT)
+            note = f"{shown(new.value)} stays, from {new.set_by}"
+            yield replace(change, subject="origin", note=note, operator=new.operator)
+
+
+def _who(setting: Setting) -> str:
+    """Who set it, and over what."""
+    weaker = [layer for layer in setting.layers if layer != setting.set_by]
+    if setting.set_by == EDIT and not weaker:
+        return EDIT
+    over = weaker[-1] if weaker else None
+    if over is None or (over == "default" and setting.set_by != EDIT):
+        return setting.set_by
+    return f"{setting.set_by} over {over} {shown(setting.layers[over])}"
+
+
+def _same_value(group: str, a: Value, b: Value) -> bool:
+    return a == b or (group == "state" and _same(str(a), str(b)))
+
+
+def _same(a: str, b: str) -> bool:
+    try:
+        return same_duration(a, b)
+    except DurationError:
+        return a == b

@@ -1,0 +1,232 @@
+"""Words a list of changes as aligned text: concise, as it is by default, or in full.
+
+A line a change: a symbol as Terraform has them (``+`` added, ``-`` removed, ``~`` changed, ``-/+`` replaced), the path,
+old and new value, who set it, and what becomes of state. Settings that follow one change of config in large numbers are
+told in one line, except in full.
+
+>>> report_text(())
+'no differences'
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal
+
+from plans.compare.diff import Change
+from plans.settings.effects import LEVELS, MEANING, Level, worst
+from plans.text.terminal import clean
+
+__all__ = [
+    "WIDTH",
+    "Detail",
+    "counts",
+    "legend",
+    "of_level",
+    "report_text",
+    "shown_changes",
+    "summary",
+    "values",
+    "worst_level",
+]
+
+Detail = Literal["concise", "normal", "full"]
+Part = Literal["+", "-", "~", "-/+", "incompatible", "note"]
+Paint = Callable[[str, Part], str]
+
+WIDTH = 132
+"""Characters in a line, where nobody says how wide the screen is."""
+
+_GAP = "     "
+_SHORT_GAP = "   "
+_NARROW = 32
+_MANY_FOLLOWERS = 5
+_NAMED = 3
+
+
+def report_text(
+    changes: Sequence[Change],
+    *,
+    detail: Detail = "normal",
+    paint: Paint = lambda text, part: text,
+    width: int = WIDTH,
+) -> str:
+    """The changes in aligned columns, then the summary; ``paint`` may colour a text and must not change its width.
+
+    Where columns would need more than ``width`` characters, only the paths are aligned, and long lines go on below.
+    """
+    if not changes:
+        return "no differences"
+    rows = [*(_concise(changes) if detail == "concise" else _rows(changes, detail))]
+    cells = [tuple(_one_line(cell) for cell in row) for _, row, _ in rows]
+    signs = max((len(change.kind) for change, _, _ in rows), default=1)
+    columns = [max((len(row[i]) for row in cells), default=0) for i in range(3)]
+    columns[0] = max(columns[0], _NARROW)
+    used = signs + 1 + sum(columns) + len(_GAP) * (1 + sum(w > 0 for w in columns[1:]))
+    fits = used + max((len(row[3]) for row in cells), default=0) <= width
+    lines = []
+    for (change, _, below), row in zip(rows, cells, strict=True):
+        alarming = change.effect.level in ("drop", "incompatible")
+        head = f"{change.kind:>{signs}} {row[0]}"
+        if fits:
+            padded = paint(f"{head:<{signs + 1 + columns[0]}}", change.kind)
+            aligned = [f"{cell:<{w}}" for cell, w in zip(row[1:3], columns[1:], strict=True) if w]
+            effect = paint(row[3], "incompatible") if alarming else row[3]
+            lines.append(_GAP.join([padded, *aligned, effect]).rstrip())
+        else:
+            flow = _folded(head, row[1:], signs + 1 + min(columns[0], _NARROW), signs + 3, width)
+            painted = paint(head, change.kind)
+            flow = [line.replace(head, painted, 1) if i == 0 else line for i, line in enumerate(flow)]
+            if alarming and row[3] and flow[-1].endswith(row[3]):
+                flow[-1] = flow[-1].removesuffix(row[3]) + paint(row[3], "incompatible")
+            lines += flow
+        lines += [paint(line, "note") for text in below for line in _wrapped(_one_line(text), " " * (signs + 3), width)]
+    idle = sum(change.effect.level == "none" for change in changes) if detail == "concise" else 0
+    if idle:
+        lines.append(paint(f"{_count(idle, 'change')} without effect not shown", "note"))
+    return "\n".join([*lines, summary(changes)])
+
+
+def _folded(head: str, cells: Sequence[str], start: int, indent: int, width: int) -> list[str]:
+    """``head``, then each of ``cells`` behind what stands there while there is room, else on a line of its own."""
+    lines = [head]
+    for cell in filter(None, cells):
+        behind = lines[-1].ljust(start) + _SHORT_GAP if len(lines) == 1 else lines[-1] + _SHORT_GAP
+        if len(behind) + len(cell) <= width:
+            lines[-1] = behind + cell
+        else:
+            lines += _wrapped(cell, " " * indent, width)
+    return lines
+
+
+def _wrapped(text: str, indent: str, width: int) -> list[str]:
+    return textwrap.wrap(text, max(width, 40), initial_indent=indent, subsequent_indent=indent + "  ") or [indent]
+
+
+def summary(changes: Sequence[Change]) -> str:
+    """What changed, counted, and whether running state stays readable."""
+    if not changes:
+        return "no differences"
+    settings = len({change.name for change in changes if change.subject in ("setting", "origin")})
+    parts = [f"{_count(settings, 'setting')} changed"]
+    tables = len({change.name for change in changes if change.subject == "table"})
+    if tables:
+        parts.append(f"{_count(tables, 'table')} changed")
+    functions = len({change.name for change in changes if change.subject == "function"})
+    if functions:
+        parts.append(f"{_count(functions, 'function')} changed")
+    found = counts(changes)
+    verbs = (("changed", "changed"), ("renamed", "renamed"), ("added", "added"), ("removed", "removed"))
+    counted = [f"{_count(found[key], 'operator')} {verb}" for key, verb in verbs if found[key]]
+    parts.append(", ".join(counted) or "no operator changed")
+    if not all(change.effect.stateless for change in changes):
+        worst = worst_level(changes)
+        fates = {"incompatible": "running state cannot be used", "drop": "some running state is dropped"}
+        parts.append(fates.get(worst, "running state stays readable"))
+    return " · ".join(parts)
+
+
+def counts(changes: Sequence[Change]) -> Counter[str]:
+    """How many operators were added, removed, renamed, changed."""
+    verbs: dict[tuple[str, str], str] = {}
+    for change in changes:
+        if change.subject == "operator":
+            verb = {"+": "added", "-": "removed"}.get(
+                change.kind, "renamed" if change.path == change.name else "changed"
+            )
+            # What has another's id is one that came and one that went; what is renamed and differs is changed.
+            key = (change.name, verb if verb in ("added", "removed") else "")
+            verbs[key] = "changed" if verbs.get(key, verb) != verb else verb
+    return Counter(verbs.values())
+
+
+def worst_level(changes: Sequence[Change]) -> Level:
+    """The gravest effect of all changes."""
+    return worst(tuple(change.effect.level for change in changes))
+
+
+def of_level(changes: Sequence[Change], least: Level) -> list[Change]:
+    """The changes whose effect is ``least`` or worse."""
+    return [change for change in changes if LEVELS.index(change.effect.level) >= LEVELS.index(least)]
+
+
+def shown_changes(changes: Sequence[Change], detail: Detail) -> list[tuple[Change, list[Change]]]:
+    """The changes to show one by one, and with each those that are told together with it."""
+    if detail == "full":
+        return [(change, []) for change in changes]
+    noted = {change.setting for change in changes if change.subject == "setting" and change.reason}
+    together: dict[tuple[Any, ...], list[Change]] = {}
+    for change in changes:
+        if change.follows:
+            together.setdefault((change.follows, change.before, change.after, change.note), []).append(change)
+    shown: list[tuple[Change, list[Change]]] = []
+    for change in changes:
+        alike = together.get((change.follows, change.before, change.after, change.note), [])
+        if change.subject == "reason" and change.name.removeprefix("reasons.") in noted and change.after:
+            continue  # it stands with its setting
+        if not change.follows or len(alike) <= _MANY_FOLLOWERS:
+            shown.append((change, []))
+        elif change is alike[0]:
+            shown.append((change, alike))
+    return shown
+
+
+def values(change: Change, mark: Callable[[str], str] = str) -> str:
+    """Old and new value, or the one there is."""
+    if change.before is None or change.after is None:
+        there = change.before if change.after is None else change.after
+        return "" if there is None else mark(there)
+    return f"{mark(change.before)} → {mark(change.after)}"
+
+
+def _rows(changes: Sequence[Change], detail: Detail) -> Iterator[tuple[Change, tuple[str, ...], list[str]]]:
+    for change, alike in shown_changes(changes, detail):
+        path = change.path if not alike else f"{len(alike)} states that follow config"
+        below = [f"reason: {change.reason}"] if change.reason else []
+        if alike:
+            below.append(", ".join(c.path for c in alike[:_NAMED]) + f" and {len(alike) - _NAMED} more")
+        if detail == "full":
+            below.insert(0, f"{change.effect.level}: {change.effect.because}")
+            if change.layers:
+                below.insert(1, "layers: " + " · ".join(f"{layer} {said}" for layer, said in change.layers.items()))
+        yield change, (path, values(change), change.note, change.effect.text), below
+
+
+def _concise(changes: Sequence[Change]) -> Iterator[tuple[Change, tuple[str, ...], list[str]]]:
+    """One line for each operator, table and part of the plan, with the worst that happens to it."""
+    groups: dict[str, list[Change]] = {}
+    for change in changes:
+        if change.effect.level != "none":
+            groups.setdefault(_subject(change), []).append(change)
+    for name, found in groups.items():
+        gravest = max(found, key=lambda change: LEVELS.index(change.effect.level))
+        whole = next((change for change in found if change.path == name), None)
+        parts = [change.path.removeprefix(f"{name}.") for change in found if change.path != name]
+        what = ", ".join(parts[:_NAMED]) + (f" and {len(parts) - _NAMED} more" if len(parts) > _NAMED else "")
+        leading = whole or gravest
+        yield leading, (name, (whole.note if whole else "") or what, "", gravest.effect.text), []
+
+
+def _subject(change: Change) -> str:
+    if change.operator is not None:
+        return change.operator
+    if change.path.startswith("tables."):
+        # The name of a table may have dots; what differs below it never begins with "options." twice.
+        return change.path.partition(".options.")[0] if change.subject == "setting" else f"tables.{change.name}"
+    return change.path
+
+
+def legend(changes: Sequence[Change]) -> list[tuple[Level, int, str]]:
+    """Each level of effect that occurs, worst first, with how many changes have it and what it means."""
+    found = Counter(change.effect.level for change in changes)
+    return [(level, found[level], MEANING[level]) for level in reversed(LEVELS) if found[level]]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number or 'no'} {noun}{'' if number <= 1 else 's'}"
+
+
+def _one_line(text: str) -> str:
+    return clean(text.replace("\n", " "))

@@ -1,0 +1,87 @@
+"""What was changed by hand in a plan that is refused for it, and the command that brings it back.
+
+A plan has digests of its facts, which tell that one changed and not what it was. That is in the script that it was
+compiled from, or in the plan that git has: whichever gives the recorded digests is the original.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from plans.compare.facts import Fact, facts_between
+from plans.errors import HintplanError, PlanError
+from plans.files import git
+from plans.files.codec import FactsChanged, loads
+from plans.files.named_script import named_script
+from plans.files.plan_source import compile_text
+from plans.format.digest import operator_facts, plan_digests, table_facts
+from plans.model.plan import Plan
+from plans.operators.call_document import function_document
+from plans.text.text_file import read_text
+
+__all__ = ["restoring"]
+
+_SHOWN = 20
+
+
+def restoring(error: PlanError) -> str:
+    """Old and new value of each changed fact, and how to get the old one back; empty if no original is found."""
+    if not isinstance(error, FactsChanged):
+        return ""
+    file = error.file
+    if file is None or file.startswith("<") or not os.path.isfile(file):
+        return ""
+    for original, command in _originals(error.plan, file):
+        lines = list(_changes(original, error.plan, error.written))
+        if lines:
+            more = [f"  and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
+            return "\n".join(["what was changed:", *lines[:_SHOWN], *more, f"to take it back: {command}"])
+    return ""
+
+
+def _originals(plan: Plan, file: str) -> Iterator[tuple[Plan, str]]:
+    name = shlex.quote(file)
+    try:
+        script = named_script(plan.source, os.path.dirname(file))
+        if script is not None:
+            done = compile_text(read_text(script, script), script, {})
+            yield done.plan, f"hintplan compile {shlex.quote(script)} -o {name} --keep-edits {name} --allow-fact-edits"
+    except HintplanError:
+        pass  # its mistakes are for who compiles it
+    try:
+        where = git.GitPath("HEAD", f"./{Path(os.path.relpath(file)).as_posix()}")
+        yield loads(git.read(where, shown=file), check_meaning=False), f"git checkout HEAD -- {name}"
+    except (HintplanError, ValueError):
+        pass
+
+
+def _changes(original: Plan, plan: Plan, written: Mapping[str, Any]) -> Iterator[str]:
+    """The facts of ``plan`` that are others than in ``original``, where that has the digests that are ``written``."""
+    digests = plan_digests(original)
+    old, new = _facts(original), _facts(plan)
+    for kind, recorded in written.items():
+        for name, digest in recorded.items():
+            known = digests.get(kind, {}).get(name) == digest
+            if not known or kind not in old or old[kind][name] == new[kind].get(name):
+                continue
+            path = name if kind == "operators" else f"{kind}.{name}"
+            if name not in new[kind]:
+                yield f"  {path}: is gone"
+            else:
+                yield from (f"  {path}.{_said(fact)}" for fact in facts_between(old[kind][name], new[kind][name]))
+
+
+def _facts(plan: Plan) -> dict[str, dict[str, Any]]:
+    return {
+        "tables": {name: table_facts(table) for name, table in plan.tables.items()},
+        "functions": {name: function_document(function) for name, function in plan.functions.items()},
+        "operators": {operator.id: operator_facts(operator) for operator in plan.operators},
+    }
+
+
+def _said(fact: Fact) -> str:
+    return f"{fact.path}: {fact.note}" if fact.note else f"{fact.path}: {fact.before} → {fact.after}"

@@ -1,0 +1,200 @@
+"""The ``fields.<column>.<setting>`` options of the datagen connector: what each column's generator produces.
+
+``field_specs`` reads them into one :class:`FieldSpec` a column, filling in Flink's defaults; ``check_fields`` finds
+what is wrong with them. Producing the values is the runtime's work.
+
+>>> table = Table(columns=(TableColumn(name="id", type="INT"),), options={"fields.id.kind": "sequence",
+...     "fields.id.start": "1", "fields.id.end": "9"})
+>>> field_specs(table)[0].end
+9
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from difflib import get_close_matches
+from typing import Literal
+
+from plans.declarations.tables import Table, TableColumn
+from plans.declarations.types import DataType, parse_type
+from plans.errors import Diagnostic
+
+__all__ = ["FieldSpec", "check_fields", "field_specs", "row_limit"]
+
+SETTINGS = ("kind", "min", "max", "length", "start", "end")
+_DEFAULT_LENGTH = 100
+_LONGEST = 1_000_000
+_BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
+_LARGEST_FLOAT = {"FLOAT": Decimal("3.4028234663852886E+38"), "DOUBLE": Decimal("1.7976931348623157E+308")}
+_BYTES = ("BYTES", "BINARY", "VARBINARY")
+_NO_GENERATOR = ("ARRAY", "MAP", "ROW")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldSpec:
+    """The generator of one column. ``minimum`` and ``maximum`` (both included) serve random numbers, ``length`` random
+    text and bytes, ``start`` and ``end`` (both included) a sequence."""
+
+    name: str
+    type: str
+    kind: Literal["random", "sequence"]
+    minimum: Decimal = Decimal(0)
+    maximum: Decimal = Decimal(0)
+    length: int = 0
+    start: int = 0
+    end: int = 0
+
+
+def field_specs(table: Table) -> tuple[FieldSpec, ...]:
+    """The generators of the physical columns of a table that passed ``check_fields``, in column order."""
+    return tuple(_spec(table, column) for column in table.columns if column.expression is None)
+
+
+def row_limit(table: Table) -> int | None:
+    """How many rows a checked table yields: ``number-of-rows``, or less if a sequence ends; None if unbounded."""
+    limits = [spec.end - spec.start + 1 for spec in field_specs(table) if spec.kind == "sequence"]
+    if "number-of-rows" in table.options:
+        limits.append(int(table.options["number-of-rows"]))
+    return min(limits) if limits else None
+
+
+def check_fields(path: str, table: Table) -> Iterator[Diagnostic]:
+    """What is wrong with the ``fields.*`` options, and with column types that no generator produces."""
+    columns = {column.name: column for column in table.columns if column.expression is None}
+    for key in table.options:
+        if not key.startswith("fields."):
+            continue
+        name, _, setting = key.removeprefix("fields.").rpartition(".")
+        if name not in columns:
+            close = get_close_matches(name, columns, n=1)
+            yield Diagnostic(
+                message=f"{key!r} names no column of the table that datagen fills",
+                hint=f"did you mean 'fields.{close[0]}.{setting}'?" if close else f"columns are {', '.join(columns)}",
+                path=f"{path}.{key}",
+            )
+        elif setting not in SETTINGS:
+            close = get_close_matches(setting, SETTINGS, n=1)
+            yield Diagnostic(
+                message=f"the datagen connector has no field setting {setting!r}",
+                hint=f"did you mean 'fields.{name}.{close[0]}'?" if close else f"settings are {', '.join(SETTINGS)}",
+                path=f"{path}.{key}",
+            )
+    for column in columns.values():
+        try:
+            data_type = parse_type(column.type)
+        except ValueError:
+            continue  # a wrong type is reported with the column, not with the options
+        yield from _check_column(path, table, column.name, data_type)
+
+
+def _check_column(path: str, table: Table, name: str, data_type: DataType) -> Iterator[Diagnostic]:
+    prefix = f"fields.{name}."
+    if data_type.root in _NO_GENERATOR:
+        yield Diagnostic(
+            message=f"datagen has no generator for column {name!r} of type {data_type}",
+            hint="build it in a view from columns of simple types",
+            path=f"{path}.connector",
+        )
+        return
+    kind = table.options.get(f"{prefix}kind", "random")
+    if problem := _bad_kind(kind, name, data_type):
+        yield Diagnostic(message=problem, hint="write 'random' or 'sequence'", path=f"{path}.{prefix}kind")
+        return
+    good: dict[str, Decimal] = {}
+    for setting in SETTINGS[1:]:
+        value = table.options.get(prefix + setting)
+        if value is None:
+            if kind == "sequence" and setting in ("start", "end"):
+                yield Diagnostic(
+                    message=f"a sequence needs '{prefix}{setting}'",
+                    hint=f"add '{prefix}{setting}' = '...'",
+                    path=f"{path}.{prefix}{setting}",
+                )
+        elif wrong := _bad_setting(setting, value, kind, data_type):
+            yield Diagnostic(
+                message=f"'{prefix}{setting}' is {value!r}: {wrong[0]}", hint=wrong[1], path=f"{path}.{prefix}{setting}"
+            )
+        else:
+            good[setting] = Decimal(value)
+    for low, high in (("min", "max"), ("start", "end")):
+        if low in good and high in good and good[low] > good[high]:
+            yield Diagnostic(
+                message=f"'{prefix}{high}' is less than '{prefix}{low}'",
+                hint="exchange them",
+                path=f"{path}.{prefix}{high}",
+            )
+
+
+def _bad_kind(kind: str, name: str, data_type: DataType) -> str | None:
+    if kind not in ("random", "sequence"):
+        return f"the generator of column {name!r} is {kind!r}, expected random or sequence"
+    if kind == "sequence" and not (data_type.is_numeric or data_type.is_text):
+        return f"a sequence cannot fill column {name!r} of type {data_type}"
+    return None
+
+
+def _bad_setting(setting: str, value: str, kind: str, data_type: DataType) -> tuple[str, str] | None:
+    allowed = _settings_of(kind, data_type)
+    if setting not in allowed:
+        what = f"a {kind} generator of type {data_type.as_nullable()} has no {setting!r}"
+        return what, f"it takes {' and '.join(allowed)}" if allowed else "remove it"
+    number = _number(value, whole=setting not in ("min", "max") or data_type.is_integer)
+    if number is None:
+        return "expected a number", "write digits only" if setting in ("length", "start", "end") else "write a number"
+    if setting == "length":
+        longest = data_type.precision or _LONGEST
+        return None if 0 <= number <= longest else (f"expected 0 to {longest}", "write a length that the type can hold")
+    low, high = _range(data_type) if data_type.is_numeric else _range(DataType(root="BIGINT"))
+    too_long = data_type.is_text and data_type.precision is not None and len(value) > data_type.precision
+    if not low <= number <= high or too_long:
+        return f"type {data_type} cannot hold it", "write a value that the column can hold"
+    return None
+
+
+def _settings_of(kind: str, data_type: DataType) -> tuple[str, ...]:
+    if kind == "sequence":
+        return ("start", "end")
+    if data_type.is_numeric:
+        return ("min", "max")
+    if data_type.root in ("STRING", "VARCHAR", "BYTES", "VARBINARY"):
+        return ("length",)
+    return ()
+
+
+def _number(text: str, *, whole: bool) -> Decimal | None:
+    pattern = r"-?[0-9]{1,19}" if whole else r"-?[0-9]{1,40}(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,3})?"
+    return Decimal(text) if re.fullmatch(pattern, text) else None
+
+
+def _range(data_type: DataType) -> tuple[Decimal, Decimal]:
+    if data_type.is_integer:
+        half = 2 ** (_BITS[data_type.root] - 1)
+        return Decimal(-half), Decimal(half - 1)
+    if data_type.root == "DECIMAL":
+        precision, scale = data_type.precision or 0, data_type.scale or 0
+        largest = (Decimal(10) ** precision - 1).scaleb(-scale)
+        return -largest, largest
+    largest = _LARGEST_FLOAT[data_type.root]
+    return -largest, largest
+
+
+def _spec(table: Table, column: TableColumn) -> FieldSpec:
+    data_type = parse_type(column.type)
+    prefix = f"fields.{column.name}."
+    given = {key: table.options[prefix + key] for key in SETTINGS if prefix + key in table.options}
+    if given.get("kind") == "sequence":
+        start, end = int(given["start"]), int(given["end"])
+        return FieldSpec(name=column.name, type=column.type, kind="sequence", start=start, end=end)
+    if data_type.is_numeric:
+        low, high = _range(data_type)
+        high = Decimal(given.get("max", high))
+        if not data_type.is_integer and high >= 0:
+            low = Decimal(0)  # as in Flink, random FLOAT, DOUBLE and DECIMAL are not negative unless 'min' says so
+        low = Decimal(given.get("min", low))
+        return FieldSpec(name=column.name, type=column.type, kind="random", minimum=low, maximum=high)
+    fixed = data_type.precision if data_type.is_text or data_type.root in _BYTES else None
+    length = int(given.get("length", fixed or _DEFAULT_LENGTH))
+    return FieldSpec(name=column.name, type=column.type, kind="random", length=length)

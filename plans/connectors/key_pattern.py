@@ -1,0 +1,86 @@
+"""Patterns that make an address out of a lookup key: ``rates:{code}``, ``https://rates.example.com/v1/{code}``.
+
+A column of the table stands in braces; ``{{`` and ``}}`` are braces themselves. ``${env:NAME}`` is text here, which
+the run resolves.
+
+>>> parse_pattern("rates:{base}:{code}")
+(Text(text='rates:'), Slot(column='base'), Text(text=':'), Slot(column='code'))
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from plans.declarations.tables import Table
+from plans.errors import Diagnostic
+
+__all__ = ["Slot", "Text", "check_pattern", "parse_pattern", "pattern_columns"]
+
+_PART = re.compile(
+    r"(?P<env>\$\{env:[A-Za-z_][A-Za-z0-9_]*\})|(?P<brace>\{\{|\}\})|\{(?P<column>[^{}]+)\}|(?P<text>[^{}$]+|\$)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """What stands in the pattern as it is."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """Where the value of a key column goes."""
+
+    column: str
+
+
+def parse_pattern(pattern: str) -> tuple[Text | Slot, ...]:
+    """The parts of a pattern in order; ValueError for a brace without its partner."""
+    parts: list[Text | Slot] = []
+    position = 0
+    while position < len(pattern):
+        match = _PART.match(pattern, position)
+        if match is None:
+            raise ValueError("a brace has no partner; a brace that is meant as such is written twice")
+        if match["column"] is not None:
+            parts.append(Slot(match["column"]))
+        else:
+            text = match["brace"][0] if match["brace"] else match[0]
+            if parts and isinstance(parts[-1], Text):
+                parts[-1] = Text(parts[-1].text + text)
+            else:
+                parts.append(Text(text))
+        position = match.end()
+    return tuple(parts)
+
+
+def pattern_columns(pattern: str) -> tuple[str, ...]:
+    """The columns that the pattern needs, each once, in order of appearance; ValueError as :func:`parse_pattern`."""
+    return tuple(dict.fromkeys(part.column for part in parse_pattern(pattern) if isinstance(part, Slot)))
+
+
+def check_pattern(path: str, name: str, pattern: str, table: Table) -> Iterator[Diagnostic]:
+    """What is wrong with option ``name`` of ``table``; ``path`` is that of the table's options."""
+    example = next((column.name for column in table.columns if column.expression is None), "column")
+    try:
+        columns = pattern_columns(pattern)
+    except ValueError as error:
+        yield Diagnostic(message=f"{name!r}: {error}", hint=f"write, for example, {{{example}}}", path=f"{path}.{name}")
+        return
+    physical = [column.name for column in table.columns if column.expression is None]
+    if not columns:
+        yield Diagnostic(
+            message=f"{name!r} has no column in braces, so every key would find the same",
+            hint=f"put the key column where it belongs, as {{{example}}}",
+            path=f"{path}.{name}",
+        )
+    for column in columns:
+        if column not in physical:
+            yield Diagnostic(
+                message=f"{name!r} refers to {{{column}}}, but the table has no such column",
+                hint=f"its columns are {', '.join(physical)}",
+                path=f"{path}.{name}",
+            )

@@ -1,0 +1,188 @@
+"""What a run may reach and load, said by whoever starts it: by flags, or in the policy file, never by the plan.
+
+    [run]
+    allow-scheme = ["s3a://lake"]           # other file systems: all of a scheme, or one bucket or server of it
+    allow-host = ["rates.example.com"]      # servers; HOST:PORT for another port, http://HOST without encryption
+    allow-env = ["RATES_TOKEN"]             # environment variables that ${env:NAME} may stand for
+    allow-path = ["/data"]                  # if given, local files are only these and those below them
+    allow-module = ["my_lookups"]           # where classes of the plan may be
+
+Local files, the file system of the checkpoint and this machine's own servers are open without a word. The file is
+``hintplan.toml`` where the run starts, or what ``--policy`` names; flags add to it.
+
+>>> Policy(hosts=("db.example.com:5433",)).allows(HostPlace("url", "db.example.com", 5433, 5432))
+True
+>>> Policy(schemes=("s3a://lake",)).allows(FilePlace("path", "s3a", "pond", "s3a://pond/orders"))
+False
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from plans.connectors.options import ENVIRONMENT
+from plans.connectors.reach import FilePlace, HostPlace, Place, file_place, is_loopback
+from plans.connectors.table import places
+from plans.declarations.tables import Table
+from plans.errors import Diagnostic, PlanError, RunError
+from plans.text.names import did_you_mean
+from plans.text.project import FILE, read_project
+
+__all__ = ["KEYS", "OPEN", "Policy", "policy_for", "read_policy", "refuse_reach", "wrong_value"]
+
+KEYS: Mapping[str, str] = {
+    "allow-scheme": "schemes",
+    "allow-host": "hosts",
+    "allow-env": "environment",
+    "allow-path": "paths",
+    "allow-module": "modules",
+}
+"""The flags, as the policy file has them too, and the fields of :class:`Policy` that they fill."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """What is allowed beyond what is always open. ``paths`` narrow: without one, all local files are open."""
+
+    schemes: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    environment: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
+
+    def __or__(self, other: Policy) -> Policy:
+        """What either allows."""
+        return Policy(**{f.name: (*getattr(self, f.name), *getattr(other, f.name)) for f in fields(Policy)})
+
+    def allows(self, place: Place, checkpoint: str | None = None) -> bool:
+        """Whether a run on ``checkpoint`` may reach ``place``."""
+        if isinstance(place, HostPlace):
+            return is_loopback(place.host) or any(_is_host(place, host) for host in self.hosts)
+        if place.is_local:
+            return not self.paths or any(_is_below(place.local_path, path) for path in self.paths)
+        if checkpoint is not None:
+            own = file_place("", checkpoint)
+            if (own.scheme, own.authority) == (place.scheme, place.authority):
+                return True
+        allowed = {str(file_place("", each if ":" in each else f"{each}:")) for each in self.schemes}
+        return not allowed.isdisjoint((place.scheme, str(place)))
+
+
+OPEN = Policy()
+"""What is open to every run."""
+
+
+def _is_host(place: HostPlace, allowed: str) -> bool:
+    split = urlsplit(allowed if "://" in allowed else f"//{allowed}")
+    if (split.scheme == "http") != (place.scheme == "http"):
+        return False
+    return (split.hostname or "").lower() == place.host and (split.port or place.usual) == place.port
+
+
+def _is_below(path: str, directory: str) -> bool:
+    """Whether ``path`` is ``directory`` or in it, wherever symbolic links lead."""
+    there, above = os.path.realpath(path), os.path.realpath(directory)
+    return there == above or there.startswith(above.rstrip("/") + "/")
+
+
+def refuse_reach(tables: Mapping[str, Table], policy: Policy, checkpoint: str | None = None) -> None:
+    """RunError, with the flags that would allow it, if a table of a plan reaches what the run may not."""
+    found = [problem for name, table in tables.items() for problem in _problems(name, table, policy, checkpoint)]
+    if found:
+        raise RunError(diagnostics=tuple(found))
+
+
+def _problems(name: str, table: Table, policy: Policy, checkpoint: str | None) -> Iterator[Diagnostic]:
+    for place in places(table):
+        if not policy.allows(place, checkpoint):
+            yield _refusal(place, f"tables.{name}.options.{place.option}")
+    for option, value in table.options.items():
+        for reference in ENVIRONMENT.findall(value):
+            variable = reference.removeprefix("${env:").removesuffix("}")
+            if variable not in policy.environment:
+                yield Diagnostic(
+                    message=f"the run may not read the environment variable {variable}",
+                    hint=f"whoever starts the run can allow it: --allow-env {variable}",
+                    path=f"tables.{name}.options.{option}",
+                )
+
+
+def _refusal(place: Place, path: str) -> Diagnostic:
+    if isinstance(place, FilePlace) and place.is_local:
+        shown = place.local_path
+        return Diagnostic(
+            message=f"the run may not reach {shown}",
+            hint=f"whoever starts the run can allow it: --allow-path {os.path.realpath(shown)}",
+            path=path,
+        )
+    if isinstance(place, FilePlace):
+        return Diagnostic(
+            message=f"the run may not reach the file system {place}",
+            hint=f"whoever starts the run can allow it: --allow-scheme {place}",
+            path=path,
+        )
+    if place.port is None:
+        return Diagnostic(
+            message=f"the run cannot tell whether it may reach {place}, whose port comes from the environment",
+            hint="write the port itself",
+            path=path,
+        )
+    return Diagnostic(
+        message=f"the run may not reach the host {place}",
+        hint=f"whoever starts the run can allow it: --allow-host {place}",
+        path=path,
+    )
+
+
+def policy_for(file: str | None, allowed: Mapping[str, Sequence[str]]) -> Policy:
+    """The policy of ``file``, or of ``hintplan.toml`` in this directory if there is one, and what flags allow.
+
+    ``allowed`` has the fields of :class:`Policy`. PlanError if the file is wrong.
+    """
+    given = Policy(**{name: tuple(values) for name, values in allowed.items()})
+    if file is None and not Path(FILE).is_file():
+        return given
+    return read_policy(Path(file or FILE)) | given
+
+
+def read_policy(file: Path) -> Policy:
+    """The policy in ``file``; what it says of paths is relative to it. PlanError if it is wrong."""
+    run = read_project(file).get("run", {})
+    found: dict[str, tuple[str, ...]] = {}
+    for key, values in run.items():
+        if key not in KEYS:
+            raise PlanError(f"unknown key 'run.{key}'", file=str(file), hint=did_you_mean(key, KEYS, what="keys"))
+        found[KEYS[key]] = _texts(key, values, file)
+    base = file.absolute().parent
+    return Policy(**{**found, "paths": tuple(str(base / path) for path in found.get("paths", ()))})
+
+
+def _texts(key: str, values: Any, file: Path) -> tuple[str, ...]:
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise PlanError(f"'run.{key}' must be a list of strings", file=str(file), hint=f'write {key} = ["..."]')
+    problems = (problem for value in values if (problem := wrong_value(key, value)))
+    if (problem := next(problems, None)) is not None:
+        raise PlanError(f"'run.{key}': {problem}", file=str(file))
+    return tuple(values)
+
+
+def wrong_value(key: str, value: str) -> str | None:
+    """What is wrong with a value of a flag; None if nothing is."""
+    if not value.strip():
+        return "a value is empty"
+    if key == "allow-host":
+        try:
+            split = urlsplit(value if "://" in value else f"//{value}")
+            good = split.hostname and split.scheme in ("", "http", "https") and not split.path.strip("/")
+            good = good and split.port != 0 and not (split.query or split.fragment or split.username)
+        except ValueError:
+            good = False
+        return None if good else f"{value!r} is no host; write HOST, HOST:PORT, or http://HOST for plain HTTP"
+    if key == "allow-scheme" and ("/" in value.partition("://")[0] or value.partition("://")[2].rstrip("/").count("/")):
+        return f"{value!r} is no scheme; write SCHEME, such as s3a, or SCHEME://BUCKET"
+    return None

@@ -1,0 +1,1 @@
+"""What a plan declares before its operators: types, tables, functions, and the classes that these name."""

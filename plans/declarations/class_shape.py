@@ -1,0 +1,133 @@
+"""What a class of the user's must look like to be called as the engine calls it; seen without calling it.
+
+A class is created without arguments, its methods are called with as many as they are declared for, and those of an
+asynchronous class are awaited. What does not fit would fail with the first row, or, a coroutine that nobody awaits, do
+nothing. Planner and runtime both look here. Knows no interface but the methods it is given.
+
+>>> class Locate:
+...     def eval(self, address): ...
+>>> check_shape(Locate, "geo.Locate", function_methods("async-table", 1))
+Traceback (most recent call last):
+  ...
+plans.declarations.classes.ClassRefusal: eval of geo.Locate is no async def, but it is awaited
+>>> check_shape(Locate, "geo.Locate", function_methods("table", 2))  # doctest: +ELLIPSIS
+Traceback (most recent call last):
+  ...
+plans.declarations.classes.ClassRefusal: eval of geo.Locate cannot be called with 2 arguments: too many ...
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from plans.declarations.classes import ClassRefusal
+from plans.declarations.tables import FunctionKind
+
+__all__ = ["Flavour", "Method", "check_shape", "function_methods"]
+
+Flavour = Literal["value", "rows", "awaited value", "awaited rows"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Method:
+    """A method that is called with ``arguments`` positional ones.
+
+    What it returns is a value, or rows, which it may also yield; if it is awaited it is an ``async def``.
+    """
+
+    name: str
+    arguments: int
+    flavour: Flavour
+    required: bool = True
+
+
+def function_methods(kind: FunctionKind, arguments: int) -> tuple[Method, ...]:
+    """The methods of a function of ``kind`` that declares so many arguments."""
+    flavours: dict[FunctionKind, Flavour] = {
+        "table": "rows",
+        "scalar": "value",
+        "async-table": "awaited rows",
+        "async-scalar": "awaited value",
+    }
+    beside: Flavour = "awaited value" if kind.startswith("async") else "value"
+    return (
+        Method(name="eval", arguments=arguments, flavour=flavours[kind]),
+        Method(name="open", arguments=1, flavour=beside, required=False),
+        Method(name="close", arguments=0, flavour=beside, required=False),
+    )
+
+
+def check_shape(found: type[Any], name: str, methods: Sequence[Method]) -> None:
+    """ClassRefusal if the class ``found``, called ``name``, cannot be created, or lacks or misdeclares a method."""
+    missing = {method.name for method in methods if method.required and not callable(getattr(found, method.name, None))}
+    missing |= getattr(found, "__abstractmethods__", frozenset())
+    if missing:
+        raise ClassRefusal(f"the class {name} does not define {', '.join(sorted(missing))}")
+    unbound = _misfit(found, 0)
+    if unbound is not None:
+        raise ClassRefusal(
+            f"{name} is created without arguments, which its constructor does not allow: {unbound}",
+            hint="give them defaults, or read what it needs in open, from environment variables for instance",
+        )
+    for method in methods:
+        if getattr(found, method.name, None) is not None:
+            _check_method(found, f"{method.name} of {name}", method)
+
+
+def _check_method(found: type[Any], what: str, method: Method) -> None:
+    called, bound = _called(found, method.name)
+    unbound = _misfit(called, method.arguments + bound)
+    if unbound is not None:
+        count = f"{method.arguments} argument{'s' * (method.arguments != 1)}" if method.arguments else "no arguments"
+        raise ClassRefusal(f"{what} cannot be called with {count}: {unbound}", hint="declare as many as it takes")
+    awaited = method.flavour.startswith("awaited")
+    returns = any(map(inspect.iscoroutinefunction, _wrapped(called)))
+    yields = any(map(inspect.isasyncgenfunction, _wrapped(called)))
+    if awaited and not (returns or yields):
+        raise ClassRefusal(
+            f"{what} is no async def, but it is awaited",
+            hint=f"write async def {method.name}(...), or let the class extend one that is not asynchronous",
+        )
+    # What a decorator has made of an async def is its own business, if it is called as a plain one.
+    if not awaited and (inspect.iscoroutinefunction(called) or inspect.isasyncgenfunction(called)):
+        raise ClassRefusal(
+            f"{what} is an async def, but nobody awaits it",
+            hint=f"write def {method.name}(...), or let the class extend one that is asynchronous",
+        )
+    if method.flavour.endswith("value") and (yields if awaited else inspect.isgeneratorfunction(called)):
+        raise ClassRefusal(f"{what} yields, but it has to return one value", hint="return the value")
+
+
+def _called(found: type[Any], name: str) -> tuple[Any, int]:
+    """What calls of the method run, and how many arguments it gets before those of the call."""
+    static = inspect.getattr_static(found, name)
+    if isinstance(static, staticmethod):
+        return static.__func__, 0
+    if inspect.isfunction(static):
+        return static, 1
+    return getattr(found, name), 0
+
+
+def _misfit(called: Callable[..., Any], arguments: int) -> str | None:
+    """Why ``called`` does not take so many positional arguments; None if it does, or does not say what it takes."""
+    try:
+        signature = inspect.signature(called)
+    except (TypeError, ValueError):
+        return None
+    try:
+        signature.bind(*[None] * arguments)
+    except TypeError as error:
+        return str(error)
+    return None
+
+
+def _wrapped(called: Any) -> Iterator[Any]:
+    """``called``, and what decorators say that it wraps."""
+    seen: set[int] = set()
+    while called is not None and id(called) not in seen:
+        seen.add(id(called))
+        yield called
+        called = getattr(called, "__wrapped__", None)

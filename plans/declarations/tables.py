@@ -1,0 +1,70 @@
+"""What a plan declares before its operators: connector tables with their columns, and functions of the user's.
+
+Types are text in Flink's spelling, read by :mod:`plans.declarations.types`; what options mean is the connectors'
+business.
+
+>>> Column(name="o_id", type="BIGINT")
+Column(name='o_id', type='BIGINT')
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["Column", "Function", "FunctionKind", "Table", "TableColumn", "Watermark"]
+
+FunctionKind = Literal["table", "async-table", "scalar", "async-scalar"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A named column; ``type`` is in Flink's spelling, such as ``DECIMAL(10, 2)``."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableColumn:
+    """A declared column of a table: physical, or computed when ``expression`` is set."""
+
+    name: str
+    type: str
+    expression: str | None = None
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watermark:
+    """``WATERMARK FOR column AS expression``, recorded as declared."""
+
+    column: str
+    expression: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A connector table as ``CREATE TABLE`` declared it; ``options`` includes ``connector``."""
+
+    columns: tuple[TableColumn, ...]
+    primary_key: tuple[str, ...] = ()
+    watermark: Watermark | None = None
+    comment: str | None = None
+    options: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Function:
+    """A user-defined function as ``CREATE FUNCTION`` and its class declared it.
+
+    ``arguments`` are the declared types in order. ``output`` are the columns of the rows that a call returns; a scalar
+    function has one.
+    """
+
+    class_name: str
+    language: Literal["PYTHON"] = "PYTHON"
+    kind: FunctionKind
+    arguments: tuple[str, ...]
+    output: tuple[Column, ...]

@@ -1,0 +1,221 @@
+"""Edits of a plan's settings: one value at a path, with everything that follows from it, and nothing else.
+
+    join_o_c.state.leftState.ttl     config.<key>     tables.<table>.options.<option>     lookup_rates.async.capacity
+    join_o_c.cached.enabled     aggregate_t.agg-phase-strategy
+
+A TTL edit leaves its origin alone: the origin goes on to say what default, config and hint asked for. A new
+``config.table.exec.state.ttl`` is written into every origin, and moves the TTL of the entries that follow config.
+
+>>> set_value(Plan(name="p"), "config.parallelism.default", "4")[0].config
+{'parallelism.default': '4'}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from plans.analysis.states import same_duration, state_of
+from plans.compare.diff import Change, diff
+from plans.declarations.durations import DurationError, format_duration, parse_duration
+from plans.edit.cached_edit import set_cached, settable_cached
+from plans.edit.phases_edit import set_phases, settable_phases, with_phases_layer
+from plans.edit.settings_edit import resettled, set_setting, settable
+from plans.errors import PlanError
+from plans.format.document import operator_document
+from plans.model.plan import Aggregate, Correlate, LookupJoin, Operator, Plan, Stateful
+from plans.model.reasons import with_reason, without_idle_reasons
+from plans.settings.cached import with_config_layer as with_cached_layer
+from plans.settings.config import DEFAULT_STATE_TTL, KEYS, STATE_TTL, canonical_key, known_keys, normalise
+from plans.settings.groups import StateEntry
+from plans.settings.phases import PHASES, STRATEGY
+from plans.text.names import did_you_mean
+
+__all__ = ["remove_value", "set_value", "settled"]
+
+
+def set_value(plan: Plan, path: str, value: str, *, reason: str | None = None) -> tuple[Plan, tuple[Change, ...]]:
+    """Set the setting at ``path``; the new plan and what has changed. PlanError if it is no setting, or a bad value.
+
+    ``reason`` is kept in the plan; an empty one takes the old one away. A TTL that is set back to what its strongest
+    layer says is no edit any more, and loses its reason.
+    """
+    head, _, rest = path.removeprefix("operators.").partition(".")
+    by_id = {operator.id: operator for operator in plan.operators}
+    if path.startswith("config.") and "config" not in by_id:
+        edited = _set_config(plan, path, rest, value)
+    elif path.startswith("tables.") and "tables" not in by_id:
+        edited = _set_option(plan, path, rest, value)
+    elif path == "name":
+        edited = replace(plan, name=_checked(path, KEYS["pipeline.name"].parse, value))
+    elif head in by_id and rest.partition(".")[0] == "cached":
+        edited = set_cached(plan, path, by_id[head], rest.partition(".")[2], value)
+    elif isinstance(operator := by_id.get(head), Aggregate) and rest.startswith((STRATEGY, f"{PHASES}.")):
+        edited = set_phases(plan, path, operator, rest.removeprefix(f"{PHASES}."), value)
+    elif isinstance(operator := by_id.get(head), LookupJoin | Correlate):
+        edited = set_setting(plan, path, operator, rest, value)
+    elif head in by_id:
+        edited = _set_state(plan, path, by_id[head], rest, value)
+    elif path in ("format", "mode", "functions", "operators", "digests", "tables", "config"):
+        raise PlanError(f"'{path}' cannot be set", path=path, hint=_settable(plan))
+    elif path in ("source", "reasons") or path.startswith("reasons."):
+        about = "it names the script" if path == "source" else "give a reason with --reason when setting a value"
+        raise PlanError(f"'{path}' cannot be set", path=path, hint=about)
+    elif (key := canonical_key(path)) in KEYS and KEYS[key].in_config:
+        message = f"'{path}' is a configuration key, and no path"
+        raise PlanError(message, path=path, hint=f"write config.{path}={value or '...'}")
+    else:
+        known = [o.id for o in plan.operators if state_of(o) or settable(o) or plan.mode == "batch"]
+        raise PlanError(f"there is no operator '{head}'", path=path, hint=_hint(head, known, plan))
+    edited = without_idle_reasons(edited)
+    if reason is not None:
+        edited = with_reason(edited, path, reason)
+    return edited, diff(plan, edited)
+
+
+def remove_value(plan: Plan, path: str) -> tuple[Plan, tuple[Change, ...]]:
+    """Remove ``config.<key>`` or ``tables.<table>.options.<option>``; the new plan and what has changed.
+
+    What followed the removed value falls back to the layer below. PlanError if it is not there, or cannot be removed.
+    """
+    head, _, rest = path.partition(".")
+    if head == "config" and rest:
+        key = canonical_key(rest)
+        if key not in plan.config:
+            hint = did_you_mean(key, plan.config, what="set") if plan.config else "nothing is set in config"
+            raise PlanError(f"'{key}' is not set in config", path=path, hint=hint)
+        kept = {name: value for name, value in plan.config.items() if name != key}
+        edited = settled(replace(plan, config=kept))
+    elif head == "tables":
+        name, key = _table_option(plan, path, rest)
+        options = plan.tables[name].options
+        if key not in options:
+            hint = did_you_mean(key, options, what="options that are set")
+            raise PlanError(f"table '{name}' has no option '{key}'", path=path, hint=hint)
+        table = replace(plan.tables[name], options={k: v for k, v in options.items() if k != key})
+        edited = resettled(replace(plan, tables={**plan.tables, name: table}))
+    else:
+        hint = "can be removed: config.<key>, tables.<table>.options.<option>; anything else is set to another value"
+        raise PlanError(f"'{path}' cannot be removed", path=path, hint=hint)
+    edited = without_idle_reasons(edited)
+    return edited, diff(plan, edited)
+
+
+def _set_config(plan: Plan, path: str, key: str, value: str) -> Plan:
+    key = canonical_key(key)
+    known = KEYS.get(key)
+    if known is None or not known.in_config:
+        keys = [name for name in known_keys() if KEYS[name].in_config]
+        raise PlanError(f"'{key}' cannot be set in config", path=path, hint=did_you_mean(key, keys, what="known keys"))
+    text = _checked(path, lambda raw: normalise(key, raw, require_unit=True), value)
+    return settled(replace(plan, config={**plan.config, key: text}))
+
+
+def settled(plan: Plan) -> Plan:
+    """The plan with every origin in step with its config and tables, and what follows from that; edits stay edits."""
+    config = plan.config.get(STATE_TTL)
+    operators = tuple(_with_config_layer(operator, config) for operator in plan.operators)
+    return with_phases_layer(with_cached_layer(resettled(replace(plan, operators=operators))))
+
+
+def _with_config_layer(operator: Operator, config: str | None) -> Operator:
+    if not isinstance(operator, Stateful):
+        return operator
+    return replace(operator, state=tuple(_entry_with_config(entry, config) for entry in operator.state))
+
+
+def _entry_with_config(entry: StateEntry, config: str | None) -> StateEntry:
+    if entry.origin.get("config") == config:
+        return entry
+    previous = entry.origin.get("config", entry.origin.get("default"))
+    follows = "hint" not in entry.origin and previous is not None and same_duration(entry.ttl, previous)
+    weakest = {"default": DEFAULT_STATE_TTL} if config is None else {"config": config}
+    origin = weakest | {layer: ttl for layer, ttl in entry.origin.items() if layer == "hint"}
+    return replace(entry, origin=origin, ttl=next(iter(weakest.values())) if follows else entry.ttl)
+
+
+def _set_option(plan: Plan, path: str, rest: str, value: str) -> Plan:
+    name, key = _table_option(plan, path, rest)
+    table = plan.tables[name]
+    edited = replace(plan, tables={**plan.tables, name: replace(table, options={**table.options, key: value})})
+    return resettled(edited)
+
+
+def _table_option(plan: Plan, path: str, rest: str) -> tuple[str, str]:
+    """The table and the option that a path names; PlanError if it names none that is free to edit."""
+    # A table's name may contain dots.
+    name = next((name for name in plan.tables if rest == name or rest.startswith(name + ".")), None)
+    if name is None:
+        wrong = rest.partition(".")[0]
+        raise PlanError(f"there is no table '{wrong}'", path=path, hint=did_you_mean(wrong, plan.tables, what="tables"))
+    field, _, key = rest[len(name) + 1 :].partition(".")
+    if field != "options" or not key:
+        message = f"'{field}' of a table is a fact of the query" if field and field != "options" else "not a setting"
+        raise PlanError(
+            message, path=path, hint=f"change the SQL and compile it again; can be set: tables.{name}.options.<option>"
+        )
+    if key == "connector":
+        message = "'connector' is a fact: another connector may have other columns and row kinds"
+        raise PlanError(message, path=path, hint="change the SQL and compile it again")
+    return name, key
+
+
+def _set_state(plan: Plan, path: str, operator: Operator, rest: str, value: str) -> Plan:
+    names = [entry.name for entry in state_of(operator)]
+    paths = [*(f"{operator.id}.state.{name}.ttl" for name in names), *settable_phases(operator)]
+    if plan.mode == "batch":
+        paths = settable_cached(operator)
+    can = f"can be set: {', '.join(paths)}" if paths else f"'{operator.id}' keeps no state and has nothing to set"
+    field, _, below = rest.partition(".")
+    if field in names:
+        # Differences are shown without "state", and a path copied from there must do.
+        field, below = "state", rest
+    if field != "state":
+        if field in operator_document(operator):
+            message = f"'{field}' of an operator is a fact of the query"
+            raise PlanError(message, path=path, hint=f"change the SQL and compile it again; {can}")
+        message = f"unknown part '{field}'" if field else "not a setting"
+        raise PlanError(message, path=path, hint=_near(rest, paths, operator, can))
+    name, _, setting = below.partition(".")
+    if name not in names or not isinstance(operator, Stateful):
+        raise PlanError(f"there is no state '{name}'", path=path, hint=_near(rest, paths, operator, can))
+    if setting == "origin" or setting.startswith("origin."):
+        message = "an origin records what default, config and hint asked for; it is not set"
+        hint = f"set {operator.id}.state.{name}.ttl, or change the hint and compile again"
+        raise PlanError(message, path=path, hint=hint)
+    if setting != "ttl":
+        known = ("index", "name", "input")
+        message = f"'{setting}' of a state is a fact of the query" if setting in known else f"unknown part '{setting}'"
+        raise PlanError(message, path=path, hint=f"can be set: {operator.id}.state.{name}.ttl")
+    ttl = _checked(path, lambda raw: format_duration(parse_duration(raw, require_unit=True)), value)
+    state = tuple(replace(entry, ttl=ttl) if entry.name == name else entry for entry in operator.state)
+    edited = replace(operator, state=state)
+    return replace(plan, operators=tuple(edited if other.id == operator.id else other for other in plan.operators))
+
+
+def _checked(path: str, parse: Callable[[str], str], value: str) -> str:
+    try:
+        return parse(value)
+    except DurationError as error:
+        raise PlanError(f"bad duration '{value}': {error.reason}", path=path, hint=error.hint) from error
+    except ValueError as error:
+        raise PlanError(str(error), path=path) from error
+
+
+def _near(rest: str, paths: list[str], operator: Operator, can: str) -> str:
+    suggestion = did_you_mean(f"{operator.id}.{rest}", paths) if paths else ""
+    return f"{suggestion} {can}" if suggestion.startswith("did") else can
+
+
+def _hint(name: str, known: list[str], plan: Plan) -> str:
+    suggestion = did_you_mean(name, known)
+    return f"{suggestion} {_settable(plan)}" if suggestion.startswith("did") else _settable(plan)
+
+
+def _settable(plan: Plan) -> str:
+    paths = [f"{o.id}.state.{entry.name}.ttl" for o in plan.operators for entry in state_of(o)]
+    paths += [form for o in plan.operators for form in settable(o)]
+    if plan.mode == "batch":
+        paths.append("<operator>.cached.enabled")
+    shown = [*paths[:6], *(["..."] if len(paths) > 6 else []), "config.<key>", "tables.<table>.options.<option>"]
+    return f"can be set: {', '.join(shown)}"

@@ -1,0 +1,145 @@
+"""Edits of the groups of settings of operators, with everything that follows from them.
+
+    lookup_rates.async.capacity     lookup_rates.retry.max-attempts     lookup_rates.cache.lookup.partial-cache.max-rows
+    lookup_rates.retry='3 x 10 s'   correlate_locate.retry=off          correlate_locate.async.buffer-capacity
+
+An edit leaves the origin alone. After an edit of config or table options, :func:`resettled` moves what follows. What
+else an edit of one kind of operator brings is told in :mod:`plans.edit.lookup_edit` and :mod:`plans.edit.call_edit`.
+
+>>> parse_retry("3 x 10 s", CALL_SETTINGS["async-table"]["retry"])
+(3, '10 s')
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+from plans.analysis.changelog import INSERT_ONLY, output_kinds
+from plans.edit.call_edit import resettled_call, with_call_retry, with_call_setting
+from plans.edit.lookup_edit import resettled_lookup, with_lookup_retry, with_lookup_setting
+from plans.errors import PlanError
+from plans.format.document import operator_document
+from plans.model.graph import check_graph
+from plans.model.operator_settings import group_names, settings_of
+from plans.model.plan import Aggregate, Correlate, LookupJoin, Operator, Plan
+from plans.settings.calls import CALL_SETTINGS
+from plans.settings.groups import Value
+from plans.settings.layers import Specs
+from plans.settings.lookup import SETTINGS
+from plans.settings.values import SettingError, SettingSpec, parse_value
+from plans.text.names import did_you_mean, nearest
+
+__all__ = ["parse_retry", "resettled", "set_setting", "settable"]
+
+_RETRY_FORM = "write '<attempts> x <delay>', such as '3 x 10 s', or off"
+
+
+def settable(operator: Operator) -> list[str]:
+    """The forms of the paths that can be set, for messages."""
+    # What an aggregate has is edited in plans.edit.phases_edit.
+    if isinstance(operator, Aggregate) or (isinstance(operator, Correlate) and not settings_of(operator)):
+        return []
+    groups = group_names(operator)
+    forms = [f"{operator.id}.{group}.<setting>" for group in groups]
+    return [*forms, f"{operator.id}.retry"] if "retry" in groups else forms
+
+
+def set_setting(plan: Plan, path: str, operator: LookupJoin | Correlate, rest: str, value: str) -> Plan:
+    """Set the setting at ``rest`` of ``operator``; PlanError if it is none, or a bad value."""
+    edited: Operator
+    group, _, name = rest.partition(".")
+    if rest == "retry":
+        edited = _with_retry(operator, plan, path, value)
+    elif group not in group_names(operator) or not name:
+        raise _no_setting(operator, path, rest)
+    elif name == "origin" or name.startswith("origin."):
+        message = "an origin records what default, config, table and hint asked for; it is not set"
+        first = next(iter(_specs(operator, group)))
+        raise PlanError(message, path=path, hint=f"set {operator.id}.{group}.{first} and the like")
+    elif name not in (specs := _specs(operator, group)):
+        hint = did_you_mean(name, specs, what="settings")
+        raise PlanError(f"'{group}' has no setting '{name}'", path=path, hint=hint)
+    else:
+        parsed = _parsed(path, specs[name], value)
+        if isinstance(operator, LookupJoin):
+            edited = with_lookup_setting(operator, plan, path, group, name, parsed)
+        else:
+            edited = with_call_setting(operator, path, group, name, parsed)
+    return replace(plan, operators=tuple(edited if other.id == operator.id else other for other in plan.operators))
+
+
+def resettled(plan: Plan) -> Plan:
+    """The plan with the settings of every operator resolved again from their layers; edits stay edits.
+
+    What stands on a wrong edge, table or function stays as it is: the edit may be on the way to repair it.
+    """
+    sound = not any(check_graph(plan))
+    lookups = [operator for operator in plan.operators if isinstance(operator, LookupJoin)]
+    sound = sound and all(operator.table in plan.tables for operator in lookups)
+    kinds = output_kinds(plan) if sound else {}
+    settled: dict[str, Operator] = {}
+    for operator in plan.operators:
+        if isinstance(operator, LookupJoin) and sound:
+            settled[operator.id] = resettled_lookup(
+                operator, plan, insert_only=kinds[operator.inputs[0]] == INSERT_ONLY
+            )
+        elif isinstance(operator, Correlate) and operator.function in plan.functions:
+            settled[operator.id] = resettled_call(operator, plan)
+    return replace(plan, operators=tuple(settled.get(operator.id, operator) for operator in plan.operators))
+
+
+def parse_retry(text: str, specs: Specs) -> tuple[Value, Value]:
+    """The attempts and the delay of ``3 x 10 s``; SettingError if it is something else."""
+    match = re.fullmatch(r"\s*(\S+)\s*[xX\N{MULTIPLICATION SIGN}]\s*(.+)", text)
+    if match is None:
+        raise SettingError(f"expected attempts and delay, found '{text}'", hint=_RETRY_FORM)
+    return parse_value(specs["max-attempts"], match[1]), parse_value(specs["fixed-delay"], match[2])
+
+
+def _with_retry(operator: LookupJoin | Correlate, plan: Plan, path: str, text: str) -> Operator:
+    if not settable(operator):
+        raise _no_setting(operator, path, "retry")
+    try:
+        wanted = None if text.strip().lower() == "off" else parse_retry(text, _specs(operator, "retry"))
+    except SettingError as error:
+        raise PlanError(str(error), path=path, hint=error.hint) from error
+    return (
+        with_lookup_retry(operator, plan, wanted)
+        if isinstance(operator, LookupJoin)
+        else with_call_retry(operator, wanted)
+    )
+
+
+def _specs(operator: LookupJoin | Correlate, group: str) -> Specs:
+    found: Any = SETTINGS if isinstance(operator, LookupJoin) else CALL_SETTINGS["async-table"]
+    specs: Specs = found[group]
+    return specs
+
+
+def _parsed(path: str, spec: SettingSpec, text: str) -> Value:
+    try:
+        parsed = parse_value(spec, text)
+    except SettingError as error:
+        raise PlanError(f"'{spec.name}': {error}", path=path, hint=error.hint) from error
+    if spec.kind == "duration" and text.strip().isdigit() and int(text):
+        message = f"'{spec.name}': the duration '{text}' has no unit"
+        raise PlanError(message, path=path, hint="write its unit: ms, s, min, h or d")
+    return parsed
+
+
+def _no_setting(operator: LookupJoin | Correlate, path: str, rest: str) -> PlanError:
+    forms = settable(operator)
+    can = f"can be set: {', '.join(forms)}" if forms else f"'{operator.id}' has nothing to set"
+    head = rest.partition(".")[0]
+    if head in operator_document(operator) and head not in group_names(operator):
+        message = f"'{head}' of an operator is a fact of the query"
+        return PlanError(message, path=path, hint=f"change the SQL and compile it again; {can}")
+    if not forms and isinstance(operator, Correlate):
+        message = f"'{operator.id}' calls '{operator.function}', which is synchronous: its calls neither wait nor retry"
+        return PlanError(message, path=path, hint=can)
+    known = [f"{operator.id}.{group}.{name}" for group, found in settings_of(operator).items() for name in found.values]
+    found = nearest(f"{operator.id}.{rest}", known)
+    hint = f"did you mean '{found}'? {can}" if found else can
+    return PlanError(f"'{rest}' is not a setting" if rest else "not a setting", path=path, hint=hint)

@@ -1,0 +1,225 @@
+"""Why a setting has its value: what each layer says of it and where, what wins, why, and how to change that.
+
+The plan records what the layers said when it was compiled; the script, if there is one, tells the place, and whether it
+still says so. Knows no command line.
+
+>>> from plans.model.plan import Scan
+>>> plan = Plan(name="p", config={"parallelism.default": "4"})
+>>> why(plan, "config.parallelism.default").verdict
+'nothing else sets it'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from plans.analysis.states import state_of
+from plans.errors import PlanError
+from plans.format.compiled import digest_of
+from plans.format.document import operator_document
+from plans.model.plan import LookupJoin, Plan
+from plans.model.settings import Setting, canonical_path, plan_settings, settings_by_name
+from plans.settings.config import KEYS
+from plans.settings.effects import effect_of
+from plans.settings.layers import EDIT
+from plans.settings.values import shown
+from plans.text.names import did_you_mean
+
+__all__ = ["ScriptSays", "Step", "Why", "settings_below", "why"]
+
+_RANKS = ("default", "config", "table", "hint", "statement", EDIT)
+_STRONGER = {
+    "config": "the configuration of the job is stronger than a built-in default",
+    "table": "the table's own options are nearer to its lookup than the configuration of the job",
+    "hint": "a hint in the query is stronger than what holds for the whole job or table",
+    "statement": "CACHE TABLE names the result, and is stronger than a hint",
+    EDIT: "an edit of the plan is stronger than everything that the script says",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptSays:
+    """A script that was compiled now: its text, the plan that it gives, and the places of settings in it."""
+
+    file: str
+    text: str
+    plan: Plan
+    places: Mapping[tuple[str, str, str], Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What one layer says. ``now`` is what the script says today where that differs; ``note`` tells what is known."""
+
+    layer: str
+    value: str
+    wins: bool
+    line: int | None = None
+    column: int | None = None
+    text: str = ""
+    now: str | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Why:
+    """The answer. ``value`` is None for a group that is off; ``undo`` is the value that takes an edit back."""
+
+    path: str
+    value: str | None
+    set_by: str
+    steps: tuple[Step, ...]
+    verdict: str
+    effect: str
+    reason: str | None = None
+    undo: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+def why(plan: Plan, path: str, script: ScriptSays | None = None) -> Why:
+    """The answer for the setting at ``path``, in any spelling that ``set`` takes; PlanError if it is none."""
+    path = canonical_path(plan, path)
+    setting = _find(plan, path)
+    if setting is None:
+        return _absent(plan, path)
+    recorded = _outside(plan, setting, script) if setting.operator is None else dict(setting.layers)
+    by = _edited(plan, setting) if setting.operator is None else setting.set_by
+    notes: list[str] = []
+    steps = [_step(setting, layer, value, script, by) for layer, value in recorded.items()]
+    if by == EDIT:
+        steps.append(Step(layer=EDIT, value=shown(setting.value), wins=True, note="in the plan file"))
+    if script is not None:
+        notes += _changed_since(setting, recorded, script)
+    undo = None
+    if by == EDIT:
+        undo = next((step.value for step in reversed(steps) if step.layer != EDIT), None)
+    others = [layer for layer in recorded if layer != by]
+    verdict = _STRONGER.get(by, "nobody asked for anything else") if others else "nothing else sets it"
+    return Why(
+        path=path,
+        value=shown(setting.value),
+        set_by=by,
+        steps=tuple(steps),
+        verdict=verdict if by != "default" else "nobody asked for anything else",
+        effect=effect_of(setting.group, setting.name).text,
+        reason=plan.reasons.get(path),
+        undo=undo,
+        notes=tuple(notes),
+    )
+
+
+def settings_below(plan: Plan, path: str) -> list[Setting]:
+    """The settings of an operator, a table, ``config``, or a group of them; none if ``path`` names one setting."""
+    path = path.removeprefix("operators.")
+    head = path.partition(".")[0]
+    operator = next((operator for operator in plan.operators if operator.id == head), None)
+    found = settings_by_name(operator).values() if operator is not None else plan_settings(plan)
+    return [setting for setting in found if setting.path.startswith(f"{path}.")]
+
+
+def _find(plan: Plan, path: str) -> Setting | None:
+    head = path.partition(".")[0]
+    operator = next((operator for operator in plan.operators if operator.id == head), None)
+    found = settings_by_name(operator).values() if operator is not None else plan_settings(plan)
+    return next((setting for setting in found if setting.path == path), None)
+
+
+def _absent(plan: Plan, path: str) -> Why:
+    """What to say of a setting that the plan does not have."""
+    head, _, rest = path.partition(".")
+    operator = next((operator for operator in plan.operators if operator.id == head), None)
+    if isinstance(operator, LookupJoin) and rest.partition(".")[0] == "retry" and operator.retry is None:
+        taken = f"{head}.retry" in plan.compiled
+        return Why(
+            path=f"{head}.retry",
+            value=None,
+            set_by=EDIT if taken else "default",
+            steps=(),
+            verdict="an edit took away the retry that a hint asks for" if taken else "no hint asks for a retry",
+            effect=effect_of("retry", "max-attempts").text,
+            reason=plan.reasons.get(f"{head}.retry"),
+            undo="<attempts> x <delay>" if taken else None,
+        )
+    key = path.removeprefix("config.")
+    if path.startswith("config.") and key in KEYS and KEYS[key].in_config:
+        return Why(
+            path=path,
+            value=None,
+            set_by="default",
+            steps=(),
+            verdict=f"nobody set it. {KEYS[key].description}",
+            effect=effect_of("config", key).text,
+        )
+    part = rest.partition(".")[0]
+    groups = {group for group, _ in settings_by_name(operator)} if operator is not None else set()
+    if operator is not None and part not in groups and part in operator_document(operator):
+        message = f"'{part}' of an operator is a fact of the query, not a setting"
+        raise PlanError(message, path=path, hint=f"hintplan why PLAN {head} lists the settings of '{head}'")
+    if operator is not None:
+        known = [setting.path for setting in settings_by_name(operator).values()]
+        hint = did_you_mean(path, known, what=f"settings of '{head}'")
+        raise PlanError(f"there is no setting '{path}'", path=path, hint=hint)
+    ids = [operator.id for operator in plan.operators if state_of(operator) or settings_by_name(operator)]
+    known = [setting.path for setting in plan_settings(plan)]
+    near = did_you_mean(path, [*known, *ids], what="settings and operators")
+    raise PlanError(f"there is no setting or operator '{path}'", path=path, hint=near)
+
+
+def _edited(plan: Plan, setting: Setting) -> str:
+    """Who set something that has no origin: its digest tells whether it is as it was compiled."""
+    compiled = plan.compiled.get(setting.path)
+    if not plan.compiled or compiled == digest_of(setting.value):
+        return "script"
+    return EDIT
+
+
+def _outside(plan: Plan, setting: Setting, script: ScriptSays | None) -> dict[str, Any]:
+    """What the script says of something without origin: known from the script, or if it is as it was compiled."""
+    if _edited(plan, setting) == "script":
+        return {"script": setting.value}
+    said = _find(script.plan, setting.path) if script is not None else None
+    return {} if said is None else {"script": said.value}
+
+
+def _step(setting: Setting, layer: str, value: Any, script: ScriptSays | None, by: str) -> Step:
+    step = Step(layer=layer, value=shown(value), wins=layer == by)
+    if script is None or layer == "default":
+        return step
+    operator = setting.operator or ""
+    below = setting.path.removeprefix(f"{operator}.") if operator else setting.path
+    layers = (layer,) if layer != "script" else ("config", "table")
+    place = next((script.places[key] for name in layers if (key := (operator, below, name)) in script.places), None)
+    now = _find(script.plan, setting.path)
+    said = None
+    if now is not None:
+        said = now.value if layer == "script" else now.layers.get(layer)
+    changed = None if said == value else "nothing" if said is None else shown(said)
+    if place is None:
+        note = "not in the script" if layer in ("config", "script") and changed is None else ""
+        if note:
+            note += ": set with -c, or by default"
+        return Step(layer=layer, value=shown(value), wins=layer == by, now=changed, note=note)
+    line = script.text.split("\n")[place.line - 1]
+    return Step(
+        layer=layer,
+        value=shown(value),
+        wins=layer == by,
+        line=place.line,
+        column=place.column,
+        text=line.strip(),
+        now=changed,
+    )
+
+
+def _changed_since(setting: Setting, recorded: Mapping[str, Any], script: ScriptSays) -> list[str]:
+    """How the script differs from what the plan recorded of this setting."""
+    if setting.operator is not None and not any(o.id == setting.operator for o in script.plan.operators):
+        near = did_you_mean(setting.operator, [o.id for o in script.plan.operators], what="its operators")
+        return [f"{script.file} no longer has an operator '{setting.operator}'; {near}"]
+    now = _find(script.plan, setting.path)
+    if now is None:
+        return [f"{script.file} no longer gives this setting"]
+    new = sorted(set(now.layers) - set(recorded), key=_RANKS.index) if setting.operator is not None else []
+    return [f"{script.file} now has a {layer} that says {shown(now.layers[layer])}; compile it again" for layer in new]

@@ -1,0 +1,1 @@
+"""Plan files: read, checked, written, rewritten, found in git and compiled from scripts."""

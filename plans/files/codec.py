@@ -1,0 +1,225 @@
+"""Reads and writes plan files.
+
+Reading refuses whatever is not a proper plan, and says where: text, then schema, then changed facts, then meaning.
+Writing has one layout; the same plan gives the same bytes in any process.
+
+>>> plan = load("plan.json")                                       # doctest: +SKIP
+>>> dump(plan, "plan.json")                                        # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path as FilePath
+from typing import Any
+
+from plans.analysis.validate import validate
+from plans.errors import Diagnostic, PlanError
+from plans.format.digest import document_digests, plan_digests
+from plans.format.document import from_document, to_document
+from plans.format.paths import find, show
+from plans.format.printer import print_document
+from plans.format.schema import ENOUGH, Finding, describe
+from plans.format.schema import check as check_schema
+from plans.model.plan import FORMAT, Plan
+from plans.text.jsontext import MAX_BYTES, JsonText, Path
+from plans.text.links import refuse_leading_out, refuse_links
+
+FREE = (
+    "config, the ttl of states, async, retry, cache and phases of operators, cached, and table options but 'connector'"
+)
+
+__all__ = [
+    "FactsChanged",
+    "dump",
+    "dumps",
+    "fingerprint",
+    "load",
+    "loads",
+    "put_plan_bytes",
+    "read_document",
+    "read_plan_bytes",
+    "write_plan_bytes",
+]
+
+
+def load(path: str | os.PathLike[str], *, allow_fact_edits: bool = False, check_meaning: bool = True) -> Plan:
+    """Read the plan file at ``path``; PlanError with file, line, column and path of everything that is wrong.
+
+    A fact that differs from its digest is refused unless ``allow_fact_edits``. ``check_meaning=False`` leaves out
+    :func:`plans.analysis.validate.validate`, for looking at a plan that cannot run.
+    """
+    data = read_plan_bytes(path)
+    return loads(data, file=os.fspath(path), allow_fact_edits=allow_fact_edits, check_meaning=check_meaning)
+
+
+def loads(
+    data: bytes | str, *, file: str | None = None, allow_fact_edits: bool = False, check_meaning: bool = True
+) -> Plan:
+    """Like :func:`load`, from text; ``file`` is what messages call it."""
+    source = _checked_text(data, file)
+    document = source.value
+    plan = from_document(document)
+    changed = [] if allow_fact_edits else list(_changed_facts(plan, document.get("digests")))
+    # What is wrong with a changed fact says more than that it was changed.
+    problems = validate(plan) if check_meaning or changed else ()
+    if changed or problems:
+        meant = [Finding(path=find(p.path or "", document), message=p.message, hint=p.hint) for p in problems[:ENOUGH]]
+        found = _placed(source, [*meant, *changed])
+        if changed:
+            raise FactsChanged(found, file=file, plan=plan, written=document.get("digests", {}))
+        raise PlanError(diagnostics=found)
+    return plan
+
+
+class FactsChanged(PlanError):
+    """Facts of ``plan`` are not those of the digests that are ``written`` in its ``file``."""
+
+    def __init__(
+        self, diagnostics: tuple[Diagnostic, ...], *, file: str | None, plan: Plan, written: dict[str, dict[str, str]]
+    ) -> None:
+        super().__init__(diagnostics=diagnostics)
+        self.file, self.plan, self.written = file, plan, written
+
+
+def read_document(data: bytes | str, *, file: str | None = None) -> dict[str, Any]:
+    """The JSON values of a plan's text, well formed but not checked for meaning, digests as they are written."""
+    document: dict[str, Any] = _checked_text(data, file).value
+    return document
+
+
+def _checked_text(data: bytes | str, file: str | None) -> JsonText:
+    source = JsonText(data, file=file)
+    findings = _check_format(source.value) or check_schema(source.value)
+    if findings:
+        raise PlanError(diagnostics=_placed(source, findings))
+    return source
+
+
+def dumps(plan: Plan) -> bytes:
+    """The canonical bytes of ``plan``, its digests included."""
+    return print_document({**to_document(plan), "digests": document_digests(plan)})
+
+
+def fingerprint(plan: Plan) -> str:
+    """The first 16 hex digits of sha256 over the canonical bytes of ``plan``: the same for any layout of its file."""
+    return hashlib.sha256(dumps(plan)).hexdigest()[:16]
+
+
+def dump(plan: Plan, path: str | os.PathLike[str]) -> None:
+    """Write ``plan`` to ``path``, whole or not at all."""
+    write_plan_bytes(dumps(plan), path)
+
+
+def read_plan_bytes(path: str | os.PathLike[str]) -> bytes:
+    """The bytes of a plan file; PlanError if it is too large, a link that leads elsewhere, or cannot be read."""
+    name = os.fspath(path)
+    refuse_leading_out(path)
+    try:
+        with open(path, "rb") as stream:
+            size = os.fstat(stream.fileno()).st_size
+            if size > MAX_BYTES:
+                raise PlanError(f"the file has {size:,} bytes, more than {MAX_BYTES // 2**20} MiB", file=name)
+            # A pipe has no size beforehand: one byte more than allowed is enough to refuse it.
+            return stream.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise PlanError(f"cannot be read: {error.strerror}", file=name) from error
+
+
+def write_plan_bytes(data: bytes, path: str | os.PathLike[str]) -> None:
+    """Replace the file at ``path`` in one step, keeping its mode. PlanError for a link: it may lead anywhere."""
+    target = FilePath(path)
+    refuse_links(target)
+    try:
+        mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
+        descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
+        try:
+            with os.fdopen(descriptor, "wb") as stream:
+                stream.write(data)
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.chmod(temporary, mode)
+            os.replace(temporary, target)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise PlanError(f"cannot be written: {error.strerror}", file=os.fspath(path)) from error
+
+
+def put_plan_bytes(data: bytes, path: str | None) -> None:
+    """Write a plan file to ``path``, as :func:`write_plan_bytes` does, or to standard output if it is None."""
+    if path is None:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    else:
+        write_plan_bytes(data, path)
+
+
+def _umask() -> int:
+    # The only way to read the umask is to set it.
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _check_format(document: Any) -> list[Finding]:
+    """A plan of another format is not worth comparing with the schema of this one."""
+    if not isinstance(document, dict):
+        return [Finding(path=(), message=f"expected a plan, which is an object, found {describe(document)}")]
+    if document.get("format", FORMAT) != FORMAT:
+        message = f"plan format {describe(document['format'])} is not supported"
+        hint = f"this version of hintplan reads format '{FORMAT}'; compile the plan again from its SQL"
+        return [Finding(path=("format",), message=message, hint=hint)]
+    return []
+
+
+def _changed_facts(plan: Plan, written: dict[str, dict[str, str]] | None) -> Iterator[Finding]:
+    accept = "--allow-fact-edits accepts the change"
+    if written is None:
+        message = "the plan has no digests, so it cannot be told whether its facts were changed by hand"
+        yield Finding(path=(), message=message, hint="--allow-fact-edits accepts the plan as it is")
+        return
+    positions = {operator.id: index for index, operator in enumerate(plan.operators)}
+    for kind, actual in {"functions": {}, **plan_digests(plan)}.items():
+        noun = kind.removesuffix("s")
+        for name, digest in actual.items():
+            path: Path = (kind, positions[name] if kind == "operators" else name)
+            recorded = written.get(kind, {}).get(name)
+            if recorded is None:
+                message = f"{noun} '{name}': it was added or renamed by hand (it has no digest)"
+                yield Finding(path=path, message=message, hint=accept)
+            elif recorded != digest:
+                message = f"{noun} '{name}': its facts were changed by hand (digest {digest}, file says {recorded})"
+                hint = f"free to edit are {FREE}; {accept}"
+                yield Finding(path=path, message=message, hint=hint)
+        for name in sorted(written.get(kind, {}).keys() - actual.keys()):
+            message = f"{noun} '{name}': it was removed or renamed by hand (only its digest is left)"
+            yield Finding(path=("digests", kind, name), message=message, hint=accept)
+
+
+def _placed(source: JsonText, findings: list[Finding]) -> tuple[Diagnostic, ...]:
+    """Give the first hundred findings their line, column and readable path, in the order of the file."""
+    more = len(findings) >= ENOUGH
+    findings = findings[: ENOUGH - 1]
+    spans = source.spans({finding.path[:length] for finding in findings for length in range(len(finding.path) + 1)})
+    placed = []
+    for finding in findings:
+        where, key = finding.path, finding.key
+        while where not in spans:
+            where, key = where[:-1], False
+        line, column = source.line_column(spans[where][0 if key else 1])
+        path = show(finding.path, source.value) or None
+        placed.append(
+            Diagnostic(
+                message=finding.message, hint=finding.hint, file=source.file, line=line, column=column, path=path
+            )
+        )
+    placed.sort(key=lambda d: (d.line or 0, d.column or 0))
+    if more:
+        placed.append(Diagnostic(message="there are more problems than these", file=source.file))
+    return tuple(placed)

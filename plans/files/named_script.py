@@ -1,0 +1,38 @@
+"""The script that a plan names: a file beside it, or in the folder that whoever reads it says.
+
+The name comes from the plan, which may come from a pull request: it must not lead to another folder, and neither must a
+symbolic link.
+
+>>> named_script("../secrets.sql", "plans") is None
+True
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from plans.errors import PlanError
+from plans.files.plan_source import is_script
+
+__all__ = ["is_plain_name", "named_script"]
+
+
+def is_plain_name(source: str) -> bool:
+    """Whether ``source`` is the name of a script, without a folder."""
+    return os.path.basename(source) == source and is_script(source)
+
+
+def named_script(source: str | None, folder: str) -> str | None:
+    """The path of the script ``source`` in ``folder``; None if it is not there. PlanError if it is no plain file."""
+    if source is None or not is_plain_name(source):
+        return None
+    path = os.path.join(folder, source)
+    try:
+        mode = os.lstat(path).st_mode
+    except OSError:
+        return None
+    if not stat.S_ISREG(mode):
+        what = "a symbolic link" if stat.S_ISLNK(mode) else "no regular file"
+        raise PlanError(f"the script of a plan must be a regular file, and this is {what}", file=path)
+    return path

@@ -1,0 +1,84 @@
+"""Where a command finds a plan: a file, standard input, a revision of git, or a SQL script, which is compiled.
+
+    plan.json     -     git:main:plans/orders.json     job.sql     git:main:job.sql
+
+The planner is found by name, and only for scripts: nothing else has to wait for it to load.
+
+>>> is_script("git:main:job.sql"), is_script("plan.json")
+(True, False)
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from plans.files import git
+from plans.files.codec import loads, read_plan_bytes
+from plans.model.plan import Plan
+from plans.text.jsontext import MAX_BYTES
+from plans.text.terminal import say
+from plans.text.text_file import script_text
+
+__all__ = ["PlanSource", "compile_text", "is_script", "read_bytes", "read_source"]
+
+STDIN = "-"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanSource:
+    """A plan and the text it came from. ``file`` is the path of that text, None for standard input.
+
+    ``places`` is what the planner says of a script: operator id, path of the setting and layer to offset, line and
+    column; None for a plan file.
+    """
+
+    name: str
+    file: str | None
+    data: bytes
+    plan: Plan
+    places: Mapping[tuple[str, str, str], Any] | None = None
+
+
+def is_script(name: str) -> bool:
+    """Whether ``name`` is that of a SQL script, by its ending."""
+    return name.lower().endswith(".sql")
+
+
+def read_source(
+    name: str,
+    *,
+    config: Mapping[str, str] | None = None,
+    allow_modules: Sequence[str] = (),
+    allow_fact_edits: bool = False,
+    check_meaning: bool = False,
+) -> PlanSource:
+    """The plan that ``name`` stands for; of a script ``config`` overrides SET, and ``allow_modules`` have functions."""
+    data, file, shown = read_bytes(name)
+    if is_script(name):
+        text = script_text(data, shown)
+        done = compile_text(text, file or shown, config or {}, allow_modules)
+        for finding in done.findings:
+            say(f"{finding.severity}: {finding.diagnostic}")
+        return PlanSource(name=name, file=file, data=text.encode(), plan=done.plan, places=done.places)
+    plan = loads(data, file=shown, allow_fact_edits=allow_fact_edits, check_meaning=check_meaning)
+    return PlanSource(name=name, file=file, data=data, plan=plan)
+
+
+def compile_text(text: str, file: str, config: Mapping[str, str], allow_modules: Sequence[str] = ()) -> Any:
+    """What the planner makes of a script: its ``Compilation``; SqlError for what is wrong with it."""
+    return import_module("planner.compile").compile_script(text, config, file=file, allow_modules=allow_modules)
+
+
+def read_bytes(name: str) -> tuple[bytes, str | None, str]:
+    """The bytes, the path of the file if there is one, and what messages call it."""
+    if name == STDIN:
+        return sys.stdin.buffer.read(MAX_BYTES + 1), None, "<stdin>"
+    if name.startswith(git.PREFIX):
+        where = git.parse(name)
+        return git.read(where, shown=name), os.path.normpath(where.path), name
+    return read_plan_bytes(name), name, name

@@ -1,0 +1,101 @@
+"""Digests over the facts of a plan: what a hand edit must not change without saying so.
+
+Facts are what the query means: operators, edges, keys, expressions, schemas. Settings are free: ``config``, ``name``,
+``source``, ``reasons``, the ``ttl`` and ``origin`` of state entries, the ``async``, ``retry``, ``cache`` and ``phases``
+of operators, ``cached``, and table options other than ``connector``. A digest guards against mistakes and unnoticed
+changes, not against an attacker, who can recompute it.
+
+>>> table_facts(Table(columns=(), options={"connector": "print", "print-identifier": "x"}))
+{'columns': [], 'options': {'connector': 'print'}}
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from plans.declarations.tables import Function, Table
+from plans.format.document import operator_document, table_document
+from plans.model.operator_settings import group_names
+from plans.model.plan import Operator, Plan
+from plans.operators.call_document import function_document
+
+__all__ = [
+    "changed_facts",
+    "document_digests",
+    "function_digest",
+    "operator_digest",
+    "operator_facts",
+    "plan_digests",
+    "table_digest",
+    "table_facts",
+]
+
+_STATE_SETTINGS = ("ttl", "origin")
+
+
+def operator_facts(operator: Operator) -> dict[str, Any]:
+    """The JSON values of ``operator`` without its settings."""
+    facts = {key: value for key, value in operator_document(operator).items() if key != "cached"}
+    if "state" in facts:
+        facts["state"] = [{k: v for k, v in entry.items() if k not in _STATE_SETTINGS} for entry in facts["state"]]
+    settings = group_names(operator)
+    return {k: v for k, v in facts.items() if k not in settings}
+
+
+def table_facts(table: Table) -> dict[str, Any]:
+    """The JSON values of ``table`` without its settings; of the options only ``connector`` is a fact."""
+    facts = table_document(table)
+    facts["options"] = {key: value for key, value in facts["options"].items() if key == "connector"}
+    return facts
+
+
+def operator_digest(operator: Operator) -> str:
+    """The first 16 hex digits of sha256 over the facts of ``operator``, its id included."""
+    return _digest(operator_facts(operator))
+
+
+def table_digest(name: str, table: Table) -> str:
+    """The first 16 hex digits of sha256 over the facts of ``table`` and its name."""
+    return _digest({"table": name, **table_facts(table)})
+
+
+def function_digest(name: str, function: Function) -> str:
+    """The first 16 hex digits of sha256 over ``function`` and its name."""
+    return _digest({"function": name, **function_document(function)})
+
+
+def plan_digests(plan: Plan) -> dict[str, dict[str, str]]:
+    """The digests of the facts of a plan, sorted by name; ``functions`` only if it has some."""
+    operators = {operator.id: operator_digest(operator) for operator in plan.operators}
+    functions = {name: function_digest(name, plan.functions[name]) for name in sorted(plan.functions)}
+    return {
+        "tables": {name: table_digest(name, plan.tables[name]) for name in sorted(plan.tables)},
+        **({"functions": functions} if functions else {}),
+        "operators": {operator_id: operators[operator_id] for operator_id in sorted(operators)},
+    }
+
+
+def document_digests(plan: Plan) -> dict[str, dict[str, str]]:
+    """The ``digests`` as a plan file holds them: of its facts, and of its settings as they were compiled."""
+    compiled = {"settings": {path: plan.compiled[path] for path in sorted(plan.compiled)}} if plan.compiled else {}
+    return {**compiled, **plan_digests(plan)}
+
+
+def _digest(facts: dict[str, Any]) -> str:
+    # Sorted keys and no blanks: the digest must not depend on the layout of the file.
+    text = json.dumps(facts, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def changed_facts(plan: Plan, document: Mapping[str, Any]) -> list[str]:
+    """What of ``plan`` has other facts than the digests of its ``document`` say, such as ``operator 'join_o_c'``."""
+    recorded = document.get("digests", {})
+    return [
+        f"{kind.removesuffix('s')} '{name}'"
+        for kind, actual in plan_digests(plan).items()
+        for name, digest in actual.items()
+        if recorded.get(kind, {}).get(name) != digest
+    ]

@@ -1,0 +1,282 @@
+"""A plan taken apart into its facts and settings, each under a key, and put together again without loss.
+
+A setting is what its layers said, and the edit on top of them, if there is one. What has no origin (name, config,
+options of tables) has one layer, ``compiled``: its value if the plan still has it, else the digest that the compiler
+left.
+Merging and rebasing work on these parts; what they may say is checked when the plan is whole again.
+
+>>> take_apart(Plan(name="p", config={"parallelism.default": "4"})).units["config", "parallelism.default"].edit
+'4'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from plans.declarations.tables import Table
+from plans.format.compiled import digest_of
+from plans.format.digest import operator_facts, table_facts
+from plans.format.document import from_document, operator_document, table_document, to_document
+from plans.model.plan import Operator, Plan
+from plans.settings.cached import CACHED_LAYERS
+from plans.settings.layers import SETTING_LAYERS
+
+__all__ = [
+    "ABSENT",
+    "COMPILED",
+    "LAYERS",
+    "NO_EDIT",
+    "Digest",
+    "Group",
+    "Key",
+    "Parts",
+    "Setting",
+    "put_together",
+    "settings_in",
+    "take_apart",
+]
+
+Key = tuple[str, ...]
+"""Where a part stands: ``("operators", "join_o_c", "state", "leftState", "ttl")``, ``("tables", "orders")``."""
+
+COMPILED = "compiled"
+LAYERS = (*dict.fromkeys((*SETTING_LAYERS, *CACHED_LAYERS)), COMPILED)
+"""Who may ask for a setting, weakest first, of whatever kind it is."""
+_BELOW = ("config", "tables", "functions", "operators", "reasons")
+
+
+class _Marker:
+    """A value that no document can hold."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+ABSENT = _Marker("ABSENT")
+"""There is no such part."""
+NO_EDIT = _Marker("NO_EDIT")
+"""The strongest layer is what runs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Digest:
+    """A value of which only the digest is known."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What each layer said, weakest first, and what an edit says instead; ABSENT if an edit took the value away."""
+
+    layers: Mapping[str, Any]
+    edit: Any = NO_EDIT
+
+    @property
+    def top(self) -> Any:
+        """What the strongest layer says; ABSENT if none speaks."""
+        return self.layers[self.top_layer] if self.layers else ABSENT
+
+    @property
+    def top_layer(self) -> str:
+        """The strongest layer that speaks, or ``default``."""
+        return [*self.layers][-1] if self.layers else "default"
+
+    @property
+    def value(self) -> Any:
+        """What runs."""
+        return self.top if self.edit is NO_EDIT else self.edit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """A group of settings that may be absent as a whole, as null or without its key; then ``settings`` is None.
+
+    ``record`` is the digest that the compiler left of a group that an edit could take away.
+    """
+
+    settings: Mapping[str, Any] | None
+    null: bool = False
+    record: str | None = None
+
+    @property
+    def edited(self) -> bool:
+        """Whether an edit has brought the group, or has taken it away."""
+        if self.settings is None:
+            return self.record is not None
+        return not any(layer != "default" for setting in self.settings.values() for layer in setting.layers)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """The facts and settings of a plan by key; ``orders`` are the names of what has an order in the file."""
+
+    units: Mapping[Key, Any]
+    orders: Mapping[Key, tuple[str, ...]]
+
+
+def settings_in(units: Mapping[Key, Any]) -> dict[Key, Setting]:
+    """All settings, those of groups too, by the key of each."""
+    found: dict[Key, Setting] = {}
+    for key, unit in units.items():
+        if isinstance(unit, Setting):
+            found[key] = unit
+        elif isinstance(unit, Group) and unit.settings is not None:
+            found |= {(*key, name): setting for name, setting in unit.settings.items() if isinstance(setting, Setting)}
+    return found
+
+
+def take_apart(plan: Plan) -> Parts:
+    """The parts of ``plan``."""
+    document = to_document(plan)
+    units: dict[Key, Any] = {(name,): value for name, value in document.items() if name not in _BELOW}
+    units["name",] = _compiled("name", plan.name, plan)
+    for name in ("functions", "reasons"):
+        units |= {(name, key): value for key, value in document.get(name, {}).items()}
+    recorded = _recorded(plan)
+    for key in dict.fromkeys((*plan.config, *recorded.get(("config",), ()))):
+        units["config", key] = _compiled(f"config.{key}", plan.config.get(key, ABSENT), plan)
+    orders: dict[Key, tuple[str, ...]] = {("operators",): tuple(operator.id for operator in plan.operators)}
+    for name, table in plan.tables.items():
+        orders["tables", name] = tuple(table_document(table)["options"])
+        units |= _table_units(name, table, plan, recorded.get(("tables", name), []))
+    for operator in plan.operators:
+        units |= _operator_units(operator, plan, recorded.get(("operators", operator.id), []))
+    return Parts(units=units, orders=orders)
+
+
+def _recorded(plan: Plan) -> dict[Key, list[str]]:
+    """The names below each part of which the compiler left digests."""
+    found: dict[Key, list[str]] = {}
+    ids = {operator.id for operator in plan.operators}
+    for path in plan.compiled:
+        head, _, rest = path.partition(".")
+        if head == "config":
+            found.setdefault(("config",), []).append(rest)
+        elif head == "tables":
+            # A table's name may contain dots; that of an option never contains ".options.".
+            name, _, option = rest.partition(".options.")
+            found.setdefault(("tables", name), []).append(option)
+        elif head in ids:
+            found.setdefault(("operators", head), []).append(rest)
+    return found
+
+
+def _table_units(name: str, table: Table, plan: Plan, recorded: list[str]) -> Iterator[tuple[Key, Any]]:
+    yield ("tables", name), table_facts(table)
+    for key in dict.fromkeys((*table.options, *recorded)):
+        if key != "connector":
+            setting = _compiled(f"tables.{name}.options.{key}", table.options.get(key, ABSENT), plan)
+            yield ("tables", name, "options", key), setting
+
+
+def _compiled(path: str, value: Any, plan: Plan) -> Setting:
+    """A setting without origin: whether it is an edit, its digest tells."""
+    digest = plan.compiled.get(path)
+    if digest is None:
+        return Setting(layers={}, edit=value)
+    if value is not ABSENT and digest_of(value) == digest:
+        return Setting(layers={COMPILED: value})
+    return Setting(layers={COMPILED: Digest(text=digest)}, edit=value)
+
+
+def _operator_units(operator: Operator, plan: Plan, recorded: list[str]) -> Iterator[tuple[Key, Any]]:
+    here, facts = ("operators", operator.id), operator_facts(operator)
+    yield here, facts
+    document = operator_document(operator)
+    for entry in document.get("state", ()):
+        yield (*here, "state", entry["name"], "ttl"), _setting(entry["origin"], entry["ttl"])
+    for name in dict.fromkeys((*document, *recorded)):
+        if name not in facts:
+            record = plan.compiled.get(f"{operator.id}.{name}")
+            yield (*here, name), _group(document.get(name), null=name in document, record=record)
+
+
+def _group(document: dict[str, Any] | None, *, null: bool, record: str | None) -> Group:
+    if document is None:
+        return Group(settings=None, null=null, record=record)
+    origin = document["origin"]
+    names = dict.fromkeys((*document, *(name for said in origin.values() for name in said)))
+    settings = {
+        name: _setting({la: said[name] for la, said in origin.items() if name in said}, document.get(name, ABSENT))
+        for name in names
+        if name != "origin"
+    }
+    return Group(settings=settings, record=record)
+
+
+def _setting(layers: Mapping[str, Any], value: Any) -> Setting:
+    setting = Setting(layers=layers)
+    return setting if setting.top == value and type(setting.top) is type(value) else Setting(layers=layers, edit=value)
+
+
+def put_together(parts: Parts) -> Plan:
+    """The plan that ``parts`` make; its meaning is not checked."""
+    compiled: dict[str, str] = {}
+    document: dict[str, Any] = {"config": {}, "tables": {}, "functions": {}, "reasons": {}}
+    operators: dict[str, dict[str, Any]] = {}
+    # A fact comes before the settings that belong to it.
+    for key in sorted(parts.units, key=len):
+        unit = parts.units[key]
+        if unit is ABSENT:
+            continue
+        if key == ("name",):
+            _write(document, "name", unit, "name", compiled)
+        elif len(key) == 1:
+            document[key[0]] = unit
+        elif key[0] == "config":
+            _write(document["config"], key[1], unit, f"config.{key[1]}", compiled)
+        elif key[0] == "tables" and len(key) == 2:
+            document["tables"][key[1]] = {**unit, "options": dict(unit["options"])}
+        elif key[0] == "operators" and len(key) == 2:
+            operators[key[1]] = {k: [dict(e) for e in v] if k == "state" else v for k, v in unit.items()}
+        elif key[0] == "operators" and key[1] in operators:
+            _write_operator(operators[key[1]], key, unit, compiled)
+        elif key[0] == "tables" and key[1] in document["tables"]:
+            options = document["tables"][key[1]]["options"]
+            _write(options, key[3], unit, f"tables.{key[1]}.options.{key[3]}", compiled)
+        elif key[0] in ("functions", "reasons"):
+            document[key[0]][key[1]] = unit
+    for name, table in document["tables"].items():
+        order = parts.orders.get(("tables", name), ())
+        first = {key: table["options"][key] for key in order if key in table["options"]}
+        table["options"] = {**first, **table["options"]}
+    document["operators"] = [operators[name] for name in parts.orders["operators",] if name in operators]
+    return replace(from_document(document), compiled=compiled)
+
+
+def _write(target: dict[str, Any], key: str, unit: Setting, path: str, compiled: dict[str, str]) -> None:
+    layer = unit.layers.get(COMPILED)
+    if layer is not None:
+        compiled[path] = layer.text if isinstance(layer, Digest) else digest_of(layer)
+    if unit.value is not ABSENT:
+        target[key] = unit.value
+
+
+def _write_operator(document: dict[str, Any], key: Key, unit: Any, compiled: dict[str, str]) -> None:
+    name = key[2]
+    if name == "state":
+        for entry in document.get("state", ()):
+            if entry["name"] == key[3]:
+                entry |= {"ttl": unit.value, "origin": dict(unit.layers)}
+        return
+    if unit.record is not None:
+        compiled[f"{key[1]}.{name}"] = unit.record
+    if unit.settings is not None:
+        document[name] = _group_document(unit.settings)
+    elif unit.null:
+        document[name] = None
+
+
+def _group_document(settings: Mapping[str, Setting]) -> dict[str, Any]:
+    said = {
+        layer: {name: setting.layers[layer] for name, setting in settings.items() if layer in setting.layers}
+        for layer in LAYERS
+    }
+    values = {name: setting.value for name, setting in settings.items() if setting.value is not ABSENT}
+    return {**values, "origin": {layer: names for layer, names in said.items() if names}}

@@ -1,0 +1,72 @@
+"""A plan as lines, one for each fact and setting, each of which says where it stands: for ``git diff`` and ``grep``.
+
+A changed TTL is one changed line that names its operator and who set it; digests are left out, since they only repeat
+that something else has changed.
+
+>>> list(flat_lines(Plan(name="p")))
+['format = 1.0', 'name = p', 'mode = streaming']
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from plans.merge.decompose import ABSENT, COMPILED, NO_EDIT, Group, Setting, take_apart
+from plans.merge.merge_text import REFUSED, path_of, refused_options, value_of
+from plans.model.plan import Plan
+from plans.settings.values import shown
+
+__all__ = ["flat_lines"]
+
+
+def flat_lines(plan: Plan) -> Iterator[str]:
+    """The lines, in the order of the plan."""
+    units, refused = take_apart(plan).units, refused_options(plan)
+    # Reasons stand in the plan where they do here, below what they are about.
+    for key, unit in sorted(units.items(), key=lambda one: one[0][0] == "reasons"):
+        path = path_of(key)
+        if path in refused:
+            yield f"{path} = {REFUSED}"
+        elif isinstance(unit, Group):
+            if unit.settings is None:
+                yield f"{path} = off" + (" (edit)" if unit.edited else "")
+                continue
+            for name, setting in unit.settings.items():
+                yield from _setting(f"{path}.{name}", setting)
+        elif isinstance(unit, Setting):
+            yield from _setting(path, unit)
+        else:
+            yield from _fact(path, unit)
+
+
+def _setting(path: str, setting: Setting) -> Iterator[str]:
+    if setting.value is ABSENT:
+        yield f"{path} is absent (edit)"
+        return
+    layers = [] if setting.edit is NO_EDIT or not (setting.layers) else ["edit"]
+    layers += [
+        layer if setting.edit is NO_EDIT and layer == setting.top_layer else f"{layer} {value_of(said)}"
+        for layer, said in reversed([*setting.layers.items()])
+        if layer != COMPILED
+    ]
+    yield f"{path} = {_text(shown(setting.value))}" + (f"   ({' · '.join(layers)})" if layers else "")
+
+
+def _fact(path: str, value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, child in value.items():
+            yield from _fact(f"{path}.{key}", child)
+    elif isinstance(value, list) and any(isinstance(item, (dict, list)) for item in value):
+        for index, item in enumerate(value):
+            name = item.get("name", index) if isinstance(item, dict) else index
+            rest = {k: v for k, v in item.items() if k != "name"} if isinstance(item, dict) else item
+            yield f"{path}[{name}] = {_text(json.dumps(rest, ensure_ascii=False))}"
+    else:
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        yield f"{path} = {_text(text)}"
+
+
+def _text(value: str) -> str:
+    return value.replace("\n", "\\n")

@@ -1,0 +1,82 @@
+"""Settings and facts of a plan in words, for those who merge: where they stand, what they say, and who said it.
+
+>>> described(Setting(layers={"config": "1 h", "hint": "1 d"}, edit="3 d"))
+'3 d (edit over hint 1 d)'
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from plans.connectors.table import shown_options
+from plans.merge.decompose import ABSENT, COMPILED, NO_EDIT, Digest, Group, Key, Setting
+from plans.model.plan import Plan
+from plans.settings.values import shown
+
+__all__ = ["REFUSED", "Carried", "described", "path_of", "refused_options", "value_of", "who_asked"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Carried:
+    """An edit and what became of it: ``before`` is what it was made over, ``after`` what it would be made over now.
+
+    ``note`` says more, such as where the path has changed to.
+    """
+
+    path: str
+    value: str
+    before: str
+    after: str
+    note: str = ""
+
+
+REFUSED = "(refused)"
+
+
+def refused_options(plan: Plan) -> frozenset[str]:
+    """The paths of options that are refused: each may be a literal secret, so its value is not repeated."""
+    return frozenset(
+        f"tables.{name}.options.{key}"
+        for name, table in plan.tables.items()
+        for key, shown in shown_options(name, table).items()
+        if shown != table.options[key]
+    )
+
+
+def path_of(key: Key) -> str:
+    """The path of a part as ``set`` takes it."""
+    return ".".join(key[1:] if key[0] == "operators" else key)
+
+
+def value_of(value: Any) -> str:
+    """A value as a message shows it."""
+    if value is ABSENT or value is None:
+        return "(none)"
+    if isinstance(value, Digest):
+        return "(another value)"
+    return shown(value)
+
+
+def who_asked(setting: Setting) -> str:
+    """The strongest layer and what it says, such as ``hint 1 d``."""
+    layer = "SQL" if setting.top_layer == COMPILED else setting.top_layer
+    return f"{layer} {value_of(setting.top)}" if setting.layers else "nothing"
+
+
+def described(unit: Any) -> str:
+    """What one side says of a part."""
+    if unit is ABSENT:
+        return "(none)"
+    if isinstance(unit, Setting):
+        if unit.edit is NO_EDIT:
+            layer = "SQL" if unit.top_layer == COMPILED else unit.top_layer
+            return f"{value_of(unit.value)} ({layer})"
+        return f"{value_of(unit.value)} (edit over {who_asked(unit)})" if unit.layers else value_of(unit.value)
+    if isinstance(unit, Group):
+        if unit.settings is None:
+            return "off (edit)" if unit.edited else "off"
+        values = ((name, value_of(setting.value)) for name, setting in unit.settings.items())
+        text = ", ".join(f"{name} {value}" for name, value in values)
+        return f"{text} (edit)" if unit.edited else text
+    return "other facts" if isinstance(unit, dict) else value_of(unit) if isinstance(unit, str) else str(unit)

@@ -1,0 +1,88 @@
+"""Where operators and tables have gone, as a project keeps it beside its plans: a ``--map`` that nobody types again.
+
+    [[moved]]                                # in hintplan.toml
+    from = "join_f_p"                        # an operator's id, or tables.<name>
+    to = "join_f_pl"
+    plan = "plans/orders.json"               # optional: the file, relative to this one, * stands for anything
+
+An entry stays when it has been followed: it says nothing of plans that have no such operator any more. Entries may
+follow one another.
+
+>>> followed({"a": "b", "b": "c"}, "a")
+'c'
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from plans.errors import PlanError
+from plans.model.plan import Plan
+from plans.text.names import did_you_mean
+from plans.text.project import project_for, read_project
+
+__all__ = ["followed", "moves_for"]
+
+_KEYS = ("from", "to", "plan")
+
+
+def moves_for(file: Path, old: Plan, new: Plan) -> dict[str, str]:
+    """What the project of plan ``file`` says of ids of ``old`` that ``new`` lacks; PlanError if it says it wrongly."""
+    project = project_for(file)
+    if project is None:
+        return {}
+    moves = _read(project, file)
+    known = _names(new)
+    found = {name: followed(moves, name) for name in sorted((_names(old) - known) & moves.keys())}
+    for name, target in found.items():
+        if target not in known:
+            message = f"'{name}' has moved to '{target}', which the new plan does not have"
+            hint = did_you_mean(target, known, what="operators and tables")
+            raise PlanError(message, file=str(project), hint=hint)
+    return found
+
+
+def followed(moves: Mapping[str, str], name: str) -> str:
+    """Where ``name`` has come to in the end; where it began, if ``moves`` lead back there."""
+    seen = {name}
+    while (name := moves.get(name, name)) not in seen:
+        seen.add(name)
+    return name
+
+
+def _names(plan: Plan) -> set[str]:
+    return {operator.id for operator in plan.operators} | {f"tables.{name}" for name in plan.tables}
+
+
+def _read(project: Path, file: Path) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for number, entry in enumerate(read_project(project).get("moved", ())):
+        at = f"moved[{number}]"
+        _check(entry, at, project)
+        pattern = entry.get("plan", "*")
+        is_meant = fnmatch.fnmatchcase(_relative(file, project.parent), pattern)
+        if is_meant and found.setdefault(entry["from"], entry["to"]) != entry["to"]:
+            raise PlanError(f"'{at}' gives '{entry['from']}' a second successor", file=str(project))
+    return found
+
+
+def _check(entry: Any, at: str, project: Path) -> None:
+    form = 'write [[moved]] with from = "OLD" and to = "NEW"'
+    if not isinstance(entry, dict):
+        raise PlanError(f"'{at}' must be a table", file=str(project), hint=form)
+    for key, value in entry.items():
+        if key not in _KEYS:
+            raise PlanError(f"unknown key '{at}.{key}'", file=str(project), hint=did_you_mean(key, _KEYS))
+        if not isinstance(value, str) or not value:
+            raise PlanError(f"'{at}.{key}' must be a string", file=str(project), hint=form)
+    for key in ("from", "to"):
+        if key not in entry:
+            raise PlanError(f"'{at}' has no '{key}'", file=str(project), hint=form)
+
+
+def _relative(file: Path, directory: Path) -> str:
+    resolved, above = file.resolve(), directory.resolve()
+    return resolved.relative_to(above).as_posix() if resolved.is_relative_to(above) else resolved.as_posix()

@@ -1,0 +1,51 @@
+"""What a compiled plan would replace: a plan without edits goes without a word, anything else is not lost in silence.
+
+>>> refuse_overwrite("there is no such file.json")
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from plans.errors import PlanError
+from plans.files.codec import loads, read_document, read_plan_bytes
+from plans.format.digest import changed_facts
+from plans.merge.decompose import NO_EDIT, Group, settings_in, take_apart
+from plans.model.plan import Plan
+from plans.text.links import refuse_links
+
+__all__ = ["edits_in", "refuse_overwrite"]
+
+_SHOWN = 10
+
+
+def edits_in(plan: Plan) -> tuple[str, ...]:
+    """The paths of what edits set or took away, and of the reasons, in the order of the file."""
+    units = take_apart(plan).units
+    found = [key for key, setting in settings_in(units).items() if setting.edit is not NO_EDIT]
+    found += [key for key, unit in units.items() if isinstance(unit, Group) and unit.edited]
+    return tuple(dict.fromkeys(".".join(key).removeprefix("operators.") for key in found))
+
+
+def refuse_overwrite(path: str) -> None:
+    """PlanError if the file at ``path`` is no plan, or one with edits or changed facts, or if a link leads there."""
+    refuse_links(Path(path))
+    if not Path(path).is_file():
+        return
+    data = read_plan_bytes(path)
+    try:
+        plan = loads(data, file=path, allow_fact_edits=True, check_meaning=False)
+    except PlanError as error:
+        raise PlanError(
+            "this file exists and is no plan that this version reads, so it is not replaced",
+            file=path,
+            hint="write elsewhere, or give --overwrite",
+        ) from error
+    at_stake = [*edits_in(plan), *(f"facts of {name}" for name in changed_facts(plan, read_document(data)))]
+    if at_stake:
+        shown = ", ".join(at_stake[:_SHOWN]) + (f" and {len(at_stake) - _SHOWN} more" if len(at_stake) > _SHOWN else "")
+        raise PlanError(
+            f"this plan has edits, which compiling the script anew would lose: {shown}",
+            file=path,
+            hint=f"--keep-edits {path} carries them over, --overwrite drops them",
+        )

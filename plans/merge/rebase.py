@@ -1,0 +1,322 @@
+"""Carries the edits of an old plan over to a new one, compiled from SQL that has moved on: a three-way merge.
+
+The base are the layers that the old plan recorded: what differs from them is an edit. Facts are always the new plan's.
+An edit whose operator is gone is an orphan, and so is one whose hint is gone; there is then no result, unless orphans
+are mapped to an operator or dropped. Knows no files.
+
+>>> from plans.format.compiled import with_record
+>>> compiled = with_record(Plan(name="p"))
+>>> [(edit.path, edit.value, edit.before) for edit in rebase(compiled, replace(compiled, name="other")).kept]
+[('name', 'other', 'SQL (another value)')]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from plans.analysis.states import state_of
+from plans.compare.match import match, only_renamed
+from plans.compare.successors import Successor, successor, table_successor
+from plans.edit.edit import settled
+from plans.errors import Diagnostic, PlanError
+from plans.files.codec import dumps, loads
+from plans.format.digest import operator_facts, table_facts
+from plans.merge.decompose import ABSENT, NO_EDIT, Group, Key, Parts, Setting, put_together, settings_in, take_apart
+from plans.merge.merge_text import REFUSED, Carried, described, path_of, refused_options, value_of, who_asked
+from plans.merge.three_way import Disagreement, merged_setting, same_layers
+from plans.model.plan import Plan
+from plans.model.reasons import without_idle_reasons
+from plans.text.names import did_you_mean
+
+__all__ = ["Orphan", "Rebased", "rebase"]
+
+_CAUSES = ("lookup.cache", "lookup.full-cache.reload-strategy")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Orphan:
+    """Edits whose operator or table, ``name`` as ``--map`` takes it, is gone; ``successor`` may have its place.
+
+    Where the operator is still there and only the setting is gone, there is nothing to map, and ``why`` says so.
+    """
+
+    name: str
+    edits: tuple[Carried, ...]
+    successor: Successor | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebased:
+    """What became of the edits. ``plan`` is None if there are orphans, conflicts, or problems with the result.
+
+    ``renamed`` are operators whose edits were followed to another id, unasked. ``kept`` go on as they were; those
+    ``changed_underneath`` too, over another hint, config or table. ``same`` are what the SQL now says itself.
+    ``conflicts`` are settings that the new plan edits too, to another value.
+    """
+
+    plan: Plan | None
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    kept: tuple[Carried, ...] = ()
+    changed_underneath: tuple[Carried, ...] = ()
+    same: tuple[Carried, ...] = ()
+    dropped: tuple[Carried, ...] = ()
+    orphans: tuple[Orphan, ...] = ()
+    conflicts: tuple[Carried, ...] = ()
+    problems: tuple[Diagnostic, ...] = ()
+
+
+@dataclass(slots=True)
+class _Account:
+    """What became of each edit so far; ``moved`` are the paths of those that live on, old and new.
+
+    ``groups`` are the paths of groups of settings that an edit had added as a whole.
+    """
+
+    kept: list[Carried] = field(default_factory=list)
+    underneath: list[Carried] = field(default_factory=list)
+    same: list[Carried] = field(default_factory=list)
+    conflicts: list[Carried] = field(default_factory=list)
+    lost: dict[str, list[Carried]] = field(default_factory=dict)
+    gone: dict[str, list[Carried]] = field(default_factory=dict)
+    moved: dict[str, str] = field(default_factory=dict)
+    groups: set[str] = field(default_factory=set)
+
+
+def rebase(new: Plan, old: Plan, mapping: Mapping[str, str] | None = None, *, drop_orphans: bool = False) -> Rebased:
+    """``new`` with the edits of ``old``; PlanError if ``mapping`` is wrong.
+
+    It takes ids of operators of the old plan to those of the new one, and tables, as ``tables.<name>``. An operator
+    that is only called otherwise is followed without it.
+    """
+    moves = mapping or {}
+    _check_mapping(moves, old, new)
+    followed = {a: b for a, b in only_renamed(old, new).items() if a not in moves and b not in moves.values()}
+    moves = {**followed, **moves}
+    parts, account = take_apart(old), _Account()
+    # What operators follow, config and tables, comes first: their layers are then those that the edits met.
+    edited = new
+    for outside in (True, False):
+        before = take_apart(edited)
+        units = dict(before.units)
+        for key in parts.units:
+            if (key[0] != "operators") == outside and key[0] != "reasons":
+                _carry(parts.units[key], key, _moved(key, moves, old, new), units, account)
+        edited = settled(put_together(Parts(units=units, orders=before.orders)))
+    _find_lost(account, edited)
+    edited = _with_reasons(edited, old, account)
+    orphans = tuple(_orphans(account, old, new))
+    result = Rebased(
+        plan=edited,
+        renamed={a: b for a, b in followed.items() if any(path.startswith(f"{a}.") for path in account.moved)},
+        kept=tuple(_noted(carried, old, new) for carried in account.kept),
+        changed_underneath=tuple(account.underneath),
+        same=tuple(account.same),
+        dropped=tuple(edit for orphan in orphans for edit in orphan.edits) if drop_orphans else (),
+        orphans=() if drop_orphans else orphans,
+        conflicts=tuple(account.conflicts),
+    )
+    refused = refused_options(old) | refused_options(new)
+    if refused:
+        result = _masked(result, refused)
+    if result.orphans or result.conflicts:
+        return replace(result, plan=None)
+    try:
+        loads(dumps(edited))
+    except PlanError as error:
+        return replace(result, plan=None, problems=error.diagnostics)
+    return result
+
+
+def _masked(rebased: Rebased, refused: Collection[str]) -> Rebased:
+    """``rebased`` without the values of refused options, which may be literal secrets."""
+
+    def masked(edits: tuple[Carried, ...]) -> tuple[Carried, ...]:
+        return tuple(
+            replace(edit, value=REFUSED, before="SQL", after="SQL") if edit.path in refused else edit for edit in edits
+        )
+
+    return replace(
+        rebased,
+        kept=masked(rebased.kept),
+        changed_underneath=masked(rebased.changed_underneath),
+        same=masked(rebased.same),
+        dropped=masked(rebased.dropped),
+        orphans=tuple(replace(orphan, edits=masked(orphan.edits)) for orphan in rebased.orphans),
+        conflicts=masked(rebased.conflicts),
+    )
+
+
+def _carry(unit: Any, key: Key, target: Key, units: dict[Key, Any], account: _Account) -> None:
+    """Carry the edit of one part of the old plan, if it is one, into the ``units`` of the new plan."""
+    if isinstance(unit, Setting):
+        if unit.edit is NO_EDIT:
+            return
+        if key[0] in ("operators", "tables") and target[:2] not in units:
+            owner = key[1] if key[0] == "operators" else f"tables.{key[1]}"
+            account.lost.setdefault(owner, []).append(_carried(key, unit))
+        else:
+            _carry_setting(unit, key, target, units, account)
+        return
+    if not isinstance(unit, Group):
+        return
+    there = units.get(target, ABSENT)
+    if target[:2] not in units:
+        for below_key, setting in _edits_of(unit):
+            account.lost.setdefault(key[1], []).append(_carried((*key, *below_key), setting))
+    elif unit.settings is None:
+        if unit.edited:
+            _carry_removal(unit, key, target, units, account)
+    elif there is ABSENT or there.settings is None:
+        if unit.edited:
+            units[target] = replace(unit, record=None if there is ABSENT else there.record)
+            after = described(there) if there is not ABSENT and there.edited else "nothing"
+            account.kept.append(Carried(path=path_of(target), value=described(unit), before="nothing", after=after))
+            account.moved[path_of(key)] = path_of(target)
+            account.groups.add(path_of(target))
+            account.moved |= {path_of((*key, name)): path_of((*target, name)) for name in unit.settings}
+        else:
+            for below_key, setting in _edits_of(unit):
+                account.gone.setdefault(path_of(target), []).append(_carried((*key, *below_key), setting))
+    else:
+        below: dict[Key, Any] = {(*target, name): setting for name, setting in there.settings.items()}
+        causes = any(isinstance(s := unit.settings.get(name), Setting) and s.edit is not NO_EDIT for name in _CAUSES)
+        for name, setting in unit.settings.items():
+            # What another lookup.cache has taken away follows from that edit.
+            if setting.edit is not NO_EDIT and not (setting.edit is ABSENT and causes):
+                _carry_setting(setting, (*key, name), (*target, name), below, account)
+        settings = {path[-1]: setting for path, setting in below.items() if setting is not ABSENT}
+        units[target] = replace(there, settings=settings)
+        account.moved.setdefault(path_of(key), path_of(target))
+
+
+def _carry_removal(unit: Group, key: Key, target: Key, units: dict[Key, Any], account: _Account) -> None:
+    there = units.get(target, ABSENT)
+    account.moved[path_of(key)] = path_of(target)
+    if there is ABSENT or there.settings is None:
+        account.same.append(Carried(path=path_of(target), value="off", before="SQL", after="nothing"))
+        return
+    units[target] = Group(settings=None, null=True, record=there.record)
+    carried = Carried(path=path_of(target), value="off", before="what the SQL said", after=described(there))
+    (account.kept if there.record == unit.record else account.underneath).append(carried)
+
+
+def _carry_setting(setting: Setting, key: Key, target: Key, units: dict[Key, Any], account: _Account) -> None:
+    there = units.get(target, ABSENT)
+    now = Setting(layers={}) if there is ABSENT else there
+    carried = Carried(
+        path=path_of(target), value=value_of(setting.value), before=who_asked(setting), after=who_asked(now)
+    )
+    try:
+        merged = merged_setting(Setting(layers=setting.layers), setting, now)
+    except Disagreement:
+        account.conflicts.append(replace(carried, after=described(now)))
+        return
+    units[target] = merged
+    if not setting.layers and setting.value == now.value:
+        return  # the old plan does not tell whether it is an edit, and nothing depends on it
+    if merged is ABSENT or merged.edit is NO_EDIT:
+        if now.value is not ABSENT:
+            account.same.append(carried)
+        return
+    account.moved[path_of(key)] = path_of(target)
+    (account.kept if same_layers(setting, merged) else account.underneath).append(carried)
+
+
+def _edits_of(group: Group) -> Iterator[tuple[tuple[str, ...], Setting]]:
+    if group.settings is None:
+        if group.edited:
+            yield (), Setting(layers={}, edit="off")
+        return
+    for name, setting in group.settings.items():
+        if setting.edit is not NO_EDIT:
+            yield (name,), setting
+
+
+def _carried(key: Key, setting: Setting) -> Carried:
+    return Carried(path=path_of(key), value=value_of(setting.value), before=who_asked(setting), after="nothing")
+
+
+def _find_lost(account: _Account, plan: Plan) -> None:
+    """Edits that have no place beside what the new SQL asks for, such as the size of a cache that is not there."""
+    found = {path_of(key): value_of(setting.value) for key, setting in settings_in(take_apart(plan).units).items()}
+    for edits in (account.kept, account.underneath):
+        for edit in [*edits]:
+            if edit.value not in (found.get(edit.path), "off", "(none)") and edit.path not in account.groups:
+                edits.remove(edit)
+                account.gone.setdefault(edit.path, []).append(edit)
+
+
+def _noted(carried: Carried, old: Plan, new: Plan) -> Carried:
+    """With a note if the operator of the edit means something else now."""
+    name = carried.path.partition(".")[0]
+    first = next((operator for operator in old.operators if operator.id == name), None)
+    second = next((operator for operator in new.operators if operator.id == name), None)
+    if first is None or second is None or operator_facts(first) == operator_facts(second):
+        return carried
+    a, b = operator_facts(first), operator_facts(second)
+    changed = ", ".join(name for name in {**a, **b} if a.get(name) != b.get(name))
+    return replace(carried, note=f"the operator has other {changed}")
+
+
+def _moved(key: Key, mapping: Mapping[str, str], old: Plan, new: Plan) -> Key:
+    """Where a part of the old plan belongs in the new one."""
+    if key[0] == "tables" and f"tables.{key[1]}" in mapping:
+        return ("tables", mapping[f"tables.{key[1]}"].removeprefix("tables."), *key[2:])
+    if key[0] != "operators" or key[1] not in mapping:
+        return key
+    target = mapping[key[1]]
+    if len(key) > 2 and key[2] == "state":
+        return ("operators", target, "state", _state_for(old, key[1], key[3], new, target), *key[4:])
+    return ("operators", target, *key[2:])
+
+
+def _state_for(old: Plan, old_id: str, name: str, new: Plan, new_id: str) -> str:
+    """The state that holds the same input: a join whose sides were swapped keeps its rows on the other side."""
+    before = next(entry for entry in state_of(old.operator(old_id)) if entry.name == name)
+    same = [entry.name for entry in state_of(new.operator(new_id)) if entry.input == before.input]
+    return same[0] if len(same) == 1 else name
+
+
+def _check_mapping(mapping: Mapping[str, str], old: Plan, new: Plan) -> None:
+    kinds = [
+        {o.id: type(o).__name__ for o in plan.operators} | {f"tables.{table}": "Table" for table in plan.tables}
+        for plan in (old, new)
+    ]
+    for before, after in mapping.items():
+        for name, known, which in ((before, kinds[0], "old"), (after, kinds[1], "new")):
+            if name not in known:
+                hint = did_you_mean(name, known, what="operators and tables")
+                raise PlanError(f"--map: the {which} plan has no operator or table '{name}'", hint=hint)
+        if kinds[0][before] != kinds[1][after]:
+            message = f"--map: '{before}' and '{after}' are not of the same kind, so they have other settings"
+            raise PlanError(message, hint="map an operator to one of its kind, or use --drop-orphans")
+
+
+def _orphans(account: _Account, old: Plan, new: Plan) -> Iterator[Orphan]:
+    before = {operator.id for operator in old.operators}
+    renamed = match(old, new).renamed if account.lost else {}
+    candidates = [operator for operator in new.operators if operator.id not in before]
+    found: Successor | None
+    for name, edits in account.lost.items():
+        if name in renamed:
+            found = Successor(id=renamed[name], why="it does the same, under another name")
+        elif name in before:
+            found = successor(old.operator(name), candidates)
+        else:
+            tables = {t: table_facts(new.tables[t]) for t in new.tables if t not in old.tables}
+            found = table_successor(table_facts(old.tables[name.removeprefix("tables.")]), tables)
+        yield Orphan(name=name, edits=tuple(edits), successor=found)
+    for name, edits in account.gone.items():
+        why = "what the new SQL asks for has no place for it, so there is nothing to edit"
+        yield Orphan(name=name, edits=tuple(edits), why=why)
+
+
+def _with_reasons(plan: Plan, old: Plan, account: _Account) -> Plan:
+    """The reasons of the edits that live on, beside those that the new plan has already."""
+    moved = {account.moved.get(path, path): text for path, text in old.reasons.items()}
+    lost = {edit.path for edits in (*account.lost.values(), *account.gone.values()) for edit in edits}
+    kept = {path: text for path, text in moved.items() if path not in lost}
+    return without_idle_reasons(replace(plan, reasons={**kept, **plan.reasons}))

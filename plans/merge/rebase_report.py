@@ -1,0 +1,101 @@
+"""Words what became of edits in a rebase: a calm list of those that live on, and what stands in the way of the others.
+
+>>> print(report_text(Rebased(plan=None)))
+no edits to keep
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from plans.errors import Diagnostic, PlanError
+from plans.merge.merge_text import Carried
+from plans.merge.rebase import Orphan, Rebased
+from plans.text.terminal import clean
+
+__all__ = ["obstacles", "raise_obstacles", "report_json", "report_text"]
+
+
+def report_text(rebased: Rebased) -> str:
+    """The edits by what became of them, one a line."""
+    sections = (
+        (rebased.kept, "kept", lambda e: f"over {e.after}"),
+        (rebased.changed_underneath, "kept, changed underneath", lambda e: f"over {e.after}; it was over {e.before}"),
+        (rebased.same, "not needed any more: the SQL says the same", lambda e: e.after),
+        (rebased.dropped, "dropped with --drop-orphans", lambda e: f"over {e.before}"),
+    )
+    width = max((len(clean(e.path)) for edits, _, _ in sections for e in edits), default=0)
+    lines = [f"{old} is called {new} now, and keeps its edits" for old, new in rebased.renamed.items()]
+    for edits, title, words in sections:
+        if edits:
+            lines.append(f"{_count(edits)} {title}")
+            lines += [_line(edit, words(edit), min(width, 60)) for edit in edits]
+    return "\n".join(lines) or "no edits to keep"
+
+
+def _line(edit: Carried, words: str, width: int) -> str:
+    note = f"; {edit.note}" if edit.note else ""
+    return f"  {edit.path:<{width}}   {edit.value}   {words}{note}".replace("\n", "\\n")
+
+
+def _count(edits: Sequence[Carried]) -> str:
+    return f"{len(edits)} edit{'s' if len(edits) != 1 else ''}"
+
+
+def obstacles(rebased: Rebased, file: str) -> Iterator[Diagnostic]:
+    """Why there is no result: orphans, then settings that both plans edit, then what is wrong with the plan."""
+    for orphan in rebased.orphans:
+        yield _orphan(orphan, file)
+    for edit in rebased.conflicts:
+        message = f"the old plan says {edit.value} (edit over {edit.before}), the new one {edit.after}"
+        hint = "take back one of the two edits with 'hintplan set'"
+        yield Diagnostic(message=message, path=edit.path, file=file, hint=hint)
+    for problem in rebased.problems:
+        message = f"with the edits carried over: {problem.message}"
+        yield Diagnostic(message=message, path=problem.path, file=file, hint=problem.hint)
+
+
+def _orphan(orphan: Orphan, file: str) -> Diagnostic:
+    edits = "".join(f"\n  {edit.path} {edit.value}, over {edit.before}" for edit in orphan.edits)
+    if orphan.why:
+        message = f"'{orphan.name}': {orphan.why}{edits}"
+        return Diagnostic(message=message, file=file, hint="ask for it in the SQL, or --drop-orphans drops the edits")
+    what = "table" if orphan.name.startswith("tables.") else "operator"
+    message = f"the new plan has no {what} '{orphan.name.removeprefix('tables.')}', which has edits:{edits}"
+    found = orphan.successor
+    if found is None:
+        hint = f"no new {what} is like it; --map {orphan.name}=... names its successor, --drop-orphans drops its edits"
+        return Diagnostic(message=message, file=file, hint=hint)
+    message += f"\n  '{found.id}' may have taken its place: {found.why}"
+    hint = f"--map {orphan.name}={found.id} carries the edits over, --drop-orphans drops them"
+    return Diagnostic(message=message, file=file, hint=hint)
+
+
+def raise_obstacles(rebased: Rebased, file: str) -> None:
+    """PlanError if there is no result; ``file`` is the old plan's."""
+    found = tuple(obstacles(rebased, file))
+    if found:
+        raise PlanError(diagnostics=found)
+
+
+def report_json(rebased: Rebased, file: str) -> dict[str, Any]:
+    """The same as JSON values; ``done`` tells whether there is a result."""
+    return {
+        "done": rebased.plan is not None,
+        "renamed": dict(rebased.renamed),
+        "kept": [_json(edit) for edit in rebased.kept],
+        "changed-underneath": [_json(edit) for edit in rebased.changed_underneath],
+        "same": [_json(edit) for edit in rebased.same],
+        "dropped": [_json(edit) for edit in rebased.dropped],
+        "orphans": [{**asdict(orphan), "edits": [_json(edit) for edit in orphan.edits]} for orphan in rebased.orphans],
+        "conflicts": [_json(edit) for edit in rebased.conflicts],
+        "problems": [asdict(problem) for problem in rebased.problems],
+        "message": "\n".join(str(problem) for problem in obstacles(rebased, file)),
+    }
+
+
+def _json(edit: Carried) -> dict[str, str]:
+    """An edit; ``was-over`` and ``over`` are what it was made over and what it stands over now."""
+    return {"path": edit.path, "value": edit.value, "was-over": edit.before, "over": edit.after, "note": edit.note}

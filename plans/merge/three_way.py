@@ -1,0 +1,183 @@
+"""Merges two plans' parts against their common base: what one side changed is taken, what both changed alike too.
+
+Layers and edit of a setting are merged apart, so an edit on one side stays an edit over what the other side's SQL says
+now. What both changed differently is a :class:`Conflict`. Knows nothing of what the parts mean together.
+
+>>> hint = Setting(layers={"hint": "1 d"})
+>>> edited, recompiled = Setting(layers={"hint": "1 d"}, edit="3 d"), Setting(layers={"hint": "2 d"})
+>>> merged_setting(hint, edited, recompiled)
+Setting(layers={'hint': '2 d'}, edit='3 d')
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from plans.format.compiled import digest_of
+from plans.merge.decompose import ABSENT, LAYERS, NO_EDIT, Digest, Group, Key, Parts, Setting
+
+__all__ = [
+    "Conflict",
+    "Disagreement",
+    "Side",
+    "merged_order",
+    "merged_setting",
+    "merged_units",
+    "resolved",
+    "same_layers",
+]
+
+Side = Literal["base", "ours", "theirs"]
+
+_DERIVED = ("default", "config", "table")
+"""What these layers say follows from config and tables, told once (see plans.edit.edit.settled)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conflict:
+    """A part that both sides changed, each differently; ABSENT where a side does not have it."""
+
+    key: Key
+    base: Any
+    ours: Any
+    theirs: Any
+
+
+class Disagreement(Exception):
+    """Both sides changed something, each differently."""
+
+
+def merged_units(base: Parts, ours: Parts, theirs: Parts) -> tuple[dict[Key, Any], tuple[Conflict, ...]]:
+    """The merged parts, with a Conflict in the place of each part that has one; and these conflicts."""
+    units: dict[Key, Any] = {}
+    conflicts: list[Conflict] = []
+    for key in dict.fromkeys((*ours.units, *theirs.units, *base.units)):
+        sides = [parts.units.get(key, ABSENT) for parts in (base, ours, theirs)]
+        merged = _merged_unit(key, *sides)
+        units[key] = merged
+        if isinstance(merged, Conflict):
+            conflicts.append(merged)
+        elif isinstance(merged, Group) and merged.settings is not None:
+            conflicts += [setting for setting in merged.settings.values() if isinstance(setting, Conflict)]
+    return units, tuple(conflicts)
+
+
+def resolved(units: Mapping[Key, Any], side: Side) -> dict[Key, Any]:
+    """The parts with every conflict settled as ``side`` has it."""
+    return {key: _resolved(unit, side) for key, unit in units.items()}
+
+
+def _resolved(unit: Any, side: Side) -> Any:
+    if isinstance(unit, Conflict):
+        return getattr(unit, side)
+    if isinstance(unit, Group) and unit.settings is not None:
+        found = {name: _resolved(setting, side) for name, setting in unit.settings.items()}
+        settings = {name: setting for name, setting in found.items() if setting is not ABSENT}
+        return Group(settings=settings, null=unit.null, record=unit.record)
+    return unit
+
+
+def _merged_unit(key: Key, base: Any, ours: Any, theirs: Any) -> Any:
+    present = [side for side in (base, ours, theirs) if side is not ABSENT]
+    try:
+        if ours is ABSENT or theirs is ABSENT:
+            return _pick(base, ours, theirs)
+        if isinstance(present[0], Setting):
+            return merged_setting(base, ours, theirs)
+        if isinstance(present[0], Group) and all(group.settings is not None for group in present):
+            return _merged_group(key, base, ours, theirs)
+        return _pick(base, ours, theirs)
+    except Disagreement:
+        return Conflict(key=key, base=base, ours=ours, theirs=theirs)
+
+
+def merged_setting(base: Any, ours: Setting, theirs: Setting) -> Any:
+    """The setting of which each layer, and the edit, is as whoever changed it has it."""
+    before = Setting(layers={}) if base is ABSENT else base
+    layers = {}
+    for layer in LAYERS:
+        sides = [side.layers.get(layer, ABSENT) for side in (before, ours, theirs)]
+        try:
+            said = _pick(*sides)
+        except Disagreement:
+            if layer not in _DERIVED:
+                raise
+            said = max(sides[1:], key=repr)
+        if said is not ABSENT:
+            layers[layer] = said
+    edit = _pick(before.edit, ours.edit, theirs.edit)
+    top = next(reversed(layers.values()), ABSENT)
+    if edit is not NO_EDIT and _same(edit, top):
+        # The SQL now says what the edit said: the value that runs stays, and is no edit any more.
+        return Setting(layers={**layers, next(reversed(layers)): edit}) if layers else ABSENT
+    if edit is NO_EDIT and isinstance(top, Digest):
+        raise Disagreement  # one side has taken an edit back, and only the other knows what is below it
+    return Setting(layers=layers, edit=edit) if layers or edit is not NO_EDIT else ABSENT
+
+
+def _merged_group(key: Key, base: Any, ours: Group, theirs: Group) -> Any:
+    before = {} if base is ABSENT else base.settings
+    first, second = ours.settings or {}, theirs.settings or {}
+    settings = {}
+    for name in dict.fromkeys((*first, *second, *before)):
+        sides = [settings.get(name, ABSENT) for settings in (before, first, second)]
+        merged = _merged_unit((*key, name), *sides)
+        if merged is not ABSENT:
+            settings[name] = merged
+    record = _pick(None if base is ABSENT else base.record, ours.record, theirs.record)
+    return Group(settings=settings, record=record)
+
+
+def _pick(base: Any, ours: Any, theirs: Any) -> Any:
+    if _same(ours, theirs):
+        return theirs if isinstance(ours, Digest) else ours  # a value says more than its digest
+    if _same(theirs, base):
+        return ours
+    if _same(ours, base):
+        return theirs
+    raise Disagreement
+
+
+def same_layers(a: Setting, b: Setting) -> bool:
+    """Whether the strongest layer of both says the same."""
+    return a.top_layer == b.top_layer and _same(a.top, b.top)
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, Digest) != isinstance(b, Digest):
+        digest, value = (a, b) if isinstance(a, Digest) else (b, a)
+        return isinstance(value, str) and digest_of(value) == digest.text
+    return bool(a == b) and type(a) is type(b)
+
+
+def merged_order(base: tuple[str, ...], ours: tuple[str, ...], theirs: tuple[str, ...]) -> tuple[str, ...]:
+    """All names of both sides: those of both in the order of whoever changed it, the others after their neighbours.
+
+    >>> merged_order(("a", "b"), ("a", "x", "b"), ("a", "b", "y"))
+    ('a', 'x', 'b', 'y')
+    """
+    in_ours, in_theirs = set(ours), set(theirs)
+    first = tuple(name for name in ours if name in in_theirs)
+    second = tuple(name for name in theirs if name in in_ours)
+    common = in_ours & in_theirs
+    before = tuple(name for name in base if name in common)
+    # Both have reordered: any choice will do, if it does not depend on who is who.
+    spine = second if first == before else first if second == before else min(first, second)
+    followers: dict[str | None, list[tuple[str, ...]]] = {}
+    for side in (ours, theirs):
+        anchor: str | None = None
+        run: list[str] = []
+        for name in (*side, None):
+            if name is None or name in common:
+                if run:
+                    followers.setdefault(anchor, []).append(tuple(run))
+                anchor, run = name, []
+            else:
+                run.append(name)
+    found: list[str] = []
+    for name in (None, *spine):
+        found += [] if name is None else [name]
+        found += [follower for run in sorted(followers.get(name, [])) for follower in run]
+    return tuple(found)

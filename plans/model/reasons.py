@@ -1,0 +1,73 @@
+"""Why a setting is as it is: notes that a plan keeps beside its edits, for whoever reviews it.
+
+A reason stands under the path of its setting, and goes when the edit is undone. It is no fact: it changes nothing that
+runs.
+
+>>> list(check_reasons(Plan(name="p", reasons={"config.paralelism.default": "4 is enough"})))[0].message
+"there is no setting 'config.paralelism.default'"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from plans.errors import Diagnostic, PlanError
+from plans.model.operator_settings import group_names
+from plans.model.plan import Plan
+from plans.model.settings import canonical_path, plan_settings
+from plans.settings.layers import EDIT
+from plans.text.names import did_you_mean
+
+__all__ = ["check_reasons", "with_reason", "without_idle_reasons"]
+
+
+def check_reasons(plan: Plan) -> Iterator[Diagnostic]:
+    """Every reason whose setting the plan does not have."""
+    if not plan.reasons:
+        return
+    known = _known(plan)
+    for path in plan.reasons:
+        if path not in known:
+            near = did_you_mean(path, [*known])
+            hint = near if near.startswith("did") else "write the path that 'hintplan set' takes, or remove the reason"
+            yield Diagnostic(message=f"there is no setting '{path}'", path=f"reasons.{path}", hint=hint)
+
+
+def with_reason(plan: Plan, path: str, reason: str) -> Plan:
+    """``plan`` with ``reason`` for the setting at ``path``; PlanError if that is no edit.
+
+    An empty reason takes the old one away.
+    """
+    path = canonical_path(plan, path)
+    if not reason.strip():
+        return replace(plan, reasons={key: text for key, text in plan.reasons.items() if key != path})
+    by = _known(plan).get(path)
+    if by is None:
+        raise PlanError("there is no setting to give a reason for", path=path)
+    if by not in (EDIT, "plan"):
+        raise PlanError(
+            f"a reason is kept for an edit, but this is what the {by} says",
+            path=path,
+            hint="set another value, or leave the reason out",
+        )
+    return replace(plan, reasons={**plan.reasons, path: reason.strip()})
+
+
+def without_idle_reasons(plan: Plan) -> Plan:
+    """``plan`` without the reasons of settings that are gone, or that no edit sets any more."""
+    if not plan.reasons:
+        return plan
+    known = _known(plan)
+    kept = {path: text for path, text in plan.reasons.items() if known.get(path) in (EDIT, "plan")}
+    return plan if kept == plan.reasons else replace(plan, reasons=kept)
+
+
+def _known(plan: Plan) -> dict[str, str]:
+    """The paths that can have a reason, with who set what is there."""
+    known = {setting.path: setting.set_by for setting in plan_settings(plan)}
+    for operator in plan.operators:
+        if "retry" in group_names(operator):
+            # A retry is set as a whole, and can be taken away as a whole.
+            known[f"{operator.id}.retry"] = EDIT
+    return known

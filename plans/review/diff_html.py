@@ -1,0 +1,97 @@
+"""A list of changes as one page of HTML: no network, no script; readable in light and dark, and on paper.
+
+>>> report_html((), title="a to b").startswith("<!doctype html>")
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from plans.compare.diff import Change
+from plans.compare.report import Detail, legend, shown_changes, summary, values
+from plans.model.plan import Plan
+from plans.show.picture import around, changed_operators, picture
+from plans.show.svg import standalone
+from plans.text.terminal import clean
+
+__all__ = ["drawing_of", "report_html"]
+
+_MAX_BOXES = 300
+
+_STYLE = """
+:root { color-scheme: light dark; --line: #8884; --add: #1a7f37; --del: #c23b3b; --mod: #9a6700; --quiet: #6e7781; }
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem; }
+h1 { font-size: 1.3rem; } code { font: 13px/1.5 ui-monospace, monospace; overflow-wrap: anywhere; }
+table { border-collapse: collapse; width: 100%; } th { text-align: left; }
+th, td { border-bottom: 1px solid var(--line); padding: .35rem .6rem; vertical-align: top; }
+td.sign { font-family: ui-monospace, monospace; white-space: pre; }
+tr.added td.sign { color: var(--add); } tr.removed td.sign, tr.incompatible td.effect { color: var(--del); }
+tr.changed td.sign { color: var(--mod); } .quiet { color: var(--quiet); font-size: 13px; }
+.badge { border: 1px solid var(--line); border-radius: 1rem; padding: .1rem .6rem; margin-right: .4rem; }
+figure { margin: 1rem 0; overflow: auto; }
+@media print { details { display: block; } }
+"""
+_CLASSES = {"+": "added", "-": "removed", "~": "changed", "-/+": "removed"}
+
+
+def report_html(changes: Sequence[Change], *, title: str, detail: Detail = "normal", drawing: str = "") -> str:
+    """The page; ``drawing`` is SVG that was made without any text of a plan left unescaped."""
+    rows = [_row(change, alike) for change, alike in shown_changes(changes, detail)]
+    badges = [f'<span class="badge">{level} {number}</span>' for level, number, _ in legend(changes)]
+    meanings = [f"<dt>{level}</dt><dd>{escape(meaning)}</dd>" for level, _, meaning in legend(changes)]
+    head = "<tr><th></th><th>what</th><th>change</th><th>note</th><th>effect on a running job</th></tr>"
+    parts = [
+        f"<h1>{_text(title)}</h1>",
+        f"<p><strong>{_text(summary(changes))}</strong></p>",
+        f"<p>{''.join(badges)}</p>" if badges else "",
+        f"<figure>{drawing}</figure>" if drawing else "",
+        f"<table><thead>{head}</thead><tbody>\n{chr(10).join(rows)}\n</tbody></table>" if rows else "",
+        f"<h2>Effects</h2><dl>{''.join(meanings)}</dl>" if meanings else "",
+    ]
+    policy = "default-src 'none'; style-src 'unsafe-inline'"
+    return "\n".join(
+        [
+            "<!doctype html>",
+            '<html lang="en"><head><meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f"<title>{_text(title)}</title><style>{_STYLE}</style></head><body>",
+            *(part for part in parts if part),
+            "</body></html>",
+        ]
+    )
+
+
+def drawing_of(before: Plan, after: Plan, changes: Sequence[Change]) -> str:
+    """SVG of the changed operators and their neighbours; empty if there are none, or more than a page can show."""
+    touched = changed_operators(changes, {o.id for o in (*before.operators, *after.operators)})
+    shown = around(picture(after, before=before, changes=changes), touched) if touched else None
+    return standalone(shown) if shown is not None and len(shown.boxes) <= _MAX_BOXES else ""
+
+
+def _row(change: Change, alike: list[Change]) -> str:
+    classes = f"{_CLASSES[change.kind]} {change.effect.level}"
+    what = f"{len(alike)} states that follow config" if alike else f"<code>{_text(change.path)}</code>"
+    if alike:
+        what += f"<div class=quiet>{', '.join(_text(c.path) for c in alike)}</div>"
+    note = _text(change.note)
+    if change.layers:
+        layers = " · ".join(f"{layer} {said}" for layer, said in change.layers.items())
+        note += f"<div class=quiet>layers: {_text(layers)}</div>"
+    if change.reason:
+        note += f"<div>reason: {_text(change.reason)}</div>"
+    effect = f"{_text(change.effect.text)}<div class=quiet>{_text(change.effect.because)}</div>"
+    cells = [
+        f'<td class="sign">{escape(change.kind)}</td>',
+        f"<td>{what}</td>",
+        f"<td>{values(change, lambda text: f'<code>{_text(text)}</code>')}</td>",
+        f"<td>{note}</td>",
+        f'<td class="effect">{effect}</td>',
+    ]
+    return f'<tr class="{classes}">{"".join(cells)}</tr>'
+
+
+def _text(text: str) -> str:
+    return escape(clean(text))

@@ -1,0 +1,88 @@
+"""A list of changes as Markdown for a review comment: summary first, a table, details folded, a picture.
+
+>>> report_markdown(())
+'no differences'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from plans.compare.diff import Change
+from plans.compare.report import Detail, legend, shown_changes, summary, values
+from plans.model.plan import Plan
+from plans.show.graph_text import MERMAID_EDGES, MERMAID_TEXT, mermaid
+from plans.show.picture import around, changed_operators, picture
+from plans.text.markdown import code, fence
+
+__all__ = ["LIMIT", "mermaid_of", "report_markdown"]
+
+LIMIT = 60_000
+"""Characters; review pages take 65,536 in one comment."""
+
+_FOLD_ABOVE = 30
+_HEAD = "| | what | change | note | effect |\n|---|---|---|---|---|"
+
+
+def report_markdown(
+    changes: Sequence[Change], *, detail: Detail = "normal", graph: str = "", limit: int = LIMIT
+) -> str:
+    """At most ``limit`` characters; ``graph`` is the text of :func:`mermaid_of`, left out if it does not fit."""
+    if not changes:
+        return "no differences"
+    parts = [f"**{summary(changes)}**"]
+    shown = shown_changes(changes, detail)
+    rows = [row for row in shown if detail == "full" or row[0].effect.level != "none"]
+    idle = [row for row in shown if detail != "full" and row[0].effect.level == "none"]
+    parts.append("Effects: " + " · ".join(f"{level} {number}" for level, number, _ in legend(changes)))
+    if detail != "concise":
+        picture_text = f"\n\n{_folded('Picture', fence(graph, 'mermaid'))}" if graph else ""
+        if len(picture_text) > limit // 2:
+            picture_text = ""
+        room = limit - len(picture_text) - 4000
+        table, left = _table(rows, room)
+        parts.append(_folded(f"{len(changes)} changes", table) if len(rows) > _FOLD_ABOVE else table)
+        if idle and not left:
+            text, _ = _table(idle, room - len(table))
+            parts.append(_folded(f"{len(idle)} without effect on a running job", text))
+        meanings = "\n".join(f"- {level}: {meaning}" for level, _, meaning in legend(changes))
+        parts.append(_folded("What the effects mean", meanings))
+        return "\n\n".join(part for part in parts if part) + picture_text
+    return "\n\n".join(parts)
+
+
+def mermaid_of(before: Plan, after: Plan, changes: Sequence[Change]) -> str:
+    """The picture of the changed operators and their neighbours; empty if there are none, or if it is too large."""
+    ids = {o.id for o in (*before.operators, *after.operators)}
+    touched = changed_operators(changes, ids)
+    if not touched:
+        return ""
+    text = mermaid(around(picture(after, before=before, changes=changes), touched))
+    return text if len(text) <= MERMAID_TEXT and text.count("\n") <= 2 * MERMAID_EDGES else ""
+
+
+def _table(rows: Sequence[tuple[Change, list[Change]]], room: int) -> tuple[str, int]:
+    """The table, and how many changes did not fit."""
+    lines = [_HEAD]
+    size = len(_HEAD)
+    for number, (change, alike) in enumerate(rows):
+        line = _row(change, alike)
+        size += len(line) + 1
+        if size > room:
+            left = len(rows) - number
+            return "\n".join([*lines, f"| | {left} more changes | | | |"]), left
+        lines.append(line)
+    return ("\n".join(lines) if rows else ""), 0
+
+
+def _row(change: Change, alike: list[Change]) -> str:
+    what = f"{len(alike)} states that follow config" if alike else code(change.path)
+    note = code(change.note)
+    if change.reason:
+        note += f"{'<br>' if note else ''}reason: {code(change.reason)}"
+    cells = (change.kind.replace("-/+", "−/+"), what, values(change, code), note, change.effect.text)
+    return "| " + " | ".join(cells) + " |"
+
+
+def _folded(title: str, text: str) -> str:
+    return f"<details><summary>{title}</summary>\n\n{text}\n\n</details>"

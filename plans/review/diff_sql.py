@@ -1,0 +1,60 @@
+"""What differs between the scripts of two plans, as lines: the SQL beside the plans' own differences.
+
+>>> print(sql_difference(("a.sql", "SELECT 1;\\n"), ("b.sql", "SELECT 2;\\n")))
+--- a.sql
++++ b.sql
+@@ -1 +1 @@
+-SELECT 1;
++SELECT 2;
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from pathlib import Path
+
+from plans.errors import PlanError
+from plans.files import git
+from plans.files.named_script import is_plain_name, named_script
+from plans.files.plan_source import PlanSource, is_script
+from plans.text.project import sql_dir_for
+from plans.text.redaction import without_literals
+from plans.text.text_file import script_text
+
+__all__ = ["script_of", "sql_difference"]
+
+_MAX_LINES = 20_000
+_COMPILE = "give the two scripts instead: hintplan diff old.sql new.sql --sql"
+
+
+def script_of(source: PlanSource) -> tuple[str, str]:
+    """Name and text of the script that a plan was compiled from; PlanError if it is not to be found.
+
+    It is the one that the plan names, at the same revision, beside it or where the project keeps its scripts.
+    """
+    if is_script(source.name):
+        return source.name, script_text(source.data, source.name)
+    named = source.plan.source
+    if named is None or not is_plain_name(named):
+        raise PlanError("the plan names no script", file=source.name, hint=_COMPILE)
+    if source.file is None:
+        raise PlanError("there is no script beside standard input", file=source.name, hint=_COMPILE)
+    if source.name.startswith(git.PREFIX):
+        where = git.parse(source.name)
+        name = f"{git.PREFIX}{where.revision}:{os.path.join(os.path.dirname(where.path), named)}"
+        return name, script_text(git.read(git.parse(name), shown=name), name)
+    folders = [Path(source.file).parent, sql_dir_for(Path(source.file))]
+    found = next((path for folder in folders if folder and (path := named_script(named, str(folder)))), None)
+    if found is None:
+        raise PlanError(f"its script '{named}' is not beside it", file=source.name, hint=_COMPILE)
+    return found, script_text(Path(found).read_bytes(), found)
+
+
+def sql_difference(before: tuple[str, str], after: tuple[str, str]) -> str:
+    """A unified diff of two scripts, by name and text, with stars for literal passwords; empty if they are the same."""
+    old, new = (without_literals(text).splitlines() for _, text in (before, after))
+    for (name, _), side in ((before, old), (after, new)):
+        if len(side) > _MAX_LINES:
+            raise PlanError(f"has more than {_MAX_LINES:,} lines", file=name, hint="compare it with diff")
+    return "\n".join(difflib.unified_diff(old, new, fromfile=before[0], tofile=after[0], lineterm=""))

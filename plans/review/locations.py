@@ -1,0 +1,82 @@
+"""The lines of a file that changes of a plan are about: of the newer plan file, or of the script it is compiled from.
+
+>>> from plans.compare.diff import diff
+>>> from plans.model.plan import Plan
+>>> plan = Plan(name="b")
+>>> source = PlanSource(name="b.json", file="b.json", data=b'{\\n "name": "b"}', plan=plan)
+>>> locate(source, diff(Plan(name="a"), plan))
+[Location(file='b.json', line=2, column=10)]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from plans.compare.diff import Change
+from plans.files.plan_source import PlanSource
+from plans.format.paths import find
+from plans.text.jsontext import JsonText, Path
+
+__all__ = ["Location", "locate"]
+
+_LAYERS = ("hint", "table", "config")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Location:
+    """A place in a file; without line, the file as a whole."""
+
+    file: str
+    line: int | None = None
+    column: int | None = None
+
+
+def locate(source: PlanSource, changes: Sequence[Change]) -> list[Location | None]:
+    """The place in ``source`` of each change; of what was removed, the file. None for standard input."""
+    if source.file is None:
+        return [None] * len(changes)
+    if source.places is not None:
+        return [_in_script(source, change) for change in changes]
+    return _in_plan(source, source.file, changes)
+
+
+def _in_script(source: PlanSource, change: Change) -> Location:
+    assert source.file is not None
+    assert source.places is not None
+    path = change.setting or ""
+    operator = change.operator or ""
+    below = path.removeprefix(f"{operator}.") if operator else path
+    for layer in _LAYERS:
+        place = source.places.get((operator, below, layer))
+        if place is not None:
+            return Location(file=source.file, line=place.line, column=place.column)
+    return Location(file=source.file)
+
+
+def _in_plan(source: PlanSource, file: str, changes: Sequence[Change]) -> list[Location | None]:
+    text = JsonText(source.data, file=file)
+    index = {operator.id: number for number, operator in enumerate(source.plan.operators)}
+    paths = [_path(change, text.value, index) for change in changes]
+    spans = text.spans({path for path in paths if path})
+    found: list[Location | None] = []
+    for path in paths:
+        if not path:
+            found.append(Location(file=file))
+            continue
+        line, column = text.line_column(spans[path][1])
+        found.append(Location(file=file, line=line, column=column))
+    return found
+
+
+def _path(change: Change, document: Any, index: dict[str, int]) -> Path:
+    if change.kind == "-" and change.setting is None:
+        return ()
+    if change.subject != "reason" and change.operator is not None:
+        number = index.get(change.operator)
+        if number is None:
+            return ()
+        rest = (change.setting or change.path).removeprefix(change.operator).removeprefix(".")
+        return ("operators", number, *find(rest, document["operators"][number]))
+    return find(change.path, document)

@@ -1,0 +1,1 @@
+"""Settings: their kinds and values, the layers that set them, and the groups in which operators carry them."""

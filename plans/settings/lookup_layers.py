@@ -1,0 +1,187 @@
+"""Which settings a lookup runs with: default < config < table (WITH) < hint < plan edit, and what does not go together.
+
+The planner and every edit resolve the layers here, so a plan can be told to be in step with its config and tables. What
+a layer asks for and the source cannot do is left out and accounted for; what contradicts itself is a
+:class:`Contradiction`. Knows neither SQL nor files.
+
+>>> layers = {"table": {"lookup.cache": "PARTIAL", "lookup.partial-cache.max-rows": 10}}
+>>> dict(layered_cache(layers).origin["default"])
+{'lookup.partial-cache.cache-missing-key': True, 'lookup.max-retries': 3}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+
+from plans.settings.groups import Layers, Value
+from plans.settings.layers import EDIT, SETTING_LAYERS, Settings, layered, ordered, top_layer
+from plans.settings.lookup import CACHE, CONFIG_KEYS, FULL, SETTINGS, Group
+from plans.settings.lookup_cache import STRATEGY, applicable, belongs, cache_problems
+from plans.settings.values import SettingError, SettingSpec, parse_value
+
+__all__ = [
+    "Contradiction",
+    "Resolved",
+    "Unmet",
+    "async_refusal",
+    "config_layers",
+    "layered_cache",
+    "resolve",
+    "table_layer",
+]
+
+_RANK = {layer: rank for rank, layer in enumerate((*SETTING_LAYERS, EDIT))}
+
+
+class Contradiction(ValueError):
+    """Settings that do not go together; ``layer`` and ``name`` tell whose setting it is, if it is one that is there."""
+
+    def __init__(self, message: str, *, hint: str, layer: str | None = None, name: str = CACHE) -> None:
+        super().__init__(message)
+        self.hint = hint
+        self.layer = layer
+        self.name = name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unmet:
+    """Something a layer asked for that has no effect, and why."""
+
+    group: Group
+    layer: str
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolved:
+    """The groups of settings that the layers amount to, without ``retry`` if there is none; and what has no effect."""
+
+    groups: Mapping[Group, Settings]
+    unmet: tuple[Unmet, ...]
+
+
+def config_layers(config: Mapping[str, str]) -> dict[Group, dict[str, Value]]:
+    """What the configuration of a job says of the settings of lookups, by group; wrong values say nothing."""
+    found: dict[Group, dict[str, Value]] = {}
+    for key, text in config.items():
+        if key in CONFIG_KEYS:
+            group, spec = CONFIG_KEYS[key]
+            value = _value(spec, text)
+            if value is not None:
+                found.setdefault(group, {})[spec.name] = value
+    return found
+
+
+def table_layer(options: Mapping[str, str]) -> dict[str, Value]:
+    """What the options of a table say of its cache; wrong values, which are reported with the table, say nothing."""
+    specs = SETTINGS["cache"]
+    values = {key: _value(specs[key], text) for key, text in options.items() if key in specs}
+    return ordered(SETTINGS["cache"], {key: value for key, value in values.items() if value is not None})
+
+
+def _value(spec: SettingSpec, text: str) -> Value | None:
+    try:
+        return parse_value(spec, text)
+    except SettingError:
+        return None
+
+
+def resolve(
+    asked: Mapping[Group, Layers],
+    modes: Collection[str],
+    *,
+    insert_only: bool,
+    parks: bool = True,
+    strict: bool = True,
+) -> Resolved:
+    """What ``asked`` amounts to, by group and layer, for a source that can be looked up in ``modes``.
+
+    ``insert_only`` tells whether rows are only ever added to the input: an update must not overtake what it updates.
+    ``parks`` tells whether there is state to park rows in, which a batch job has not. Contradiction for cache settings
+    that do not go together, if ``strict``.
+    """
+    cache = layered_cache(asked.get("cache", {}), strict=strict)
+    for name, message, hint in cache_problems(cache.values, modes) if strict else ():
+        raise Contradiction(message, hint=hint, name=name, layer=top_layer(cache, name))
+    full = cache.values[CACHE] == "FULL"
+    unmet: list[Unmet] = []
+    waits = _async(asked.get("async", {}), modes, unmet, full=full, insert_only=insert_only)
+    groups: dict[Group, Settings] = {"async": waits, "cache": cache}
+    deferred = parks and waits.values["output-mode"] == "allow_unordered"
+    retry = _retry(asked.get("retry", {}), unmet, full=full, deferred=deferred)
+    if retry is not None:
+        groups["retry"] = retry
+    return Resolved(groups=groups, unmet=tuple(unmet))
+
+
+def _async(asked: Layers, modes: Collection[str], unmet: list[Unmet], *, full: bool, insert_only: bool) -> Settings:
+    enabled = "async" in modes and not full
+    said: dict[str, dict[str, Value]] = {}
+    for layer in SETTING_LAYERS:
+        for name, value in asked.get(layer, {}).items():
+            reason = async_refusal(name, value, modes, full=full, insert_only=insert_only)
+            if reason is None:
+                said.setdefault(layer, {})[name] = value
+            else:
+                unmet.append(Unmet(group="async", layer=layer, name=name, reason=reason))
+    return layered(SETTINGS["async"], said, {"enabled": enabled})
+
+
+def async_refusal(name: str, value: Value, modes: Collection[str], *, full: bool, insert_only: bool) -> str | None:
+    """Why a setting of the group ``async`` has no effect on a lookup; None if it has one."""
+    if full:
+        return "a FULL cache answers every row at once from memory"
+    if name == "enabled" and value and "async" not in modes:
+        return "the table's connector looks up one row after the other only"
+    if name == "enabled" and not value and "sync" not in modes:
+        return "the table's connector looks up asynchronously only"
+    if name in ("capacity", "timeout") and "async" not in modes:
+        return "the table's connector looks up one row after the other only"
+    if name == "output-mode" and value == "allow_unordered" and not insert_only:
+        return "the input has updates and deletions, which must not overtake what they change"
+    return None
+
+
+def _retry(asked: Layers, unmet: list[Unmet], *, full: bool, deferred: bool) -> Settings | None:
+    hint = asked.get("hint", {})
+    if not hint:
+        return None
+    if full:
+        reason = "a FULL cache holds the whole table: what it lacks, another attempt would not find either"
+        unmet.extend(Unmet(group="retry", layer="hint", name=name, reason=reason) for name in hint)
+        return None
+    return layered(SETTINGS["retry"], {"hint": hint}, {"mode": "deferred" if deferred else "inline"})
+
+
+def layered_cache(asked: Layers, *, strict: bool = False) -> Settings:
+    """The cache settings that the layers amount to; the layer ``edit`` may come on top, and leaves no trace in origin.
+
+    What belongs to another ``lookup.cache`` or reload strategy than the one chosen is left out if a weaker layer, or
+    the config, which speaks for all lookups, said it; else it is a Contradiction if ``strict``.
+    """
+    cache, cache_layer = _strongest(asked, CACHE)
+    strategy, strategy_layer = _strongest(asked, STRATEGY)
+    names = applicable({CACHE: cache, STRATEGY: strategy})
+    said: dict[str, dict[str, Value]] = {}
+    for layer in _RANK:
+        for name, value in asked.get(layer, {}).items():
+            if name in names:
+                said.setdefault(layer, {})[name] = value
+                continue
+            chosen, why = (
+                (strategy_layer, STRATEGY) if cache == "FULL" and name.startswith(FULL) else (cache_layer, CACHE)
+            )
+            if strict and layer not in ("config", EDIT) and _RANK[layer] >= _RANK[chosen]:
+                running = f"'{why}' is {strategy if why == STRATEGY else cache}"
+                raise Contradiction(f"'{name}' is set, but {running}", hint=belongs(name), layer=layer, name=name)
+    narrowed = layered({name: SETTINGS["cache"][name] for name in names}, said)
+    return replace(narrowed, specs=SETTINGS["cache"])
+
+
+def _strongest(asked: Layers, name: str) -> tuple[Value, str]:
+    layer = next((layer for layer in reversed(_RANK) if name in asked.get(layer, {})), "default")
+    default = SETTINGS["cache"][name].default
+    assert default is not None
+    return asked.get(layer, {}).get(name, default), layer

@@ -1,0 +1,59 @@
+"""Settings of operators in words: their values, who set them, and what the weaker layers said.
+
+>>> retry_text(Settings(specs={}, values={"max-attempts": 3, "fixed-delay": "10 s"}, origin={}))
+'3 x 10 s'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from plans.settings.layers import SETTING_LAYERS, Settings, set_by
+from plans.settings.values import shown
+
+__all__ = ["labelled", "marked", "retry_text", "settings_json", "who_set_setting"]
+
+
+def who_set_setting(settings: Settings, name: str) -> str:
+    """Who set a setting, then what the weaker layers said, such as ``edit · hint 50 · config 20``."""
+    by = set_by(settings, name)
+    parts = [by]
+    for layer in reversed(SETTING_LAYERS):
+        if layer != by and name in settings.origin.get(layer, {}):
+            parts.append(f"{layer} {shown(settings.origin[layer][name])}")
+    return " · ".join(parts)
+
+
+def marked(settings: Settings, name: str, text: str) -> str:
+    """``text``, then who set the setting, in parentheses; nothing for a built-in default."""
+    who = who_set_setting(settings, name)
+    return text if who == "default" else f"{text} ({who})"
+
+
+def labelled(settings: Settings, name: str, *, short: str | None = None) -> str:
+    """The name of a setting, under which it is ``short`` if given, its value, and who set it."""
+    return marked(settings, name, f"{short or name} {shown(settings.values[name])}")
+
+
+def settings_json(groups: Mapping[str, Settings]) -> list[dict[str, Any]]:
+    """Every setting with its value, who set it, and what each layer said, as JSON values."""
+    return [
+        {
+            "setting": f"{group}.{name}",
+            "value": value,
+            "set-by": set_by(settings, name),
+            "origin": {layer: said[name] for layer, said in settings.origin.items() if name in said},
+        }
+        for group, settings in groups.items()
+        for name, value in settings.values.items()
+    ]
+
+
+def retry_text(settings: Settings | None) -> str | None:
+    """The attempts and the delay of a retry, as an edit writes them; None if there is no such group."""
+    if settings is None:
+        return None
+    if "max-attempts" not in settings.values:
+        return ", ".join(f"{name} {shown(value)}" for name, value in settings.values.items())
+    return f"{settings.values['max-attempts']} x {settings.values['fixed-delay']}"

@@ -1,0 +1,125 @@
+"""The picture of a plan as text for other tools: Mermaid flowcharts, and Graphviz's dot.
+
+Ids of nodes are numbers, and every name is a quoted, escaped label, so a name can neither end a label nor bring markup.
+
+>>> from plans.model.plan import Plan, Scan
+>>> from plans.show.picture import picture
+>>> print(mermaid(picture(Plan(name="p", operators=(Scan(id="scan_o", table="o", columns=()),)))))
+flowchart LR
+  n0[("scan_o<br/>unknown table · 0 of 0 columns")]
+"""
+
+from __future__ import annotations
+
+import re
+
+from plans.show.picture import Box, Picture, Row, folded, one_line
+
+__all__ = ["MERMAID_EDGES", "MERMAID_TEXT", "dot", "mermaid"]
+
+MERMAID_EDGES, MERMAID_TEXT = 500, 50_000
+"""What Mermaid, as GitHub runs it, draws at most: its defaults for ``maxEdges`` and ``maxTextSize``."""
+
+_LONGEST = 60
+_SHAPES = {"scan": ('[("', '")]'), "sink": ('[("', '")]')}
+_COLOURS = {
+    "state": ("#e8f0fe", "#3b6fd4", "#1b2a41"),
+    "edit": ("#f1e6ff", "#7a2fd0", "#33105c"),
+    "added": ("#e3f6e8", "#2c8a4b", "#0d3a1c"),
+    "removed": ("#fdeaea", "#c23b3b", "#4a1010"),
+    "changed": ("#fff0dd", "#d9730d", "#4a2500"),
+    "moved": ("#e0f4f6", "#0f7c8a", "#073b42"),
+}
+"""Fill, border and text of boxes that stand out; chosen to be read on light and dark pages."""
+
+
+def mermaid(shown: Picture) -> str:
+    """A flowchart from left to right; boxes that only pass rows on are folded where Mermaid would refuse to draw."""
+    text = _mermaid(shown)
+    if len(shown.arrows) > MERMAID_EDGES or len(text) > MERMAID_TEXT:
+        small = folded(shown)
+        note = f"  %% {len(shown.boxes) - len(small.boxes)} operators that only pass rows on are not shown\n"
+        head, _, rest = _mermaid(small).partition("\n")
+        text = f"{head}\n{note}{rest}"
+    return text
+
+
+def dot(shown: Picture) -> str:
+    """A digraph from left to right in the dot language."""
+    lines = [
+        f"digraph {_quoted(shown.title)} {{",
+        "  rankdir=LR;",
+        '  node [shape=box, style="rounded,filled", fillcolor="#ffffff", color="#8a94a6"];',
+        '  node [fontname="Helvetica", fontsize=11];',
+        '  edge [color="#8a94a6", arrowsize=0.7];',
+    ]
+    numbers = _numbers(shown)
+    for box in shown.boxes:
+        label = "\\n".join(_dot_text(line) for line in _lines(box))
+        style = _class_of(box)
+        colours = ""
+        if style:
+            fill, border, text = _COLOURS[style]
+            colours = f', fillcolor="{fill}", color="{border}", fontcolor="{text}"'
+        dashed = ', style="rounded,filled,dashed"' if box.mark == "removed" else ""
+        lines.append(f'  {numbers[box.id]} [label="{label}"{colours}{dashed}];')
+    for arrow in shown.arrows:
+        marks = {"added": ' [color="#2c8a4b"]', "removed": ' [color="#c23b3b", style=dashed]'}
+        lines.append(f"  {numbers[arrow.source]} -> {numbers[arrow.target]}{marks.get(arrow.mark, '')};")
+    return "\n".join([*lines, "}"])
+
+
+def _mermaid(shown: Picture) -> str:
+    numbers = _numbers(shown)
+    lines = ["flowchart LR"]
+    classes: dict[str, list[str]] = {}
+    for box in shown.boxes:
+        opening, closing = _SHAPES.get(box.op, ('["', '"]'))
+        label = "<br/>".join(_mermaid_text(line) for line in _lines(box))
+        lines.append(f"  {numbers[box.id]}{opening}{label}{closing}")
+        if style := _class_of(box):
+            classes.setdefault(style, []).append(numbers[box.id])
+    for arrow in shown.arrows:
+        line = "-.->" if arrow.mark == "removed" else "==>" if arrow.mark == "added" else "-->"
+        lines.append(f"  {numbers[arrow.source]} {line} {numbers[arrow.target]}")
+    for style, nodes in classes.items():
+        fill, border, text = _COLOURS[style]
+        dashed = ",stroke-dasharray:4 3" if style == "removed" else ""
+        lines.append(f"  classDef {style} fill:{fill},stroke:{border},color:{text}{dashed}")
+        lines.append(f"  class {','.join(nodes)} {style}")
+    return "\n".join(lines)
+
+
+def _numbers(shown: Picture) -> dict[str, str]:
+    return {box.id: f"n{index}" for index, box in enumerate(shown.boxes)}
+
+
+def _class_of(box: Box) -> str:
+    return box.mark or ("edit" if box.edited else "state" if box.states else "")
+
+
+def _lines(box: Box) -> list[str]:
+    sign = {"added": "+ ", "removed": "- ", "changed": "~ ", "moved": "> "}.get(box.mark, "")
+    return [sign + one_line(box.id), _cut(box.text), *(_cut(_row(row)) for row in box.rows)]
+
+
+def _row(row: Row) -> str:
+    value = f"{row.before} → {row.value}" if row.before is not None else row.value
+    return f"{row.label}: {value}" + (f" ({row.set_by})" if row.set_by != "default" else "")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def _mermaid_text(text: str) -> str:
+    # Mermaid's entity codes, with decimal numbers; whatever could end a label, start markup or a code is written so.
+    return re.sub(r"[^\w .,:;()=+*/·→…'-]", lambda match: f"#{ord(match[0])};", text)
+
+
+def _dot_text(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _quoted(text: str) -> str:
+    return f'"{_dot_text(text)}"'

@@ -1,0 +1,46 @@
+"""A plan as the value of a notebook cell: its picture and its states.
+
+The picture is an image with its data inside, so that nothing in it becomes part of the notebook: neither a name from a
+plan nor a style; and notebooks that are not trusted show it too.
+
+>>> plan_html(Plan(name="<b>")).startswith("<p><strong>&lt;b&gt;</strong>")
+True
+"""
+
+from __future__ import annotations
+
+import base64
+from html import escape
+
+from plans.analysis.states import state_of
+from plans.model.plan import Plan
+from plans.show.explain import who_set
+from plans.show.page_data import row_kinds
+from plans.show.picture import one_line, picture
+from plans.show.svg import standalone
+
+__all__ = ["plan_html"]
+
+_MOST = 300
+"""Operators in a picture, and rows of the table; a larger plan wants the page."""
+
+
+def plan_html(plan: Plan) -> str:
+    """HTML without scripts, styles and outside links."""
+    stateful = [(operator.id, entry) for operator in plan.operators for entry in state_of(operator)]
+    head = f"{plan.mode} · {len(plan.operators)} operators, {len(stateful)} states"
+    parts = [f"<p><strong>{escape(one_line(plan.name))}</strong> {escape(head)}</p>"]
+    if 0 < len(plan.operators) <= _MOST:
+        drawing = base64.b64encode(standalone(picture(plan), kinds=row_kinds(plan)).encode()).decode()
+        parts.append(f'<img src="data:image/svg+xml;base64,{drawing}" alt="{escape(one_line(plan.name))}">')
+    if stateful:
+        rows = [
+            f"<tr><td>{escape(one_line(name))}</td><td>{escape(one_line(f'{entry.name} {entry.input}'))}</td>"
+            f"<td>{escape(one_line(entry.ttl))}</td><td>{escape(who_set(entry))}</td></tr>"
+            for name, entry in stateful[:_MOST]
+        ]
+        header = "<tr><th>operator</th><th>state</th><th>TTL</th><th>set by</th></tr>"
+        parts.append(f"<table><thead>{header}</thead><tbody>{''.join(rows)}</tbody></table>")
+    if len(plan.operators) > _MOST:
+        parts.append("<p>For all of it: <code>hintplan show plan.json -o plan.html</code></p>")
+    return "\n".join(parts)

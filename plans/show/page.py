@@ -1,0 +1,190 @@
+"""The page of a plan: one HTML file with the graph, every setting and its layers, the SQL, and the differences.
+
+It works from a file, without a network: style and script are in the file, and its policy allows nothing but these, by
+their digests. Everything from a plan is escaped, in markup and in the data that the script reads. The parts that are
+not Python are in ``plans/page``.
+
+>>> from plans.model.plan import Scan
+>>> page = plan_page(Plan(name="</title><script>", operators=(Scan(id="scan_o", table="o", columns=()),)))
+>>> "</title><script>" in page
+False
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Collection, Sequence
+from html import escape
+from typing import Any
+
+from plans.analysis.states import state_of
+from plans.compare.diff import diff
+from plans.compare.report import summary
+from plans.model.plan import Plan
+from plans.show.page_data import box_data, change_data, function_data, row_kinds, table_data
+from plans.show.page_overview import overview
+from plans.show.page_script import Script
+from plans.show.palette import variables
+from plans.show.picture import Picture, around, folded, one_line, picture
+from plans.show.sql_lines import sql_lines
+from plans.show.svg import Drawing, asset, draw
+
+__all__ = ["plan_page"]
+
+_SCRIPTS = ("panel.js", "view.js", "search.js", "page.js")
+_SHOWN_AT_ONCE = 600
+_FOLD_AT_MOST = 3000
+"""Operators; the page of a larger plan has no second drawing."""
+
+
+def plan_page(
+    plan: Plan,
+    *,
+    before: Plan | None = None,
+    script: Script | None = None,
+    file: str = "plan.json",
+    centre: Collection[str] = (),
+    hops: int = 1,
+) -> str:
+    """The page as text; ``before`` is an older plan to compare with, ``file`` is the plan in commands on the page.
+
+    With ``centre``, only these operators are shown, and what is at most ``hops`` arrows away from them.
+    """
+    changes = diff(before, plan) if before is not None else ()
+    whole = picture(plan, before=before, changes=changes)
+    whole = around(whole, centre, hops=hops) if centre else whole
+    kinds = {**(row_kinds(before) if before is not None else {}), **row_kinds(plan)}
+    drawing = draw(whole, kinds=kinds)
+    small = folded(whole)
+    can_fold = len(small.boxes) < len(whole.boxes) <= _FOLD_AT_MOST
+    numbers = {box.id: index for index, box in enumerate(whole.boxes)}
+    folded_drawing = draw(small, kinds=kinds, numbers=numbers) if can_fold else None
+    boxes = box_data(whole, plan, before, changes)
+    for box, data in zip(whole.boxes, boxes, strict=True):
+        x, y, width, height = drawing.places[box.id]
+        data |= {"at": [x, y], "size": [width, height]}
+        if folded_drawing is not None:
+            data["folded"] = folded_drawing.places.get(box.id, (0, 0))[:2]
+    lines = _lines(script, numbers) if script is not None else []
+    data = {
+        "file": one_line(file),
+        "diff": before is not None,
+        "boxes": boxes,
+        "tables": {**(table_data(before) if before is not None else {}), **table_data(plan)},
+        "functions": {**(function_data(before) if before is not None else {}), **function_data(plan)},
+        "changes": change_data(changes),
+        "lines": lines,
+    }
+    layers = [_layer("whole", drawing)]
+    layers += [_layer("folded", folded_drawing)] if folded_drawing is not None else []
+    style = (
+        f":root{{{variables(dark=False)}}}"
+        f'@media screen and (prefers-color-scheme:dark){{:root:not([data-theme="light"]){{{variables(dark=True)}}}}}'
+        f'@media screen{{:root[data-theme="dark"]{{{variables(dark=True)}}}}}\n'
+        + asset("graph.css")
+        + asset("page.css")
+    )
+    program = '"use strict";(() => {\n' + "\n".join(asset(name) for name in _SCRIPTS) + "})();\n"
+    return _filled(
+        asset("page.html"),
+        POLICY=f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(program)}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'",
+        TITLE=escape(one_line(plan.name)),
+        NAME=escape(one_line(plan.name)),
+        STYLE=style,
+        SCRIPT=program,
+        BODY="has-sql" if script is not None else "",
+        COUNTS=escape(_counts(plan, changes)),
+        BUTTONS=_buttons(script is not None, folded_drawing is not None),
+        SQL=_sql(script, lines) if script is not None else "",
+        VIEWBOX=f"0 0 {drawing.width} {drawing.height}",
+        GRAPH="".join(shown for shown, _ in layers),
+        STORED="".join(stored for _, stored in layers),
+        LEGEND=_legend(whole, diff_shown=before is not None),
+        OVERVIEW="".join(overview(plan, numbers, data["changes"], compared=before is not None)),
+        DATA=_script_json(data),
+    )
+
+
+def _filled(template: str, **parts: str) -> str:
+    """The template with its ``@NAME@`` replaced at once, so that no part is searched for another's mark."""
+    return re.sub(r"@([A-Z]+)@", lambda match: parts[match[1]], template)
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _script_json(value: Any) -> str:
+    """JSON that can stand in a script element: nothing in it can end the element."""
+    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"))
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _lines(script: Script, numbers: dict[str, int]) -> list[list[Any]]:
+    """Line, box, path and layer of every place in the script whose operator is shown."""
+    found = []
+    for line, path, layer in script.places:
+        box = numbers.get(path.partition(".")[0])
+        if box is not None:
+            found.append([line, box, path, layer])
+    return sorted(found)
+
+
+def _layer(name: str, drawing: Drawing) -> tuple[str, str]:
+    """The layer of a drawing in the graph, and what it is filled from.
+
+    A large drawing stands in a template: a browser would lay all of it out before the script can say what is in sight,
+    and again at every click.
+    """
+    hidden = "" if name == "whole" else " hidden"
+    head = f'<g class="layer" id="{name}" data-w="{drawing.width}" data-h="{drawing.height}"{hidden}>'
+    if len(drawing.places) <= _SHOWN_AT_ONCE:
+        return f"{head}\n{drawing.markup}\n</g>\n", ""
+    empty = '<g class="edges"></g><g class="boxes"></g>'
+    return f"{head}{empty}</g>\n", f'<template id="{name}-stored"><svg>\n{drawing.markup}\n</svg></template>\n'
+
+
+def _counts(plan: Plan, changes: Sequence[Any]) -> str:
+    operators, stateful = len(plan.operators), sum(1 for operator in plan.operators if state_of(operator))
+    text = f"{plan.mode} · {operators} operator{'' if operators == 1 else 's'}, {stateful} with state"
+    return f"{text} · {summary(changes)}" if changes else text
+
+
+def _buttons(sql: bool, fold: bool) -> str:
+    buttons = ""
+    if sql:
+        buttons += '<button type="button" data-key="s" title="Show or hide the SQL (s)">SQL</button>'
+    if fold:
+        title = "Fold operators that only pass rows on (c)"
+        buttons += f'<button type="button" id="fold" data-key="c" aria-pressed="false" title="{title}">Fold</button>'
+    return buttons
+
+
+def _legend(shown: Picture, *, diff_shown: bool) -> str:
+    items = [("end", "source, sink"), ("pass", "passes rows on")]
+    items += [("state", "keeps state")] if any(box.states for box in shown.boxes) else []
+    items += [("wait", "has settings")] if any(box.rows and not box.states for box in shown.boxes) else []
+    items += [("edit", "edited in the plan")] if any(box.edited for box in shown.boxes) else []
+    if diff_shown:
+        marks = dict.fromkeys(box.mark for box in shown.boxes)
+        items += [(mark, mark) for mark in ("added", "removed", "changed", "moved") if mark in marks]
+    items += [("thick", "carries updates")]
+    return "".join(f'<span><i class="{name}"></i>{text}</span>' for name, text in items)
+
+
+def _sql(script: Script, lines: Sequence[Sequence[Any]]) -> str:
+    boxes: dict[int, list[int]] = {}
+    for line, box, _, _ in lines:
+        boxes.setdefault(line, []).append(box)
+    items = []
+    for number, markup in enumerate(sql_lines(script.text), start=1):
+        linked = " ".join(map(str, dict.fromkeys(boxes.get(number, ()))))
+        button = f'<button type="button" aria-label="Operators set on line {number}"></button>' if linked else ""
+        boxes_set = f' data-boxes="{linked}"' if linked else ""
+        items.append(f'<li id="line{number}"{boxes_set}>{button}{markup}</li>')
+    name = escape(one_line(script.file))
+    return f'<section id="sql" aria-label="SQL"><h2>{name}</h2><ol class="sql">{"".join(items)}</ol></section>'

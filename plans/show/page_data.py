@@ -1,0 +1,204 @@
+"""What the page of a plan knows of every operator, as JSON values: settings with layers, facts, columns, differences.
+
+All text is cleaned of characters that do not print; the values of options that are refused, which may be secrets, are
+left out. Where boxes stand, and how the page is put together, is for :mod:`plans.show.page`.
+
+>>> from plans.model.plan import Scan
+>>> from plans.show.picture import picture
+>>> plan = Plan(name="p", operators=(Scan(id="scan_o", table="o", columns=("a",)),))
+>>> box_data(picture(plan), plan, None, ())[0]["facts"]
+[['table', ['o']], ['columns', ['a']]]
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from plans.analysis.changelog import output_kinds
+from plans.analysis.columns import check_columns
+from plans.analysis.states import state_of
+from plans.compare.diff import Change
+from plans.connectors.table import shown_options
+from plans.declarations.tables import Table
+from plans.format.digest import operator_facts
+from plans.format.document import to_document
+from plans.model.graph import check_graph
+from plans.model.plan import Operator, Plan
+from plans.model.settings import Setting, operator_settings
+from plans.settings.values import shown
+from plans.show.picture import Picture, changed_operators, one_line, under_new_ids
+from plans.text.terminal import clean
+
+__all__ = ["box_data", "change_data", "function_data", "row_kinds", "table_data"]
+
+Json = dict[str, Any]
+
+_NOT_FACTS = ("id", "op", "inputs", "output", "changelog", "state")
+"""Shown elsewhere: as name, arrows, columns, row kinds and settings."""
+
+
+def box_data(shown_picture: Picture, plan: Plan, before: Plan | None, changes: Sequence[Change]) -> list[Json]:
+    """What the page tells of every box, in the order of the picture."""
+    new = _by_id(plan)
+    old = {operator.id: operator for operator in under_new_ids(before, plan)} if before is not None else {}
+    columns, _ = check_columns(plan)
+    columns = {**(check_columns(before)[0] if before is not None else {}), **columns}
+    kinds = {**(row_kinds(before) if before is not None else {}), **row_kinds(plan)}
+    number = {box.id: index for index, box in enumerate(shown_picture.boxes)}
+    readers: dict[str, list[int]] = {}
+    inputs: dict[str, list[int]] = {}
+    for arrow in shown_picture.arrows:
+        readers.setdefault(arrow.source, []).append(number[arrow.target])
+        inputs.setdefault(arrow.target, []).append(number[arrow.source])
+    told = _changes_by_operator(changes, number)
+    found = []
+    for box in shown_picture.boxes:
+        operator = new.get(box.id) or old[box.id]
+        previous = old.get(box.id) if box.id in new else None
+        found.append(
+            {
+                "id": one_line(box.id),
+                "kind": box.kind,
+                "text": box.text,
+                "mark": box.mark,
+                "edited": box.edited,
+                "stateful": bool(box.states),
+                "wait": bool(box.rows) and not box.states,
+                "in": list(dict.fromkeys(inputs.get(box.id, ()))),
+                "out": list(dict.fromkeys(readers.get(box.id, ()))),
+                "settings": [*_settings(operator, previous, plan.reasons)],
+                "facts": [*_facts(operator)],
+                "columns": _columns(operator, [(c.name, c.type) for c in columns.get(box.id, ())]),
+                "kinds": list(kinds.get(box.id, ())),
+                "table": one_line(getattr(operator, "table", "")),
+                "function": one_line(getattr(operator, "function", "")),
+                "changes": told.get(box.id, []),
+            }
+        )
+    return found
+
+
+def table_data(plan: Plan) -> Json:
+    """The tables by name: columns, keys and options, those that are refused without their value."""
+    return {one_line(name): _table(name, table) for name, table in plan.tables.items()}
+
+
+def function_data(plan: Plan) -> Json:
+    """The functions of the user's by name: their facts in lines."""
+    functions = to_document(plan)["functions"]
+    return {
+        one_line(name): [[key, [*_lines(value)]] for key, value in facts.items()] for name, facts in functions.items()
+    }
+
+
+def change_data(changes: Sequence[Change]) -> list[Json]:
+    """The differences, worded."""
+    kinds = {"~": "changed", "+": "added", "-": "removed", "-/+": "removed"}
+    return [
+        {
+            "sign": change.kind,
+            "kind": kinds.get(change.kind, "changed"),
+            "path": one_line(change.path),
+            "value": one_line(" → ".join(text for text in (change.before, change.after) if text is not None)),
+            "note": one_line(change.note),
+            "effect": one_line(change.effect.text),
+            "because": one_line(change.effect.because),
+        }
+        for change in changes
+    ]
+
+
+def row_kinds(plan: Plan) -> dict[str, tuple[str, ...]]:
+    """The row kinds that every operator emits; none for a plan whose edges are wrong."""
+    return {} if any(check_graph(plan)) else {name: tuple(kinds) for name, kinds in output_kinds(plan).items()}
+
+
+def _by_id(plan: Plan) -> dict[str, Operator]:
+    return {operator.id: operator for operator in plan.operators}
+
+
+def _changes_by_operator(changes: Sequence[Change], ids: Mapping[str, int]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for index, change in enumerate(changes):
+        for operator_id in changed_operators([change], ids):
+            found.setdefault(operator_id, []).append(index)
+    return found
+
+
+def _settings(operator: Operator, previous: Operator | None, reasons: Mapping[str, str]) -> Iterator[Json]:
+    earlier = {s.path: s for s in operator_settings(previous)} if previous is not None else None
+    inputs = {entry.name: entry.input for entry in state_of(operator)}
+    for setting in operator_settings(operator):
+        state = setting.group == "state"
+        yield {
+            "path": one_line(setting.path),
+            "state": state,
+            "group": one_line(setting.name if state else setting.group),
+            "name": "ttl" if state else one_line(setting.name),
+            "input": one_line(inputs.get(setting.name, "")) if state else "",
+            "value": one_line(shown(setting.value)),
+            "by": setting.set_by,
+            "layers": [[layer, one_line(shown(value))] for layer, value in setting.layers.items()],
+            **_before(setting, earlier),
+            **({"reason": clean(reasons[setting.path])} if setting.path in reasons else {}),
+        }
+
+
+def _before(setting: Setting, earlier: Mapping[str, Setting] | None) -> Json:
+    if earlier is None:
+        return {}
+    old = earlier.get(setting.path)
+    if old is not None and old.value == setting.value:
+        return {}
+    return {"before": "(none)" if old is None else one_line(shown(old.value))}
+
+
+def _facts(operator: Operator) -> Iterator[list[Any]]:
+    for name, value in operator_facts(operator).items():
+        if name not in _NOT_FACTS and value not in (None, [], {}):
+            yield [name, [*_lines(value)]]
+
+
+def _lines(value: Any) -> Iterator[str]:
+    """A fact in lines: one an item of a list, and an item with a name behind its name."""
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        yield one_line(", ".join(value))
+    elif isinstance(value, list):
+        for item in value:
+            yield from _lines(item)
+    elif isinstance(value, dict) and {"left", "right"} == value.keys():
+        yield one_line(f"{value['left']} = {value['right']}")
+    elif isinstance(value, dict):
+        first = [str(value["name"])] if "name" in value else []
+        rest = [f"{key} {_plain(item)}" for key, item in value.items() if key != "name"]
+        yield one_line(" · ".join([*first, *rest]))
+    else:
+        yield one_line(_plain(value))
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _columns(operator: Operator, columns: Sequence[tuple[str, str]]) -> list[list[str]]:
+    """Name, type, and where a column comes from: an input column, or an expression."""
+    sources: dict[str, str] = {}
+    for column in getattr(operator, "output", ()):
+        sources[column.name] = f"{column.side}.{column.column}"
+    for item in getattr(operator, "select", ()):
+        if item.expression is not None:
+            sources[item.name] = item.expression
+    return [[one_line(name), type_, one_line(sources.get(name, ""))] for name, type_ in columns]
+
+
+def _table(name: str, table: Table) -> Json:
+    options = [[one_line(key), one_line(value)] for key, value in shown_options(name, table).items()]
+    columns = []
+    for column in table.columns:
+        more = [f"AS {column.expression}"] if column.expression is not None else []
+        more += ["primary key"] if column.name in table.primary_key else []
+        more += [column.comment] if column.comment else []
+        columns.append([one_line(column.name), column.type, one_line(" · ".join(more))])
+    return {"columns": columns, "options": options, "comment": one_line(table.comment or "")}

@@ -1,0 +1,95 @@
+"""The plan in words, as HTML: differences, states, edits and configuration; beside the graph, and printed below it.
+
+>>> list(overview(Plan(name="p", config={"parallelism.default": "4"}), {}, [], compared=False))
+['<section><h3>Configuration</h3><dl><dt>parallelism.default</dt><dd>4</dd></dl></section>']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from html import escape
+from typing import Any
+
+from plans.analysis.states import spoken_ttl, state_of
+from plans.model.plan import Plan
+from plans.model.settings import operator_settings
+from plans.settings.values import shown
+from plans.show.picture import one_line
+
+__all__ = ["overview"]
+
+_MOST = 400
+
+
+def overview(
+    plan: Plan, numbers: Mapping[str, int], changes: Sequence[Mapping[str, Any]], *, compared: bool
+) -> Iterator[str]:
+    """The plan in words: differences, states, edits, configuration. This is what is printed under the graph."""
+    if compared:
+        items = _first((_change(change) for change in changes), '<li class="soft">{} more</li>')
+        told = f'<ul class="changes">{items}</ul>' if items else "<p>none</p>"
+        yield f"<section><h3>Differences</h3>{told}</section>"
+    rows = _first(_state_rows(plan, numbers), '<tr><td colspan="4" class="soft">{} more</td></tr>')
+    if rows:
+        head = "<tr><th>operator</th><th>state</th><th>TTL</th><th>set by</th></tr>"
+        table = f'<table class="states"><thead>{head}</thead><tbody>{rows}</tbody></table>'
+        yield f"<section><h3>State</h3>{table}</section>"
+    edits = _first(_edits(plan, numbers), '<li class="soft">{} more</li>')
+    if edits:
+        yield f'<section><h3>Edits</h3><ul class="edits">{edits}</ul></section>'
+    if plan.config:
+        terms = "".join(
+            f"<dt>{escape(one_line(key))}</dt><dd>{escape(one_line(plan.config[key]))}</dd>"
+            for key in sorted(plan.config)
+        )
+        yield f"<section><h3>Configuration</h3><dl>{terms}</dl></section>"
+
+
+def _first(rows: Iterable[str], more: str) -> str:
+    """The rows that somebody may still read; of the rest, how many there are: the search and the keys find them."""
+    listed = list(rows)
+    rest = len(listed) - _MOST
+    return "".join(listed[:_MOST]) + (more.format(f"{rest:,}") if rest > 0 else "")
+
+
+def _change(change: Mapping[str, Any]) -> str:
+    soft = " · ".join(filter(None, (change["note"], change["effect"])))
+    value = f'<div class="mono value">{escape(change["value"])}</div>' if change["value"] else ""
+    head = f'<span class="mono">{escape(change["sign"])} {escape(change["path"])}</span>'
+    return f'<li class="{change["kind"]}">{head}{value}<div class="soft">{escape(soft)}</div></li>'
+
+
+def _link(operator_id: str, numbers: Mapping[str, int]) -> str:
+    name = escape(one_line(operator_id))
+    if operator_id not in numbers:
+        return name
+    return f'<button type="button" class="link" data-go="{numbers[operator_id]}">{name}</button>'
+
+
+def _state_rows(plan: Plan, numbers: Mapping[str, int]) -> Iterator[str]:
+    for operator in plan.operators:
+        who = {s.name: s.set_by for s in operator_settings(operator) if s.group == "state"}
+        for index, entry in enumerate(state_of(operator)):
+            name = _link(operator.id, numbers) if index == 0 else ""
+            ttl = spoken_ttl(entry.ttl)
+            yield (
+                f'<tr class="{escape(who[entry.name])}"><td>{name}</td>'
+                f"<td>{escape(one_line(f'{entry.name} {entry.input}'))}</td>"
+                f'<td class="{"never" if ttl == "never" else ""}">{escape(one_line(ttl))}</td>'
+                f"<td>{escape(who[entry.name])}</td></tr>"
+            )
+
+
+def _edits(plan: Plan, numbers: Mapping[str, int]) -> Iterator[str]:
+    for operator in plan.operators:
+        for setting in operator_settings(operator):
+            if setting.set_by == "edit":
+                said = " › ".join(f"{layer} {value}" for layer, value in setting.layers.items())
+                below = setting.path.removeprefix(f"{operator.id}.")
+                reason = plan.reasons.get(setting.path, "")
+                reason_told = f"<blockquote>{escape(one_line(reason))}</blockquote>" if reason else ""
+                yield (
+                    f'<li>{_link(operator.id, numbers)} <span class="mono">{escape(one_line(below))}</span>'
+                    f'<div class="mono"><span class="soft">{escape(one_line(said))} › </span>'
+                    f"<strong>{escape(one_line(shown(setting.value)))}</strong></div>{reason_told}</li>"
+                )

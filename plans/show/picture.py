@@ -1,0 +1,312 @@
+"""What a picture of a plan shows: boxes and arrows with their words, whatever it is drawn with.
+
+Mermaid, dot, SVG and the page are drawn from this, so they agree. With an older plan, what differs is marked, and what
+was removed is shown among what is there. Knows nothing of layouts and files.
+
+>>> from plans.model.plan import Scan
+>>> scan = Scan(id="scan_o", table="o", columns=("a",))
+>>> [(box.id, box.kind, box.states) for box in picture(Plan(name="p", operators=(scan,))).boxes]
+[('scan_o', 'scan', ())]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from plans.analysis.states import state_of
+from plans.compare.diff import Change
+from plans.compare.match import match
+from plans.format.document import op_name
+from plans.model.operator_settings import settings_of
+from plans.model.plan import Operator, Plan, Scan
+from plans.model.settings import Setting, operator_settings
+from plans.operators.descriptions import describe
+from plans.settings.layers import EDIT
+from plans.settings.values import shown
+from plans.text.terminal import clean
+
+__all__ = [
+    "KINDS",
+    "Arrow",
+    "Box",
+    "Mark",
+    "Picture",
+    "Row",
+    "around",
+    "changed_operators",
+    "folded",
+    "one_line",
+    "picture",
+    "under_new_ids",
+]
+
+Mark = Literal["", "added", "removed", "changed", "moved"]
+
+KINDS: Mapping[str, str] = {
+    "scan": "scan",
+    "calc": "calc",
+    "join": "join",
+    "lookup-join": "lookup join",
+    "correlate": "call",
+    "expand": "expand",
+    "aggregate": "aggregate",
+    "changelog-normalize": "changelog normalize",
+    "union": "union",
+    "sort": "sort",
+    "sink-materialize": "sink materialize",
+    "sink": "sink",
+}
+"""What a box is called, by ``op``. A test fails when a kind of operator is missing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A line in a box: a state with its TTL, or a group of settings with what is set in it.
+
+    ``label`` names it, ``value`` is what runs, ``set_by`` who set it; ``before`` is the value of the older plan.
+    """
+
+    label: str
+    value: str
+    set_by: str
+    state: bool
+    before: str | None = None
+
+    @property
+    def edited(self) -> bool:
+        """Whether a person changed it in the plan."""
+        return self.set_by == EDIT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Box:
+    """An operator: its id, what it is called, what it does, its states and settings."""
+
+    id: str
+    op: str
+    kind: str
+    text: str
+    rows: tuple[Row, ...] = ()
+    mark: Mark = ""
+
+    @property
+    def states(self) -> tuple[Row, ...]:
+        """The rows that are states."""
+        return tuple(row for row in self.rows if row.state)
+
+    @property
+    def edited(self) -> bool:
+        """Whether a person changed one of its settings."""
+        return any(row.edited for row in self.rows)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrow:
+    """Rows flow from ``source`` to ``target``, its input number ``port``; ``via`` are boxes folded into the arrow."""
+
+    source: str
+    target: str
+    port: int = 0
+    mark: Mark = ""
+    via: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """Boxes in dependency order, and the arrows between them."""
+
+    title: str
+    boxes: tuple[Box, ...]
+    arrows: tuple[Arrow, ...]
+
+
+def picture(plan: Plan, *, before: Plan | None = None, changes: Sequence[Change] = ()) -> Picture:
+    """The picture of ``plan``; with ``before``, of what became of it, as ``changes`` of :func:`plans.compare.diff.diff`
+    say.
+
+    An operator that only has another id than before stands there once.
+    """
+    older = under_new_ids(before, plan) if before is not None else ()
+    old, new = {operator.id: operator for operator in older}, {operator.id: operator for operator in plan.operators}
+    differing = changed_operators(changes, {*old, *new})
+    boxes = []
+    for operator in _merged(plan.operators, older):
+        shown_in = plan if operator.id in new or before is None else before
+        previous = old.get(operator.id) if operator.id in new else None
+        mark: Mark = "changed" if operator.id in differing else ""
+        if before is not None and operator.id not in old:
+            mark = "added"
+        elif operator.id not in new:
+            mark = "removed"
+        elif mark and previous is not None and _moved(previous, operator, old, new):
+            mark = "moved"
+        boxes.append(replace(_box(operator, shown_in, previous), mark=mark))
+    known = {*old, *new}
+    arrows = _arrows(plan.operators, known, "added" if before is not None else "", _edges(older))
+    if before is not None:
+        arrows += _arrows(older, known, "removed", _edges(plan.operators), only=True)
+    return Picture(title=one_line(plan.name), boxes=tuple(boxes), arrows=tuple(arrows))
+
+
+def changed_operators(changes: Sequence[Change], ids: Collection[str]) -> set[str]:
+    """The ids of the operators that the changes speak of."""
+    return {change.operator for change in changes if change.operator in ids and change.operator is not None}
+
+
+def under_new_ids(before: Plan, after: Plan) -> tuple[Operator, ...]:
+    """The operators of ``before``, called as in ``after`` where only the ids differ."""
+    renamed = match(before, after).renamed
+    return tuple(_called(operator, renamed) for operator in before.operators) if renamed else before.operators
+
+
+def _called(operator: Operator, names: Mapping[str, str]) -> Operator:
+    operator = replace(operator, id=names.get(operator.id, operator.id))
+    if isinstance(operator, Scan):
+        return operator
+    return replace(operator, inputs=tuple(names.get(name, name) for name in operator.inputs))
+
+
+def _moved(old: Operator, new: Operator, before: Collection[str], after: Collection[str]) -> bool:
+    """Whether the operator reads other inputs, all of which were and are there: it has another place in the query."""
+    apart = set(old.inputs) ^ set(new.inputs)
+    return bool(apart) and all(name in before and name in after for name in apart)
+
+
+def around(whole: Picture, ids: Collection[str], *, hops: int = 1) -> Picture:
+    """The part of the picture that is at most ``hops`` arrows away from one of ``ids``."""
+    near = set(ids)
+    for _ in range(hops):
+        near |= {end for a in whole.arrows if a.source in near or a.target in near for end in (a.source, a.target)}
+    return replace(
+        whole,
+        boxes=tuple(box for box in whole.boxes if box.id in near),
+        arrows=tuple(arrow for arrow in whole.arrows if arrow.source in near and arrow.target in near),
+    )
+
+
+def folded(whole: Picture) -> Picture:
+    """The picture without boxes that only pass rows on: one input, one reader, nothing to set, no mark."""
+    incoming: dict[str, list[Arrow]] = {}
+    outgoing: dict[str, list[Arrow]] = {}
+    for arrow in whole.arrows:
+        incoming.setdefault(arrow.target, []).append(arrow)
+        outgoing.setdefault(arrow.source, []).append(arrow)
+    gone = {
+        box.id
+        for box in whole.boxes
+        if not box.rows and not box.mark and len(incoming.get(box.id, ())) == len(outgoing.get(box.id, ())) == 1
+    }
+    arrows = []
+    for arrow in whole.arrows:
+        if arrow.source in gone:
+            continue
+        end, via = arrow, list(arrow.via)
+        # A cycle of boxes that would all go is not reached from outside, and so is not walked.
+        while end.target in gone:
+            via.append(end.target)
+            end = outgoing[end.target][0]
+        arrows.append(replace(end, source=arrow.source, via=tuple(via)))
+    return replace(whole, boxes=tuple(box for box in whole.boxes if box.id not in gone), arrows=tuple(arrows))
+
+
+def one_line(text: str) -> str:
+    """``text`` on one line, with characters that do not print as escapes."""
+    return clean(" ".join(text.split()))
+
+
+def _box(operator: Operator, plan: Plan, previous: Operator | None) -> Box:
+    settings = list(operator_settings(operator))
+    earlier = {s.path: shown(s.value) for s in operator_settings(previous)} if previous is not None else None
+    inputs = {entry.name: entry.input for entry in state_of(operator)}
+    rows = [_state_row(setting, inputs, earlier) for setting in settings if setting.group == "state"]
+    known = settings_of(operator)
+    for group in dict.fromkeys(setting.group for setting in settings if setting.group != "state"):
+        # What has one value only is no news.
+        specs = known[group].specs.items() if group in known else ()
+        fixed = [name for name, spec in specs if len(spec.choices) == 1]
+        rows.append(_group_row(group, [s for s in settings if s.group == group], fixed, earlier))
+    op = op_name(operator)
+    return Box(
+        id=operator.id,
+        op=op,
+        kind=KINDS.get(op, op),
+        text=one_line(describe(operator, plan)),
+        rows=tuple(rows),
+    )
+
+
+def _state_row(setting: Setting, inputs: Mapping[str, str], earlier: Mapping[str, str] | None) -> Row:
+    value, before = shown(setting.value), None if earlier is None else earlier.get(setting.path)
+    return Row(
+        label=one_line(f"{setting.name} {inputs[setting.name]}"),
+        value=value,
+        set_by=setting.set_by,
+        state=True,
+        before=before if before != value else None,
+    )
+
+
+def _group_row(
+    group: str, settings: Sequence[Setting], fixed: Collection[str], earlier: Mapping[str, str] | None
+) -> Row:
+    """What somebody set, else what runs; an edit anywhere in the group is an edit of the row."""
+    told = [s for s in settings if s.set_by != "default" and s.name not in fixed] or settings[:1]
+    text = _attempts(settings)
+    changed = [s for s in settings if earlier is not None and earlier.get(s.path) != shown(s.value)]
+    by = EDIT if any(s.set_by == EDIT for s in settings) else told[-1].set_by
+    before = ", ".join(f"{_short(s)} {earlier.get(s.path, 'off')}" for s in changed) if earlier is not None else ""
+    if text is None or changed:
+        text = ", ".join(dict.fromkeys(_said(s) for s in (changed or told)))
+    return Row(label=group, value=one_line(text), set_by=by, state=False, before=one_line(before) or None)
+
+
+def _attempts(settings: Sequence[Setting]) -> str | None:
+    """A retry as an edit writes it, such as ``3 x 10 s``; None for what is no retry."""
+    values = {setting.name: shown(setting.value) for setting in settings}
+    if values.get("retry-strategy") != "fixed_delay" or not values.keys() >= {"fixed-delay", "max-attempts"}:
+        return None
+    return f"{values['max-attempts']} x {values['fixed-delay']}"
+
+
+def _said(setting: Setting) -> str:
+    # PARTIAL needs no name; true and 3 do.
+    value = shown(setting.value)
+    return value if value.isupper() else f"{_short(setting)} {value}"
+
+
+def _short(setting: Setting) -> str:
+    return setting.name.rpartition(".")[2]
+
+
+def _merged(after: Sequence[Operator], before: Sequence[Operator]) -> list[Operator]:
+    """The operators of both plans in one order; a removed one stands behind what stood before it."""
+    present = {operator.id for operator in after}
+    followers: dict[str | None, list[Operator]] = {}
+    last: str | None = None
+    for operator in before:
+        if operator.id in present:
+            last = operator.id
+        else:
+            followers.setdefault(last, []).append(operator)
+    merged = list(followers.get(None, ()))
+    for operator in after:
+        merged += [operator, *followers.get(operator.id, ())]
+    return merged
+
+
+def _edges(operators: Collection[Operator]) -> set[tuple[str, str]]:
+    return {(source, operator.id) for operator in operators for source in operator.inputs}
+
+
+def _arrows(
+    operators: Sequence[Operator], known: Collection[str], mark: Mark, other: set[tuple[str, str]], only: bool = False
+) -> list[Arrow]:
+    """The arrows into ``operators``, with ``mark`` where ``other`` has none such; with ``only`` just those."""
+    return [
+        Arrow(source=source, target=operator.id, port=port, mark="" if (source, operator.id) in other else mark)
+        for operator in operators
+        for port, source in enumerate(operator.inputs)
+        if source in known and not (only and (source, operator.id) in other)
+    ]

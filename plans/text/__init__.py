@@ -1,0 +1,1 @@
+"""Text from people and for people: files read safely, strict JSON with places, names, what a terminal shows."""

@@ -1,0 +1,59 @@
+"""How diagnostics about a text look to a person: the place, the line it is about with a caret, and the hint.
+
+>>> found = Diagnostic(message="unknown table 'u'", file="job.sql", line=1, column=15)
+>>> print(rendered(found, "SELECT a FROM u", "error"))
+job.sql:1:15: error: unknown table 'u'
+  SELECT a FROM u
+                ^
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from plans.errors import Diagnostic, clipped
+from plans.text.redaction import without_literals
+
+__all__ = ["Finding", "Severity", "rendered"]
+
+Severity = Literal["warning", "note"]
+
+_LONGEST_LINE = 400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A diagnostic that does not stop the compilation. A note is information; only warnings can become errors."""
+
+    severity: Severity
+    diagnostic: Diagnostic
+
+
+def rendered(diagnostic: Diagnostic, text: str, severity: str, *, placed: bool = True) -> str:
+    """``file:line:column: severity: message``, the line it is about with a caret under the place, and the hint.
+
+    Where a line has no number for whoever reads it, as in what was typed just now, it is not ``placed``.
+    """
+    place = ":".join(str(p) for p in (diagnostic.file, diagnostic.line, diagnostic.column) if p is not None)
+    message = clipped(diagnostic.message)
+    parts = [f"{place}: {severity}: {message}" if place and placed else f"{severity}: {message}"]
+    lines = without_literals(text).split("\n")
+    if diagnostic.line is not None and diagnostic.column is not None and diagnostic.line <= len(lines):
+        line, before = _part(lines[diagnostic.line - 1], diagnostic.column - 1)
+        # tabs stay tabs under tabs, so that the caret stands right whatever their width
+        blank = "".join("\t" if c == "\t" else " " for c in line[:before])
+        parts += [f"  {line}", f"  {blank}^"]
+    if diagnostic.hint:
+        parts.append(f"  hint: {clipped(diagnostic.hint)}")
+    return "\n".join(parts)
+
+
+def _part(line: str, at: int) -> tuple[str, int]:
+    """``line``, or of a long one what is around ``at``, and where ``at`` is in it."""
+    if len(line) <= _LONGEST_LINE:
+        return line, at
+    start = max(at - _LONGEST_LINE // 2, 0)
+    end = start + _LONGEST_LINE
+    first, last = "... " if start else "", " ..." if end < len(line) else ""
+    return f"{first}{line[start:end]}{last}", len(first) + at - start

@@ -1,0 +1,72 @@
+"""``hintplan.toml``: what a project says to several commands, each in a table of its own.
+
+    [[lint.ignore]]     what is not to be reported         plans.lint.ignores
+    [run]               what a run may reach               plans.connectors.policy
+    [ci]                where scripts are                  this module
+    [[moved]]           operators that have another id     plans.merge.moved
+
+>>> read_project(Path("hintplan.toml"))                            # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from plans.errors import PlanError
+from plans.text.links import refuse_leading_out
+from plans.text.names import did_you_mean
+
+__all__ = ["FILE", "project_for", "read_project", "read_toml", "sql_dir_for"]
+
+FILE = "hintplan.toml"
+
+_TABLES = ("lint", "run", "ci")
+_LISTS = ("moved",)
+
+
+def read_toml(file: Path) -> tuple[dict[str, Any], str]:
+    """The tables and the text of a TOML file; PlanError if it cannot be read."""
+    refuse_leading_out(file)
+    try:
+        text = file.read_text(encoding="utf-8")
+        return tomllib.loads(text), text
+    except OSError as error:
+        raise PlanError(f"cannot be read: {error.strerror}", file=str(file)) from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise PlanError(f"not valid TOML: {error}", file=str(file)) from error
+
+
+def read_project(file: Path) -> dict[str, Any]:
+    """The tables of ``file``; PlanError if it cannot be read or has others than commands know."""
+    document, _ = read_toml(file)
+    for key, table in document.items():
+        if key in _LISTS:
+            if not isinstance(table, list):
+                raise PlanError(f"'{key}' must be a list of tables", file=str(file), hint=f"write [[{key}]]")
+            continue
+        if key not in _TABLES:
+            raise PlanError(f"unknown key '{key}'", file=str(file), hint=did_you_mean(key, (*_TABLES, *_LISTS)))
+        if not isinstance(table, dict):
+            raise PlanError(f"'{key}' must be a table", file=str(file), hint=f"write [{key}]")
+    return document
+
+
+def project_for(plan: Path) -> Path | None:
+    """The ``hintplan.toml`` that is nearest to the plan file, upwards; None if there is none."""
+    return next((place / FILE for place in plan.resolve().parents if (place / FILE).is_file()), None)
+
+
+def sql_dir_for(plan: Path) -> Path | None:
+    """Where the project of ``plan`` keeps its scripts, as ``sql-dir`` of ``[ci]`` says; None if it does not."""
+    file = project_for(plan)
+    if file is None:
+        return None
+    table = read_project(file).get("ci", {})
+    for key, value in table.items():
+        if key != "sql-dir":
+            raise PlanError(f"unknown key 'ci.{key}'", file=str(file), hint=did_you_mean(key, ("sql-dir",)))
+        if not isinstance(value, str):
+            raise PlanError(f"'ci.{key}' must be a string", file=str(file), hint='write sql-dir = "sql"')
+    return file.parent / table["sql-dir"] if "sql-dir" in table else None

@@ -1,0 +1,1 @@
+"""A streaming plan to DataFrames."""

@@ -1,0 +1,1 @@
+"""The files beside a checkpoint, and one run at a time."""

@@ -1,0 +1,164 @@
+"""The files of a checkpoint by name, and what is in them: read here if they are on this machine, by Spark elsewhere.
+
+files = local_files(Path("/data/checkpoints/revenue"))
+files.sizes["sink_r/offsets/0"]
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from plans.errors import RunError
+from runtime.spark.failure import root_cause
+from runtime.spark.path_patterns import literally
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["NO_FILES", "CheckpointFiles", "files_of", "local_directory", "local_files"]
+
+_CHECKSUMS = b"crc\0"
+"""How Hadoop's file of checksums begins. The number of bytes follows that each is of, then they, of four bytes each."""
+_SMALL = 1 << 20
+"""Of larger files only the length is compared with what their checksums say."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointFiles:
+    """The ``sizes`` of all files below a checkpoint, by their paths below it.
+
+    ``read`` returns what is in some of them; ``spoilt`` says whether a file is another than was written, as far as
+    there are checksums beside it. ``gone`` are files of which only the checksums are left. ``whole`` says that files
+    which Spark hides, such as ``_metadata``, are among them.
+    """
+
+    sizes: Mapping[str, int]
+    read: Callable[[Sequence[str]], dict[str, bytes]]
+    spoilt: Callable[[str], bool] = lambda path: False
+    gone: frozenset[str] = frozenset()
+    whole: bool = True
+
+    def names(self, directory: str) -> list[str]:
+        """The names of the files in ``directory``."""
+        start = f"{directory}/"
+        return [path[len(start) :] for path in self.sizes if path.startswith(start) and "/" not in path[len(start) :]]
+
+    def numbers(self, directory: str) -> list[int]:
+        """Those of a log of Spark's, whose files have numbers for names, in order."""
+        return sorted(int(name) for name in self.names(directory) if name.isdecimal())
+
+
+NO_FILES = CheckpointFiles(sizes={}, read=lambda paths: {})
+"""Of a checkpoint that is not there yet."""
+
+
+def local_directory(spark: SparkSession, checkpoint: str) -> Path | None:
+    """Where ``checkpoint`` is on this machine, None if it is elsewhere; on Spark Connect only the server knows."""
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        return None
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import IllegalArgumentException
+
+    jvm: Any = spark.sparkContext._jvm
+    try:
+        path = jvm.org.apache.hadoop.fs.Path(checkpoint)
+        system = path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
+        found = urlsplit(str(system.makeQualified(path).toUri().toString()))
+    except (Py4JJavaError, IllegalArgumentException) as error:
+        raise RunError(
+            f"{checkpoint} cannot be reached: {root_cause(error)}",
+            hint="check the scheme and the host of the path, and whether Spark has what the file system needs",
+        ) from error
+    return Path(unquote(found.path)) if found.scheme == "file" else None
+
+
+def files_of(spark: SparkSession, checkpoint: str) -> CheckpointFiles:
+    """The files of ``checkpoint``, wherever it is; none if it is not there."""
+    directory = local_directory(spark, checkpoint)
+    return _remote_files(spark, checkpoint) if directory is None else local_files(directory)
+
+
+def local_files(directory: Path) -> CheckpointFiles:
+    """The files of a checkpoint on this machine; RunError if it cannot be listed."""
+    sizes, checked = {}, set()
+    for folder, _, names in os.walk(directory, onerror=_refuse):
+        place = Path(folder).relative_to(directory)
+        for name in names:
+            if not name.startswith("."):
+                sizes[(place / name).as_posix()] = Path(folder, name).lstat().st_size
+            elif name.endswith(".crc"):
+                checked.add((place / name[1:].removesuffix(".crc")).as_posix())
+    return CheckpointFiles(
+        sizes=sizes,
+        read=partial(_read_local, directory),
+        spoilt=partial(_is_spoilt, directory),
+        gone=frozenset(checked - sizes.keys()),
+    )
+
+
+def _refuse(error: OSError) -> None:
+    if isinstance(error, FileNotFoundError):
+        return
+    hint = "the user of the run needs the right to read it"
+    if isinstance(error, NotADirectoryError):
+        hint = "there is a file where a directory must be: give another path, or remove the file"
+    raise RunError(f"{error.filename} cannot be read: {error.strerror}", hint=hint) from error
+
+
+def _read_local(directory: Path, paths: Sequence[str]) -> dict[str, bytes]:
+    found = {}
+    for path in paths:
+        try:
+            found[path] = (directory / path).read_bytes()
+        except OSError as error:
+            _refuse(error)
+    return found
+
+
+def _is_spoilt(directory: Path, path: str) -> bool:
+    file = directory / path
+    try:
+        checksums = (file.parent / f".{file.name}.crc").read_bytes()
+        size = file.stat().st_size
+    except OSError:
+        return False
+    if checksums[:4] != _CHECKSUMS or len(checksums) < 8:
+        return False
+    step = int.from_bytes(checksums[4:8], "big")
+    if len(checksums) != 8 + 4 * -(-size // step):
+        return True
+    if size > _SMALL:
+        return False
+    data = file.read_bytes()
+    wanted = b"".join(zlib.crc32(data[at : at + step]).to_bytes(4, "big") for at in range(0, size, step))
+    return checksums[8:] != wanted
+
+
+def _remote_files(spark: SparkSession, checkpoint: str) -> CheckpointFiles:
+    from pyspark.errors import AnalysisException
+
+    root = urlsplit(checkpoint).path.strip("/") if "://" in checkpoint else checkpoint.strip("/")
+
+    def load(paths: Sequence[str], *columns: str) -> list[Any]:
+        reader = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
+        try:
+            return reader.load([literally(path) for path in paths]).select("path", *columns).collect()
+        except AnalysisException as error:
+            if error.getCondition() != "PATH_NOT_FOUND":
+                raise
+            return []
+
+    def read(paths: Sequence[str]) -> dict[str, bytes]:
+        urls = [f"{checkpoint.rstrip('/')}/{path}" for path in paths]
+        found = load(urls, "content") if urls else []
+        return {row.path.partition(f"/{root}/")[2]: bytes(row.content) for row in found}
+
+    sizes = {row.path.partition(f"/{root}/")[2]: row.length for row in load([checkpoint], "length")}
+    return CheckpointFiles(sizes=sizes, read=read, whole=False)

@@ -1,0 +1,248 @@
+"""What a checkpoint must have, and which of its parts are missing or damaged, so that nothing is taken for new.
+
+    <checkpoint>/hintplan/                       what ran on it (:mod:`plans.checkpoint.record`)
+    <checkpoint>/<query>/metadata                the id of a query
+    <checkpoint>/<query>/offsets/<n>             what batch n reads, written before it begins
+    <checkpoint>/<query>/commits/<n>             batch n has ended
+    <checkpoint>/<query>/sources/<s>/<n>         files that source s has found; every tenth has all before it
+    <checkpoint>/<query>/state/<o>/<p>/<v>.*     state of operator o in partition p after batch v - 1
+
+Spark keeps the last hundred batches of its logs. A batch with offsets that is not committed runs again, so the last
+entry of ``commits`` may lack: that is what a run leaves that was killed. Knows what is there and what is in it by
+:mod:`runtime.checkpoint.files`, and starts nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+from zipfile import BadZipFile, ZipFile
+
+from plans.checkpoint.record import DIGESTS_ONLY, CheckpointRecord, local_record
+from plans.compare.carryover import QueryRecord
+from plans.errors import RunError
+from runtime.checkpoint.files import CheckpointFiles, local_files
+from runtime.checkpoint.run_lock import is_held
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["Damage", "batches_kept", "damages", "last_batches", "refuse_damaged", "undamaged_record"]
+
+KEPT_BATCHES = 100
+"""How many batches Spark keeps in its logs unless its setting says otherwise."""
+_KEPT = "spark.sql.streaming.minBatchesToRetain"
+_STATE = re.compile(r"(\d+)(?:_[\w-]+)?\.(changelog|zip)")
+_SAID = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Damage:
+    """A part of a checkpoint, by its path below it, and what is wrong with it."""
+
+    part: str
+    what: str = "is missing"
+
+    def __str__(self) -> str:
+        return f"{self.part} {self.what}"
+
+
+def batches_kept(spark: SparkSession) -> int:
+    """How many batches ``spark`` keeps in its logs."""
+    return int(spark.conf.get(_KEPT, str(KEPT_BATCHES)) or KEPT_BATCHES)
+
+
+def undamaged_record(checkpoint: str, conf: Mapping[str, str]) -> CheckpointRecord | None:
+    """The record of a checkpoint on this machine, None if it is new; RunError if the checkpoint is damaged.
+
+    What a run is writing to is not looked at, for it changes all the time; the run has done so when it began.
+    """
+    record = local_record(checkpoint)
+    directory = Path(checkpoint.removeprefix("file://"))
+    if not is_held(directory):
+        refuse_damaged(local_files(directory), record, checkpoint, kept=int(conf.get(_KEPT, KEPT_BATCHES)))
+    return record
+
+
+def refuse_damaged(
+    files: CheckpointFiles, record: CheckpointRecord | None, checkpoint: str, *, kept: int = KEPT_BATCHES
+) -> None:
+    """RunError, naming the parts, unless the checkpoint has all that the runs of ``record`` wrote to it."""
+    found = list(damages(files, record, kept=kept))
+    if found:
+        more = f"; and {len(found) - _SAID} more" if len(found) > _SAID else ""
+        raise RunError(
+            f"checkpoint {checkpoint} is damaged: {'; '.join(map(str, found[:_SAID]))}{more}",
+            hint="restore it, or the whole checkpoint, from a backup, then run again; a checkpoint that cannot be "
+            "restored is lost: start with a new directory and an empty sink",
+        )
+
+
+def damages(files: CheckpointFiles, record: CheckpointRecord | None, *, kept: int = KEPT_BATCHES) -> Iterator[Damage]:
+    """What is missing or damaged of a checkpoint with ``record``, None if it has none."""
+    ran = {path.split("/")[0] for path in files.sizes if re.fullmatch(r"[^/]+/(offsets|commits)/\d+", path)}
+    if record is None:
+        if ran:
+            yield Damage(part="hintplan/", what=f"is missing, though there are batches of {' and '.join(sorted(ran))}")
+        return
+    if record.layout not in DIGESTS_ONLY:
+        known = {query.id for query in record.queries}
+        for query in sorted(ran - known):
+            yield Damage(part="hintplan/", what=f"says nothing of {query}, of which there are batches")
+    for path in sorted(files.sizes):
+        if path.startswith("hintplan/") and files.spoilt(path):
+            yield Damage(part=path, what="is not what was written")
+    for found in record.queries:
+        yield from _of_query(files, found, record.partitions, kept)
+
+
+def last_batches(files: CheckpointFiles, query: str) -> tuple[int, int]:
+    """The number of the last batch of ``query`` that began, and of the last that ended; -1 if there is none."""
+    offsets, commits = files.numbers(f"{query}/offsets"), files.numbers(f"{query}/commits")
+    return max(offsets, default=-1), max(commits, default=-1)
+
+
+def _of_query(files: CheckpointFiles, query: QueryRecord, partitions: int, kept: int) -> Iterator[Damage]:
+    here = query.id
+    if not any(path.startswith(f"{here}/") for path in files.sizes):
+        if query.begun:
+            yield Damage(part=f"{here}/")
+        return
+    if f"{here}/metadata" not in files.sizes:
+        yield Damage(part=f"{here}/metadata")
+    began, ended = last_batches(files, here)
+    if began < 0 and ended < 0:
+        if any(path.startswith(f"{here}/state/") for path in files.sizes):
+            yield Damage(part=f"{here}/offsets/", what="and commits/ are empty, though there is state")
+        return
+    # What began may not have ended; what ended began.
+    last = {"offsets": max(began, ended), "commits": began - 1 if ended < began else ended}
+    checked = [f"{here}/metadata"]
+    for log, newest in last.items():
+        numbers = range(max(0, newest - kept + 1), newest + 1)
+        yield from (Damage(part=part) for n in numbers if (part := f"{here}/{log}/{n}") not in files.sizes)
+        # A run that was killed leaves no checksums of an entry that it has not written.
+        late = f"{here}/{log}/{newest + 1}"
+        if late in files.gone:
+            yield Damage(part=late)
+        # Elsewhere, reading what Spark does not read again would take longer than it is worth.
+        checked += [f"{here}/{log}/{n}" for n in (*numbers, newest + 1) if files.whole or n >= newest]
+    contents = files.read([path for path in checked if path in files.sizes])
+    for path, content in contents.items():
+        if files.spoilt(path) or not _is_log(content, header="metadata" not in path):
+            yield Damage(part=path, what="is not what Spark wrote")
+    if offsets := contents.get(f"{here}/offsets/{began}"):
+        yield from _of_sources(files, here, offsets, shared=len({*query.sources}) < len(query.sources))
+    if ended >= 0:
+        yield from _of_state(files, query, partitions, ended + 1)
+
+
+def _is_log(content: bytes, *, header: bool = True) -> bool:
+    """Whether a file has lines of JSON, or ``-``, and a version as the first one."""
+    try:
+        lines = content.decode().splitlines()
+        if header and not re.fullmatch(r"v\d+", lines.pop(0)):
+            return False
+        for line in lines:
+            if line != "-":
+                json.loads(line)
+    except (ValueError, IndexError):
+        return False
+    return header or bool(lines)
+
+
+def _of_sources(files: CheckpointFiles, query: str, offsets: bytes, *, shared: bool) -> Iterator[Damage]:
+    """What lacks of the files that sources have found, up to those of the last batch.
+
+    A source that is read in several places, which ``shared`` says there may be, stands in the offsets as often, but has
+    one directory.
+    """
+    ends = [_log_offset(line) for line in offsets.decode(errors="replace").splitlines()[2:]]
+    if shared:  # which is whose is not known: all have found what the slowest has
+        least = None if None in ends else min((end for end in ends if end is not None), default=None)
+        ends = [least if files.names(f"{query}/sources/{n}") else None for n in range(len(ends))]
+    for number, newest in enumerate(ends):
+        if newest is None:
+            continue
+        folder = f"{query}/sources/{number}"
+        names, needed = set(files.names(folder)), []
+        while newest >= 0:
+            compact = f"{newest}.compact" in names
+            needed.append(f"{folder}/{newest}{'.compact' if compact else ''}")
+            if needed[-1] not in files.sizes:
+                yield Damage(part=needed.pop())
+                break
+            if compact:
+                break
+            newest -= 1
+        for path, content in files.read(needed).items():
+            if files.spoilt(path) or not _is_log(content):
+                yield Damage(part=path, what="is not what Spark wrote")
+
+
+def _log_offset(line: str) -> int | None:
+    """The newest entry of a source's log in its offset; None if it reads no files, or has found none yet."""
+    try:
+        found = json.loads(line)["logOffset"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    return found if isinstance(found, int) else None
+
+
+def _of_state(files: CheckpointFiles, query: QueryRecord, partitions: int, version: int) -> Iterator[Damage]:
+    """What lacks of the state at ``version``: a snapshot, and the changes since then."""
+    # Of what is computed several times, the numbers are not in the order of the record.
+    told = all(state.instances == 1 for state in query.states)
+    operators = [state.operator for state in query.states for _ in range(state.instances)]
+    for number, operator in enumerate(operators):
+        place = f"{query.id}/state/{number}"
+        whose = f"(state of {operator if told else ' or '.join(dict.fromkeys(operators))})"
+        if not any(path.startswith(f"{place}/") for path in files.sizes):
+            yield Damage(part=f"{place}/", what=f"is missing {whose}")
+            continue
+        if files.whole:
+            for part in ("_metadata", "_stateSchema"):
+                if not any(path.startswith(f"{place}/{part}/") for path in files.sizes):
+                    yield Damage(part=f"{place}/{part}/", what=f"is missing {whose}")
+        for partition in range(partitions):
+            folder = f"{place}/{partition}"
+            names = files.names(folder)
+            if not names:
+                yield Damage(part=f"{folder}/", what=f"is missing {whose}")
+                continue
+            there = {(int(match[1]), match[2]): name for name in names if (match := _STATE.fullmatch(name))}
+            at = version
+            while at > 0:
+                name = there.get((at, "zip")) or there.get((at, "changelog"))
+                if name is None:
+                    yield Damage(part=f"{folder}/{at}.changelog", what=f"is missing {whose}")
+                    break
+                if files.spoilt(f"{folder}/{name}") or not files.sizes[f"{folder}/{name}"]:
+                    yield Damage(part=f"{folder}/{name}", what=f"is not what Spark wrote {whose}")
+                    break
+                if name.endswith(".zip"):
+                    yield from _of_snapshot(files, folder, name, whose)
+                    break
+                at -= 1
+
+
+def _of_snapshot(files: CheckpointFiles, folder: str, name: str, whose: str) -> Iterator[Damage]:
+    """What lacks of the tables that a snapshot of RocksDB names."""
+    for content in files.read([f"{folder}/{name}"]).values():
+        try:
+            with ZipFile(BytesIO(content)) as snapshot:
+                tables = json.loads(snapshot.read("metadata").decode().partition("\n")[2])["sstFiles"]
+        except (BadZipFile, KeyError, ValueError):
+            yield Damage(part=f"{folder}/{name}", what=f"is not what Spark wrote {whose}")
+            return
+        for table in tables:
+            path = f"{folder}/SSTs/{table['dfsSstFileName']}"
+            if path not in files.sizes:
+                yield Damage(part=path, what=f"is missing {whose}")
+            elif files.sizes[path] != table["sizeBytes"] or files.spoilt(path):
+                yield Damage(part=path, what=f"is not what Spark wrote {whose}")

@@ -1,0 +1,48 @@
+"""When rows of a source arrived, in columns beside their data, and the order that follows.
+
+Scans of changes add the columns (:mod:`plans.analysis.row_order`), what stands between them and an operator with state
+passes them on, and the shell puts a delta in order before the operator sees it. Knows no Spark.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from runtime.state.identity import encode_groups
+
+__all__ = ["ARRIVAL", "in_order"]
+
+ARRIVAL = pa.schema(
+    [
+        ("__arrival_time", pa.int64()),
+        ("__arrival_path", pa.string()),
+        ("__arrival_block", pa.int64()),
+    ]
+)
+"""When the file of a row was written, which file it is, and where the piece begins that a task has read. Rows of one
+piece stand in their order wherever they go."""
+
+
+def in_order(delta: pa.Table) -> pa.Table:
+    """``delta`` in the order in which its rows arrived, without the columns of ``ARRIVAL``; as it is if it has none."""
+    if ARRIVAL.names[0] not in delta.column_names:
+        return delta
+    order = _places(delta.select(ARRIVAL.names))
+    delta = delta.drop_columns(ARRIVAL.names)
+    return delta if bool((np.diff(order) > 0).all()) else delta.take(pa.array(order))
+
+
+def _places(arrival: pa.Table) -> npt.NDArray[np.int64]:
+    """The places of rows in the order of their arrival; a batch has few pieces of files, and many rows of each."""
+    if not arrival.num_rows:
+        return np.empty(0, np.int64)
+    pieces, first = encode_groups([column.combine_chunks() for column in arrival.columns])
+    by_time = [(name, "ascending") for name in arrival.column_names]
+    order = pc.sort_indices(arrival.take(first), sort_keys=by_time).to_numpy()
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    places: npt.NDArray[np.int64] = np.argsort(rank[pieces], kind="stable")
+    return places

@@ -1,0 +1,1 @@
+"""Expressions of a plan: checked before they run, written for Spark, and compiled for Arrow."""

@@ -1,0 +1,282 @@
+"""Checks an expression of a plan before Spark sees it.
+
+A plan is a file from a pull request, and a Spark SQL expression can run code, read files and leak the environment. So
+an expression is parsed; every node, function and word of it must be on a list of what is known to be harmless, and its
+columns must be those of the operator's input. Spark gets text that is put together anew from the checked tokens, for
+``F.expr`` only: not the text of the plan, which another lexer may read otherwise, and not text generated from the tree,
+for sqlglot rewrites functions on the way. Knows neither Spark nor plans.
+
+>>> check_expression("l.total+1", {("l", "total"): "total"}, operator="join_a_b", path="operators.join_a_b").sql
+'`total` + 1'
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import zip_longest
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from plans.analysis.run_limits import MAX_NESTING
+from plans.declarations.functions import ALLOWED_FUNCTIONS
+from plans.errors import RunError
+from plans.text.names import did_you_mean
+
+__all__ = ["CheckedExpression", "check_expression", "quoted", "refuse_size"]
+
+MAX_LENGTH = 64 << 10
+MAX_NODES = 5000
+_MAX_CHAIN = 400
+"""Terms in one chain of binary operators other than AND and OR: somewhat above it, Spark's parser gives up."""
+_RECURSION_LIMIT = 6000
+"""sqlglot takes some 20 Python frames for a level of nesting."""
+_LONGEST_NUMBER = 400
+"""Characters; Python itself does not read any number of digits."""
+
+_NODES: tuple[type[exp.Expr], ...] = (
+    exp.Add, exp.And, exp.Between, exp.BitwiseAnd, exp.BitwiseLeftShift, exp.BitwiseNot, exp.BitwiseOr,
+    exp.BitwiseRightShift, exp.BitwiseXor, exp.Boolean,
+    exp.Bracket, exp.Case, exp.Cast, exp.Column, exp.ColumnDef, exp.DPipe, exp.DataType, exp.DataTypeParam, exp.Div,
+    exp.Dot, exp.EQ, exp.Escape, exp.GT, exp.GTE, exp.HexString, exp.ILike, exp.Identifier, exp.If, exp.In, exp.IntDiv,
+    exp.Interval, exp.IntervalSpan, exp.Is, exp.JSONPath, exp.JSONPathPart, exp.LT, exp.LTE, exp.Like, exp.Literal,
+    exp.Mod, exp.Mul, exp.NEQ, exp.Neg, exp.Not, exp.Null, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Or, exp.Paren,
+    exp.PropertyEQ, exp.RawString, exp.RegexpLike, exp.Sub, exp.TryCast, exp.Var,
+)  # fmt: skip
+_NEVER: tuple[type[exp.Expr], ...] = (exp.AggFunc, exp.Query, exp.SubqueryPredicate, exp.UDTF)
+
+# The words that may stand in an expression without being the name of a function or a quoted column.
+_WORDS = frozenset(
+    """
+    AND AS BETWEEN BOTH CASE CAST DISTINCT DIV ELSE END ESCAPE EXTRACT FALSE FOR FROM ILIKE IN INTERVAL IS LEADING LIKE
+    NOT NULL OR PLACING RLIKE THEN TO TRAILING TRUE TRY_CAST WHEN
+    ARRAY BIGINT BINARY BOOLEAN CHAR DATE DECIMAL DOUBLE FLOAT INT MAP SMALLINT STRING STRUCT TIMESTAMP TIMESTAMP_LTZ
+    TIMESTAMP_NTZ TINYINT VARCHAR
+    YEAR YEARS QUARTER MONTH MONTHS WEEK WEEKS DAY DAYS HOUR HOURS MINUTE MINUTES SECOND SECONDS MILLISECOND
+    MILLISECONDS MICROSECOND MICROSECONDS DOW DAYOFWEEK DAYOFWEEK_ISO DOY YEAROFWEEK
+    """.split()  # noqa: SIM905
+)
+_FUNCTIONS = frozenset(name.upper() for name in ALLOWED_FUNCTIONS)
+_OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE)
+_CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END)
+_SYMBOLS = frozenset("+ - * / % = <> != < <= > >= <=> ( ) [ ] , . || & | ^ ~ :: !".split())  # noqa: SIM905
+_NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?(BD|[LSYDF])?", re.IGNORECASE)
+_LITERALS = (TokenType.STRING, TokenType.NUMBER, TokenType.HEX_STRING)
+_HEX = re.compile("[0-9A-Fa-f]*")
+# sqlglot and Spark agree on these escapes.
+_STRING = re.compile(r"""'(?:[^'\\]|\\[\\'"nrt%_])*'|"(?:[^"\\]|\\[\\'"nrt%_])*\"""", re.DOTALL)
+# What sqlglot raises for calls with arguments that it did not expect.
+_PARSER_ERRORS = (SqlglotError, AttributeError, IndexError, KeyError, TypeError, ValueError)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedExpression:
+    """Text for ``F.expr``, and the keys of the column mapping that it uses, in order of first use."""
+
+    sql: str
+    columns: tuple[tuple[str, ...], ...]
+
+
+def quoted(name: str) -> str:
+    """``name`` as a Spark identifier."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def check_expression(
+    text: str, columns: Mapping[tuple[str, ...], str], *, operator: str, path: str
+) -> CheckedExpression:
+    """Check ``text`` and rewrite it for Spark; RunError, naming ``operator`` and ``path``, for what may not run.
+
+    ``columns`` maps how the text may address a column, such as ``("o_id",)`` or ``("l", "o_id")``, to the name of that
+    column in the DataFrame; longer references go on into fields of a ROW.
+    """
+    check = _Check(text, operator, path)
+    with _deep_recursion():
+        try:
+            tokens = check.tokens(text)
+            tree = check.tree(text)
+            replaced, used = check.resolve(tree, columns)
+            sql = check.written(tokens, replaced)
+            # What Spark parses is the new text, so that is what must be harmless.
+            check.resolve(check.tree(sql), {(name,): name for name in columns.values()})
+            check.words(check.tokens(sql))
+        except RecursionError:
+            raise check.refused("is nested too deeply") from None
+    return CheckedExpression(sql=sql, columns=used)
+
+
+def refuse_size(text: str, *, operator: str, path: str) -> None:
+    """RunError if ``text`` is larger than what runs, or is no expression; which columns there are does not matter."""
+    check = _Check(text, operator, path)
+    with _deep_recursion():
+        try:
+            check.tokens(text)
+            check.tree(text)
+        except RecursionError:
+            raise check.refused("is nested too deeply") from None
+
+
+@contextmanager
+def _deep_recursion() -> Iterator[None]:
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, _RECURSION_LIMIT))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
+class _Check:
+    def __init__(self, text: str, operator: str, path: str) -> None:
+        self.text = text
+        self.operator = operator
+        self.path = path
+
+    def refused(self, reason: str, hint: str | None = None) -> RunError:
+        shown = self.text if len(self.text) <= 120 else self.text[:117] + "..."
+        return RunError(f"operator {self.operator}: the expression {shown!r} {reason}", hint=hint, path=self.path)
+
+    def tokens(self, text: str) -> list[Token]:
+        """The tokens of ``text``; length and nesting are checked before anything recursive looks at it."""
+        if len(self.text) > MAX_LENGTH:
+            raise self.refused(f"is {len(self.text):,} characters long; at most {MAX_LENGTH:,} are allowed")
+        if "${" in text:
+            # Spark replaces ${...} by settings and environment variables anywhere in the text, even inside a string.
+            raise self.refused("contains '${', which Spark would replace", hint="write concat('$', '{...') instead")
+        try:
+            tokens = sqlglot.tokenize(text, dialect="spark")
+        except SqlglotError as error:
+            raise self.refused("is not an expression in Spark SQL") from error
+        depth = 0
+        for token in tokens:
+            depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
+            if depth > MAX_NESTING:
+                raise self.refused(f"is nested more than {MAX_NESTING} levels deep")
+        return tokens
+
+    def tree(self, text: str) -> exp.Expr:
+        """The tree of ``text``, with the number, kinds and chaining of its nodes checked."""
+        try:
+            tree = sqlglot.parse_one(text, dialect="spark", into=exp.Condition)
+        except _PARSER_ERRORS as error:
+            raise self.refused("is not an expression in Spark SQL") from error
+        pending: list[tuple[exp.Expr, int]] = [(tree, 1)]
+        count = 0
+        while pending:
+            node, depth = pending.pop()
+            count += 1
+            if count > MAX_NODES:
+                raise self.refused(f"has more than {MAX_NODES:,} parts")
+            if depth > _MAX_CHAIN:
+                raise self.refused(f"chains more than {_MAX_CHAIN} operators", hint="compute it in several steps")
+            if not _is_allowed(node):
+                raise self.refused(f"contains a {node.key}, which a plan may not")
+            for child in node.iter_expressions():
+                flat = isinstance(node, exp.Connector) and type(child) is type(node)
+                pending.append((child, depth if flat else depth + 1))
+        return tree
+
+    def resolve(
+        self, tree: exp.Expr, columns: Mapping[tuple[str, ...], str]
+    ) -> tuple[dict[int, tuple[int, str]], tuple[tuple[str, ...], ...]]:
+        """What to write for identifiers, as start -> (end, text), and the used keys of ``columns``."""
+        # Names that sqlglot has made up have no place in the text, whose words are checked one by one.
+        named = (node for node in tree.find_all(exp.Identifier) if "start" in node.meta)
+        replaced = {node.meta["start"]: (node.meta["end"], quoted(node.name)) for node in named}
+        used: dict[tuple[str, ...], None] = {}
+        for column in tree.find_all(exp.Column):
+            names = tuple(part.name for part in column.parts)
+            key = next((names[:n] for n in range(1, len(names) + 1) if names[:n] in columns), None)
+            if key is None:
+                known = [".".join(name) for name in columns]
+                hint = did_you_mean(".".join(names), known, what="columns of the input")
+                raise self.refused(f"uses {'.'.join(names)!r}, which is no column of the input", hint=hint)
+            used[key] = None
+            first, last = column.parts[0], column.parts[len(key) - 1]
+            if not {"start", "end"} <= first.meta.keys() & last.meta.keys():
+                raise self.refused("is not an expression in Spark SQL")
+            replaced[first.meta["start"]] = (last.meta["end"], quoted(columns[key]))
+        return replaced, tuple(used)
+
+    def written(self, tokens: list[Token], replaced: Mapping[int, tuple[int, str]]) -> str:
+        """The expression put together from ``tokens``: literals by value, names quoted, blanks between them."""
+        out: list[str] = []
+        end = before = -1
+        for token, following in zip_longest(tokens, tokens[1:]):
+            if token.start <= end:
+                continue  # part of what was written before: a qualified name, or the suffix of a number
+            if token.start == end + 1 > 0 and token.token_type == TokenType.STRING and out[-1].endswith("'"):
+                raise self.refused("doubles a quote inside a string", hint="write \\' for a quote")
+            if token.token_type == TokenType.DOT and following is not None and following.token_type == TokenType.NUMBER:
+                raise self.refused("has a number that begins with a point", hint=f"write 0.{following.text}")
+            if token.start in replaced:
+                end, text = replaced[token.start]
+            else:
+                end, text = token.end, self.token(token)
+            if text in ("<", ">") and out and out[-1] == text and token.start == before + 1:
+                out[-1] += text  # a shift, of which sqlglot makes two tokens
+            else:
+                out.append(text)
+            before = end
+        return " ".join(out)
+
+    def token(self, token: Token) -> str:
+        raw = self.text[token.start : token.end + 1]
+        kind = token.token_type
+        if (kind == TokenType.STRING and _STRING.fullmatch(raw)) or kind == TokenType.RAW_STRING:
+            return str(exp.Literal.string(token.text).sql(dialect="spark"))
+        if kind == TokenType.HEX_STRING and _HEX.fullmatch(token.text):
+            return f"X'{token.text}'"
+        if kind == TokenType.NUMBER and not self.fits(raw):
+            raise self.refused("has a number that fits no type")
+        if (kind == TokenType.NUMBER and _NUMBER.fullmatch(raw)) or raw in _SYMBOLS:
+            return raw
+        if kind not in (TokenType.STRING, TokenType.HEX_STRING) and _is_word(raw):
+            return raw
+        raise self.refused(f"contains {raw[:40]!r}, which a plan may not")
+
+    @staticmethod
+    def fits(number: str) -> bool:
+        """Whether ``number``, with an exponent or not, is short enough, and within DOUBLE, for anyone to read it."""
+        found = _NUMBER.fullmatch(number)
+        if found is None or not found[2]:
+            return len(number) <= _LONGEST_NUMBER
+        return len(number) <= _LONGEST_NUMBER and not math.isinf(float(found[1] + found[2]))
+
+    def words(self, tokens: list[Token]) -> None:
+        """Function names and all other bare words, in the text that Spark will parse."""
+        for index, token in enumerate(tokens):
+            called = index + 1 < len(tokens) and tokens[index + 1].token_type == TokenType.L_PAREN
+            name = token.text.upper()
+            if index and token.start == tokens[index - 1].start:
+                continue  # sqlglot reads the suffix of a number as a cast
+            if token.token_type == TokenType.IDENTIFIER:
+                allowed = not called
+            elif token.token_type not in _LITERALS and _is_word(name):
+                # A function may be called by a qualified name: whatever follows a dot must be quoted.
+                qualified = index > 0 and tokens[index - 1].token_type == TokenType.DOT
+                allowed = not qualified and (name in _WORDS or (called and name in _FUNCTIONS))
+            else:
+                continue
+            if not allowed:
+                hint = did_you_mean(name.lower(), sorted(ALLOWED_FUNCTIONS), what="functions that a plan may call")
+                raise self.refused(f"uses {name.lower()!r}, which is not allowed in a plan", hint=hint)
+
+
+def _is_allowed(node: exp.Expr) -> bool:
+    if isinstance(node, exp.Dot) and not isinstance(node.expression, exp.Identifier):
+        return False
+    if isinstance(node, exp.DataType) and node.this == exp.DType.USERDEFINED:
+        return False
+    return isinstance(node, (*_NODES, exp.Func)) and not isinstance(node, _NEVER)
+
+
+def _is_word(text: str) -> bool:
+    return re.fullmatch(r"[^\W\d]\w*", text) is not None

@@ -1,0 +1,356 @@
+"""Arithmetic in expressions of a plan, written for Spark so that it is Flink's: integers wrap around, signs are exact.
+
+``+``, ``-``, ``*``, ``div``, ABS and the minus sign of integers that leave their type go on at its other end, where
+Spark would fail. A plan says ``a + b``; this module asks Spark for the types of the parts and writes what wraps around
+where a result may not fit: shorter integers are computed in a longer type and cut, BIGINT is computed again in DECIMAL
+where Spark's ``try_`` functions find that it overflowed. Of a DECIMAL with more than 34 digits Spark rounds the minus
+sign and ABS, and may fail; such numbers get and lose their sign as text. Takes text that
+:mod:`runtime.expressions.allowed` has checked and put together, and knows nothing of plans.
+
+>>> wrapping("`a` + 1 > 0", lambda texts: ["int" for _ in texts])
+'CAST(shiftright(shiftleft(CAST(`a` AS BIGINT) + 1, 32), 32) AS INT) > 0'
+>>> wrapping("CAST ( `a` AS BIGINT ) + 1", lambda texts: ["bigint" if "CAST" in text else "int" for text in texts])
+'CAST ( `a` AS BIGINT ) + 1'
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from plans.errors import RunError
+
+__all__ = ["spark_expression", "wrapping"]
+
+_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
+_TRY = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}
+_SIGNED_DIGITS = 34
+"""Digits of a DECIMAL to which Spark rounds the minus sign and ABS."""
+_MOST = 1 << 20
+"""Characters of what is written: what overflows is written twice, so nesting could double it many times."""
+_TOKEN = re.compile(
+    r"""\s*(X?'(?:[^'\\]|\\.)*'|`(?:[^`]|``)*`|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\w*|\w+|<=>|<=|>=|<>|!=|<<|>>|\|\||::|.)""",
+    re.DOTALL,
+)
+_SEPARATING = frozenset(
+    """
+    AND AS BETWEEN BOTH DISTINCT ELSE END ESCAPE FOR FROM ILIKE IN IS LEADING LIKE NOT OR PLACING RLIKE THEN TO TRAILING
+    WHEN = <> != < <= > >= <=> << >> , & | ^ !
+    """.split()  # noqa: SIM905
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Text:
+    """Anything but arithmetic: words and signs, with arithmetic somewhere among them; ``cast`` is what a CAST casts."""
+
+    parts: tuple[str | _Node, ...]
+    cast: _Node | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Operation:
+    """``+ - * / %``, DIV and ``||`` of two operands, the signs ``- + ~`` or ABS of one."""
+
+    name: str
+    operands: tuple[_Node, ...]
+
+
+_Node = _Text | _Operation
+
+
+def spark_expression(frame: DataFrame, text: str) -> Column:
+    """The checked expression ``text`` over the columns of ``frame``, with Flink's integer arithmetic."""
+
+    def types(texts: Sequence[str]) -> list[str]:
+        asked = frame.select(*(F.expr(each).alias(f"c{i}") for i, each in enumerate(texts)))
+        return [f.dataType.simpleString() for f in asked.schema.fields]
+
+    return F.expr(wrapping(text, types))
+
+
+def wrapping(text: str, types: Callable[[Sequence[str]], Sequence[str]]) -> str:
+    """``text`` with integer arithmetic that wraps around; ``types`` tells Spark's types of expressions, all at once.
+
+    RunError for arithmetic that is nested too deeply to be written.
+    """
+    tree = _Parser(_TOKEN.findall(text.strip())).level()
+    asked = list(dict.fromkeys(_written(node) for node in _asked(tree)))
+    if not asked:
+        return text
+    return _Writer(dict(zip(asked, types(asked), strict=True))).text(tree)
+
+
+class _Parser:
+    def __init__(self, tokens: list[str]) -> None:
+        self.tokens = tokens
+        self.at = 0
+
+    @property
+    def next(self) -> str:
+        return self.tokens[self.at] if self.at < len(self.tokens) else ""
+
+    def take(self) -> str:
+        self.at += 1
+        return self.tokens[self.at - 1]
+
+    def level(self, *closing: str) -> _Text:
+        """All up to a closing sign, which is not taken."""
+        parts: list[str | _Node] = []
+        while self.next and self.next.upper() not in closing:
+            parts.append(self.take() if self.next.upper() in _SEPARATING else self.sum())
+        return _Text(parts=tuple(parts))
+
+    def sum(self) -> _Node:
+        return self.chain(("+", "-", "||"), self.product)
+
+    def product(self) -> _Node:
+        return self.chain(("*", "/", "%", "DIV"), self.signed)
+
+    def chain(self, names: tuple[str, ...], operand: Callable[[], _Node]) -> _Node:
+        found = operand()
+        while self.next.upper() in names:
+            found = _Operation(name=self.take().upper(), operands=(found, operand()))
+        return found
+
+    def signed(self) -> _Node:
+        if self.next not in ("-", "+", "~"):
+            return self.primary()
+        sign = self.take()
+        if sign == "-" and self.next[:1].isdigit():
+            return _Text(parts=("-" + self.take(),))
+        return _Operation(name=f"{sign}x", operands=(self.signed(),))
+
+    def primary(self) -> _Node:
+        word = self.take()
+        found: _Node = _Text(parts=(word,))
+        if word == "(":
+            found = _Text(parts=(word, self.level(")"), self.take()))
+        elif word.upper() == "CASE":
+            found = _Text(parts=(word, self.level("END"), self.take()))
+        elif word.upper() == "INTERVAL" and self.next not in ("", ")", ",", ">"):
+            found = _Text(parts=(word, *self.interval()))
+        elif self.next == "(" and _is_word(word):
+            found = self.call(word)
+        elif self.next.startswith("'") and _is_word(word):
+            found = _Text(parts=(word, self.take()))
+        while self.next in (".", "[", "::"):
+            mark = self.take()
+            if mark == "[":
+                found = _Text(parts=(found, mark, self.level("]"), self.take()))
+            else:
+                found = _Text(parts=(found, mark, self.primary()))
+        return found
+
+    def interval(self) -> Iterator[str | _Node]:
+        """A number or text and its unit, ``YEAR TO MONTH`` and its like among them."""
+        yield self.signed()
+        while _is_word(self.next) and (self.next.upper() == "TO" or self.next.upper() not in _SEPARATING):
+            yield self.take()
+
+    def call(self, word: str) -> _Node:
+        opening, inside = self.take(), self.level(")")
+        closing = self.take()
+        if word.upper() == "ABS" and "," not in inside.parts:
+            return _Operation(name="ABS", operands=(inside,))
+        cast = inside.parts[0] if word.upper() == "CAST" else None
+        return _Text(parts=(word, opening, inside, closing), cast=None if isinstance(cast, str) else cast)
+
+
+def _is_word(text: str) -> bool:
+    return re.fullmatch(r"[^\W\d]\w*", text) is not None
+
+
+def _nodes(node: _Node) -> Iterator[_Node]:
+    yield node
+    for child in node.operands if isinstance(node, _Operation) else node.parts:
+        if not isinstance(child, str):
+            yield from _nodes(child)
+
+
+def _asked(tree: _Node) -> Iterator[_Node]:
+    """The parts whose types decide what is written."""
+    for node in _nodes(tree):
+        if isinstance(node, _Operation) and node.name in ("+", "-", "*", "DIV", "-x", "ABS"):
+            yield node
+            for operand in node.operands:
+                yield operand
+                if isinstance(operand, _Text) and operand.cast is not None:
+                    yield operand.cast
+
+
+def _written(node: _Node, text: Callable[[_Node], str] | None = None) -> str:
+    """The node in Spark SQL, its parts by ``text``, or just as they were."""
+    text = text or _written
+    if isinstance(node, _Text):
+        return " ".join(part if isinstance(part, str) else text(part) for part in node.parts)
+    if node.name == "ABS":
+        return f"abs({text(node.operands[0])})"
+    if len(node.operands) == 1:
+        return f"{node.name[0]} {text(node.operands[0])}"
+    return f"{text(node.operands[0])} {node.name.lower()} {text(node.operands[1])}"
+
+
+_Range = tuple[int, int]
+
+
+class _Writer:
+    """``types`` are those of the parts that were asked for, by their text."""
+
+    def __init__(self, types: Mapping[str, str]) -> None:
+        self.types = types
+
+    def type(self, node: _Node) -> str:
+        return self.types.get(_written(node), "")
+
+    def text(self, node: _Node) -> str:
+        """Flink's meaning of ``node`` in Spark SQL, binding no more loosely than it."""
+        found = self.wrapped(node) if isinstance(node, _Operation) else _written(node, self.text)
+        if len(found) > _MOST:
+            raise RunError("arithmetic is nested too deeply", hint="compute it in several steps")
+        return found
+
+    def wrapped(self, node: _Operation) -> str:
+        if node.name in ("-x", "ABS") and (digits := _long_digits(self.type(node.operands[0]))) is not None:
+            return self.signed_long(node, *digits)
+        if node.name not in ("+", "-", "*", "DIV", "-x", "ABS") or not self.leaves_its_type(node):
+            return _written(node, self.text)
+        kind = self.kind(node)
+        if kind == "bigint" and node.name in ("DIV", "ABS"):
+            return self.cut_at_the_least(node)
+        if kind == "bigint":
+            return f"coalesce({self.tried(node)}, {self.exact(node)})"
+        spare = 64 - _BITS[kind]
+        long = f"shiftright(shiftleft({self.longer(node)}, {spare}), {spare})"
+        return long if node.name == "DIV" else f"CAST({long} AS {kind.upper()})"
+
+    def signed_long(self, node: _Operation, precision: int, scale: int) -> str:
+        """The minus sign or ABS of a DECIMAL, which keeps its type, with more digits than Spark is exact for."""
+        number, plain = f"({self.text(node.operands[0])})", _written(node, self.text)
+        nines = "9" * _SIGNED_DIGITS
+        most = f"{nines[scale:] or 0}.{nines[:scale].rjust(scale, '0')}" if scale else nines
+        positive = f"CAST(substring(CAST({number} AS STRING), 2) AS DECIMAL({precision}, {scale}))"
+        negative = f"CAST(concat('-', CAST({number} AS STRING)) AS DECIMAL({precision}, {scale}))"
+        return (
+            f"CASE WHEN {number} BETWEEN -{most} AND {most} THEN {plain} WHEN {number} < 0 THEN {positive} "
+            f"ELSE {number if node.name == 'ABS' else negative} END"
+        )
+
+    def kind(self, node: _Operation) -> str:
+        """The type at whose ends ``node`` wraps around: of DIV, a BIGINT in Spark, that of its operands."""
+        if node.name != "DIV":
+            return self.type(node)
+        return max((self.type(each) for each in node.operands), key=lambda kind: _BITS.get(kind, 64))
+
+    def longer(self, node: _Operation) -> str:
+        """``node``, of a type shorter than BIGINT, as a BIGINT, where it always fits."""
+        first, *others = (self.text(operand) for operand in node.operands)
+        if node.name == "DIV":
+            return f"{first} div {others[0]}"
+        first = f"CAST({first} AS BIGINT)"
+        if others:
+            return f"{first} {node.name} {others[0]}"
+        return f"abs({first})" if node.name == "ABS" else f"- {first}"
+
+    def cut_at_the_least(self, node: _Operation) -> str:
+        """DIV and ABS, which leave BIGINT only from its least number on, to which they then come back."""
+        first, *others = (self.text(operand) for operand in node.operands)
+        negated = f"coalesce(try_subtract(0L, {first}), {first})"
+        if not others:
+            return f"greatest({first}, {negated})"
+        return f"CASE WHEN {others[0]} = -1 THEN {negated} ELSE {first} div {others[0]} END"
+
+    def tried(self, node: _Node) -> str:
+        """A BIGINT, NULL where a step overflows."""
+        inner = self.ring(node)
+        if inner is None:
+            return self.text(node)
+        if inner.name == "-x":
+            return f"try_subtract(0L, {self.tried(inner.operands[0])})"
+        return f"{_TRY[inner.name]}({', '.join(map(self.tried, inner.operands))})"
+
+    def exact(self, node: _Node) -> str:
+        """A BIGINT, each step computed in DECIMAL, which holds the product of any two, and cut."""
+        inner = self.ring(node)
+        if inner is None:
+            return self.text(node)
+        first, *others = (f"CAST({self.exact(operand)} AS DECIMAL(19, 0))" for operand in inner.operands)
+        number = f"{first} {inner.name} {others[0]}" if others else f"- {first}"
+        return f"CAST(pmod({number} + {1 << 63}, {1 << 64}) - {1 << 63} AS BIGINT)"
+
+    def ring(self, node: _Node) -> _Operation | None:
+        """``+``, ``-`` and ``*`` of BIGINT that may overflow, parentheses aside: computed together."""
+        inner = _bare(node)
+        if not isinstance(inner, _Operation) or inner.name not in ("+", "-", "*", "-x"):
+            return None
+        return inner if self.type(inner) == "bigint" and self.leaves_its_type(inner) else None
+
+    def leaves_its_type(self, node: _Operation) -> bool:
+        """Whether ``node`` is integer arithmetic whose result may not fit its type."""
+        kinds = {self.type(operand) for operand in node.operands}
+        if not kinds <= _BITS.keys() or self.type(node) not in _BITS:
+            return False
+        low, high = self.computed(node)
+        least, most = _range(self.kind(node))
+        return low < least or high > most
+
+    def computed(self, node: _Operation) -> _Range:
+        """The least and the greatest number that ``node`` can be before it is cut to its type."""
+        (low, high), *others = (self.range(operand) for operand in node.operands)
+        if node.name == "-x":
+            return -high, -low
+        if node.name == "ABS":
+            return 0, max(abs(low), abs(high))
+        (least, most) = others[0]
+        if node.name == "+":
+            return low + least, high + most
+        if node.name == "-":
+            return low - most, high - least
+        if node.name == "*":
+            corners = [a * b for a in (low, high) for b in (least, most)]
+            return min(corners), max(corners)
+        return (min(low, -high), max(high, -low)) if least <= -1 <= most else (low, high)
+
+    def range(self, node: _Node) -> _Range:
+        """The least and the greatest value of an integer, as far as it can be told from its text and types."""
+        kind, inner = self.type(node), _bare(node)
+        written = _written(inner)
+        if re.fullmatch(r"-?\d+[LSY]?", written, re.IGNORECASE):
+            number = int(written.rstrip("lsyLSY"))
+            return number, number
+        bounds = _range(kind if kind in _BITS else "bigint")
+        if isinstance(inner, _Text) and inner.cast is not None and self.type(inner.cast) in _BITS:
+            return _within(self.range(inner.cast), bounds)
+        if isinstance(inner, _Operation) and inner.name in ("+", "-", "*", "-x", "ABS"):
+            return _within(self.computed(inner), bounds)
+        return bounds
+
+
+def _long_digits(kind: str) -> tuple[int, int] | None:
+    """Precision and scale of a DECIMAL with more digits than Spark's minus sign and ABS keep; None for other types."""
+    found = re.fullmatch(r"decimal\((\d+),(\d+)\)", kind)
+    return (int(found[1]), int(found[2])) if found and int(found[1]) > _SIGNED_DIGITS else None
+
+
+def _bare(node: _Node) -> _Node:
+    """``node`` without parentheses around it."""
+    while isinstance(node, _Text):
+        inside = [part for part in node.parts if part not in ("(", ")")]
+        if len(inside) != 1 or isinstance(inside[0], str):
+            break
+        node = inside[0]
+    return node
+
+
+def _range(kind: str) -> _Range:
+    half = 1 << (_BITS[kind] - 1)
+    return -half, half - 1
+
+
+def _within(found: _Range, bounds: _Range) -> _Range:
+    """``found`` if its numbers fit, else anything within ``bounds``."""
+    return found if bounds[0] <= found[0] and found[1] <= bounds[1] else bounds

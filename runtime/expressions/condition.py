@@ -1,0 +1,396 @@
+"""Expressions of a plan compiled for Arrow: what must hold of a pair of a join beyond its equal keys.
+
+An outer, semi or anti join must know how many partners of a row satisfy the whole condition, so the condition is
+evaluated inside the join, on candidate pairs, with SQL's three-valued logic. Each part gets the type that it has in
+Spark, so that it means there what it means here; integers wrap around at the width of their type, as in
+:mod:`runtime.expressions.arithmetic`. It is parsed on the driver; workers get a tree of nodes. Column references are
+``l.column`` and ``r.column``. What has no exact kernel is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from sqlglot import exp, parse_one
+from sqlglot.errors import SqlglotError
+
+from plans.errors import RunError
+from plans.model.plan import Join, LookupJoin
+from runtime.expressions.constants import named_type, number_constant, span_of, text_constant
+from runtime.kernels.coercion import MOST_DIGITS, arithmetic_digits, common_type, digits_of
+from runtime.kernels.comparison import compare, holds, is_member, matches, not_distinct
+from runtime.kernels.computation import compute, compute_wide, divide, remainder, shift
+from runtime.kernels.conversion import by_row, convert, converts, may_not_fit
+from runtime.kernels.evaluation import Apply, Choose, Coalesce, Connect, Constant, Node, Read
+from runtime.kernels.pairs import JoinCondition
+
+__all__ = ["compile_condition", "compile_filter", "compile_tree", "compile_value"]
+
+
+def compile_condition(op: Join | LookupJoin, left: pa.Schema, right: pa.Schema) -> JoinCondition:
+    """Compile ``op.condition`` over the columns of both inputs; RunError for what a join cannot evaluate."""
+    return _Compiler(f"operators.{op.id}.condition", {"l": left, "r": right}).condition(op.condition or "")
+
+
+def compile_filter(text: str, right: pa.Schema, *, path: str) -> JoinCondition:
+    """Compile a condition on rows of the right side alone, whose columns stand in ``text`` without a prefix."""
+    return _Compiler(path, {"": right}).condition(text)
+
+
+def compile_value(text: str, right: pa.Schema, *, path: str) -> JoinCondition:
+    """As :func:`compile_filter`, for an expression of any type; ``answers`` are its values."""
+    return _Compiler(path, {"": right}).value(text)
+
+
+def compile_tree(tree: exp.Expr, sides: dict[str, pa.Schema]) -> Node:
+    """Compile a parsed expression over the columns under each prefix of ``sides``."""
+    return _Compiler("", sides).compile(tree)
+
+
+_COMPARISONS: dict[type[exp.Expr], str] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+}
+_ARITHMETIC: dict[type[exp.Expr], str] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.SafeAdd: "+",
+    exp.SafeSubtract: "-",
+    exp.SafeMultiply: "*",
+}
+_SAFE = (exp.SafeAdd, exp.SafeSubtract, exp.SafeMultiply)
+_PATTERN = re.compile(r"(?:[^\\]|\\[\\%_])*", re.DOTALL)
+
+
+class _Compiler:
+    """``sides`` has the columns under each prefix; those without a prefix are of the right side."""
+
+    def __init__(self, path: str, sides: dict[str, pa.Schema]) -> None:
+        self.path = path
+        self.sides = sides
+        self.used: dict[str, set[str]] = {"l": set(), "r": set()}
+
+    def condition(self, text: str) -> JoinCondition:
+        found = self.value(text)
+        if found.expression.kind not in (pa.bool_(), pa.null()):
+            raise RunError(f"is no condition, for it is not BOOLEAN: {text}", path=self.path)
+        if isinstance(found.expression, Connect) and found.expression.every:
+            return replace(found, expression=replace(found.expression, chooses=True))
+        return found
+
+    def value(self, text: str) -> JoinCondition:
+        try:
+            tree = parse_one(text, dialect="spark")
+            expression = self.compile(tree)
+        except SqlglotError as error:
+            raise RunError(f"cannot be parsed: {text}", path=self.path) from error
+        except RecursionError:
+            raise RunError("is nested too deeply", path=self.path, hint="compute it in several steps") from None
+        return JoinCondition(
+            expression=expression, left=tuple(sorted(self.used["l"])), right=tuple(sorted(self.used["r"]))
+        )
+
+    def compile(self, node: exp.Expr) -> Node:
+        sign = _COMPARISONS.get(type(node))
+        if sign is not None:
+            return self._compared(sign, *self._meeting(node.this, node.expression), node)
+        sign = _ARITHMETIC.get(type(node))
+        if sign is not None:
+            return self._computed(sign, node)
+        handler = getattr(self, f"_{type(node).__name__.lower()}", None)
+        if handler is None:
+            raise self._refused(node)
+        found: Node = handler(node)
+        return found
+
+    def _refused(self, node: exp.Expr) -> RunError:
+        return RunError(
+            f"a join condition cannot contain {node.sql(dialect='spark')}",
+            path=self.path,
+            hint="compute it as a column of a sub-query below the join",
+        )
+
+    def _apply(
+        self,
+        node: exp.Expr,
+        function: Callable[..., Any],
+        args: Sequence[Node],
+        kind: pa.DataType,
+        *,
+        fails: bool = False,
+        slow: bool = False,
+    ) -> Node:
+        text = f"{self.path}: {node.sql(dialect='spark')}" if fails else ""
+        return Apply(function=function, args=tuple(args), kind=kind, text=text, fails=fails, slow=slow)
+
+    def _as(self, value: Node, kind: pa.DataType, node: exp.Expr, *, safe: bool = False) -> Node:
+        """``value`` converted to ``kind``."""
+        if value.kind == kind:
+            return value
+        if not converts(value.kind, kind):
+            raise self._refused(node)
+        function = partial(convert, to=kind, safe=safe)
+        fails = not safe and may_not_fit(value.kind, kind)
+        if isinstance(value, Constant):
+            with suppress(ArithmeticError):  # which it is to raise for the rows that get there
+                return Constant(value=function(value.value))
+        return self._apply(node, function, (value,), kind, fails=fails, slow=by_row(value.kind, kind))
+
+    def _common(self, values: Sequence[Node], node: exp.Expr) -> tuple[Node, ...]:
+        """``values`` in the type that they share."""
+        kind = values[0].kind
+        for value in values[1:]:
+            found = common_type(kind, value.kind)
+            if found is None:
+                raise self._refused(node)
+            kind = found
+        return tuple(self._as(value, kind, node) for value in values)
+
+    def _meeting(self, left: exp.Expr, right: exp.Expr) -> tuple[Node, Node]:
+        """Two operands, where an integer beside a DECIMAL is one itself: a number as written, of no more digits."""
+        one, other = self.compile(left), self.compile(right)
+        return self._beside(one, left, other), self._beside(other, right, one)
+
+    def _beside(self, value: Node, node: exp.Expr, other: Node) -> Node:
+        digits = digits_of(value.kind)
+        if digits is None or not pa.types.is_integer(value.kind) or not pa.types.is_decimal(other.kind):
+            return value
+        if isinstance(value, Constant) and _is_whole(node):
+            digits = len(str(abs(value.value.as_py()))), 0
+        return self._as(value, pa.decimal128(*digits), node)
+
+    def _truth(self, node: exp.Expr) -> Node:
+        found = self.compile(node)
+        if found.kind not in (pa.bool_(), pa.null()):
+            raise self._refused(node)
+        return self._as(found, pa.bool_(), node)
+
+    def _compared(self, sign: str, left: Node, right: Node, node: exp.Expr) -> Node:
+        left, right = self._common((left, right), node)
+        if pa.types.is_nested(left.kind):
+            raise self._refused(node)
+        if pa.types.is_null(left.kind):
+            left = right = Constant(value=pa.scalar(None, pa.bool_()))
+        return self._apply(node, partial(compare, sign=sign), (left, right), pa.bool_())
+
+    def _nullsafeeq(self, node: exp.NullSafeEQ) -> Node:
+        values = self._common(self._meeting(node.this, node.expression), node)
+        if pa.types.is_nested(values[0].kind) or pa.types.is_null(values[0].kind):
+            raise self._refused(node)
+        return self._apply(node, not_distinct, values, pa.bool_())
+
+    def _connected(self, node: exp.Connector, every: bool) -> Node:
+        # Without recursion along the chain, which may be long.
+        parts: list[exp.Expr] = []
+        pending: list[exp.Expr] = [node]
+        while pending:
+            part = pending.pop()
+            if type(part) is type(node):
+                pending += [part.expression, part.this]
+            else:
+                parts.append(part)
+        return Connect(every=every, parts=tuple(self._truth(part) for part in parts))
+
+    def _and(self, node: exp.And) -> Node:
+        return self._connected(node, every=True)
+
+    def _or(self, node: exp.Or) -> Node:
+        return self._connected(node, every=False)
+
+    def _not(self, node: exp.Not) -> Node:
+        return self._apply(node, pc.invert, (self._truth(node.this),), pa.bool_())
+
+    def _column(self, node: exp.Column) -> Node:
+        schema = self.sides.get(node.table) if len(node.parts) == 1 + bool(node.table) else None
+        if schema is None or node.name not in schema.names:
+            raise RunError(f"unknown column {node.sql(dialect='spark')}", path=self.path)
+        side = node.table or "r"
+        self.used[side].add(node.name)
+        return Read(name=f"{side}.{node.name}", kind=schema.field(node.name).type)
+
+    def _paren(self, node: exp.Paren) -> Node:
+        return self.compile(node.this)
+
+    def _literal(self, node: exp.Literal) -> Node:
+        return self._number(node, "") if not node.is_string else Constant(value=pa.scalar(node.this, pa.string()))
+
+    def _number(self, node: exp.Literal, sign: str) -> Node:
+        found = number_constant(sign + node.name)
+        if found is None:
+            raise self._refused(node)
+        return Constant(value=found)
+
+    def _neg(self, node: exp.Neg) -> Node:
+        if isinstance(node.this, exp.Literal) and not node.this.is_string:
+            return self._number(node.this, "-")
+        return self._of_number(node, pc.negate)
+
+    def _abs(self, node: exp.Abs) -> Node:
+        return self._of_number(node, pc.abs)
+
+    def _of_number(self, node: exp.Expr, function: Callable[..., Any]) -> Node:
+        operand = self.compile(node.this)
+        if digits_of(operand.kind) is None and not pa.types.is_floating(operand.kind):
+            raise self._refused(node)
+        return self._apply(node, function, (operand,), operand.kind)
+
+    def _computed(self, sign: str, node: exp.Expr) -> Node:
+        spans = span_of(node.this), span_of(node.expression)
+        if spans != (None, None):
+            return self._shifted(node, spans)
+        left, right = self._meeting(node.this, node.expression)
+        digits, others = digits_of(left.kind), digits_of(right.kind)
+        if pa.types.is_decimal(left.kind) and pa.types.is_decimal(right.kind) and digits and others:
+            (precision, _), kind = arithmetic_digits(sign, digits, others)
+            if precision <= MOST_DIGITS:
+                return self._apply(node, partial(compute, sign=sign), (left, right), kind)
+            safe = isinstance(node, _SAFE)
+            function = partial(compute_wide, sign=sign, to=kind, safe=safe)
+            return self._apply(node, function, (left, right), kind, fails=not safe, slow=True)
+        left, right = self._common((left, right), node)
+        if not (pa.types.is_integer(left.kind) or pa.types.is_floating(left.kind)) or isinstance(node, _SAFE):
+            raise self._refused(node)
+        return self._apply(node, partial(compute, sign=sign), (left, right), left.kind)
+
+    def _shifted(self, node: exp.Expr, spans: tuple[timedelta | None, timedelta | None]) -> Node:
+        """A TIMESTAMP some days or less earlier or later."""
+        span = spans[1] if spans[1] is not None else spans[0]
+        moment = self.compile(node.this if spans[1] is not None else node.expression)
+        if moment.kind != pa.timestamp("us") or (isinstance(node, exp.Sub) and spans[1] is None):
+            raise self._refused(node)
+        by = Constant(value=pa.scalar(span, pa.duration("us")))
+        sign = "+" if isinstance(node, exp.Add) else "-"
+        return self._apply(node, partial(compute, sign=sign), (moment, by), moment.kind)
+
+    def _intdiv(self, node: exp.IntDiv) -> Node:
+        left, right, fails = self._dividing(node)
+        return self._apply(node, divide, (left, right), pa.int64(), fails=fails)
+
+    def _mod(self, node: exp.Mod) -> Node:
+        left, right, fails = self._dividing(node)
+        return self._apply(node, remainder, (left, right), left.kind, fails=fails)
+
+    def _dividing(self, node: exp.Binary) -> tuple[Node, Node, bool]:
+        """Two integers, and whether the second may be zero."""
+        left, right = self._common((self.compile(node.this), self.compile(node.expression)), node)
+        if not pa.types.is_integer(left.kind):
+            raise self._refused(node)
+        return left, right, not (isinstance(right, Constant) and right.value.as_py() != 0)
+
+    def _boolean(self, node: exp.Boolean) -> Node:
+        return Constant(value=pa.scalar(bool(node.this)))
+
+    def _null(self, node: exp.Null) -> Node:
+        return Constant(value=pa.scalar(None))
+
+    def _is(self, node: exp.Is) -> Node:
+        if isinstance(node.expression, exp.Null):
+            return self._apply(node, pc.is_null, (self.compile(node.this),), pa.bool_())
+        if not isinstance(node.expression, exp.Boolean):
+            raise self._refused(node)
+        wanted = bool(node.expression.this)
+        return self._apply(node, partial(holds, wanted=wanted), (self._truth(node.this),), pa.bool_())
+
+    def _between(self, node: exp.Between) -> Node:
+        if node.args.get("symmetric"):
+            raise self._refused(node)
+        bounds = ((">=", node.args["low"]), ("<=", node.args["high"]))
+        parts = (self._compared(sign, *self._meeting(node.this, bound), node) for sign, bound in bounds)
+        return Connect(every=True, parts=tuple(parts))
+
+    def _in(self, node: exp.In) -> Node:
+        if not node.expressions or node.args.get("query") is not None:
+            raise self._refused(node)
+        value, *items = self._common([self.compile(part) for part in (node.this, *node.expressions)], node)
+        kind = value.kind
+        if pa.types.is_nested(kind) or pa.types.is_null(kind):
+            raise self._refused(node)
+        if all(isinstance(item, Constant) for item in items) and not pa.types.is_floating(kind):
+            values = pa.array([item.value.as_py() for item in items if isinstance(item, Constant)], kind)
+            return self._apply(node, partial(is_member, values=values), (value,), pa.bool_())
+        equal = partial(compare, sign="=")
+        return Connect(every=False, parts=tuple(self._apply(node, equal, (value, i), pa.bool_()) for i in items))
+
+    def _coalesce(self, node: exp.Coalesce) -> Node:
+        parts = self._common([self.compile(part) for part in (node.this, *node.expressions)], node)
+        return Coalesce(parts=parts)
+
+    def _case(self, node: exp.Case) -> Node:
+        branches = node.args["ifs"]
+        tests = [b.this if node.this is None else exp.EQ(this=node.this, expression=b.this) for b in branches]
+        default = node.args.get("default") or exp.Null()
+        outcomes = [self.compile(part) for part in (*(branch.args["true"] for branch in branches), default)]
+        *chosen, otherwise = self._common(outcomes, node)
+        return Choose(branches=tuple(zip(map(self._truth, tests), chosen, strict=True)), default=otherwise)
+
+    def _if(self, node: exp.If) -> Node:
+        return self._case(exp.Case(ifs=[exp.If(this=node.this, true=node.args["true"])], default=node.args["false"]))
+
+    def _like(self, node: exp.Like) -> Node:
+        pattern, text = node.expression, self.compile(node.this)
+        is_pattern = isinstance(pattern, exp.Literal) and pattern.is_string and _PATTERN.fullmatch(pattern.name)
+        if not is_pattern or text.kind != pa.string():
+            raise self._refused(node)
+        found = self._apply(node, partial(matches, pattern=pattern.name), (text,), pa.bool_())
+        return self._apply(node, pc.invert, (found,), pa.bool_()) if node.args.get("negate") else found
+
+    def _bitwiseleftshift(self, node: exp.BitwiseLeftShift) -> Node:
+        return self._moved(node, left=True)
+
+    def _bitwiserightshift(self, node: exp.BitwiseRightShift) -> Node:
+        return self._moved(node, left=False)
+
+    def _moved(self, node: exp.Binary, *, left: bool) -> Node:
+        value, by = self.compile(node.this), node.expression
+        if not pa.types.is_integer(value.kind) or not (isinstance(by, exp.Literal) and by.name.isdigit()):
+            raise self._refused(node)
+        value = self._as(value, pa.int64() if value.kind == pa.int64() else pa.int32(), node)
+        places = int(by.name) % value.kind.bit_width
+        return self._apply(node, partial(shift, places=places, left=left), (value,), value.kind)
+
+    def _isnan(self, node: exp.IsNan) -> Node:
+        value = self.compile(node.this)
+        if not pa.types.is_floating(value.kind):
+            value = self._as(value, pa.float64(), node)
+        found = self._apply(node, pc.is_nan, (value,), pa.bool_())
+        return self._apply(node, partial(holds, wanted=True), (found,), pa.bool_())
+
+    def _cast(self, node: exp.Cast) -> Node:
+        """A constant such as DATE '2024-12-31', which sqlglot reads as a cast that may not fail."""
+        found = None
+        if isinstance(node.this, exp.Literal) and node.this.is_string:
+            found = text_constant(node.to, node.this.name)
+        if found is None:
+            raise self._refused(node)
+        return Constant(value=found)
+
+    def _trycast(self, node: exp.TryCast) -> Node:
+        """CAST, which sqlglot reads in Spark's dialect as a cast that may fail; TRY_CAST is the one marked as safe."""
+        text = node.this.name if isinstance(node.this, exp.Literal) and node.this.is_string else None
+        found = None if text is None else text_constant(node.args["to"], text)
+        if found is not None:
+            return Constant(value=found)
+        kind = named_type(node.args["to"])
+        if kind is None:
+            raise self._refused(node)
+        return self._as(self.compile(node.this), kind, node, safe=bool(node.args.get("safe")))
+
+
+def _is_whole(node: exp.Expr) -> bool:
+    """Whether it is a whole number as it is written."""
+    node = node.unnest()
+    number = node.this if isinstance(node, exp.Neg) else node
+    return isinstance(number, exp.Literal) and number.is_int

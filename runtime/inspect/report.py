@@ -1,0 +1,225 @@
+"""The state of a checkpoint as a table for people and as JSON for scripts. Pure: data in, text out.
+
+>>> age(3_900_000), age(59_999), age(100_000_000)
+('1 h 5 min', '59 s', '1 d 3 h')
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from plans.declarations.durations import parse_duration
+from plans.text.terminal import clean
+from runtime.inspect.contents import Amount, CheckpointState, EntryState, OperatorState, QueryState
+from runtime.inspect.rows import Cells, instant, rows_json, rows_text, utc
+from runtime.run.report import human_bytes
+
+__all__ = ["age", "state_json", "state_text"]
+
+_HEADINGS = ("ttl", "rows", "keys", "bytes", "oldest", "newest", "expire in 1 h", "expired")
+_UNITS = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1_000))
+_UNKNOWN = "–"
+
+Part = Literal["heading", "operator", "state", "edit"]
+Paint = Callable[[str, Part], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Line:
+    part: Part
+    left: str
+    cells: Sequence[str] = ()
+
+
+def state_text(found: CheckpointState, *, paint: Paint = lambda text, part: text) -> str:
+    """The table; ``paint`` may colour the left part of a line and must not change its width."""
+    partitions = f"{found.partitions} partition{'' if found.partitions == 1 else 's'}"
+    head = [found.plan, found.checkpoint, partitions, f"as of {instant(found.at, found.time_zone)} {found.time_zone}"]
+    if found.written_by != found.plan:
+        head.append(f"written by plan {found.written_by}")
+    blocks = [clean(" · ".join(head))]
+    tables = [(query, list(_lines(query, found.at))) for query in found.queries]
+    total = _Line(part="heading", left="total", cells=_amount_cells("", found.total, found.at, plain=True))
+    lines = [_Line(part="heading", left="", cells=_HEADINGS), *(line for _, rows in tables for line in rows), total]
+    left = max(len(line.left) for line in lines) + 3
+    widths = [max(len(line.cells[i]) for line in lines if line.cells) for i in range(len(_HEADINGS))]
+
+    def text(line: _Line) -> str:
+        cells = (
+            f"{cell:<{width}}" if index == 0 else f"{cell:>{width}}"
+            for index, (cell, width) in enumerate(zip(line.cells, widths, strict=False))
+        )
+        return (paint(f"{line.left:<{left}}", line.part) + "   ".join(cells)).rstrip()
+
+    for index, (query, rows) in enumerate(tables):
+        title = clean(_title(query, found))
+        heading = [text(lines[0])] if index == 0 and rows else []
+        blocks.append("\n".join([title, *heading, *map(text, rows)]))
+    if any(rows for _, rows in tables):
+        blocks.append(text(total))
+    blocks += _shown(found)
+    return "\n\n".join(blocks)
+
+
+def _title(query: QueryState, found: CheckpointState) -> str:
+    name = " + ".join(query.sinks)
+    if query.batch is None or query.started is None:
+        return f"{name} · no batch committed yet"
+    when = instant(query.started, found.time_zone)
+    return f"{name} · batch {query.batch}, started {when}, {age(found.at - query.started)} ago"
+
+
+def _lines(query: QueryState, now: int) -> Iterator[_Line]:
+    for operator in query.operators:
+        yield _Line(part="operator", left=clean(_name(operator)))
+        wide = max(len(entry.name) for entry in operator.entries)
+        for entry in operator.entries:
+            left = clean(f"   {entry.name:<{wide}}  {entry.input or ''}".rstrip())
+            yield _Line(part="state", left=left, cells=_amount_cells(entry.ttl or _UNKNOWN, entry.amount, now))
+            for name, amount in entry.tables:
+                cells = _amount_cells("", amount, now)
+                yield _Line(part="state", left=clean(f"      {name}"), cells=cells)
+            if entry.edited is not None:
+                edit = entry.edited
+                cells = (edit.ttl, f"{edit.rows:,}", "", "", "", "", f"{edit.soon:,}", f"{edit.expired:,}")
+                yield _Line(part="edit", left="      if", cells=cells)
+
+
+def _name(operator: OperatorState) -> str:
+    copies = f"  (copy {operator.copy} of {operator.copies})" if operator.copies > 1 else ""
+    notes = {
+        "read": f"  (stored as {operator.was})" if operator.was else "",
+        "orphan": "  (not in the plan)",
+        "other-meaning": "  (another state in the plan: a run starts it empty)",
+        "other-layout": "  (the plan's keeps other columns)",
+        "unnamed": "  (unnamed until the next batch of a run)",
+    }
+    return operator.id + copies + notes[operator.status]
+
+
+def _amount_cells(ttl: str, amount: Amount, now: int, *, plain: bool = False) -> tuple[str, ...]:
+    def number(value: int | None) -> str:
+        return "" if plain and value is None else _UNKNOWN if value is None else f"{value:,}"
+
+    def since(value: int | None) -> str:
+        return "" if plain else _UNKNOWN if value is None else age(now - value)
+
+    return (
+        ttl,
+        number(amount.rows),
+        number(amount.keys),
+        human_bytes(amount.bytes),
+        since(amount.oldest),
+        since(amount.newest),
+        number(amount.soon),
+        number(amount.expired),
+    )
+
+
+def age(milliseconds: int) -> str:
+    """A span of time in its largest unit and the one below it, cut off."""
+    if milliseconds < 0:
+        return f"-{age(-milliseconds)}"
+    for index, (unit, size) in enumerate(_UNITS):
+        if milliseconds >= size:
+            whole, rest = divmod(milliseconds, size)
+            below, smaller = _UNITS[index + 1] if index + 1 < len(_UNITS) else ("", 1)
+            return f"{whole} {unit}" + (f" {rest // smaller} {below}" if below and rest >= smaller else "")
+    return "0 s"
+
+
+def _shown(found: CheckpointState) -> Iterator[str]:
+    for query in found.queries:
+        for operator in query.operators:
+            for entry in operator.entries:
+                for name, rows in entry.shown:
+                    title = f"{operator.id}.{entry.name}" + (f" · {name}" if len(entry.tables) > 1 else "")
+                    title += f" · {query.id}" if len(found.queries) > 1 else ""
+                    cells = rows_text(rows, entry.keys, found.time_zone, _expiry(entry, found.at))
+                    last = "the row written last" if rows.num_rows == 1 else f"the {rows.num_rows} rows written last"
+                    yield clean(f"{title} · {last}") + "\n" + _aligned(cells)
+
+
+def _expiry(entry: EntryState, now: int) -> Callable[[int], str]:
+    ttl = 0 if entry.ttl is None else parse_duration(entry.ttl)
+
+    def expires(write: int) -> str:
+        if not ttl:
+            return "never"
+        left = write + ttl - now
+        return f"in {age(left)}" if left > 0 else f"{age(-left)} ago"
+
+    return expires
+
+
+def _aligned(cells: Cells) -> str:
+    cleaned = [[clean(" ".join(cell.split("\n"))) for cell in row] for row in cells]
+    widths = [max(len(row[index]) for row in cleaned) for index in range(len(cleaned[0]))]
+    return "\n".join(
+        "  " + "   ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in cleaned
+    )
+
+
+def state_json(found: CheckpointState) -> dict[str, Any]:
+    """The same as JSON values, with times in UTC."""
+    total = found.total
+    return {
+        "plan": found.plan,
+        "written-by": found.written_by,
+        "checkpoint": found.checkpoint,
+        "at": utc(found.at),
+        "partitions": found.partitions,
+        "queries": [
+            {
+                "id": query.id,
+                "sinks": list(query.sinks),
+                "batch": query.batch,
+                "started": None if query.started is None else utc(query.started),
+                "operators": [_operator_json(operator, found.at) for operator in query.operators],
+            }
+            for query in found.queries
+        ],
+        "total": {name: value for name, value in _amount_json(total).items() if name in _ADDED},
+    }
+
+
+_ADDED = ("rows", "bytes", "expire-in-1h", "expired")
+
+
+def _operator_json(operator: OperatorState, now: int) -> dict[str, Any]:
+    return {
+        "id": operator.id,
+        "status": operator.status,
+        "was": operator.was,
+        "number": operator.number,
+        "copy": operator.copy,
+        "state": [_entry_json(entry, now) for entry in operator.entries],
+    }
+
+
+def _entry_json(entry: EntryState, now: int) -> dict[str, Any]:
+    document = {"name": entry.name, "input": entry.input, "ttl": entry.ttl, **_amount_json(entry.amount)}
+    if entry.edited is not None:
+        edit = entry.edited
+        document["if"] = {"ttl": edit.ttl, "rows": edit.rows, "expire-in-1h": edit.soon, "expired": edit.expired}
+    if entry.tables:
+        document["tables"] = [{"name": name, **_amount_json(amount)} for name, amount in entry.tables]
+    if entry.shown:
+        ttl = None if entry.ttl is None else parse_duration(entry.ttl)
+        document["shown"] = {name: rows_json(rows, entry.keys, ttl, now) for name, rows in entry.shown}
+    return document
+
+
+def _amount_json(amount: Amount) -> dict[str, Any]:
+    return {
+        "rows": amount.rows,
+        "keys": amount.keys,
+        "bytes": amount.bytes,
+        "oldest-write": None if amount.oldest is None else utc(amount.oldest),
+        "newest-write": None if amount.newest is None else utc(amount.newest),
+        "expire-in-1h": amount.soon,
+        "expired": amount.expired,
+    }

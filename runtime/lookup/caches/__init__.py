@@ -1,0 +1,1 @@
+"""Caches of lookups: what was found lately, or a whole table, and when it is loaded again."""

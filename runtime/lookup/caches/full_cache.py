@@ -1,0 +1,215 @@
+"""The full cache: all rows of a table by key, loaded by one scan before the first row, and anew when a trigger says so.
+
+A load builds everything beside what is there and swaps it in at once; a load that fails keeps what is there and is
+counted. What is not cached does not exist: nothing is ever asked of the source for one key. Rows with a null key are
+not kept, rows with the same key all are. Loads never overlap. Knows no Spark and no thread; time comes from outside.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from plans.errors import RunError
+from runtime.kernels.found_rows import KeyedRows
+from runtime.lookup.api import NO_WATERMARK, Key, ReloadContext, Row
+from runtime.lookup.caches.key_index import key_index
+from runtime.lookup.caches.schedule import Scheduler
+from runtime.lookup.metrics import LookupCounters
+from runtime.lookup.policy import backoff
+from runtime.lookup.rows import distinct_keys, keyed_rows
+from runtime.state.layout import Int64s
+from runtime.worker.clock import Clock
+from runtime.worker.exceptions import retried, said
+
+__all__ = ["FullCache", "Load", "Reloads"]
+
+_log = logging.getLogger(__name__)
+
+Scanned: TypeAlias = pa.Table | pa.RecordBatch | Row
+Load = Callable[[], Iterable[Scanned]]
+_ROWS_AT_ONCE = 65536
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Contents:
+    find: Callable[[Sequence[Key]], Int64s]
+    size: int
+    rows: KeyedRows
+
+
+class FullCache:
+    """The rows of ``load()`` in ``schema``, found by its columns ``keys``; ``where`` names the lookup in errors.
+
+    ``retry_on`` are the exceptions that fail a load, as opposed to the query; the first load is tried again after them
+    at most ``max_failures`` times.
+    """
+
+    def __init__(
+        self,
+        load: Load,
+        schema: pa.Schema,
+        keys: Sequence[str],
+        clock: Clock,
+        *,
+        retry_on: tuple[type[Exception], ...],
+        max_failures: int,
+        where: str,
+    ) -> None:
+        self._load = load
+        self._schema = schema
+        self._keys = tuple(keys)
+        self._clock = clock
+        self._retry_on = retry_on
+        self._max_failures = max_failures
+        self._where = where
+        self._contents: _Contents | None = None
+        self._loading = threading.Lock()
+        self._counting = threading.Lock()
+        self._loads = self._failures = self._latest = 0
+
+    def open(self) -> None:
+        """Load for the first time; RunError with the cause if that keeps failing."""
+        failures = 0
+        while True:
+            try:
+                self._reload()
+            except self._retry_on as error:
+                if type(error) is RunError:
+                    raise
+                failures += 1
+                if failures > self._max_failures or not retried(error, self._retry_on):
+                    times = "once" if failures == 1 else f"{failures} times"
+                    raise RunError(
+                        f"{self._where}: loading the full cache failed {times}: {said(error)}",
+                        hint="lookup.max-retries says how often the first load is tried again",
+                    ) from error
+                self._clock.sleep(backoff(failures - 1))
+            else:
+                return
+
+    def reload(self) -> None:
+        """Load anew; an exception says that it failed, and what was cached stays."""
+        try:
+            self._reload()
+        except BaseException as error:
+            _log.warning("%s: reloading the full cache failed, its old contents stay: %r", self._where, error)
+            raise
+
+    def probe(self, keys: Sequence[Key]) -> KeyedRows:
+        """The rows of each of ``keys``; none where there are none."""
+        contents = self._contents
+        if contents is None:
+            raise RunError(f"{self._where}: the full cache was asked before it was loaded")
+        places = contents.find(keys)
+        # The last entry of both stands for what is not there, whose place is ABSENT_PLACE.
+        return KeyedRows(
+            table=contents.rows.table, start=contents.rows.start[places], count=contents.rows.count[places]
+        )
+
+    def report(self, counters: LookupCounters) -> None:
+        """Hand over the loads since the last report, and how much there is."""
+        with self._counting:
+            counters.loadCount += self._loads
+            counters.numLoadFailures += self._failures
+            counters.latestLoadTime = self._latest
+            self._loads = self._failures = 0
+        contents = self._contents
+        if contents is not None:
+            counters.numCachedRecords = contents.size
+            counters.numCachedBytes = int(contents.rows.table.nbytes)
+
+    def _reload(self) -> None:
+        with self._loading:
+            started = self._clock.elapsed()
+            failed = True
+            try:
+                self._contents = _contents(self._load(), self._schema, self._keys, self._where)
+                failed = False
+            finally:
+                with self._counting:
+                    self._loads += 1
+                    self._failures += failed
+                    self._latest = self._clock.elapsed() - started
+
+
+def _contents(batches: Iterable[Scanned], schema: pa.Schema, keys: tuple[str, ...], where: str) -> _Contents:
+    parts = list(_tables(batches, schema, where))
+    table = pa.concat_tables([schema.empty_table(), *parts]).combine_chunks()
+    for name in keys:
+        if table[name].null_count:
+            table = table.filter(pc.is_valid(table[name]))
+    table = table.combine_chunks()
+    codes, distinct = distinct_keys([table[name].combine_chunks() for name in keys])
+    count = np.bincount(codes, minlength=len(distinct)).astype(np.int64)
+    if (codes[1:] < codes[:-1]).any():
+        table = table.take(np.argsort(codes, kind="stable")).combine_chunks()
+    start = np.cumsum(count) - count
+    nothing = np.zeros(1, np.int64)
+    rows = KeyedRows(table=table, start=np.append(start, nothing), count=np.append(count, nothing))
+    return _Contents(find=key_index(distinct), size=len(distinct), rows=rows)
+
+
+def _tables(batches: Iterable[Scanned] | None, schema: pa.Schema, where: str) -> Iterator[pa.Table]:
+    """What a scan returned, rows put together; RunError if it is neither rows nor Arrow."""
+    if not isinstance(batches, Iterable):
+        shown = "None" if batches is None else f"a {type(batches).__name__}"
+        raise RunError(f"{where}: the scan returned {shown}, expected rows", hint="yield tuples, or tables of Arrow")
+    rows: list[Row] = []
+    for found in batches:
+        if isinstance(found, pa.Table | pa.RecordBatch):
+            yield _conformed(found, schema, where)
+        elif isinstance(found, tuple | list):
+            rows.append(tuple(found))
+        else:
+            shown = "None" if found is None else f"a {type(found).__name__}"
+            hint = "yield tuples, or tables of Arrow"
+            raise RunError(f"{where}: the scan yielded {shown}, expected a row", hint=hint)
+        if len(rows) >= _ROWS_AT_ONCE:
+            yield keyed_rows([rows], schema, where=where).table
+            rows = []
+    if rows:
+        yield keyed_rows([rows], schema, where=where).table
+
+
+def _conformed(batch: pa.Table | pa.RecordBatch, schema: pa.Schema, where: str) -> pa.Table:
+    table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
+    missing = [name for name in schema.names if name not in table.column_names]
+    if missing:
+        raise RunError(f"{where}: the scan returned no column {', '.join(missing)}")
+    table = table.select(schema.names)
+    if table.schema.equals(schema):
+        return table
+    try:
+        return table.cast(schema)
+    except pa.ArrowException as error:
+        raise RunError(f"{where}: the scan returned columns that do not fit the table: {error}") from error
+
+
+class Reloads(ReloadContext):
+    """What the trigger of ``cache`` sees: a clock, and one loading thread, which is ``scheduler``'s."""
+
+    def __init__(self, cache: FullCache, clock: Clock, scheduler: Scheduler) -> None:
+        self._cache = cache
+        self._clock = clock
+        self._scheduler = scheduler
+
+    def current_processing_time(self) -> int:
+        return self._clock.now()
+
+    def current_watermark(self) -> int:
+        return NO_WATERMARK
+
+    def trigger_reload(self) -> Future[None]:
+        return self._scheduler.run(self._cache.reload)
+
+    def call_at(self, time: int, action: Callable[[], None]) -> Callable[[], None]:
+        return self._scheduler.call_at(time, action)

@@ -1,0 +1,327 @@
+"""``hintplan run``: options, signals and exit codes around :func:`runtime.run.execution.execute`.
+
+The first SIGINT or SIGTERM ends the run after the batch in progress, the second one at once; a batch plan ends at the
+first, since an unfinished job leaves nothing behind. The exit codes are the shell's, 130 and 143. Rows of print sinks
+are the only thing on stdout, unless ``--json`` asks for records there.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+from click.exceptions import Exit
+
+from plans.checkpoint.continuation import continuation, refuse
+from plans.checkpoint.record import is_local_path
+from plans.commands.plan_commands import allow_fact_edits_option, read_plan
+from plans.commands.run_options import (
+    allow_state_drop_option,
+    conf_option,
+    debug_option,
+    master_option,
+    one_spark,
+    policy_options,
+    remote_option,
+    trigger_option,
+)
+from plans.connectors.policy import Policy, refuse_reach
+from plans.errors import PlanError, RunError
+from plans.files.codec import fingerprint
+from plans.model.plan import Plan
+from plans.text.terminal import say
+from runtime.spark.quiet import SparkLog
+
+__all__ = [
+    "STOPS_AFTER_BATCH",
+    "STOPS_NOW",
+    "Stop",
+    "absolute",
+    "follow",
+    "opened_session",
+    "run_command",
+    "run_plan",
+]
+
+
+STOPS_AFTER_BATCH = "stopping after this batch; once more to stop now"
+STOPS_NOW = "stopping now"
+STOPS_WHEN_STARTED = "stopping as soon as Spark has started; once more to stop now"
+
+
+@dataclass(slots=True)
+class Stop:
+    """Signals received so far; ``answer`` is said to the first one."""
+
+    answer: str = STOPS_AFTER_BATCH
+    received: int = 0
+    number: int = 0
+
+    def __call__(self, number: int, frame: Any) -> None:
+        self.received += 1
+        self.number = number
+        if self.received == 1:
+            say(self.answer)
+
+
+@click.command("run")
+@click.argument("path", metavar="PLAN")
+@click.option("--once", is_flag=True, help="Take what is there, then stop.")
+@trigger_option("Time between two batches (default 1 s).")
+@click.option("--checkpoint", metavar="DIR", help="Where state is kept between runs; without it, it is forgotten.")
+@click.option("--expect", metavar="DIGEST", help="Refuse any plan but the one with this digest, as validate prints it.")
+@click.option("--take-over", is_flag=True, help="Use a checkpoint though a run on another machine may still use it.")
+@master_option
+@remote_option
+@conf_option
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON record per batch or job; print sinks go to stderr.")
+@policy_options
+@allow_state_drop_option
+@allow_fact_edits_option
+@debug_option
+def run_command(
+    path: str,
+    once: bool,
+    trigger: str | None,
+    checkpoint: str | None,
+    expect: str | None,
+    take_over: bool,
+    master: str | None,
+    remote: str | None,
+    conf: dict[str, str],
+    as_json: bool,
+    policy: Policy,
+    allow_state_drop: bool,
+    allow_fact_edits: bool,
+    debug: bool,
+) -> int:
+    """Run a plan on Spark, until it is stopped or, with --once, until its input is read."""
+    if once and trigger:
+        raise click.UsageError("--once takes what is there and stops; it has no --trigger")
+    one_spark(master, remote)
+    plan = read_plan(path, allow_fact_edits=allow_fact_edits)
+    _tell_digest(plan, path, expect)
+    if plan.mode == "batch":
+        _refuse_streaming_options(plan, once=once, trigger=trigger, checkpoint=checkpoint)
+    refuse_reach(plan.tables, policy, checkpoint)
+    if checkpoint is not None and remote is None:
+        from runtime.checkpoint.parts import undamaged_record
+        from runtime.checkpoint.run_lock import refuse_held
+
+        refuse_held(checkpoint, take_over=take_over)
+        if is_local_path(checkpoint):
+            # What would be refused when Spark is up is refused before.
+            found = continuation(undamaged_record(absolute(checkpoint) or checkpoint, conf), plan)
+            refuse(found, checkpoint, allow_drop=allow_state_drop)
+    if sys.stderr.isatty():
+        say(f"connecting to {remote}" if remote else "starting Spark")
+    with opened_session(master, remote, conf, debug=debug) as spark:
+        from runtime.run.execution import execute
+
+        def start() -> Any:
+            return execute(
+                plan,
+                spark,
+                checkpoint=absolute(checkpoint),
+                once=once and plan.mode != "batch",
+                trigger=trigger,
+                take_over=take_over,
+                policy=policy,
+                allow_state_drop=allow_state_drop,
+            )
+
+        return run_plan(plan, start, as_json=as_json)
+
+
+def _tell_digest(plan: Plan, path: str, expect: str | None) -> None:
+    """Say which plan runs; PlanError if it is not the expected one."""
+    digest = fingerprint(plan)
+    if expect is not None and expect != digest:
+        raise PlanError(
+            f"the plan has the digest {digest}, not {expect}: it is not the plan that was reviewed",
+            file=path,
+            hint="run the reviewed plan, or have this one reviewed; hintplan diff shows what is different",
+        )
+    say(f"{plan.name}: digest {digest}")
+
+
+def _refuse_streaming_options(plan: Plan, *, once: bool, trigger: str | None, checkpoint: str | None) -> None:
+    """A batch plan always takes what is there and ends: --once says nothing new, the others cannot be meant."""
+    if trigger is not None:
+        raise click.UsageError(f"{plan.name} is a batch plan: it runs once, so it has no --trigger")
+    if checkpoint is not None:
+        raise click.UsageError(f"{plan.name} is a batch plan: it keeps no state, so it has no --checkpoint")
+    if once:
+        say(f"{plan.name} is a batch plan: it takes what is there and stops, with or without --once")
+
+
+@contextmanager
+def opened_session(master: str | None, remote: str | None, conf: Mapping[str, str], *, debug: bool) -> Iterator[Any]:
+    """A Spark session for the time of the block; what Spark says goes to a file that an error names."""
+    from py4j.protocol import Py4JError, Py4JNetworkError
+    from pyspark.errors import PySparkException
+
+    from runtime.spark.explanation import failed
+    from runtime.spark.session import refuse_managed, start_session, stop_session, without_effect
+
+    refuse_managed(conf)
+    log = None if debug else SparkLog()
+    try:
+        with _signals_kept(STOPS_WHEN_STARTED, log) as received, log.captured() if log else nullcontext():
+            spark = start_session(master, conf, remote=remote)
+        if log and remote is None:
+            log.mute_loss(spark)
+        for note in without_effect(spark):
+            say(note)
+        try:
+            if received:
+                raise KeyboardInterrupt if received[0] == signal.SIGINT else Exit(128 + received[0])
+            yield spark
+        except Exit:
+            raise
+        except Exception as error:
+            # Whatever fails when the JVM is gone fails because of that.
+            if not _is_gone(spark) and not isinstance(error, (Py4JNetworkError, ConnectionError)):
+                if isinstance(error, (Py4JError, PySparkException)):
+                    raise failed("Spark failed", error, lambda file: None) from error
+                raise
+            raise RunError(
+                "Spark's JVM on this machine has ended, killed or out of memory",
+                hint="run again: with a checkpoint, the run goes on where it was. "
+                "--conf spark.driver.memory=4g gives the JVM more memory",
+            ) from error
+        finally:
+            # It may be ending at this moment; and it is what a signal asks for.
+            with _signals_kept("", None), suppress(Py4JNetworkError, ConnectionError):
+                if not _is_gone(spark):
+                    stop_session(spark)
+    except RunError:
+        if log and log.path.stat().st_size:
+            say(f"Spark's log: {log.path}")
+            log = None
+        raise
+    finally:
+        if log:
+            log.discard()
+
+
+@contextmanager
+def _signals_kept(answer: str, log: SparkLog | None) -> Iterator[list[int]]:
+    """SIGINT and SIGTERM wait for the end of the block, which gives the numbers of those that came.
+
+    An interrupted PySpark leaves the JVM that it was starting behind, for ever. ``answer`` is said at the first signal;
+    at the second this process ends, and the JVM with it.
+    """
+    received: list[int] = []
+
+    def keep(number: int, frame: Any) -> None:
+        received.append(number)
+        if len(received) > 1:
+            os._exit(128 + number)
+        if answer:
+            os.write(log.terminal if log else 2, f"{answer}\n".encode())
+
+    if threading.current_thread() is not threading.main_thread():
+        yield received  # which gets no signals
+        return
+    previous = {number: signal.signal(number, keep) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield received
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def _is_gone(spark: Any) -> bool:
+    """Whether the JVM that this process has started for Spark has ended."""
+    gateway = getattr(getattr(spark, "_sc", None), "_gateway", None)
+    process = getattr(gateway, "proc", None)
+    return process is not None and process.poll() is not None
+
+
+def run_plan(plan: Plan, start: Callable[[], Any], *, as_json: bool) -> int:
+    """Run ``plan``, as ``start`` starts it, to its end and tell of its batches; 0, or the code of a signal's exit."""
+    from runtime.run.patience import FirstBatch
+    from runtime.run.progress import FunctionProgress, JobProgress, LookupProgress, total_functions, total_lookups
+    from runtime.run.report import open_report
+
+    batch_plan = plan.mode == "batch"
+    stop = Stop(STOPS_NOW if batch_plan else STOPS_AFTER_BATCH)
+    previous = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    started = time.monotonic()
+    try:
+        execution = start()
+        if execution.temporary:
+            say("no --checkpoint: state is kept in a temporary directory and forgotten at the end")
+        for note in execution.notes:
+            say(note)
+        totals = {"jobs": 0, "rows_out": 0} if batch_plan else {"batches": 0, "rows_in": 0, "rows_out": 0}
+        lookups: dict[str, dict[str, LookupProgress]] = {}
+        functions: dict[str, dict[str, FunctionProgress]] = {}
+        waiting = FirstBatch(began=time.monotonic())
+        with open_report(as_json=as_json) as report:
+
+            def tell() -> None:
+                if not batch_plan and (news := waiting.news(time.monotonic(), ended=totals["batches"])):
+                    say(news)
+                for ended in execution.new_batches():
+                    totals["rows_out"] += ended.rows_out
+                    sums = lookups.setdefault(ended.sink, {}) if ended.lookups else {}
+                    for name, found in ended.lookups.items():
+                        sums[name] = total_lookups(sums.get(name, {}), found)
+                    called = functions.setdefault(ended.sink, {}) if ended.functions else {}
+                    for name, found in ended.functions.items():
+                        called[name] = total_functions(called.get(name, {}), found)
+                    if isinstance(ended, JobProgress):
+                        totals["jobs"] += 1
+                        report.job(ended)
+                    else:
+                        totals["batches"] += 1
+                        totals["rows_in"] += ended.rows_in
+                        report.batch(ended)
+
+            status = "failed"
+            try:
+                status = follow(execution, stop, tell)
+            finally:
+                if status != "failed" or batch_plan:
+                    tell()
+                elapsed = int((time.monotonic() - started) * 1000)
+                counted = {"lookups": lookups, "functions": functions}
+                report.end(status, {"plan": plan.name, **totals, "duration_ms": elapsed, **counted})
+        return 128 + stop.number if status == "stopped" else 0
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def follow(execution: Any, stop: Stop, tell: Callable[[], None]) -> str:
+    """Wait for the end of a run, telling as it goes; ``finished`` or ``stopped``. RunError if it fails."""
+    while True:
+        tell()
+        execution.raise_failure()
+        if not execution.active:
+            execution.await_termination()
+            return "finished"
+        if stop.received > 1:
+            execution.stop()
+            return "stopped"
+        if stop.received and execution.stop_between_batches():
+            return "stopped"
+        execution.wait(0.2)
+
+
+def absolute(checkpoint: str | None) -> str | None:
+    """A local path from where the user stands; a URL as it is."""
+    if checkpoint is None or "://" in checkpoint:
+        return checkpoint
+    return str(Path(checkpoint).absolute())

@@ -1,0 +1,436 @@
+"""Runs a plan: its streaming queries (:mod:`plans.analysis.streaming_queries`) on a session of their own, guarded by
+the checkpoint.
+
+A batch plan runs as a :class:`runtime.batch.session.Session` of one job per sink.
+
+    execution = execute(plans.load("plan.json"), checkpoint="/data/checkpoints/revenue", once=True)
+    execution.await_termination()
+
+Knows no command line. Everything that can be refused is refused before anything is started or written.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from plans.analysis.streaming_queries import Query, path_to
+from plans.analysis.validate import validate
+from plans.checkpoint.continuation import continuation, record_after, record_of_begun, refuse
+from plans.checkpoint.report import checkpoint_notes
+from plans.compare.carryover import numbered_states
+from plans.connectors.policy import OPEN, Policy, refuse_reach
+from plans.declarations.durations import parse_duration
+from plans.errors import PlanError, RunError
+from plans.model.plan import Operator, Plan, Scan, Sink, Stateful
+from plans.settings.cached import cached_of
+from plans.settings.config import PARALLELISM, TIME_ZONE
+from runtime import connectors
+from runtime.batch.execution import BatchExecution
+from runtime.batch.session import Session
+from runtime.build.rows import Rows
+from runtime.build.stream import Edges, apply_operators, build, edges_of
+from runtime.checkpoint.files import NO_FILES, files_of
+from runtime.checkpoint.parts import batches_kept, refuse_damaged
+from runtime.checkpoint.record import read_record, write_record
+from runtime.checkpoint.run_lock import RunLock, acquire
+from runtime.connectors.filesystem import wrong_line
+from runtime.engine.arrow_rows import ROWS
+from runtime.engine.row_order import ARRIVAL
+from runtime.lookup.plan import LookupRun
+from runtime.operator import KIND
+from runtime.results import files
+from runtime.run.multi_sink import SeveralSinks, SinkWriter
+from runtime.run.progress import BatchProgress, LookupProgress, OperatorProgress, batch_progress
+from runtime.run.shared_sub_plans import above, shared_operators
+from runtime.run.sink_batches import refuse_other_batches
+from runtime.spark.explanation import Owners, WrongLine, failed
+from runtime.spark.session import default_partitions, is_remote, prepare_session, shares_machine, start_session
+from runtime.spark.shipping import ship_code
+
+__all__ = ["Execution", "execute"]
+
+DEFAULT_TRIGGER = "1 s"
+"""Time between the starts of two batches of a continuous run; without one, batches without data would follow each
+other all the time."""
+
+_POLL_SECONDS = 0.2
+
+
+@dataclass(slots=True, kw_only=True)
+class Execution:
+    """A running plan. ``queries`` has Spark's handle of each query by its id; ``checkpoint`` is where they keep state.
+
+    A query has the id of its sink; one with several ``sinks`` (:mod:`plans.analysis.streaming_queries`) that of the
+    operator above them.
+    """
+
+    queries: dict[str, Any]
+    checkpoint: str
+    temporary: bool
+    partitions: int
+    notes: tuple[str, ...] = ()
+    sinks: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    _lock: RunLock | None = None
+    _wrong_line: WrongLine = lambda file: None
+    _owners: Mapping[str, Owners] = field(default_factory=dict)
+    _counts: dict[tuple[str, int], int] = field(default_factory=dict)
+    _seen: dict[str, int] = field(default_factory=dict)
+    _operators: dict[str, Mapping[str, OperatorProgress]] = field(default_factory=dict)
+    _lookups: dict[str, Mapping[str, LookupProgress]] = field(default_factory=dict)
+    _last: dict[str, BatchProgress] = field(default_factory=dict)
+    _stopping: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def active(self) -> bool:
+        """Whether any query runs."""
+        return any(query.isActive for query in self.queries.values())
+
+    @property
+    def progress(self) -> dict[str, BatchProgress]:
+        """The last finished micro-batch of each sink's query, as far as there is one."""
+        for _ in self.new_batches():
+            pass
+        return dict(self._last)
+
+    def new_batches(self) -> Iterator[BatchProgress]:
+        """The micro-batches that finished since the last call, in order for each sink.
+
+        Of a query with several sinks each has its own; what the query read and keeps is told of the first one.
+        """
+        for name, query in self.queries.items():
+            last = query.lastProgress
+            if last is None or last.batchId <= self._seen.get(name, -1):
+                continue
+            for found in query.recentProgress:
+                # A trigger that found nothing to do is reported too, under the number of the batch to come.
+                if found.batchId <= self._seen.get(name, -1) or "addBatch" not in found.durationMs:
+                    continue
+                first, *others = self.sinks.get(name, (name,))
+                lookups = self._lookups.get(name, {})
+                batch = batch_progress(first, found, self._operators.get(name, {}), self.partitions, lookups)
+                self._seen[name] = batch.batch
+                self._operators[name] = batch.operators
+                self._lookups[name] = batch.lookups
+                if others:
+                    batch = replace(batch, rows_out=self._counts.pop((first, batch.batch), 0))
+                for one in (batch, *(self._of_other_sink(sink, batch) for sink in others)):
+                    self._last[one.sink] = one
+                    yield one
+
+    def _of_other_sink(self, sink: str, batch: BatchProgress) -> BatchProgress:
+        """What a sink got in a batch that is told of another sink of the same query."""
+        return BatchProgress(
+            sink=sink,
+            batch=batch.batch,
+            timestamp=batch.timestamp,
+            rows_in=0,
+            rows_out=self._counts.pop((sink, batch.batch), 0),
+            duration_ms=batch.duration_ms,
+            operators={},
+        )
+
+    def await_termination(self, timeout: float | None = None) -> bool:
+        """Wait until all queries have ended, at most ``timeout`` seconds; whether they have.
+
+        When a query fails, the others are stopped and RunError says why it failed.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            self.raise_failure()
+            waiting = next((query for query in self.queries.values() if query.isActive), None)
+            if waiting is None:
+                self.raise_failure()
+                self._discard()
+                return True
+            if deadline is not None and time.monotonic() >= deadline:
+                return False
+            self.wait(_POLL_SECONDS)
+
+    def wait(self, seconds: float) -> None:
+        """Wait until a query ends, at most ``seconds``; says nothing of how it ended."""
+        from pyspark.errors import StreamingQueryException
+
+        waiting = next((query for query in self.queries.values() if query.isActive), None)
+        if waiting is not None:
+            try:
+                waiting.awaitTermination(seconds)
+            except StreamingQueryException:
+                return
+
+    def raise_failure(self) -> None:
+        """If a query has failed, stop the others and raise RunError with the root cause."""
+        for sink, query in self.queries.items():
+            error = query.exception()
+            if error is not None:
+                self.stop()
+                named = " and ".join(self.sinks.get(sink, (sink,)))
+                owners = self._owners.get(sink, ())
+                raise failed(f"the query of {named} failed", error, self._wrong_line, owners=owners) from error
+
+    def stop_between_batches(self) -> bool:
+        """Stop every query that is not in the middle of a micro-batch, or has finished one since the first call.
+
+        To be called until it returns True, which says that all queries have ended.
+        """
+        for sink, query in self.queries.items():
+            last = query.lastProgress
+            done = -1 if last is None else last.batchId
+            first = self._stopping.setdefault(sink, done)
+            if query.isActive and (done > first or not query.status["isTriggerActive"]):
+                query.stop()
+        if self.active:
+            return False
+        self._discard()
+        return True
+
+    def stop(self) -> None:
+        """Stop all queries now; a batch in the middle is dropped and runs again after a restart."""
+        for query in self.queries.values():
+            query.stop()
+        self._discard()
+
+    def _discard(self) -> None:
+        if self._lock is not None:
+            self._lock.release()
+        if self.temporary:
+            shutil.rmtree(self.checkpoint, ignore_errors=True)
+
+
+def execute(
+    plan: Plan,
+    spark: SparkSession | None = None,
+    *,
+    checkpoint: str | None = None,
+    once: bool = False,
+    trigger: str | None = None,
+    policy: Policy = OPEN,
+    allow_state_drop: bool = False,
+    results: str | None = None,
+    take_over: bool = False,
+) -> Execution | BatchExecution:
+    """Start ``plan`` on ``spark``, or on the active session, or on a new local one.
+
+    ``checkpoint`` is a directory, on a file system that all workers share, where the run keeps its state and finds it
+    again; without one, a local run uses a temporary one. ``once`` takes what is there and ends. ``trigger`` is the time
+    between two batches, such as ``'5 s'``. ``policy`` says what the plan may reach and load beyond what is always open.
+    A checkpoint with state that the plan does not continue (:mod:`plans.checkpoint.continuation`) is refused, unless
+    ``allow_state_drop`` says to go on without it. With ``results``, a directory as for ``checkpoint``, rows are kept
+    there for :class:`runtime.results.files.KeptRows` instead of written to the sink. A checkpoint has one run at a time
+    (:mod:`runtime.checkpoint.run_lock`); ``take_over`` follows one on another machine, of which nothing is known. A
+    batch plan takes what is there and ends; it has neither a checkpoint nor a trigger, and its cached results go with
+    its last job. PlanError if the plan is wrong; RunError if it cannot run here.
+    """
+    problems = validate(plan)
+    if problems:
+        raise PlanError(diagnostics=problems)
+    if plan.mode == "batch":
+        _refuse_streaming_settings(checkpoint, trigger)
+        return Session(spark, policy=policy).execute_and_close(plan, results=results)
+    _refuse_cached(plan)
+    refuse_reach(plan.tables, policy, checkpoint)
+    settings = _trigger(once, trigger)
+    if once:
+        for operator in plan.operators:
+            if isinstance(operator, Scan):
+                connectors.refuse_unbounded(operator.table, plan.tables[operator.table])
+    spark = spark or SparkSession.getActiveSession() or start_session(None, {})
+    own = prepare_session(spark, time_zone=plan.config.get(TIME_ZONE, "UTC"), once=once, take_over=take_over)
+    if checkpoint is None and not shares_machine(own):
+        raise RunError(
+            "a run on a cluster keeps its state in a checkpoint that all workers can reach",
+            hint="give a checkpoint directory on a shared file system",
+        )
+    recorded = None if checkpoint is None else read_record(own, checkpoint)
+    asked = int(plan.config[PARALLELISM]) if PARALLELISM in plan.config else None
+    partitions = recorded.partitions if recorded else asked or default_partitions(own)
+    found = continuation(recorded, plan, share=not is_remote(own))
+    refuse(found, checkpoint or "", allow_drop=allow_state_drop)
+    own.conf.set("spark.sql.shuffle.partitions", str(partitions))
+    ship_code(own, policy.modules)
+    zone = plan.config.get(TIME_ZONE, "UTC")
+    lookups = LookupRun(
+        token=uuid.uuid4().hex,
+        allowed_modules=policy.modules,
+        time_zone=zone,
+        once=once,
+    )
+    if results is not None:
+        files.keeping(own)
+    edges = edges_of(plan, own, partitions=partitions, lookups=lookups)
+    rows = build(edges)
+    location = checkpoint or tempfile.mkdtemp(prefix="hintplan-checkpoint-")
+    running = found.queries
+    counts: dict[tuple[str, int], int] = {}
+    writers = {
+        query.id: _shared_writer(query, edges, rows, location, counts)
+        if query.is_shared
+        else _writer(plan, query.id, rows, location, results)
+        for query in running
+    }
+    execution = Execution(
+        queries={},
+        checkpoint=location,
+        temporary=checkpoint is None,
+        partitions=partitions,
+        notes=(
+            *(() if recorded is None else checkpoint_notes(recorded, plan, str(own.version))),
+            *_repeated(plan, running),
+        ),
+        sinks={query.id: query.sinks for query in running if query.is_shared},
+        _counts=counts,
+        _wrong_line=partial(wrong_line, own, plan.tables),
+        _owners={query.id: numbered_states(plan, query) for query in running},
+    )
+    if checkpoint is not None and not is_remote(own):
+        execution._lock = acquire(own, checkpoint, take_over=take_over)
+        execution._lock.in_use = partial(_is_active, execution)
+    try:
+        if checkpoint is not None:
+            if read_record(own, checkpoint) != recorded:
+                raise RunError(
+                    f"another run has used checkpoint {checkpoint} while this one was starting", hint="start it again"
+                )
+            there = files_of(own, checkpoint)
+            refuse_damaged(there, recorded, checkpoint, kept=batches_kept(own))
+            if results is None:
+                refuse_other_batches(plan, running, there, recorded, partial(files_of, own))
+            record = record_after(found, recorded, plan, partitions=partitions, spark=own.version)
+            if record is not None:
+                write_record(own, checkpoint, record)
+        elif results is None:
+            refuse_other_batches(plan, running, NO_FILES, None, partial(files_of, own))
+        for name, writer in writers.items():
+            execution.queries[name] = _started(name, writer.trigger(**settings), location)
+        if checkpoint is not None and (begun := record_of_begun(record or recorded)) is not None:
+            write_record(own, checkpoint, begun)
+    except BaseException:
+        execution.stop()
+        raise
+    return execution
+
+
+def _started(name: str, writer: Any, checkpoint: str) -> Any:
+    """Spark's handle of a query that begins now; RunError if Spark refuses it."""
+    try:
+        return writer.start()
+    except (Py4JError, PySparkException) as error:
+        said = str(error)
+        if "CONCURRENT_QUERY" in said or "another query with same id is already active" in said:
+            raise RunError(
+                f"the query of {name} with checkpoint {checkpoint} is already running on this Spark",
+                hint="a checkpoint has one run at a time: stop the other one. If whoever started it is gone, "
+                "hintplan run --take-over stops it and goes on",
+            ) from error
+        raise failed(f"the query of {name} cannot be started", error, lambda file: None) from error
+
+
+def _is_active(execution: Execution) -> bool:
+    """Whether a run goes on that nobody may have waited for; not if its session was stopped, with its queries."""
+    try:
+        return execution.active
+    except (Py4JError, OSError):
+        return False
+
+
+def _refuse_streaming_settings(checkpoint: str | None, trigger: str | None) -> None:
+    if checkpoint is not None:
+        raise RunError("a batch plan keeps no state, so it has no checkpoint", hint="run it without one")
+    if trigger is not None:
+        raise RunError("a batch plan runs once, so it has no trigger", hint="run it without one")
+
+
+def _refuse_cached(plan: Plan) -> None:
+    for operator in plan.operators:
+        settings = cached_of(operator)
+        if settings is not None and settings.enabled:
+            raise RunError(
+                f"operator {operator.id} is to be cached, which only batch plans can",
+                hint="SET 'execution.runtime-mode' = 'batch' in the script, or remove the setting",
+                path=f"operators.{operator.id}.cached",
+            )
+
+
+def _shared_writer(
+    query: Query, edges: Edges, rows: Mapping[str, Rows], location: str, counts: dict[tuple[str, int], int]
+) -> Any:
+    """A writer of one query into each of its sinks; how many rows each got goes to ``counts``."""
+    where = f"{location.rstrip('/')}/{query.id}"
+    operators = {operator.id: operator for operator in edges.plan.operators}
+    writers = []
+    sinks = [sink for name in query.sinks if isinstance(sink := operators[name], Sink)]
+    # The query keeps the id it was begun with, whatever the operator above its sinks is called now.
+    frame = rows[path_to(operators, sinks[0])[0].id].frame
+    for sink in sinks:
+        table = edges.plan.tables[sink.table]
+        write = connectors.micro_batch_writer(
+            sink.table, table, changelog=KIND in frame.columns, checkpoint=where, part=f"/{sink.id}"
+        )
+        calcs = path_to(operators, sink)[1:]
+        writers.append(SinkWriter(sink=sink.id, select=partial(_rows_of_sink, calcs, edges=edges), write=write))
+    several = SeveralSinks(writers=tuple(writers), counts=counts)
+    out = frame.writeStream.outputMode("append").foreachBatch(several)
+    return out.queryName(query.id).option("checkpointLocation", where)
+
+
+def _rows_of_sink(calcs: Sequence[Operator], rows: Any, *, edges: Edges) -> Any:
+    return apply_operators(calcs, rows, edges=edges).drop(*ARRIVAL.names)
+
+
+def _writer(plan: Plan, sink_id: str, rows: Mapping[str, Rows], location: str, results: str | None) -> Any:
+    sink = plan.operator(sink_id)
+    assert isinstance(sink, Sink)
+    table = plan.tables[sink.table]
+    found = rows[sink.inputs[0]]
+    where = f"{location.rstrip('/')}/{sink.id}"
+    if results is None and found.in_arrow is not None and connectors.drops_rows(table):
+        counted = found.in_arrow.counted().observe(sink.id, F.sum(ROWS).alias("rows_out"))
+        writer = connectors.writer(counted, sink.table, table, changelog=False, checkpoint=where)
+    else:
+        frame = found.frame.drop(*ARRIVAL.names)
+        changelog = KIND in frame.columns
+        counted = frame.observe(sink.id, F.count(F.lit(1)).alias("rows_out"))
+        if results is not None:
+            writer = files.writer(counted, results)
+        else:
+            writer = connectors.writer(counted, sink.table, table, changelog=changelog, checkpoint=where)
+    return writer.queryName(sink.id).option("checkpointLocation", where)
+
+
+def _trigger(once: bool, trigger: str | None) -> dict[str, Any]:
+    if once and trigger is not None:
+        raise RunError("a run that takes what is there and stops has no trigger", hint="give one or the other")
+    if once:
+        return {"availableNow": True}
+    try:
+        milliseconds = parse_duration(trigger or DEFAULT_TRIGGER, require_unit=True)
+    except ValueError as error:
+        raise RunError(f"the trigger is wrong: {error}", hint="write a duration such as '5 s'") from error
+    return {"processingTime": f"{milliseconds} milliseconds"}
+
+
+def _repeated(plan: Plan, running: Sequence[Query]) -> list[str]:
+    """What runs, and keeps its state, once in each of several queries."""
+    notes = []
+    query_of = {sink: " and ".join(query.sinks) for query in running for sink in query.sinks}
+    for name, sinks in shared_operators(plan).items():
+        found = tuple(dict.fromkeys(query_of[sink] for sink in sinks))
+        if len(found) == 1:
+            continue
+        stateful = any(isinstance(plan.operator(each), Stateful) for each in above(plan, name))
+        notes.append(
+            f"{name} runs once in the query of each of {len(found)} sinks ({', '.join(found)})"
+            + (", with state of its own in each" if stateful else "")
+        )
+    return notes

@@ -1,0 +1,172 @@
+"""What a run says about itself: one record per micro-batch, from Spark's query progress and our observed metrics; in
+batch mode one per sink.
+
+Stateful operators report their state per partition. In a batch without data only partitions with a due timer report, so
+totals are carried on from batch to batch by the reported differences. Lookups and calls of functions report what they
+counted. Knows neither terminals nor JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from runtime.engine.pack import UNCOUNTED
+from runtime.functions.metrics import FUNCTION_METRICS
+from runtime.lookup.metrics import GAUGES, LOOKUP_METRICS
+
+__all__ = [
+    "BatchProgress",
+    "CachedProgress",
+    "FunctionProgress",
+    "JobProgress",
+    "LookupProgress",
+    "OperatorProgress",
+    "batch_progress",
+    "total_functions",
+    "total_lookups",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorProgress:
+    """One stateful operator after a batch: rows of this batch, and its whole state; sizes in bytes."""
+
+    rows_in: int = 0
+    rows_out: int = 0
+    state_rows: int = 0
+    state_bytes: int = 0
+
+
+LookupProgress = Mapping[str, int]
+"""One lookup operator in a batch: its counts, and its gauges after it (:mod:`runtime.lookup.metrics`)."""
+
+
+FunctionProgress = Mapping[str, int]
+"""One operator that calls a function, in a batch: its counts (:mod:`runtime.functions.metrics`)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchProgress:
+    """One micro-batch of the query behind ``sink``; what its operators report is found by their ids.
+
+    ``operators`` has the stateful ones, ``lookups`` and ``functions`` those that look up and that call functions.
+    """
+
+    sink: str
+    batch: int
+    timestamp: str
+    rows_in: int
+    rows_out: int
+    duration_ms: int
+    operators: Mapping[str, OperatorProgress]
+    lookups: Mapping[str, LookupProgress] = field(default_factory=dict)
+    functions: Mapping[str, FunctionProgress] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CachedProgress:
+    """A cached result that a job read, after it: ``hit`` says that it was there before.
+
+    ``rows`` and ``bytes`` as in :class:`runtime.batch.cache.CachedResult`; ``hits`` counts those of the session.
+    """
+
+    hit: bool
+    rows: int | None
+    bytes: int | None
+    storage_level: str
+    hits: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobProgress:
+    """The job of a batch plan that wrote ``sink``; ``lookups``, ``functions`` and ``cached`` by operator id."""
+
+    sink: str
+    timestamp: str
+    rows_out: int
+    duration_ms: int
+    lookups: Mapping[str, LookupProgress]
+    functions: Mapping[str, FunctionProgress]
+    cached: Mapping[str, CachedProgress]
+
+
+def batch_progress(
+    sink: str,
+    progress: Any,
+    before: Mapping[str, OperatorProgress],
+    partitions: int,
+    lookups_before: Mapping[str, LookupProgress] = MappingProxyType({}),
+) -> BatchProgress:
+    """The record of Spark's ``progress``; ``before`` has the operators as they were after the previous batch."""
+    operators = dict(before)
+    lookups: dict[str, LookupProgress] = {}
+    functions: dict[str, FunctionProgress] = {}
+    rows_in, rows_out = progress.numInputRows, 0
+    for name, observed in progress.observedMetrics.items():
+        metrics = _metrics(observed)
+        if UNCOUNTED in metrics:
+            rows_in += metrics[UNCOUNTED]
+        if name == sink:
+            rows_out = metrics["rows_out"]
+            continue
+        if "lookups" in metrics:
+            lookups[name] = _lookup(metrics, lookups_before.get(name, {}))
+        if "calls" in metrics:
+            functions[name] = {metric: metrics[metric] for metric, _ in FUNCTION_METRICS}
+        if "reports" in metrics and (metrics["reports"] == partitions or name in before):
+            # Otherwise nothing came since the start of the run, and it is not known what partitions keep.
+            operators[name] = _operator(metrics, before.get(name, OperatorProgress()), partitions)
+    return BatchProgress(
+        sink=sink,
+        batch=progress.batchId,
+        timestamp=progress.timestamp,
+        rows_in=rows_in,
+        rows_out=rows_out,
+        duration_ms=int(progress.durationMs.get("triggerExecution", 0)),
+        operators=operators,
+        lookups=lookups,
+        functions=functions,
+    )
+
+
+def total_lookups(total: LookupProgress, batch: LookupProgress) -> LookupProgress:
+    """``total`` with another batch: counts add up, of calls in flight the most counts, other gauges are the newest."""
+    most = {"inFlightMax": max(total.get("inFlightMax", 0), batch["inFlightMax"])}
+    return {name: value if name in GAUGES else total.get(name, 0) + value for name, value in batch.items()} | most
+
+
+def total_functions(total: FunctionProgress, batch: FunctionProgress) -> FunctionProgress:
+    """``total`` with another batch: counts add up, of calls in flight the most counts."""
+    combine = {name: max if how == "max" else sum for name, how in FUNCTION_METRICS}
+    return {name: combine[name]((total.get(name, 0), value)) for name, value in batch.items()}
+
+
+def _metrics(observed: Any) -> dict[str, int]:
+    """Observed metrics by name; sums over no rows are NULL, and count as 0."""
+    found = observed.asDict()
+    if found.keys() == {"values", "schema"}:  # as Spark Connect has it
+        found = dict(zip((field["name"] for field in found["schema"]["fields"]), found["values"], strict=True))
+    return {name: value or 0 for name, value in found.items()}
+
+
+def _lookup(metrics: Mapping[str, int], before: LookupProgress) -> LookupProgress:
+    """A batch in which nothing was loaded or looked up says nothing of the gauges: they stay as they were."""
+    found = {name: metrics[name] for name, _ in LOOKUP_METRICS}
+    if not metrics["loadCount"]:
+        found["latestLoadTime"] = found["latestLoadTime"] or before.get("latestLoadTime", 0)
+    if not metrics["lookups"]:
+        found |= {name: found[name] or before.get(name, 0) for name in ("numCachedRecords", "numCachedBytes")}
+    return found
+
+
+def _operator(metrics: Mapping[str, int], before: OperatorProgress, partitions: int) -> OperatorProgress:
+    whole = metrics["reports"] == partitions
+    return OperatorProgress(
+        rows_in=metrics["rows_in"],
+        rows_out=metrics["rows_out"],
+        state_rows=metrics["state_rows"] if whole else before.state_rows + metrics["state_rows_delta"],
+        state_bytes=metrics["state_bytes"] if whole else before.state_bytes + metrics["state_bytes_delta"],
+    )

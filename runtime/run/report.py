@@ -1,0 +1,281 @@
+"""What ``hintplan run`` says while it runs: a line per batch or job, a table on a terminal, or JSON for scripts.
+
+Rows of print sinks own stdout. Lines and table go to stderr; JSON goes to stdout, and then print sinks move to stderr.
+
+>>> human_bytes(3_355_443)
+'3.2 MiB'
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import asdict
+from typing import Any, Protocol, TextIO
+
+from plans.text.terminal import say
+from runtime.run.progress import BatchProgress, CachedProgress, JobProgress
+
+__all__ = [
+    "JsonReport",
+    "LineReport",
+    "Report",
+    "TableReport",
+    "cached_text",
+    "function_text",
+    "human_bytes",
+    "human_duration",
+    "lookup_text",
+    "open_report",
+]
+
+
+class Report(Protocol):
+    """Told of every batch of a stream, or every job of a batch plan, and of the end.
+
+    ``status`` is finished, stopped or failed.
+    """
+
+    def batch(self, batch: BatchProgress) -> None: ...
+
+    def job(self, job: JobProgress) -> None: ...
+
+    def end(self, status: str, summary: Mapping[str, Any]) -> None: ...
+
+
+@contextmanager
+def open_report(*, as_json: bool) -> Iterator[Report]:
+    """The report that fits where output goes."""
+    if as_json:
+        out = sys.stdout
+        with redirect_stdout(sys.stderr):
+            yield JsonReport(out)
+    elif sys.stderr.isatty():
+        with TableReport() as report:
+            yield report
+    else:
+        yield LineReport()
+
+
+class JsonReport:
+    """One JSON object a line: ``{"event": "batch", ...}`` or ``"job"``, and at the end ``{"event": "end", ...}``."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+
+    def batch(self, batch: BatchProgress) -> None:
+        self._print({"event": "batch", **asdict(batch)})
+
+    def job(self, job: JobProgress) -> None:
+        self._print({"event": "job", **asdict(job)})
+
+    def end(self, status: str, summary: Mapping[str, Any]) -> None:
+        self._print({"event": "end", "status": status, **summary})
+
+    def _print(self, value: Mapping[str, Any]) -> None:
+        self._out.write(json.dumps(value) + "\n")
+        self._out.flush()
+
+
+class LineReport:
+    """One line on stderr for each batch in which something happened; an idle stream has a batch a second."""
+
+    def __init__(self) -> None:
+        self._states: dict[str, list[int]] = {}
+
+    def batch(self, batch: BatchProgress) -> None:
+        kept = [found.state_rows for found in batch.operators.values()]
+        if not batch.rows_in and not batch.rows_out and self._states.get(batch.sink) == kept:
+            return
+        self._states[batch.sink] = kept
+        states = [
+            f"{name} {found.state_rows:,} rows {human_bytes(found.state_bytes)}"
+            for name, found in batch.operators.items()
+        ]
+        states += [f"{name} {lookup_text(found)}" for name, found in batch.lookups.items() if any(found.values())]
+        states += [f"{name} {function_text(found)}" for name, found in batch.functions.items() if any(found.values())]
+        flow = f"{batch.rows_in:,} rows in · {batch.rows_out:,} rows out · {human_duration(batch.duration_ms)}"
+        say(f"{batch.sink} batch {batch.batch}: {' · '.join([flow, *states])}")
+
+    def job(self, job: JobProgress) -> None:
+        parts = [f"{job.rows_out:,} rows out", human_duration(job.duration_ms)]
+        parts += [f"{name} {lookup_text(found)}" for name, found in job.lookups.items()]
+        parts += [f"{name} {function_text(found)}" for name, found in job.functions.items()]
+        parts += [f"{name} {cached_text(found)}" for name, found in job.cached.items()]
+        say(f"{job.sink}: {' · '.join(parts)}")
+
+    def end(self, status: str, summary: Mapping[str, Any]) -> None:
+        _say_end(status, summary)
+
+
+class TableReport:
+    """A table on stderr that is redrawn in place: rows for sinks and stateful operators; lookups and calls below."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
+        self._batches: dict[str, BatchProgress] = {}
+        self._jobs: list[JobProgress] = []
+        # Rows of print sinks go above the table if they share its terminal, and stay out of it if they don't.
+        shared = sys.stdout.isatty()
+        console = Console(file=sys.stderr)
+        self._live = Live(console=console, auto_refresh=False, redirect_stdout=shared, redirect_stderr=False)
+
+    def __enter__(self) -> TableReport:
+        self._live.start()
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        self._live.stop()
+
+    def batch(self, batch: BatchProgress) -> None:
+        self._batches[batch.sink] = batch
+        self._live.update(self._table(), refresh=True)
+
+    def job(self, job: JobProgress) -> None:
+        self._jobs.append(job)
+        self._live.update(self._job_table(), refresh=True)
+
+    def end(self, status: str, summary: Mapping[str, Any]) -> None:
+        self._live.stop()
+        _say_end(status, summary)
+
+    def _table(self) -> Any:
+        from rich.console import Group
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
+        table.add_column("")
+        for heading in ("batch", "rows in", "rows out", "time", "state rows", "state"):
+            table.add_column(heading, justify="right")
+        for batch in self._batches.values():
+            cells = (str(batch.batch), f"{batch.rows_in:,}", f"{batch.rows_out:,}", human_duration(batch.duration_ms))
+            table.add_row(Text(batch.sink, style="bold"), *cells)
+            for name, found in batch.operators.items():
+                flow = ("", f"{found.rows_in:,}", f"{found.rows_out:,}", "")
+                table.add_row(Text(f"  {name}"), *flow, f"{found.state_rows:,}", human_bytes(found.state_bytes))
+        return Group(table, *map(Text, _said(self._batches.values())))
+
+    def _job_table(self) -> Any:
+        from rich.console import Group
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
+        table.add_column("")
+        for heading in ("rows out", "time"):
+            table.add_column(heading, justify="right")
+        table.add_column("cached results")
+        for job in self._jobs:
+            cached = " · ".join(f"{name} {cached_text(found)}" for name, found in job.cached.items())
+            row = (f"{job.rows_out:,}", human_duration(job.duration_ms), Text(cached))
+            table.add_row(Text(job.sink, style="bold"), *row)
+        return Group(table, *map(Text, _said(self._jobs)))
+
+
+def _said(ended: Iterable[BatchProgress | JobProgress]) -> list[str]:
+    """A line for each operator that looks up or calls a function."""
+    return [
+        f"  {name}   {words(found)}"
+        for one in ended
+        for counted, words in ((one.lookups, lookup_text), (one.functions, function_text))
+        for name, found in counted.items()
+    ]
+
+
+def _say_end(status: str, summary: Mapping[str, Any]) -> None:
+    say(_closing(status, summary))
+    for what, words in (("lookups", lookup_text), ("functions", function_text)):
+        for sink, counted in summary.get(what, {}).items():
+            for name, found in counted.items():
+                say(f"{sink} {name}: {words(found)}")
+
+
+def cached_text(found: CachedProgress) -> str:
+    """What a job had of a cached result.
+
+    >>> cached_text(CachedProgress(hit=False, rows=3, bytes=2048, storage_level="DISK_ONLY", hits=0))
+    'cached 3 rows 2.0 KiB'
+    """
+    parts = [
+        "read from the cache" if found.hit else "cached",
+        f"{found.rows:,} rows" if found.rows is not None else "in part" if not found.hit else "",
+        human_bytes(found.bytes) if found.bytes is not None else "",
+    ]
+    return " ".join(part for part in parts if part)
+
+
+def lookup_text(found: Mapping[str, int]) -> str:
+    """The metrics of a lookup in words, as far as there is something to say.
+
+    >>> names = ("hitCount", "missCount", "loadCount", "numLoadFailures", "retries", "timeouts", "inFlightMax")
+    >>> lookup_text(dict.fromkeys(names, 0) | {"lookups": 10, "hitCount": 9, "missCount": 1, "loadCount": 1,
+    ...     "latestLoadTime": 3, "numCachedRecords": 1, "numCachedBytes": 2048})
+    '10 lookups · 90.0 % hits · 1 load · latest in 3 ms · 1 cached, 2.0 KiB'
+    """
+    asked = found["hitCount"] + found["missCount"]
+    cached = found["numCachedRecords"]
+    parts = [_counted(found["lookups"], "lookup", always=True)]
+    if asked:
+        parts.append(f"{100 * found['hitCount'] / asked:.1f} % hits")
+    parts += [
+        _counted(found["loadCount"], "load"),
+        f"latest in {human_duration(found['latestLoadTime'])}" if found["loadCount"] else "",
+        _counted(found["numLoadFailures"], "failure"),
+        _counted(found["retries"], "retry", "retries"),
+        _counted(found["timeouts"], "timeout"),
+        f"{found['inFlightMax']:,} at once" if found["inFlightMax"] > 1 else "",
+        f"{cached:,} cached, {human_bytes(found['numCachedBytes'])}" if cached else "",
+    ]
+    return " · ".join(part for part in parts if part)
+
+
+def function_text(found: Mapping[str, int]) -> str:
+    """The metrics of an operator that calls a function, in words.
+
+    >>> function_text({"calls": 12, "retries": 2, "failures": 2, "inFlightMax": 10, "rowsOut": 30})
+    '12 calls · 30 rows out · 2 failures · 2 retries · 10 at once'
+    """
+    parts = [
+        _counted(found["calls"], "call", always=True),
+        _counted(found["rowsOut"], "row out", "rows out", always=True),
+        _counted(found["failures"], "failure"),
+        _counted(found["retries"], "retry", "retries"),
+        f"{found['inFlightMax']:,} at once" if found["inFlightMax"] > 1 else "",
+    ]
+    return " · ".join(part for part in parts if part)
+
+
+def _counted(number: int, one: str, many: str = "", *, always: bool = False) -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}" if number or always else ""
+
+
+def _closing(status: str, summary: Mapping[str, Any]) -> str:
+    ran = f"{summary['rows_out']:,} rows out · {human_duration(summary['duration_ms'])}"
+    if "jobs" in summary:
+        return f"{status} after {_counted(summary['jobs'], 'job', always=True)}: {ran}"
+    batches = _counted(summary["batches"], "batch", "batches", always=True)
+    return f"{status} after {batches}: {summary['rows_in']:,} rows in · {ran}"
+
+
+def human_bytes(size: int) -> str:
+    """``size`` in the largest binary unit of which there is at least one."""
+    value = float(size)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if value < 1024:
+            return f"{size} B" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1024
+    return f"{value:.1f} TiB"
+
+
+def human_duration(milliseconds: int) -> str:
+    """Milliseconds below a second, else seconds with a decimal, else minutes and seconds."""
+    if milliseconds < 1000:
+        return f"{milliseconds} ms"
+    if milliseconds < 60_000:
+        return f"{milliseconds / 1000:.1f} s"
+    return f"{milliseconds // 60_000} min {milliseconds % 60_000 // 1000} s"

@@ -1,0 +1,51 @@
+"""What the sinks of a plan have in common: operators that lead to several of them.
+
+A batch plan has a job per sink, and a stream a query for all sinks that :mod:`plans.analysis.streaming_queries` puts
+together; each of them computes what it shares with others. Pure: a plan in, names out.
+
+>>> from plans.model.plan import Calc
+>>> scan = Scan(id="scan_t", table="t", columns=("a",))
+>>> calc = Calc(id="calc_t", inputs=("scan_t",), select=())
+>>> sinks = tuple(Sink(id=f"sink_{table}", inputs=("calc_t",), table=table) for table in "rs")
+>>> shared_operators(Plan(name="p", operators=(scan, calc, *sinks)))
+{'calc_t': ('sink_r', 'sink_s')}
+"""
+
+from __future__ import annotations
+
+from plans.model.plan import Plan, Scan, Sink
+
+__all__ = ["above", "shared_operators"]
+
+
+def shared_operators(plan: Plan) -> dict[str, tuple[str, ...]]:
+    """The sinks of each operator that several of them share, without scans and what only feeds another such operator.
+
+    In the order of the plan.
+    """
+    sinks: dict[str, set[str]] = {operator.id: set() for operator in plan.operators}
+    readers: dict[str, set[str]] = {operator.id: set() for operator in plan.operators}
+    for operator in reversed(plan.operators):
+        reached = {operator.id} if isinstance(operator, Sink) else sinks[operator.id]
+        for name in operator.inputs:
+            sinks[name] |= reached
+            readers[name].add(operator.id)
+    return {
+        operator.id: tuple(o.id for o in plan.operators if o.id in sinks[operator.id])
+        for operator in plan.operators
+        if not isinstance(operator, Sink | Scan)
+        and len(sinks[operator.id]) > 1
+        and all(sinks[reader] != sinks[operator.id] for reader in readers[operator.id])
+    }
+
+
+def above(plan: Plan, name: str) -> set[str]:
+    """The operator and all that it is computed from."""
+    found: set[str] = set()
+    open_ids = [name]
+    while open_ids:
+        one = open_ids.pop()
+        if one not in found:
+            found.add(one)
+            open_ids += plan.operator(one).inputs
+    return found

@@ -1,0 +1,248 @@
+"""Spark behind a SQL client: one session, started when the first statement needs it, in which plans run.
+
+A plan runs to the end of what is there, or in the background until it is stopped. Batch plans share cached results as
+long as the client is there. Knows plans, never SQL; what is shown of a query goes to whoever asked.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+import sys
+import tempfile
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from plans.analysis.columns import output_columns
+from plans.connectors.policy import Policy
+from plans.errors import RunError
+from plans.model.plan import Plan, Sink
+from plans.settings.config import TIME_ZONE
+from plans.text.names import did_you_mean
+from plans.text.terminal import say
+from runtime.run.command import STOPS_AFTER_BATCH, STOPS_NOW, Stop, absolute, follow, opened_session, run_plan
+
+__all__ = ["Engine", "Job", "Row"]
+
+Row = tuple[str | None, tuple[Any, ...]]
+"""The row kind, None in batch mode, and the values: as text, or as JSON has them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A plan that runs in the background."""
+
+    name: str
+    plan: Plan
+    execution: Any
+
+    @property
+    def status(self) -> str:
+        """``RUNNING``, ``FINISHED`` or ``FAILED``."""
+        try:
+            self.execution.raise_failure()
+        except RunError:
+            return "FAILED"
+        return "RUNNING" if self.execution.active else "FINISHED"
+
+
+@dataclass(slots=True, kw_only=True)
+class Engine:
+    """Where plans run, and how, as the options of ``hintplan run`` have it; close it in the end."""
+
+    master: str | None
+    remote: str | None
+    conf: Mapping[str, str]
+    checkpoint: str | None
+    trigger: str | None
+    policy: Policy
+    allow_state_drop: bool
+    as_json: bool
+    debug: bool
+    jobs: dict[str, Job] = field(default_factory=dict)
+    _stack: ExitStack = field(default_factory=ExitStack)
+    _spark: Any = None
+    _batch: Any = None
+
+    def insert(self, plan: Plan) -> int:
+        """Run ``plan`` to the end of what is there; 0, or the exit code of the signal that stopped it."""
+        # Spark sets a handler of its own for Ctrl-C when it starts, which must not replace that of the run.
+        self._session()
+        with _told_to_clients():
+            return run_plan(plan, lambda: self._started(plan), as_json=self.as_json)
+
+    def start(self, plan: Plan) -> str:
+        """Run ``plan`` in the background, until it is stopped, and say under which name."""
+        from runtime.run.execution import execute
+
+        execution = execute(plan, self._session(), **self._settings(plan, once=False), trigger=self.trigger)
+        numbered = (f"{plan.name}-{number}" for number in range(2, len(self.jobs) + 3))
+        name = plan.name if plan.name not in self.jobs else next(n for n in numbered if n not in self.jobs)
+        self.jobs[name] = Job(name=name, plan=plan, execution=execution)
+        return name
+
+    def select(self, plan: Plan, show: Callable[[list[Row]], None]) -> int:
+        """Run a query to the end of what is there and ``show`` its rows as they come; 0, or a signal's exit code.
+
+        RunError if this machine cannot see what workers keep for it.
+        """
+        from runtime.results.files import KeptRows
+        from runtime.run.execution import execute
+        from runtime.spark.session import shares_machine
+
+        spark = self._session()
+        if self.checkpoint is None and not shares_machine(spark):
+            raise RunError(
+                "rows of a query wait in files that this machine and all workers can see",
+                hint="give a directory on a shared file system with --checkpoint",
+            )
+        with _told_to_clients(), tempfile.TemporaryDirectory(prefix="hintplan-rows-") as folder:
+            base = folder if self.checkpoint is None else f"{absolute(self.checkpoint)}/select-{uuid.uuid4().hex}"
+            kept = KeptRows(directory=f"{base}/rows")
+            checkpoint = None if self.checkpoint is None else f"{base}/run"
+            rows = self._reader(plan)
+            stop = Stop(STOPS_NOW if plan.mode == "batch" else STOPS_AFTER_BATCH)
+            previous = signal.signal(signal.SIGINT, stop)
+            try:
+                if plan.mode == "batch":
+                    execution = self._batch_session().execute(plan, results=kept.directory)
+                else:
+                    execution = execute(
+                        plan, spark, checkpoint=checkpoint, once=True, results=kept.directory, policy=self.policy
+                    )
+                status = follow(execution, stop, lambda: rows(kept, show))
+                if status == "finished":
+                    rows(kept, show)
+                return 0 if status == "finished" else 128 + stop.number
+            finally:
+                signal.signal(signal.SIGINT, previous)
+                if self.checkpoint is not None:
+                    KeptRows(directory=base).discard()
+
+    def fill(self, plan: Plan) -> int:
+        """Compute the cached results that ``plan`` reads, whose rows nobody sees; 0, or a signal's exit code."""
+        self._session()
+        (sink,) = (operator for operator in plan.operators if isinstance(operator, Sink))
+        table = replace(plan.tables[sink.table], options={"connector": "blackhole"})
+        stop = Stop(STOPS_NOW)
+        previous = signal.signal(signal.SIGINT, stop)
+        try:
+            with _told_to_clients():
+                execution = self._batch_session().execute(replace(plan, tables={**plan.tables, sink.table: table}))
+                status = follow(execution, stop, lambda: None)
+            return 0 if status == "finished" else 128 + stop.number
+        finally:
+            signal.signal(signal.SIGINT, previous)
+
+    def stop(self, name: str) -> None:
+        """Stop what runs under ``name`` after its batch in progress; RunError if nothing does."""
+        if name not in self.jobs:
+            hint = did_you_mean(name, self.jobs, what="jobs") if self.jobs else "nothing runs in the background"
+            raise RunError(f"there is no job '{name}'", hint=hint)
+        execution = self.jobs.pop(name).execution
+        while not execution.stop_between_batches():
+            execution.raise_failure()
+            execution.wait(0.2)
+
+    def drop_cached(self, plan: Plan) -> None:
+        """Drop the cached results that running ``plan`` would read."""
+        if self._batch is not None:
+            self._batch.drop_cached(plan)
+
+    def wait(self) -> int:
+        """Wait for all jobs; 0, or the exit code of the signal that stopped them. RunError when one fails."""
+        stop = Stop()
+        previous = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            status = "finished"
+            for job in self.jobs.values():
+                if follow(job.execution, stop, lambda: None) == "stopped":
+                    status = "stopped"
+            return 0 if status == "finished" else 128 + stop.number
+        finally:
+            self.jobs.clear()
+            for number, handler in previous.items():
+                signal.signal(number, handler)
+
+    def close(self) -> None:
+        """Stop all jobs, and Spark if it was started."""
+        for job in self.jobs.values():
+            job.execution.stop()
+        self.jobs.clear()
+        if self._batch is not None:
+            self._batch.close()
+            self._batch = None
+        self._stack.close()
+        self._spark = None
+
+    def _started(self, plan: Plan) -> Any:
+        """``plan`` at work, to the end of what is there."""
+        from runtime.run.execution import execute
+
+        if plan.mode == "batch":
+            return self._batch_session().execute(plan)
+        return execute(plan, self._session(), **self._settings(plan, once=True))
+
+    def _batch_session(self) -> Any:
+        """The session of all batch plans of the client, which keeps what they cache."""
+        from runtime.batch.session import Session
+
+        if self._batch is None:
+            self._batch = Session(self._session(), policy=self.policy)
+        return self._batch
+
+    def _session(self) -> Any:
+        if self._spark is None:
+            if sys.stderr.isatty():
+                say(f"connecting to {self.remote}" if self.remote else "starting Spark")
+            session = opened_session(self.master, self.remote, self.conf, debug=self.debug)
+            self._spark = self._stack.enter_context(session)
+        return self._spark
+
+    def _settings(self, plan: Plan, *, once: bool) -> dict[str, Any]:
+        where = None if self.checkpoint is None else f"{absolute(self.checkpoint)}/{_folder(plan.name)}"
+        return {"checkpoint": where, "once": once, "allow_state_drop": self.allow_state_drop, "policy": self.policy}
+
+    def _reader(self, plan: Plan) -> Callable[[Any, Callable[[list[Row]], None]], None]:
+        from runtime.connectors.rowtext import KINDS
+        from runtime.results.json_values import json_value
+        from runtime.results.text import cell
+
+        (sink,) = (operator for operator in plan.operators if isinstance(operator, Sink))
+        zone = plan.config.get(TIME_ZONE, "UTC")
+        types = [column.type for column in output_columns(plan)[sink.inputs[0]]]
+        writers = [json_value(name) if self.as_json else cell(name, zone) for name in types]
+        streams = plan.mode == "streaming"
+
+        def read(kept: Any, show: Callable[[list[Row]], None]) -> None:
+            for piece, kinds in kept.new():
+                columns = [
+                    [write(value) for value in column.to_pylist()]
+                    for write, column in zip(writers, piece.columns, strict=True)
+                ]
+                named = [KINDS[kind] for kind in kinds] if kinds else ["+I"] * piece.num_rows
+                values = zip(*columns, strict=True)
+                show(list(zip(named if streams else [None] * piece.num_rows, values, strict=True)))
+
+        return read
+
+
+@contextmanager
+def _told_to_clients() -> Iterator[None]:
+    """Advice on input that never ends, for those who write SQL instead of options."""
+    try:
+        yield
+    except RunError as error:
+        (problem, *others) = error.diagnostics
+        if others or not (problem.path or "").endswith(".number-of-rows"):
+            raise
+        hint = "set 'number-of-rows'; an INSERT can go on in the background after SET 'table.dml-sync' = 'false'"
+        raise RunError(diagnostics=(replace(problem, hint=hint),)) from error
+
+
+def _folder(name: str) -> str:
+    """A plan's name as the name of a directory."""
+    return re.sub(r"[^\w.-]", "_", name).lstrip(".") or "plan"

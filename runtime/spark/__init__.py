@@ -1,0 +1,1 @@
+"""Spark itself: sessions, code for its workers, its log, and its errors in words."""

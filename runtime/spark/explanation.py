@@ -1,0 +1,160 @@
+"""What a failed query means to the person who runs it: the file or sink at fault, and what mends it.
+
+Spark says what happened in nested exceptions of its own classes; here are those that people can do something about.
+Everything else keeps its root cause (:mod:`runtime.spark.failure`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from urllib.parse import unquote
+
+from plans.errors import RunError
+from runtime.spark.failure import evidence, root_cause
+from runtime.spark.worker_faults import worker_fault
+
+__all__ = ["Explanation", "Owners", "WrongLine", "explained", "failed"]
+
+Explanation = tuple[str, str]
+"""What is wrong, and what to do."""
+
+WrongLine = Callable[[str], tuple[str, str] | None]
+"""Finds the format of a file, and its first line that cannot be read, which Spark does not tell."""
+
+Owners = Sequence[str]
+"""The operators that keep state in the query, each at the number that Spark knows it by."""
+
+_RESUME = "then run again; nothing that was committed is lost"
+_RESTORE = "restore it, or the whole checkpoint, from a backup, " + _RESUME
+_OWN_MODULE = (
+    "{0} is not where workers find it: --allow-module sends the package along that an allowed module is in; "
+    "--conf spark.submit.pyFiles=A.py,B.zip takes along more, or install it on every worker"
+)
+_SHOWN = 80
+_URL = r"(?:file:(?://)?)?"
+
+
+def failed(what: str, error: BaseException, wrong_line: WrongLine, after: str = "", owners: Owners = ()) -> RunError:
+    """The error that a user gets for one of Spark's: ``what`` failed, of what, ``after`` it, and what mends it."""
+    if known := explained(error, wrong_line, owners) or worker_fault(evidence(error)):
+        cause, hint = known
+        return RunError(f"{what}: {cause}{after}", hint=hint)
+    cause = root_cause(error)
+    own = re.match(r"ModuleNotFoundError: No module named '([^']+)'", cause)
+    return RunError(f"{what}: {cause}{after}", hint=_OWN_MODULE.format(own[1]) if own else None)
+
+
+def explained(error: BaseException, wrong_line: WrongLine, owners: Owners = ()) -> Explanation | None:
+    """What ``error`` of a query that ended or did not start comes from; None if it is none of the known faults."""
+    text = evidence(error)
+    if "Traceback (most recent call last)" in text:
+        return None  # from Python code, whose own error says it best
+    found = _malformed_row(text, wrong_line) or _no_room(text) or _damaged_state(text, owners)
+    return found or next((found for explain in _FAULTS if (found := explain(text)) is not None), None)
+
+
+def _malformed_row(text: str, wrong_line: WrongLine) -> Explanation | None:
+    """A line of a source that is not what its format and columns say."""
+    if "[MALFORMED_CSV_RECORD]" not in text and "[MALFORMED_RECORD_IN_PARSING" not in text:
+        return None
+    found = re.search(r"while reading file (\S+?)\.(?=\s|$)", text)
+    file = _local(found[1]) if found else "a file"
+    if limit := re.search(r"StreamConstraintsException: (.*?)(?: \(from|, from|\n|$)", text):
+        return (
+            f"{file} has a line that is too much for the parser of JSON: {limit[1]}",
+            f"correct the file, {_RESUME}; or set the table's option 'json.ignore-parse-errors' = 'true', which skips "
+            "the line",
+        )
+    name, line = wrong_line(file) or ("json.ignore-parse-errors' or 'csv", "")
+    shown = f": {line[:_SHOWN]}{'...' if len(line) > _SHOWN else ''}" if line else ""
+    return (
+        f"{file} has a line that does not fit the table{shown}",
+        f"correct the file, {_RESUME}; or set the table's option '{name}.ignore-parse-errors' = 'true', which makes "
+        "NULL of what cannot be read and skips lines of which nothing can",
+    )
+
+
+def _no_room(text: str) -> Explanation | None:
+    """A full disk or a used-up quota, below the checkpoint or where Spark keeps its own files."""
+    if not re.search(r"No space left on device|Disk quota exceeded|There is not enough space|DiskOutOfSpace", text):
+        return None
+    return (
+        f"there is no room left on the disk{_named(text)}",
+        f"make room where the checkpoint is, and below spark.local.dir (/tmp if it is not set), {_RESUME}",
+    )
+
+
+def _not_allowed(text: str) -> Explanation | None:
+    """Directories that the user of the run may not write to, or that are on a disk that nobody can."""
+    found = re.search(
+        r"Permission denied|AccessControlException|AccessDeniedException|Read-only file system|Mkdirs failed"
+        r"|Operation not permitted|Not a directory",
+        text,
+    )
+    if found is None:
+        return None
+    reason = {"Mkdirs failed": "a directory cannot be made"}.get(found[0], found[0])
+    return (
+        f"a file cannot be used: {reason}{_named(text)}",
+        f"give the user of the run the right to read and write there, {_RESUME}",
+    )
+
+
+def _damaged_state(text: str, owners: Owners) -> Explanation | None:
+    """A file of the checkpoint that has changed since it was written, or is gone."""
+    state = re.search(rf"{_URL}(/\S*?/state/\d+/\d+/[^\s,:;()\]]+?)(?=[.,;:]?(?:\s|\)|\]|$))", text)
+    checksum = re.search(r"CHECKPOINT_FILE_CHECKSUM_VERIFICATION_FAILED\].*?File: (\S+)", text, re.DOTALL)
+    if checksum:
+        return f"a file of the checkpoint is damaged: {_owned(checksum[1], owners)}", _RESTORE
+    signs = r"CANNOT_LOAD_STATE_STORE|FileNotFoundException|EOFException|Corruption|does not exist"
+    if state and re.search(signs, text):
+        gone = re.search(r"FileNotFoundException|does not exist|NOT_EXISTS|MISSING_SNAPSHOT", text)
+        what = "is missing" if gone else "cannot be read, it is damaged"
+        return f"a file of the checkpoint {what}: {_owned(state[1], owners)}", _RESTORE
+    if "CANNOT_LOAD_STATE_STORE" in text:
+        # Of a file that cannot be decoded, only Spark's log has the number of the operator.
+        whose = f"state of {' or '.join(dict.fromkeys(owners))}" if owners else "state"
+        return f"{whose} cannot be loaded from the checkpoint: a file is missing or damaged", _RESTORE
+    return None
+
+
+def _damaged_log(text: str) -> Explanation | None:
+    """Offsets and commits, which are text files of Spark's."""
+    found = re.search(r"(MALFORMED_LOG_FILE|Incomplete log file|MISSING_METADATA_FILE)[^\n]*", text)
+    if found is None:
+        return None
+    return f"the log of batches in the checkpoint is damaged: {found[0]}", _RESTORE
+
+
+def _another_run(text: str) -> Explanation | None:
+    if "CONCURRENT_STREAM_LOG_UPDATE" not in text:
+        return None
+    return (
+        "another run uses the same checkpoint, and has committed this batch",
+        "stop one of them; a checkpoint has one run at a time",
+    )
+
+
+_FAULTS: tuple[Callable[[str], Explanation | None], ...] = (
+    _damaged_log,
+    _another_run,
+    _not_allowed,
+)
+
+
+def _named(text: str) -> str:
+    """The first file that the text names beside what went wrong, in words, if it names one."""
+    found = re.search(rf"(?:Exception|Error|denied|failed)\b[^\n/]*?{_URL}(/[^\s:,()\]]+)", text)
+    return f" ({_local(found[1])})" if found else ""
+
+
+def _owned(url: str, owners: Owners) -> str:
+    """A file of a checkpoint, and the operator whose state it has, if it is one of state."""
+    path = _local(url)
+    found = re.search(r"/state/(\d+)/\d+/[^/]+$", path)
+    return f"{path} (state of {owners[int(found[1])]})" if found and int(found[1]) < len(owners) else path
+
+
+def _local(url: str) -> str:
+    return unquote(re.sub(r"^file:(//)?", "", url))

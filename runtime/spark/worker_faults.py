@@ -1,0 +1,85 @@
+"""What Python workers lack, out of what Spark says of a query that failed: the package, or the right Python.
+
+Workers need no hintplan, which goes along, but a Python of the driver's minor version with a few packages. Knows no
+Spark; the text comes from :mod:`runtime.spark.failure`.
+
+>>> cause, hint = worker_fault("ModuleNotFoundError: No module named 'pyarrow'")
+>>> cause
+"the Python of the workers has no 'pyarrow'"
+>>> hint.partition(", ")[0]
+'on every worker: PYTHON -m pip install numpy pandas protobuf pyarrow'
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["worker_fault"]
+
+_NEEDED = "numpy pandas protobuf pyarrow"
+_OF_SERVERS = "googleapis-common-protos grpcio grpcio-status zstandard"
+_DISTRIBUTIONS = {
+    "google": "protobuf",
+    "google.protobuf": "protobuf",
+    "google.rpc": "googleapis-common-protos",
+    "grpc": "grpcio",
+    "grpc_status": "grpcio-status",
+    "numpy": "numpy",
+    "pandas": "pandas",
+    "py4j": "py4j",
+    "pyarrow": "pyarrow",
+    "pyspark": "pyspark",
+    "zstandard": "zstandard",
+}
+"""The distribution that has a module; the import of each is Spark's or ours, never only the user's."""
+
+_WHICH = (
+    "PYSPARK_PYTHON, or --conf spark.pyspark.python=PATH, says which Python the workers of a cluster run; "
+    "a Spark Connect server goes by its own PYSPARK_PYTHON"
+)
+
+
+def worker_fault(text: str) -> tuple[str, str] | None:
+    """What is wrong with the workers' Python, and what to do; None if ``text`` tells of something else."""
+    said = r"PYTHON_VERSION_MISMATCH\].*?version: ([\d.]+) than that in driver: ([\d.]+)"
+    versions = re.search(said, text, re.DOTALL)
+    if versions:
+        theirs, ours = (found.rstrip(".") for found in versions.groups())
+        return (
+            f"the Python of the workers is {theirs}, that of the driver {ours}",
+            f"both must be of one minor version: install Python {ours} on every worker. {_WHICH}",
+        )
+    program = re.search(r'Cannot run program "([^"]+)"[^\n]*error=(2|13)\b', text)
+    if program:
+        reason = "is not there" if program[2] == "2" else "may not be run"
+        return f"the Python of the workers, {program[1]}, {reason} on one of them", _WHICH
+    package = _package(text)
+    if package is None:
+        return None
+    if package == "hintplan":
+        return (
+            "the Python of the Spark Connect server has no 'hintplan'",
+            "a table of generated rows is read there, where Spark sends no code: PYTHON -m pip install hintplan",
+        )
+    needed = _OF_SERVERS if package in _OF_SERVERS.split() else _NEEDED
+    where = "where the Spark Connect server runs" if package in _OF_SERVERS.split() else "on every worker"
+    return (
+        f"the Python of the workers has no '{package}'",
+        f"{where}: PYTHON -m pip install {needed}, each as hintplan needs it here. {_WHICH}",
+    )
+
+
+def _package(text: str) -> str | None:
+    """The distribution that is missing, by what Python or PySpark say when they look for it."""
+    said = re.search(r"(?:PACKAGE_NOT_INSTALLED|UNSUPPORTED_PACKAGE_VERSION)\] (\S+) >= \S+ must be installed", text)
+    if said:
+        return said[1].lower()
+    if re.search(r"cannot import name '\w+' from 'google\.protobuf'", text):
+        return "protobuf"
+    module = re.search(r"ModuleNotFoundError: No module named '([^']+)'", text)
+    if module is None:
+        return None
+    top = module[1].partition(".")[0]
+    if top in ("plans", "runtime"):
+        return "hintplan"
+    return _DISTRIBUTIONS.get(module[1]) or _DISTRIBUTIONS.get(top)
