@@ -33,7 +33,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # for the worke
 from benchmarks.one_core import one_core, seconds
 from benchmarks.waiting import DELAY_SECONDS, WaitAsync
 from plans.declarations.tables import Column, Function
-from plans.model.plan import Argument, Correlate, JoinColumn
+from plans.operators import Argument, Correlate, JoinColumn
 from plans.settings.groups import CallSettings
 from runtime.functions.apply import apply_function
 from runtime.lookup.plan import LookupRun

@@ -40,7 +40,7 @@ from benchmarks.one_core import one_core, seconds
 from benchmarks.sources import DELAY_SECONDS, SlowAsync
 from planner import compile_sql
 from plans.declarations.tables import Column
-from plans.model.plan import LookupJoin
+from plans.operators import LookupJoin
 from runtime.lookup.apply import apply_lookup
 from runtime.lookup.plan import LookupRun
 from tests.lookup_sources.servers import PASSWORD, Postgres, postgres_server

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from rich.console import Console
 from rich.table import Table
 
-from plans.model.plan import AggregateCall
+from plans.operators import AggregateCall
 from runtime.engine.blobs import from_blob
 from runtime.engine.buckets import bucket_ids
 from runtime.engine.pack import pack

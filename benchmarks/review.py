@@ -16,7 +16,8 @@ from pathlib import Path
 import plans
 from plans.declarations.tables import Table, TableColumn
 from plans.format.compiled import with_record
-from plans.model.plan import Calc, Join, JoinColumn, JoinKey, Operator, Plan, Scan, SelectItem, Sink
+from plans.model.plan import Plan
+from plans.operators import Calc, Join, JoinColumn, JoinKey, Operator, Scan, SelectItem, Sink
 from plans.settings.groups import StateEntry
 
 ROUNDS = 3

@@ -28,7 +28,7 @@ import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 
-from plans.model.plan import AggregateCall
+from plans.operators import AggregateCall
 from runtime.engine.opened import Opened
 from runtime.engine.segments import Segments, Stored
 from runtime.operator import StatefulOperator

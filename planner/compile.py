@@ -19,7 +19,8 @@ from planner.session import Declaration, Session, too_deep
 from planner.statements.model import Insert, ResetOption, SetOption, Statement, StatementSet
 from plans.errors import Diagnostic
 from plans.model.operator_settings import settings_of
-from plans.model.plan import Aggregate, Correlate, LookupJoin, Mode, Operator, Plan
+from plans.model.plan import Mode, Plan
+from plans.operators import Aggregate, Correlate, LookupJoin, Operator
 from plans.settings.cached import ENABLED, cached_of, with_config_layer
 from plans.settings.cached import SETTINGS as CACHED
 from plans.settings.calls import CONFIG_KEYS as CALL_KEYS

@@ -24,7 +24,8 @@ from plans.analysis.columns import output_columns
 from plans.declarations.types import parse_type
 from plans.edit.phases_edit import with_phases_layer
 from plans.format.compiled import with_record
-from plans.model.plan import Correlate, LookupJoin, Operator, Plan, Scan, Sink, Stateful
+from plans.model.plan import Plan
+from plans.operators import Correlate, LookupJoin, Operator, Scan, Sink, Stateful
 from plans.settings.cached import with_config_layer
 from plans.text.findings import Finding
 

@@ -32,8 +32,8 @@ from planner.relations import (
     Union,
     UnnamedInput,
 )
-from plans.model import plan as model
-from plans.model.plan import AggregateCall, JoinColumn, JoinKey, Operator, SelectItem, SortKey
+from plans import operators as model
+from plans.operators import AggregateCall, JoinColumn, JoinKey, Operator, SelectItem, SortKey
 from plans.operators.call_document import typed_call
 from plans.operators.lookup_document import typed
 from plans.settings.cached import layered

@@ -18,7 +18,7 @@ from typing import assert_never
 from planner.expressions.typed import Expr, Field, Literal, Ref
 from planner.hints.lookup import LookupHint
 from plans.declarations.tables import FunctionKind
-from plans.model.plan import JoinType
+from plans.operators import JoinType
 from plans.settings.groups import Layers
 from plans.settings.layers import Settings
 from plans.settings.lookup import Group

@@ -19,8 +19,9 @@ from planner.context import TableEntry
 from planner.hints.ledger import Ledger
 from planner.syntax.source import Source
 from plans.analysis.states import state_of
-from plans.model.plan import Correlate, LookupJoin, Operator, Plan
+from plans.model.plan import Plan
 from plans.model.settings import Setting, operator_settings
+from plans.operators import Correlate, LookupJoin, Operator
 from plans.settings.cached import SETTINGS as CACHED
 from plans.settings.calls import CALL_SETTINGS
 from plans.settings.config import KEYS, STATE_TTL

@@ -28,7 +28,8 @@ from plans.declarations.types import ROOTS
 from plans.format.document import _READERS, OPS, op_name
 from plans.format.schema import schema_text
 from plans.model.operator_settings import group_names
-from plans.model.plan import Operator, Plan, Settable, Sink, Stateful
+from plans.model.plan import Plan
+from plans.operators import Operator, Settable, Sink, Stateful
 from plans.show.picture import KINDS
 from runtime.batch.build import BATCH_BUILDERS
 from runtime.build.stream import BUILDERS

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 
 from plans.declarations.tables import Function
 from plans.errors import Diagnostic
-from plans.model.plan import Correlate, Plan
+from plans.model.plan import Plan
+from plans.operators import Correlate
 from plans.operators.call_document import call_groups
 from plans.settings.calls import CALL_GROUPS, is_async, resolved_call
 from plans.settings.origins import origins_apart

@@ -16,7 +16,9 @@ from dataclasses import replace
 from typing import assert_never
 
 from plans.connectors.table import is_upsert_sink, source_kinds
-from plans.model.plan import (
+from plans.declarations.row_kinds import RowKind
+from plans.model.plan import Plan
+from plans.operators import (
     Aggregate,
     Calc,
     ChangelogNormalize,
@@ -25,8 +27,6 @@ from plans.model.plan import (
     Join,
     LookupJoin,
     Operator,
-    Plan,
-    RowKind,
     Scan,
     Sink,
     SinkMaterialize,

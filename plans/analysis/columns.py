@@ -18,7 +18,8 @@ from typing import assert_never
 from plans.declarations.tables import Column, Function, Table, TableColumn
 from plans.declarations.types import DataType, parse_type
 from plans.errors import Diagnostic, PlanError
-from plans.model.plan import (
+from plans.model.plan import Plan
+from plans.operators import (
     Aggregate,
     AggregateCall,
     Calc,
@@ -29,7 +30,6 @@ from plans.model.plan import (
     JoinColumn,
     LookupJoin,
     Operator,
-    Plan,
     Scan,
     Sink,
     SinkMaterialize,

@@ -22,7 +22,8 @@ from typing import Any, assert_never
 from plans.declarations.tables import Table, TableColumn
 from plans.format.digest import operator_facts
 from plans.format.document import table_document
-from plans.model.plan import (
+from plans.model.plan import Plan
+from plans.operators import (
     Aggregate,
     Calc,
     ChangelogNormalize,
@@ -31,7 +32,6 @@ from plans.model.plan import (
     Join,
     LookupJoin,
     Operator,
-    Plan,
     Scan,
     Sink,
     SinkMaterialize,

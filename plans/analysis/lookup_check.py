@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from plans.analysis.changelog import INSERT_ONLY, output_kinds
 from plans.connectors.table import can_lookup
 from plans.errors import Diagnostic
-from plans.model.plan import LookupJoin, Plan
+from plans.model.plan import Plan
+from plans.operators import LookupJoin
 from plans.operators.lookup_document import lookup_groups
 from plans.settings.groups import Layers
 from plans.settings.lookup import CACHE, GROUPS, Group

@@ -15,7 +15,8 @@ from collections.abc import Iterator
 
 from plans.declarations.tables import Table
 from plans.errors import Diagnostic
-from plans.model.plan import LookupJoin, Plan, Scan, Sink
+from plans.model.plan import Plan
+from plans.operators import LookupJoin, Scan, Sink
 
 __all__ = ["check_overlap"]
 

@@ -18,8 +18,9 @@ from dataclasses import dataclass
 from plans.analysis.streaming_queries import queries, single_queries
 from plans.errors import Diagnostic
 from plans.model.graph import check_graph
-from plans.model.plan import Correlate, LookupJoin, Plan, Scan
+from plans.model.plan import Plan
 from plans.model.settings import Setting, operator_settings
+from plans.operators import Correlate, LookupJoin, Scan
 from plans.settings.cached import cached_of
 from plans.settings.groups import Value
 from plans.settings.layers import EDIT

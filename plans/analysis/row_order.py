@@ -18,7 +18,8 @@ from typing import assert_never
 
 from plans.analysis.changelog import ORDERED
 from plans.connectors.table import source_kinds
-from plans.model.plan import (
+from plans.model.plan import Plan
+from plans.operators import (
     Aggregate,
     Calc,
     ChangelogNormalize,
@@ -27,7 +28,6 @@ from plans.model.plan import (
     Join,
     LookupJoin,
     Operator,
-    Plan,
     Scan,
     Sink,
     SinkMaterialize,

@@ -14,7 +14,8 @@ from dataclasses import replace
 
 from plans.errors import Diagnostic, RunError
 from plans.lazy import load
-from plans.model.plan import Calc, Correlate, Join, LookupJoin, Operator, Plan
+from plans.model.plan import Plan
+from plans.operators import Calc, Correlate, Join, LookupJoin, Operator
 
 __all__ = ["MAX_DEPTH", "MAX_NESTING", "check_depth", "check_nesting", "check_sizes", "expressions_of", "nesting"]
 

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping
 from plans.declarations.durations import DurationError, format_duration, parse_duration
 from plans.errors import Diagnostic
 from plans.format.document import LAYERS, op_name
-from plans.model.plan import Operator, Plan, Stateful
+from plans.model.plan import Plan
+from plans.operators import Operator, Stateful
 from plans.settings.config import DEFAULT_STATE_TTL, STATE_TTL
 from plans.settings.groups import StateEntry
 from plans.text.names import did_you_mean

@@ -4,7 +4,7 @@ Such a query computes the operator once for each micro-batch, keeps its state on
 The sinks must be of connectors that take a micro-batch as it is; files need a query of their own, for Spark's file sink
 commits by query. So do calcs that ask for the current time, which only a query knows. Pure: a plan in, names out.
 
->>> from plans.model.plan import Scan
+>>> from plans.operators import Scan
 >>> from plans.declarations.tables import Table
 >>> scan = Scan(id="scan_t", table="t", columns=("a",))
 >>> sinks = tuple(Sink(id=f"sink_{name}", inputs=("scan_t",), table=name) for name in "rs")
@@ -19,7 +19,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from plans.model.plan import Calc, Operator, Plan, Sink
+from plans.model.plan import Plan
+from plans.operators import Calc, Operator, Sink
 
 __all__ = ["Query", "can_share", "path_to", "queries", "single_queries"]
 

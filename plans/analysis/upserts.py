@@ -15,7 +15,8 @@ from plans.analysis.changelog import INSERT_ONLY
 from plans.connectors.table import is_upsert_sink, is_upsert_source, source_kinds
 from plans.errors import Diagnostic
 from plans.format.document import op_name
-from plans.model.plan import ChangelogNormalize, Operator, Plan, Scan, Sink, SinkMaterialize
+from plans.model.plan import Plan
+from plans.operators import ChangelogNormalize, Operator, Scan, Sink, SinkMaterialize
 
 __all__ = ["check_upserts"]
 

@@ -22,13 +22,15 @@ from plans.analysis.run_limits import check_depth, check_nesting
 from plans.analysis.states import check_states
 from plans.analysis.upserts import check_upserts
 from plans.connectors.table import can_read, can_write, check_table, is_bounded, sink_kinds, source_kinds
+from plans.declarations.row_kinds import RowKind
 from plans.edit.cached_edit import check_cached
 from plans.edit.phases_edit import check_phases
 from plans.errors import Diagnostic
 from plans.format.document import op_name
 from plans.model.graph import check_graph
-from plans.model.plan import LookupJoin, Plan, RowKind, Scan, Sink, Sort
+from plans.model.plan import Plan
 from plans.model.reasons import check_reasons
+from plans.operators import LookupJoin, Scan, Sink, Sort
 from plans.settings.calls import CONFIG_SYNONYMS
 from plans.settings.config import KEYS, known_keys, normalise
 from plans.text.names import did_you_mean

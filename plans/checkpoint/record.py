@@ -20,7 +20,8 @@ from plans.compare.carryover import QueryRecord, StateRecord
 from plans.errors import PlanError, RunError
 from plans.files.codec import dumps, loads
 from plans.format.digest import plan_digests
-from plans.model.plan import LookupJoin, Plan
+from plans.model.plan import Plan
+from plans.operators import LookupJoin
 
 __all__ = [
     "DIGESTS_ONLY",

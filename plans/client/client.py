@@ -23,7 +23,8 @@ from plans.commands.plan_commands import show_tree
 from plans.errors import Diagnostic, HintplanError, SqlError
 from plans.files.codec import dumps, load
 from plans.lazy import load as load_by_name
-from plans.model.plan import Plan, Sink
+from plans.model.plan import Plan
+from plans.operators import Sink
 from plans.show.explain import explain_json
 from plans.text.findings import rendered
 from plans.text.terminal import say, show

@@ -26,7 +26,8 @@ from plans.analysis.states import state_of
 from plans.analysis.streaming_queries import Query, can_share, path_to
 from plans.connectors.table import source_kinds
 from plans.format.digest import operator_facts
-from plans.model.plan import Aggregate, Join, LookupJoin, Operator, Plan, Scan, Sink
+from plans.model.plan import Plan
+from plans.operators import Aggregate, Join, LookupJoin, Operator, Scan, Sink
 
 __all__ = [
     "Outcome",

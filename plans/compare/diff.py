@@ -24,8 +24,9 @@ from plans.declarations.durations import DurationError
 from plans.declarations.tables import Table
 from plans.format.digest import operator_facts, table_facts
 from plans.format.document import op_name
-from plans.model.plan import Operator, Plan, Sink
+from plans.model.plan import Plan
 from plans.model.settings import Setting, settings_by_name
+from plans.operators import Operator, Sink
 from plans.operators.call_document import function_document
 from plans.operators.descriptions import describe
 from plans.settings.config import KEYS, STATE_TTL

@@ -4,7 +4,7 @@ Ids come from names in the query, so another alias gives an operator another id.
 that are new are matched when their facts, apart from ids, are the same, with all that leads to them or else by
 themselves, and nothing else is as like them.
 
->>> from plans.model.plan import Scan
+>>> from plans.operators import Scan
 >>> a, b = (Plan(name="p", operators=(Scan(id=i, table="t", columns=("x",)),)) for i in ("scan_a", "scan_b"))
 >>> match(a, b).renamed
 {'scan_a': 'scan_b'}
@@ -19,7 +19,8 @@ from hashlib import sha256
 
 from plans.compare.successors import is_another
 from plans.format.digest import operator_facts
-from plans.model.plan import Operator, Plan, Scan
+from plans.model.plan import Plan
+from plans.operators import Operator, Scan
 
 __all__ = ["Match", "match", "only_renamed"]
 

@@ -3,7 +3,7 @@
 Only operators that the old plan did not have can be successors. Likeness is counted in points for what a reader would
 look at: inputs, keys, tables, columns, the name. Knows no settings.
 
->>> from plans.model.plan import Scan
+>>> from plans.operators import Scan
 >>> old, new = Scan(id="scan_o", table="o", columns=("a",)), Scan(id="scan_o_in_v", table="o", columns=("a",))
 >>> found = successor(old, (new,))
 >>> found.id, found.why
@@ -19,7 +19,7 @@ from typing import Any
 
 from plans.format.digest import operator_facts
 from plans.format.document import op_name
-from plans.model.plan import Operator
+from plans.operators import Operator
 
 __all__ = ["Successor", "is_another", "successor", "table_successor"]
 

@@ -19,10 +19,10 @@ from plans.connectors.jdbc import SQLITE_URL, check_jdbc, is_postgres, jdbc_plac
 from plans.connectors.lookups import HTTP, PYTHON, PYTHON_CLASSES, REDIS, check_http, check_python, check_redis
 from plans.connectors.options import ConnectorSpec, LookupMode, OptionSpec, bad_value
 from plans.connectors.reach import Place, file_place
+from plans.declarations.row_kinds import RowKind
 from plans.declarations.tables import Table, TableColumn
 from plans.declarations.types import parse_type
 from plans.errors import Diagnostic
-from plans.model.plan import RowKind
 from plans.settings.lookup import SETTINGS
 from plans.settings.values import SettingError, parse_value
 

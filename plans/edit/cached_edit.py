@@ -1,6 +1,6 @@
 """Edits of cached results, and what is wrong with them: ``join_o_c.cached.enabled``, also where nobody asked.
 
->>> from plans.model.plan import Scan
+>>> from plans.operators import Scan
 >>> scan = Scan(id="scan_o", table="o", columns=("a",))
 >>> edited = set_cached(Plan(name="p", mode="batch", operators=(scan,)), "", scan, "enabled", "true")
 >>> edited.operators[0].cached.enabled
@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from plans.errors import Diagnostic, PlanError
-from plans.model.plan import Operator, Plan, Sink
+from plans.model.plan import Plan
+from plans.operators import Operator, Sink
 from plans.settings.cached import (
     CONFIG_ENABLED,
     CONFIG_STORAGE_LEVEL,

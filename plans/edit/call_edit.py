@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from plans.errors import PlanError
-from plans.model.plan import Correlate, Plan
+from plans.model.plan import Plan
+from plans.operators import Correlate
 from plans.operators.call_document import call_groups, with_call_groups
 from plans.settings.calls import resolved_call
 from plans.settings.groups import Value

@@ -23,8 +23,9 @@ from plans.edit.phases_edit import set_phases, settable_phases, with_phases_laye
 from plans.edit.settings_edit import resettled, set_setting, settable
 from plans.errors import PlanError
 from plans.format.document import operator_document
-from plans.model.plan import Aggregate, Correlate, LookupJoin, Operator, Plan, Stateful
+from plans.model.plan import Plan
 from plans.model.reasons import with_reason, without_idle_reasons
+from plans.operators import Aggregate, Correlate, LookupJoin, Operator, Stateful
 from plans.settings.cached import with_config_layer as with_cached_layer
 from plans.settings.config import DEFAULT_STATE_TTL, KEYS, STATE_TTL, canonical_key, known_keys, normalise
 from plans.settings.groups import StateEntry

@@ -14,7 +14,8 @@ from dataclasses import replace
 from plans.analysis.lookup_check import asked_of, resolved
 from plans.connectors.table import can_lookup
 from plans.errors import PlanError
-from plans.model.plan import LookupJoin, Plan
+from plans.model.plan import Plan
+from plans.operators import LookupJoin
 from plans.operators.lookup_document import lookup_groups, with_lookup_groups
 from plans.settings.groups import Value
 from plans.settings.layers import EDIT, Settings, edits_of, ordered

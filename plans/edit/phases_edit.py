@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from plans.errors import Diagnostic, PlanError
-from plans.model.plan import Aggregate, Operator, Plan
+from plans.model.plan import Plan
+from plans.operators import Aggregate, Operator
 from plans.settings.layers import edits_of
 from plans.settings.origins import origins_apart
 from plans.settings.phases import CONFIG_KEY, PHASES, SPECS, STRATEGY, phase_groups, settings_for, with_phase_groups

@@ -23,7 +23,8 @@ from plans.errors import PlanError
 from plans.format.document import operator_document
 from plans.model.graph import check_graph
 from plans.model.operator_settings import group_names, settings_of
-from plans.model.plan import Aggregate, Correlate, LookupJoin, Operator, Plan
+from plans.model.plan import Plan
+from plans.operators import Aggregate, Correlate, LookupJoin, Operator
 from plans.settings.calls import CALL_SETTINGS
 from plans.settings.groups import Value
 from plans.settings.layers import Specs

@@ -3,7 +3,7 @@
 The plan records what the layers said when it was compiled; the script, if there is one, tells the place, and whether it
 still says so. Knows no command line.
 
->>> from plans.model.plan import Scan
+>>> from plans.operators import Scan
 >>> plan = Plan(name="p", config={"parallelism.default": "4"})
 >>> why(plan, "config.parallelism.default").verdict
 'nothing else sets it'
@@ -19,8 +19,9 @@ from plans.analysis.states import state_of
 from plans.errors import PlanError
 from plans.format.compiled import digest_of
 from plans.format.document import operator_document
-from plans.model.plan import LookupJoin, Plan
+from plans.model.plan import Plan
 from plans.model.settings import Setting, canonical_path, plan_settings, settings_by_name
+from plans.operators import LookupJoin
 from plans.settings.config import KEYS
 from plans.settings.effects import effect_of
 from plans.settings.layers import EDIT

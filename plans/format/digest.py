@@ -19,7 +19,8 @@ from typing import Any
 from plans.declarations.tables import Function, Table
 from plans.format.document import operator_document, table_document
 from plans.model.operator_settings import group_names
-from plans.model.plan import Operator, Plan
+from plans.model.plan import Plan
+from plans.operators import Operator
 from plans.operators.call_document import function_document
 
 __all__ = [

@@ -17,7 +17,8 @@ from typing import Any, assert_never
 from plans.connectors.table import in_order
 from plans.declarations.durations import format_duration, parse_duration
 from plans.declarations.tables import Table, TableColumn, Watermark
-from plans.model.plan import (
+from plans.model.plan import Plan
+from plans.operators import (
     Aggregate,
     AggregateCall,
     Calc,
@@ -28,7 +29,6 @@ from plans.model.plan import (
     JoinKey,
     LookupJoin,
     Operator,
-    Plan,
     Scan,
     SelectItem,
     Sink,

@@ -12,7 +12,8 @@ from plans.analysis.changelog import INSERT_ONLY, output_kinds
 from plans.analysis.states import state_of
 from plans.declarations.durations import format_duration, parse_duration
 from plans.lint.rule import Finding
-from plans.model.plan import Aggregate, ChangelogNormalize, Join, Operator, Plan
+from plans.model.plan import Plan
+from plans.operators import Aggregate, ChangelogNormalize, Join, Operator
 
 __all__ = ["lopsided_outer_join", "never_expires", "shorter_than_upstream"]
 

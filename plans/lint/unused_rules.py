@@ -14,7 +14,8 @@ from typing import TypeVar
 from plans.analysis.states import state_of
 from plans.lint.rule import Finding, Fix
 from plans.model.operator_settings import settings_of
-from plans.model.plan import Aggregate, Correlate, LookupJoin, Plan, Scan, Sink
+from plans.model.plan import Plan
+from plans.operators import Aggregate, Correlate, LookupJoin, Scan, Sink
 from plans.settings.calls import CONFIG_KEYS as CALL_KEYS
 from plans.settings.config import STATE_TTL
 from plans.settings.lookup import CONFIG_KEYS as LOOKUP_KEYS

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from plans.declarations.durations import format_duration, parse_duration
 from plans.edit.edit import set_value
 from plans.lint.rule import Finding, Fix
-from plans.model.plan import Correlate, LookupJoin, Plan
+from plans.model.plan import Plan
+from plans.operators import Correlate, LookupJoin
 from plans.settings.lookup import CACHE, PARTIAL
 
 _EXPIRIES = (f"{PARTIAL}expire-after-write", f"{PARTIAL}expire-after-access")

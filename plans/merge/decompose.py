@@ -19,7 +19,8 @@ from plans.declarations.tables import Table
 from plans.format.compiled import digest_of
 from plans.format.digest import operator_facts, table_facts
 from plans.format.document import from_document, operator_document, table_document, to_document
-from plans.model.plan import Operator, Plan
+from plans.model.plan import Plan
+from plans.operators import Operator
 from plans.settings.cached import CACHED_LAYERS
 from plans.settings.layers import SETTING_LAYERS
 

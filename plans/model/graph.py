@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from plans.errors import Diagnostic
-from plans.model.plan import Plan, Sink
+from plans.model.plan import Plan
+from plans.operators import Sink
 from plans.text.names import did_you_mean
 
 __all__ = ["check_graph"]

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import assert_never
 
-from plans.model.plan import Aggregate, Correlate, LookupJoin, Operator, Settable
+from plans.operators import Aggregate, Correlate, LookupJoin, Operator, Settable
 from plans.operators.call_document import call_groups, with_call_groups
 from plans.operators.lookup_document import lookup_groups, with_lookup_groups
 from plans.settings.calls import CALL_GROUPS

@@ -21,7 +21,8 @@ from plans.analysis.states import source, state_of
 from plans.errors import PlanError
 from plans.format.document import operator_document
 from plans.model.operator_settings import settings_of
-from plans.model.plan import Aggregate, Operator, Plan, Sink
+from plans.model.plan import Plan
+from plans.operators import Aggregate, Operator, Sink
 from plans.settings.cached import SETTINGS as CACHED
 from plans.settings.groups import Value
 from plans.settings.layers import EDIT, Specs, set_by

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from plans.declarations.tables import Column, Function
-from plans.model.plan import Argument, Correlate
+from plans.operators import Argument, Correlate
 from plans.operators.lookup_document import output_document, read_output
 from plans.settings.calls import CALL_GROUPS, CALL_SETTINGS
 from plans.settings.groups import CallRetry, CallSettings, Value

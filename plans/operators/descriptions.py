@@ -10,7 +10,8 @@ from typing import assert_never
 
 from plans.connectors.table import is_upsert_sink
 from plans.declarations.tables import Table
-from plans.model.plan import (
+from plans.model.plan import Plan
+from plans.operators import (
     Aggregate,
     AggregateCall,
     Calc,
@@ -20,7 +21,6 @@ from plans.model.plan import (
     Join,
     LookupJoin,
     Operator,
-    Plan,
     Scan,
     Sink,
     SinkMaterialize,

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from plans.model.plan import JoinColumn, LookupJoin, LookupKey
+from plans.operators import JoinColumn, LookupJoin, LookupKey
 from plans.settings.groups import AsyncSettings, CacheSettings, RetrySettings
 from plans.settings.layers import Settings, group_document, ordered, read_group
 from plans.settings.lookup import GROUPS, SETTINGS, Group

@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from plans.model.plan import Operator, Plan, Scan, Sink
+from plans.model.plan import Plan
+from plans.operators import Operator, Scan, Sink
 from plans.settings.groups import CachedSettings, Layers, Value
 from plans.settings.values import SettingSpec, shown
 

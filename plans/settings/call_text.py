@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from plans.declarations.durations import format_duration, parse_duration
-from plans.model.plan import Correlate
+from plans.operators import Correlate
 from plans.settings.groups import CallRetry
 from plans.settings.layers import Settings
 from plans.settings.text import labelled, marked

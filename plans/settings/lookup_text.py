@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from plans.declarations.durations import format_duration, parse_duration
-from plans.model.plan import LookupJoin
+from plans.operators import LookupJoin
 from plans.settings.groups import RetrySettings
 from plans.settings.layers import Settings
 from plans.settings.lookup import CACHE

@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import Any
 
 from plans.analysis.changelog import ORDERED
-from plans.model.plan import Aggregate
+from plans.operators import Aggregate
 from plans.settings.groups import PhaseSettings, PhaseStrategy, Value
 from plans.settings.layers import EDIT, Settings, Specs, edits_of, layered, read_group
 from plans.settings.text import marked

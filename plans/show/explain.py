@@ -23,16 +23,8 @@ from plans.declarations.durations import parse_duration
 from plans.format.document import LAYERS, op_name
 from plans.model.graph import check_graph
 from plans.model.operator_settings import group_names, settings_of
-from plans.model.plan import (
-    Aggregate,
-    Correlate,
-    LookupJoin,
-    Operator,
-    Plan,
-    Scan,
-    Settable,
-    Sink,
-)
+from plans.model.plan import Plan
+from plans.operators import Aggregate, Correlate, LookupJoin, Operator, Scan, Settable, Sink
 from plans.operators.descriptions import describe
 from plans.settings.cached import ENABLED, STORAGE_LEVEL, cached_of, cached_values, set_by, who_set_cached
 from plans.settings.cached import SETTINGS as CACHED

@@ -2,7 +2,8 @@
 
 Ids of nodes are numbers, and every name is a quoted, escaped label, so a name can neither end a label nor bring markup.
 
->>> from plans.model.plan import Plan, Scan
+>>> from plans.model.plan import Plan
+>>> from plans.operators import Scan
 >>> from plans.show.picture import picture
 >>> print(mermaid(picture(Plan(name="p", operators=(Scan(id="scan_o", table="o", columns=()),)))))
 flowchart LR

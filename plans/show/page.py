@@ -4,7 +4,7 @@ It works from a file, without a network: style and script are in the file, and i
 their digests. Everything from a plan is escaped, in markup and in the data that the script reads. The parts that are
 not Python are in ``plans/page``.
 
->>> from plans.model.plan import Scan
+>>> from plans.operators import Scan
 >>> page = plan_page(Plan(name="</title><script>", operators=(Scan(id="scan_o", table="o", columns=()),)))
 >>> "</title><script>" in page
 False

@@ -3,7 +3,7 @@
 All text is cleaned of characters that do not print; the values of options that are refused, which may be secrets, are
 left out. Where boxes stand, and how the page is put together, is for :mod:`plans.show.page`.
 
->>> from plans.model.plan import Scan
+>>> from plans.operators import Scan
 >>> from plans.show.picture import picture
 >>> plan = Plan(name="p", operators=(Scan(id="scan_o", table="o", columns=("a",)),))
 >>> box_data(picture(plan), plan, None, ())[0]["facts"]
@@ -25,8 +25,9 @@ from plans.declarations.tables import Table
 from plans.format.digest import operator_facts
 from plans.format.document import to_document
 from plans.model.graph import check_graph
-from plans.model.plan import Operator, Plan
+from plans.model.plan import Plan
 from plans.model.settings import Setting, operator_settings
+from plans.operators import Operator
 from plans.settings.values import shown
 from plans.show.picture import Picture, changed_operators, one_line, under_new_ids
 from plans.text.terminal import clean

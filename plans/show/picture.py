@@ -3,7 +3,7 @@
 Mermaid, dot, SVG and the page are drawn from this, so they agree. With an older plan, what differs is marked, and what
 was removed is shown among what is there. Knows nothing of layouts and files.
 
->>> from plans.model.plan import Scan
+>>> from plans.operators import Scan
 >>> scan = Scan(id="scan_o", table="o", columns=("a",))
 >>> [(box.id, box.kind, box.states) for box in picture(Plan(name="p", operators=(scan,))).boxes]
 [('scan_o', 'scan', ())]
@@ -20,8 +20,9 @@ from plans.compare.diff import Change
 from plans.compare.match import match
 from plans.format.document import op_name
 from plans.model.operator_settings import settings_of
-from plans.model.plan import Operator, Plan, Scan
+from plans.model.plan import Plan
 from plans.model.settings import Setting, operator_settings
+from plans.operators import Operator, Scan
 from plans.operators.descriptions import describe
 from plans.settings.layers import EDIT
 from plans.settings.values import shown

@@ -3,7 +3,8 @@
 Colours come from ``page/graph.css``: the page brings them itself, a file of its own gets them embedded. Every name is
 escaped and cut to the width of its box; positions are attributes, so nothing needs inline styles.
 
->>> from plans.model.plan import Plan, Scan
+>>> from plans.model.plan import Plan
+>>> from plans.operators import Scan
 >>> from plans.show.picture import picture
 >>> standalone(picture(Plan(name="p", operators=(Scan(id="scan_o", table="o", columns=()),)))).startswith("<svg xmlns=")
 True

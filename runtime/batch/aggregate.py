@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DecimalType
 
 from plans.declarations.types import DataType, parse_type
-from plans.model.plan import Aggregate, AggregateCall
+from plans.operators import Aggregate, AggregateCall
 from runtime.batch.floats import normal_floats
 from runtime.expressions.allowed import quoted
 from runtime.types import to_spark

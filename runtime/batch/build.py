@@ -18,7 +18,8 @@ from pyspark.sql import functions as F
 from plans.analysis.changelog import output_kinds
 from plans.analysis.columns import output_columns
 from plans.analysis.fingerprints import meanings
-from plans.model.plan import Aggregate, Join, LookupJoin, Operator, Plan, Scan, Sink, Sort
+from plans.model.plan import Plan
+from plans.operators import Aggregate, Join, LookupJoin, Operator, Scan, Sink, Sort
 from plans.settings.cached import ENABLED, cached_of
 from runtime import connectors
 from runtime.batch.aggregate import native_aggregate

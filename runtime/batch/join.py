@@ -11,7 +11,7 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from plans.model.plan import Join
+from plans.operators import Join
 from runtime.batch.floats import normal_floats
 from runtime.expressions.allowed import check_expression, quoted
 from runtime.expressions.analysis import analysed, refusing

@@ -24,7 +24,8 @@ from plans.analysis.fingerprints import meanings
 from plans.analysis.validate import validate
 from plans.connectors.policy import OPEN, Policy, refuse_reach
 from plans.errors import PlanError, RunError
-from plans.model.plan import LookupJoin, Plan
+from plans.model.plan import Plan
+from plans.operators import LookupJoin
 from plans.settings.cached import cached_of
 from plans.settings.config import PARALLELISM, TIME_ZONE
 from plans.text.names import did_you_mean

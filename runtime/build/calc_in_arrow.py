@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from plans.declarations.tables import Column
-from plans.model.plan import Calc, SelectItem
+from plans.operators import Calc, SelectItem
 from runtime.expressions.allowed import check_expression, quoted
 from runtime.expressions.condition import compile_filter
 from runtime.expressions.exact import is_exact

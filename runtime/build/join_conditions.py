@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from plans.declarations.tables import Column
-from plans.model.plan import Calc, Join, Operator
+from plans.operators import Calc, Join, Operator
 from runtime.expressions.allowed import check_expression
 from runtime.expressions.exact import conjuncts, exact_below
 from runtime.operators.schema import state_schema

@@ -26,7 +26,8 @@ from plans.analysis.columns import output_columns
 from plans.analysis.row_order import read_in_order, told_by_arrival
 from plans.compare.carryover import state_lineages
 from plans.declarations.tables import Column
-from plans.model.plan import (
+from plans.model.plan import Plan
+from plans.operators import (
     Calc,
     Correlate,
     Expand,
@@ -34,7 +35,6 @@ from plans.model.plan import (
     JoinColumn,
     LookupJoin,
     Operator,
-    Plan,
     Scan,
     SelectItem,
     Sink,

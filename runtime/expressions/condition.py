@@ -23,7 +23,7 @@ from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
 from plans.errors import RunError
-from plans.model.plan import Join, LookupJoin
+from plans.operators import Join, LookupJoin
 from runtime.expressions.constants import named_type, number_constant, span_of, text_constant
 from runtime.kernels.coercion import MOST_DIGITS, arithmetic_digits, common_type, digits_of
 from runtime.kernels.comparison import compare, holds, is_member, matches, not_distinct

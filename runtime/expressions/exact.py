@@ -21,7 +21,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import TokenType
 
 from plans.errors import RunError
-from plans.model.plan import JoinColumn
+from plans.operators import JoinColumn
 from runtime.expressions.condition import compile_tree
 
 __all__ = ["Split", "conjuncts", "exact_below", "is_exact", "split_condition"]

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from plans.declarations.tables import Column, Function
-from plans.model.plan import Correlate
+from plans.operators import Correlate
 from runtime.engine.mapped import map_batches
 from runtime.expressions.allowed import check_expression, quoted
 from runtime.expressions.analysis import analysed, refusing

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from plans.declarations.durations import parse_duration
 from plans.declarations.tables import Function
-from plans.model.plan import Correlate
+from plans.operators import Correlate
 from runtime.functions.spec import CallPolicy, FunctionSpec
 from runtime.functions.worker import load_function
 from runtime.kernels.found_rows import JoinedRows

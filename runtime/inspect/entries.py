@@ -16,7 +16,8 @@ from plans.analysis.states import state_of
 from plans.compare.carryover import parks_rows
 from plans.declarations.durations import parse_duration
 from plans.errors import PlanError, RunError
-from plans.model.plan import LookupJoin, Operator, Plan
+from plans.model.plan import Plan
+from plans.operators import LookupJoin, Operator
 from plans.text.names import did_you_mean
 from runtime.engine.saved import Saved
 from runtime.inspect.contents import Amount

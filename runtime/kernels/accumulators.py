@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from plans.model.plan import AggregateCall
+from plans.operators import AggregateCall
 from runtime.state.layout import Int64s
 
 __all__ = ["Accumulator", "accumulators_of", "combine", "contribution", "known", "result", "summed"]

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 
 from plans.declarations.durations import parse_duration
 from plans.declarations.tables import Column, Table
-from plans.model.plan import JoinColumn, LookupJoin
+from plans.operators import JoinColumn, LookupJoin
 from runtime.engine.mapped import map_batches
 from runtime.engine.stateful import apply_operator
 from runtime.expressions.allowed import check_expression, quoted

@@ -15,7 +15,7 @@ import pyarrow as pa
 from plans.declarations.durations import parse_duration
 from plans.declarations.tables import Column, Table
 from plans.errors import RunError
-from plans.model.plan import LookupJoin
+from plans.operators import LookupJoin
 from runtime.classes import load_class
 from runtime.lookup.api import CacheReloadTrigger, LookupCache, LookupContext
 from runtime.lookup.join import LookupRows

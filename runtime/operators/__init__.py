@@ -9,7 +9,7 @@ from typing import assert_never
 
 from plans.declarations.durations import parse_duration
 from plans.declarations.tables import Column
-from plans.model.plan import Aggregate, ChangelogNormalize, Join, SinkMaterialize, Stateful
+from plans.operators import Aggregate, ChangelogNormalize, Join, SinkMaterialize, Stateful
 from plans.settings.phases import strategy_of
 from runtime.operator import StatefulOperator
 

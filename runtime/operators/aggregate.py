@@ -17,7 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from plans.model.plan import AggregateCall, RowKind
+from plans.declarations.row_kinds import RowKind
+from plans.operators import AggregateCall
 from plans.settings.groups import PhaseStrategy
 from runtime.kernels.accumulators import Accumulator, accumulators_of, combine, contribution, known, result, summed
 from runtime.kernels.arrivals import arrivals_layout

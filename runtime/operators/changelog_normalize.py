@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from plans.model.plan import RowKind
+from plans.declarations.row_kinds import RowKind
 from runtime.operator import (
     DELETE,
     INSERT,

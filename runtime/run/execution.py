@@ -33,7 +33,8 @@ from plans.compare.carryover import numbered_states
 from plans.connectors.policy import OPEN, Policy, refuse_reach
 from plans.declarations.durations import parse_duration
 from plans.errors import PlanError, RunError
-from plans.model.plan import Operator, Plan, Scan, Sink, Stateful
+from plans.model.plan import Plan
+from plans.operators import Operator, Scan, Sink, Stateful
 from plans.settings.cached import cached_of
 from plans.settings.config import PARALLELISM, TIME_ZONE
 from runtime import connectors

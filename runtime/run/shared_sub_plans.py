@@ -3,7 +3,7 @@
 A batch plan has a job per sink, and a stream a query for all sinks that :mod:`plans.analysis.streaming_queries` puts
 together; each of them computes what it shares with others. Pure: a plan in, names out.
 
->>> from plans.model.plan import Calc
+>>> from plans.operators import Calc
 >>> scan = Scan(id="scan_t", table="t", columns=("a",))
 >>> calc = Calc(id="calc_t", inputs=("scan_t",), select=())
 >>> sinks = tuple(Sink(id=f"sink_{table}", inputs=("calc_t",), table=table) for table in "rs")
@@ -13,7 +13,8 @@ together; each of them computes what it shares with others. Pure: a plan in, nam
 
 from __future__ import annotations
 
-from plans.model.plan import Plan, Scan, Sink
+from plans.model.plan import Plan
+from plans.operators import Scan, Sink
 
 __all__ = ["above", "shared_operators"]
 

@@ -16,7 +16,8 @@ from plans.compare.carryover import QueryRecord
 from plans.connectors.table import SQLITE_URL
 from plans.declarations.tables import Table
 from plans.errors import RunError
-from plans.model.plan import Plan, Sink
+from plans.model.plan import Plan
+from plans.operators import Sink
 from runtime.checkpoint.files import CheckpointFiles
 from runtime.checkpoint.parts import last_batches
 from runtime.connectors.sqlite import last_appended

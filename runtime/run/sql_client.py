@@ -19,7 +19,8 @@ from typing import Any
 from plans.analysis.columns import output_columns
 from plans.connectors.policy import Policy
 from plans.errors import RunError
-from plans.model.plan import Plan, Sink
+from plans.model.plan import Plan
+from plans.operators import Sink
 from plans.settings.config import TIME_ZONE
 from plans.text.names import did_you_mean
 from plans.text.terminal import say

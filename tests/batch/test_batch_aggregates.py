@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from plans.model.plan import Aggregate, AggregateCall
+from plans.operators import Aggregate, AggregateCall
 from plans.settings.groups import StateEntry
 from runtime.batch.aggregate import native_aggregate
 from runtime.operators import build_operator

@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 
 from plans.declarations.tables import Table, TableColumn
 from plans.errors import PlanError, RunError
-from plans.model.plan import Plan, Scan, Sink
+from plans.model.plan import Plan
+from plans.operators import Scan, Sink
 from plans.settings.cached import STORAGE_LEVELS, layered
 from runtime import CachedResult, Session, execute
 from runtime.batch.cache import _storage_level

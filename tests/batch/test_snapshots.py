@@ -28,7 +28,8 @@ from plans.client.client import Client
 from plans.connectors.policy import OPEN
 from plans.declarations.tables import Table
 from plans.errors import HintplanError, RunError
-from plans.model.plan import Plan, Scan, Sink
+from plans.model.plan import Plan
+from plans.operators import Scan, Sink
 from runtime import Session
 from runtime.batch.execution import BatchExecution
 from runtime.run.sql_client import Engine

@@ -14,7 +14,7 @@ import pytest
 from benchmarks.nexmark_events import events, write_events
 from planner import compile_sql
 from plans.analysis.validate import validate
-from plans.model.plan import LookupJoin, Scan
+from plans.operators import LookupJoin, Scan
 
 COUNT = 200_000
 QUERIES = Path("benchmarks/nexmark")

@@ -13,8 +13,9 @@ from playwright.sync_api import Page, expect
 import plans
 from planner.compile import compile_script
 from plans.edit.edit import set_value
-from plans.model.plan import Plan, Sink
+from plans.model.plan import Plan
 from plans.model.reasons import with_reason
+from plans.operators import Sink
 from plans.show.page import plan_page
 from plans.show.page_script import script_of
 from tests.plans.test_picture import chain, hostile

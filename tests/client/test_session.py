@@ -13,7 +13,7 @@ from planner.syntax.units import is_complete
 from plans.analysis.fingerprints import meanings
 from plans.client import actions
 from plans.errors import SqlError
-from plans.model.plan import Aggregate, Join
+from plans.operators import Aggregate, Join
 from plans.settings.cached import cached_of
 
 TABLES = """

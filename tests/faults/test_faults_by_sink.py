@@ -13,7 +13,8 @@ from pyspark.sql import SparkSession
 from plans.connectors.policy import Policy
 from plans.declarations.tables import Table, TableColumn
 from plans.errors import RunError
-from plans.model.plan import Calc, Plan, Scan, SelectItem, Sink
+from plans.model.plan import Plan
+from plans.operators import Calc, Scan, SelectItem, Sink
 from runtime.run.execution import execute
 
 pytestmark = pytest.mark.spark

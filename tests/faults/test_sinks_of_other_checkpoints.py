@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 
 from plans.declarations.tables import Table, TableColumn
 from plans.errors import RunError
-from plans.model.plan import Plan, Scan, Sink
+from plans.model.plan import Plan
+from plans.operators import Scan, Sink
 from runtime.run.execution import execute
 
 pytestmark = pytest.mark.spark

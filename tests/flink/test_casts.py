@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from planner.compile import compile_script
 from plans.errors import SqlError
-from plans.model.plan import Calc
+from plans.operators import Calc
 from runtime.expressions.allowed import check_expression
 from runtime.expressions.arithmetic import spark_expression
 from runtime.spark.session import prepare_session

@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from planner.compile import compile_sql
-from plans.model.plan import Aggregate, ChangelogNormalize, Plan, Stateful
+from plans.model.plan import Plan
+from plans.operators import Aggregate, ChangelogNormalize, Stateful
 from tests.flink.programs import CONFIGURED_TTL, HINTED, NULL_FOR_ZERO, PROGRAMS, TABLES, UPSERTED
 from tests.flink.values import plain
 from tests.runtime.pipeline import Pipeline

@@ -14,7 +14,8 @@ from pyspark.sql import SparkSession
 from plans.connectors.policy import Policy
 from plans.declarations.tables import Column, Function, Table, TableColumn
 from plans.errors import RunError
-from plans.model.plan import Aggregate, AggregateCall, Argument, Correlate, JoinColumn, Operator, Plan, Scan, Sink
+from plans.model.plan import Plan
+from plans.operators import Aggregate, AggregateCall, Argument, Correlate, JoinColumn, Operator, Scan, Sink
 from plans.settings.groups import CallRetry, CallSettings, StateEntry
 from runtime.functions.apply import apply_function
 from runtime.lookup.plan import LookupRun

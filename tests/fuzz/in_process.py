@@ -20,7 +20,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from plans.connectors.table import source_kinds
 from plans.declarations.tables import Table
-from plans.model.plan import Plan, Sink
+from plans.model.plan import Plan
+from plans.operators import Sink
 from runtime.build import stream as building
 from runtime.build.stream import edges_of
 from runtime.engine.arrow_rows import ArrowRows, tables

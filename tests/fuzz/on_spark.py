@@ -20,7 +20,8 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from plans.analysis.columns import output_columns
-from plans.model.plan import Plan, Sink
+from plans.model.plan import Plan
+from plans.operators import Sink
 from runtime.results.files import KeptRows
 from runtime.run.execution import execute
 from runtime.types import to_arrow

@@ -14,7 +14,8 @@ import pytest
 
 from plans.checkpoint.continuation import continuation, record_after, refuse
 from plans.errors import RunError
-from plans.model.plan import LookupJoin, Plan
+from plans.model.plan import Plan
+from plans.operators import LookupJoin
 from runtime.lookup.metrics import LOOKUP_METRICS
 from runtime.lookup.spec import CacheSpec, LookupSpec
 from runtime.lookup.worker import OpenLookup

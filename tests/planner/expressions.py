@@ -6,7 +6,8 @@ import pytest
 
 from planner.compile import compile_script
 from plans.errors import SqlError
-from plans.model.plan import Calc, Plan
+from plans.model.plan import Plan
+from plans.operators import Calc
 from runtime.expressions.allowed import check_expression
 
 # one row: the columns of the table, their types and their values in Spark

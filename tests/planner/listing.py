@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from planner.compile import Compilation
 from planner.hints.ledger import Outcome
 from plans.model.operator_settings import settings_of
-from plans.model.plan import (
+from plans.operators import (
     Aggregate,
     AggregateCall,
     Calc,

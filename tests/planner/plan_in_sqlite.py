@@ -11,7 +11,8 @@ import sqlglot
 
 from plans.analysis.columns import output_columns
 from plans.declarations.tables import Column
-from plans.model.plan import (
+from plans.model.plan import Plan
+from plans.operators import (
     Aggregate,
     AggregateCall,
     Calc,
@@ -20,7 +21,6 @@ from plans.model.plan import (
     Join,
     LookupJoin,
     Operator,
-    Plan,
     Scan,
     Sink,
     Sort,

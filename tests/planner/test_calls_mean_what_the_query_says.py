@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 from plans.analysis.validate import validate
-from plans.model.plan import Correlate
+from plans.operators import Correlate
 from tests.planner.declared import Awaited, Plain
 from tests.planner.plan_in_sqlite import database, run_plan
 from tests.planner.random_queries import random_calls, random_query

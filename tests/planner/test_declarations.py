@@ -8,7 +8,8 @@ from planner import compile_sql
 from plans.analysis.validate import validate
 from plans.declarations.tables import Table, TableColumn, Watermark
 from plans.errors import Diagnostic, SqlError
-from plans.model.plan import Calc, Plan
+from plans.model.plan import Plan
+from plans.operators import Calc
 
 SINK = "CREATE TABLE s (x STRING) WITH ('connector' = 'print');"
 OPTIONS = "WITH ('connector' = 'filesystem', 'path' = 'data', 'format' = 'json')"

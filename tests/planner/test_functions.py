@@ -22,7 +22,7 @@ from plans.client import actions
 from plans.declarations.classes import ClassRefusal
 from plans.declarations.tables import Column, Function
 from plans.errors import SqlError
-from plans.model.plan import Correlate
+from plans.operators import Correlate
 from tests.planner import declared
 
 TABLES = """CREATE TABLE t (id BIGINT, c STRING) WITH ('connector' = 'datagen');

@@ -6,7 +6,7 @@ import pytest
 
 from planner.compile import compile_script
 from plans.errors import SqlError
-from plans.model.plan import Aggregate
+from plans.operators import Aggregate
 
 TABLES = (
     "CREATE TABLE t (a BIGINT) WITH ('connector' = 'datagen');CREATE TABLE s (a BIGINT) WITH ('connector' = 'print');\n"

@@ -10,7 +10,7 @@ from planner.compile import Compilation, compile_script
 from plans import dumps, loads
 from plans.errors import SqlError
 from plans.model.operator_settings import settings_of
-from plans.model.plan import LookupJoin
+from plans.operators import LookupJoin
 
 TABLES = """
 CREATE TABLE o (id BIGINT, code STRING, pt AS PROCTIME()) WITH ('connector' = 'datagen');

@@ -9,7 +9,8 @@ import pytest
 
 from planner.compile import compile_script
 from plans.analysis.validate import validate
-from plans.model.plan import LookupJoin, Plan
+from plans.model.plan import Plan
+from plans.operators import LookupJoin
 from tests.planner.plan_in_sqlite import database, run_plan
 from tests.planner.random_queries import random_lookup
 

@@ -16,7 +16,8 @@ from plans.compare.report import report_text
 from plans.declarations.tables import Table, TableColumn
 from plans.edit.edit import set_value
 from plans.files.rewrite import rewrite
-from plans.model.plan import Plan, Scan, Sink, Sort, SortKey, Union
+from plans.model.plan import Plan
+from plans.operators import Scan, Sink, Sort, SortKey, Union
 from plans.settings.cached import layered
 from plans.show.explain import explain, explain_json
 

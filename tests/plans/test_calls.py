@@ -18,8 +18,9 @@ from plans.compare.report import report_text
 from plans.edit.edit import set_value
 from plans.files.rewrite import rewrite
 from plans.format.schema import schema_text
-from plans.model.plan import Correlate, Plan
+from plans.model.plan import Plan
 from plans.model.settings import operator_settings
+from plans.operators import Correlate
 from plans.settings.groups import CallRetry, CallSettings
 from plans.settings.values import shown
 from plans.show.explain import explain, explain_json

@@ -19,7 +19,8 @@ from plans.declarations.durations import format_duration
 from plans.declarations.tables import Column, Table, TableColumn, Watermark
 from plans.format.document import table_document
 from plans.format.printer import print_value
-from plans.model.plan import (
+from plans.model.plan import Plan
+from plans.operators import (
     Aggregate,
     AggregateCall,
     Calc,
@@ -30,7 +31,6 @@ from plans.model.plan import (
     LookupJoin,
     LookupKey,
     Operator,
-    Plan,
     Scan,
     SelectItem,
     Sink,

@@ -12,7 +12,8 @@ from plans.analysis.validate import validate
 from plans.edit.edit import remove_value, set_value
 from plans.errors import PlanError
 from plans.files.rewrite import rewrite
-from plans.model.plan import Join, Plan
+from plans.model.plan import Plan
+from plans.operators import Join
 from plans.settings.groups import StateEntry
 
 

@@ -13,7 +13,8 @@ from plans.analysis.columns import check_columns, output_columns
 from plans.compare.diff import diff
 from plans.compare.report import report_text
 from plans.errors import PlanError
-from plans.model.plan import Expand, Plan
+from plans.model.plan import Plan
+from plans.operators import Expand
 from plans.show.explain import explain
 
 PLAN_FILE = Path(__file__).parent / "rolled_up_orders.json"

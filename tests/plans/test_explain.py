@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from plans.analysis.states import state_of
 from plans.declarations.tables import Table
-from plans.model.plan import Aggregate, AggregateCall, Calc, Join, Plan, Scan, SelectItem, Sink, Union
+from plans.model.plan import Plan
+from plans.operators import Aggregate, AggregateCall, Calc, Join, Scan, SelectItem, Sink, Union
 from plans.settings.groups import StateEntry
 from plans.show.explain import explain, explain_json
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import plans
-from plans.model.plan import Join
+from plans.operators import Join
 
 Patched = Callable[..., str]
 Refusal = Callable[..., str]

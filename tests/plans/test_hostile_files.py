@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import plans
 from plans.analysis.run_limits import MAX_DEPTH
-from plans.model.plan import Join, Plan
+from plans.model.plan import Plan
+from plans.operators import Join
 from plans.text.jsontext import JsonText
 
 FRAGMENTS = st.sampled_from(

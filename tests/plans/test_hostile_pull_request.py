@@ -23,7 +23,7 @@ from plans.commands.diff import FORMATS as DIFFS
 from plans.commands.show import FORMATS as SHOWS
 from plans.declarations.tables import Table
 from plans.edit.edit import set_value
-from plans.model.plan import Operator, Union
+from plans.operators import Operator, Union
 from tests.plans.test_diff_command import git
 
 ROOT = Path(__file__).parent.parent.parent

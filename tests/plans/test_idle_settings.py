@@ -15,7 +15,8 @@ from plans.connectors.table import can_lookup
 from plans.edit.edit import set_value
 from plans.errors import PlanError
 from plans.model.operator_settings import settings_of
-from plans.model.plan import LookupJoin, Plan
+from plans.model.plan import Plan
+from plans.operators import LookupJoin
 from plans.settings.lookup import GROUPS, SETTINGS
 
 VALUES = {"bool": ("true", "false"), "int": ("7", "8"), "duration": ("7 s", "8 s"), "class": ("m:A", "m:B")}

@@ -19,7 +19,8 @@ from plans.cli import root
 from plans.declarations.tables import Table, TableColumn
 from plans.format.document import OPS
 from plans.format.schema import schema_text
-from plans.model.plan import (
+from plans.model.plan import Plan
+from plans.operators import (
     Argument,
     Calc,
     Correlate,
@@ -27,7 +28,6 @@ from plans.model.plan import (
     LookupJoin,
     LookupKey,
     Operator,
-    Plan,
     Scan,
     SelectItem,
     Sink,

@@ -17,7 +17,8 @@ from plans.compare.report import report_text
 from plans.edit.edit import set_value
 from plans.files.rewrite import rewrite
 from plans.format.schema import schema_text
-from plans.model.plan import LookupJoin, Plan
+from plans.model.plan import Plan
+from plans.operators import LookupJoin
 from plans.settings.groups import RetrySettings, Value
 from plans.settings.lookup import SETTINGS
 from plans.settings.lookup_layers import layered_cache, resolve

@@ -14,7 +14,8 @@ from plans.merge.conflict_text import marked, sides_of
 from plans.merge.decompose import NO_EDIT, Parts, put_together, settings_in, take_apart
 from plans.merge.merge import conflict_sides, merge
 from plans.merge.three_way import merged_order, merged_units
-from plans.model.plan import Join, LookupJoin, Plan
+from plans.model.plan import Plan
+from plans.operators import Join, LookupJoin
 from tests.plans.test_canonical_form import PLANS as ANY_PLAN
 from tests.plans.versions import VERSIONS, compiled, edited
 

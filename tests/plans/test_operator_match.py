@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from plans.compare.match import match
-from plans.model.plan import Calc, Operator, Plan, Scan, SelectItem, Sink
+from plans.model.plan import Plan
+from plans.operators import Calc, Operator, Scan, SelectItem, Sink
 
 
 def scan(name: str, table: str = "t") -> Scan:

@@ -15,7 +15,8 @@ from plans.edit.edit import remove_value, set_value
 from plans.edit.why import why
 from plans.format.digest import operator_digest
 from plans.merge.merge import merge
-from plans.model.plan import Aggregate, Plan
+from plans.model.plan import Plan
+from plans.operators import Aggregate
 from plans.show.explain import explain
 
 KEY = "table.optimizer.agg-phase-strategy"

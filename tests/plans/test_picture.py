@@ -15,7 +15,8 @@ from plans.compare.diff import diff
 from plans.declarations.tables import Table
 from plans.edit.edit import set_value
 from plans.format.document import OPS
-from plans.model.plan import Calc, Plan, Scan, SelectItem, Sink, Union
+from plans.model.plan import Plan
+from plans.operators import Calc, Scan, SelectItem, Sink, Union
 from plans.show.graph_text import MERMAID_EDGES, MERMAID_TEXT, dot, mermaid
 from plans.show.picture import KINDS, Picture, around, folded, picture
 

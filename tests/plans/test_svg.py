@@ -8,7 +8,8 @@ import xml.etree.ElementTree as ET
 from dataclasses import replace
 
 import plans
-from plans.model.plan import Join, Plan
+from plans.model.plan import Plan
+from plans.operators import Join
 from plans.show.palette import PALETTE
 from plans.show.picture import picture
 from plans.show.svg import asset, draw, standalone

@@ -10,7 +10,8 @@ import pytest
 import plans
 from plans.analysis.validate import validate
 from plans.declarations.tables import Table, TableColumn
-from plans.model.plan import Calc, Join, Operator, Plan, Scan, SelectItem, Sink, Union
+from plans.model.plan import Plan
+from plans.operators import Calc, Join, Operator, Scan, SelectItem, Sink, Union
 
 Patched = Callable[..., str]
 

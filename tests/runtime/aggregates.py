@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from plans.model.plan import AggregateCall
+from plans.operators import AggregateCall
 from runtime.operators.aggregate import AggregateOperator
 from runtime.state.memory import MemoryStore
 from tests.runtime.changelog import Event, delta, events_of, stable_hash

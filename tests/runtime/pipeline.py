@@ -17,7 +17,8 @@ from plans.analysis.changelog import output_kinds
 from plans.analysis.columns import output_columns
 from plans.analysis.row_order import read_in_order
 from plans.connectors.table import source_kinds
-from plans.model.plan import Calc, Expand, Plan, Scan, Sink, Stateful, Union
+from plans.model.plan import Plan
+from plans.operators import Calc, Expand, Scan, Sink, Stateful, Union
 from runtime.expressions.condition import compile_filter, compile_value
 from runtime.kernels.floats import normal_floats
 from runtime.operator import KIND, hash_column

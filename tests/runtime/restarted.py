@@ -15,7 +15,8 @@ import pyarrow as pa
 from pyspark.sql.types import Row
 
 from plans.compare.carryover import state_lineages
-from plans.model.plan import Aggregate, Join, Plan, Sink
+from plans.model.plan import Plan
+from plans.operators import Aggregate, Join, Sink
 from runtime.engine.blobs import from_blob, to_blob
 from runtime.engine.process import PartitionProcessor
 from runtime.operator import hash_column

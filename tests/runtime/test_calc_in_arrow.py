@@ -11,7 +11,7 @@ import pytest
 
 from plans.declarations.tables import Column
 from plans.errors import RunError
-from plans.model.plan import Calc, SelectItem
+from plans.operators import Calc, SelectItem
 from runtime.build.calc_in_arrow import calc_in_arrow
 
 COLUMNS = (

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import planner
-from plans.model.plan import Join
+from plans.operators import Join
 from runtime.kernels.xxhash import hash_rows
 from runtime.operator import KIND, hash_column
 from runtime.operators.join import JoinOperator

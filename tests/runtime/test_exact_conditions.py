@@ -16,7 +16,8 @@ import pytest
 from planner.compile import compile_sql
 from plans.analysis.columns import output_columns
 from plans.errors import RunError
-from plans.model.plan import Join, Plan
+from plans.model.plan import Plan
+from plans.operators import Join
 from runtime.build.join_conditions import narrowed
 from runtime.expressions.condition import compile_condition
 from runtime.expressions.exact import Split, split_condition

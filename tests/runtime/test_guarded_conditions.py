@@ -11,7 +11,7 @@ import pytest
 
 from planner.compile import compile_sql
 from plans.errors import RunError, SqlError
-from plans.model.plan import Calc, Join
+from plans.operators import Calc, Join
 from tests.runtime.pipeline import Pipeline
 
 COLUMNS = "id BIGINT, k BIGINT, g BIGINT, kind STRING, s STRING"

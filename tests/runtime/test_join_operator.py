@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plans.model.plan import Join, JoinColumn
+from plans.operators import Join, JoinColumn
 from runtime.expressions.condition import compile_condition
 from runtime.operators.join import JoinOperator
 from runtime.state.memory import MemoryStore

@@ -27,7 +27,8 @@ from plans.compare.diff import diff
 from plans.declarations.tables import Table
 from plans.edit.edit import set_value
 from plans.format.digest import plan_digests
-from plans.model.plan import Aggregate, Plan
+from plans.model.plan import Plan
+from plans.operators import Aggregate
 from tests.runtime.restarted import Restartable, of_sink
 
 O_COLUMNS = {"id": "BIGINT", "k": "BIGINT", "v": "BIGINT", "s": "STRING"}

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plans.model.plan import Aggregate, AggregateCall
+from plans.operators import Aggregate, AggregateCall
 from plans.settings.phases import one_phase_because
 from runtime.engine.process import joined
 from runtime.kernels.partial import ROWS, WEIGHT

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from plans.declarations.tables import Column, Table, TableColumn
-from plans.model.plan import (
+from plans.model.plan import Plan
+from plans.operators import (
     Aggregate,
     AggregateCall,
     Calc,
@@ -23,7 +24,6 @@ from plans.model.plan import (
     JoinColumn,
     JoinKey,
     Operator,
-    Plan,
     Scan,
     SelectItem,
     Sink,

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import planner
-from plans.model.plan import Calc
+from plans.operators import Calc
 from runtime.build.stream import build, edges_of
 from runtime.lookup.plan import LookupRun
 

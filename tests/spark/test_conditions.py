@@ -15,7 +15,7 @@ from pyspark.sql.pandas.types import to_arrow_type
 from planner.compile import compile_sql
 from plans.analysis.columns import output_columns
 from plans.errors import RunError, SqlError
-from plans.model.plan import Join
+from plans.operators import Join
 from runtime.expressions.allowed import check_expression
 from runtime.expressions.arithmetic import spark_expression
 from runtime.expressions.condition import compile_condition, compile_value

@@ -14,7 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 from plans.declarations.functions import ALLOWED_FUNCTIONS
 from plans.declarations.tables import Column
 from plans.errors import RunError
-from plans.model.plan import Calc, Plan, SelectItem
+from plans.model.plan import Plan
+from plans.operators import Calc, SelectItem
 from runtime.build.stream import BUILDERS, Edges
 from runtime.expressions.allowed import _SYMBOLS, _WORDS
 from runtime.lookup.plan import LookupRun

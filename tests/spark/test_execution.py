@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 
 from plans.checkpoint.continuation import continuation, record_after
 from plans.errors import PlanError, RunError
-from plans.model.plan import Operator, Plan
+from plans.model.plan import Plan
+from plans.operators import Operator
 from runtime.checkpoint.record import write_record
 from runtime.run.execution import Execution, execute
 from runtime.spark import session as session_module
