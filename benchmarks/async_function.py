@@ -34,7 +34,7 @@ from benchmarks.one_core import one_core, seconds
 from benchmarks.waiting import DELAY_SECONDS, WaitAsync
 from plans.declarations.tables import Column, Function
 from plans.operators import Argument, Correlate, JoinColumn
-from plans.settings.groups import CallSettings
+from plans.settings.calls import CALL_GROUPS
 from runtime.functions.apply import apply_function
 from runtime.lookup.plan import LookupRun
 
@@ -84,6 +84,8 @@ def measure(spark: SparkSession, name: str, capacity: int, arrow_rows: int, rows
         arguments=("BIGINT",),
         output=RETURNED,
     )
+    groups = {group.name: group for group in CALL_GROUPS}
+    settings = {"async": groups["async"].resolved({"edit": {"buffer-capacity": capacity}})}
     call = Correlate(
         id="correlate_wait",
         inputs=("scan_numbers",),
@@ -91,8 +93,7 @@ def measure(spark: SparkSession, name: str, capacity: int, arrow_rows: int, rows
         join_type="inner",
         arguments=(Argument(column="id"),),
         output=tuple(JoinColumn(name=c.name, type=c.type, side="right", column=c.name) for c in RETURNED),
-        async_=CallSettings(buffer_capacity=capacity, timeout="30 s", origin={}) if waits else None,
-        retry=None,
+        settings=settings if waits else {},
     )
     own = spark.newSession()
     own.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(arrow_rows))

@@ -18,7 +18,7 @@ from plans.declarations.tables import Table, TableColumn
 from plans.format.compiled import with_record
 from plans.model.plan import Plan
 from plans.operators import Calc, Join, JoinColumn, JoinKey, Operator, Scan, SelectItem, Sink
-from plans.settings.groups import StateEntry
+from plans.settings.state import StateEntry
 
 ROUNDS = 3
 

@@ -10,7 +10,7 @@ from planner.context import CachedTable, Context
 from planner.query.cached_results import only_in_batch
 from planner.statements.model import CacheTable, CreateView, UncacheTable
 from plans.settings.cached import ENABLED, STORAGE_LEVEL
-from plans.settings.groups import Value
+from plans.settings.setting import Value
 from plans.text.names import did_you_mean
 
 __all__ = ["cache_table", "uncache_table"]

@@ -18,15 +18,12 @@ from planner.job import Compilation, Job
 from planner.session import Declaration, Session, too_deep
 from planner.statements.model import Insert, ResetOption, SetOption, Statement, StatementSet
 from plans.errors import Diagnostic
-from plans.model.operator_settings import settings_of
+from plans.model.config import KEYS, canonical_key
+from plans.model.optional_groups import with_config_layers
 from plans.model.plan import Mode, Plan
-from plans.operators import Aggregate, Correlate, LookupJoin, Operator
-from plans.settings.cached import ENABLED, cached_of, with_config_layer
-from plans.settings.cached import SETTINGS as CACHED
-from plans.settings.calls import CONFIG_KEYS as CALL_KEYS
-from plans.settings.config import canonical_key
-from plans.settings.lookup import CONFIG_KEYS as LOOKUP_KEYS
-from plans.settings.phases import CONFIG_KEY as PHASE_STRATEGY
+from plans.operators import Correlate, Operator, kind_of
+from plans.settings.cached import CACHED, ENABLED
+from plans.settings.calls import CALL_KINDS
 
 __all__ = ["Compilation", "compile_script", "compile_sql"]
 
@@ -138,56 +135,46 @@ def _declare(session: Session, statement: Statement, *, compiled: bool) -> None:
 
 
 def _warn_of_idle_settings(session: Session, said: list[SetOption], job: Job) -> None:
-    """Settings of lookups and calls that none of the job heeds: there is none, or each says otherwise."""
-    origins: dict[str, list[set[tuple[str, str]]]] = {}
-    for operator in job.operators:
-        groups = settings_of(operator).items()
-        asked = {(group, name) for group, settings in groups for name in settings.origin.get("config", {})}
-        origins.setdefault(_what(job, operator), []).append(asked)
+    """Settings of operators that none of the job heeds: there is none, or each says otherwise."""
+    mode: Mode = "batch" if session.context.batch else "streaming"
+    plan = with_config_layers(Plan(name="", mode=mode, config=session.context.config, operators=job.operators))
+    heeded = {
+        (_called(job, operator), group, name)
+        for operator in plan.operators
+        for group, settings in operator.settings.items()
+        for name in settings.origin.get("config", {})
+    }
     for statement in said:
-        key = canonical_key(statement.key)
-        what = group = name = ""
-        if key in LOOKUP_KEYS:
-            what, (group, spec) = "lookup join", LOOKUP_KEYS[key]
-            name = spec.name
-        elif key in CALL_KEYS:
-            kind, group, spec = CALL_KEYS[key]
-            what, name = f"{_CALLS[kind]} function", spec.name
-        if key == PHASE_STRATEGY and (reason := _idle_phases(session, job)):
-            session.context.report.warn(f"'{statement.key}' has no effect: {reason}", statement.offset, "remove it")
-        if what and not any((group, name) in asked for asked in origins.get(what, [])):
-            session.context.report.warn(
-                f"'{statement.key}' has no effect: no {what} of this job takes it",
-                statement.offset,
-                "remove it, or set what it goes with",
-            )
+        key = KEYS.get(canonical_key(statement.key))
+        if key is None or key.kind is None or key.group is None or key.setting is None:
+            continue
+        if key.group.optional and key.group.mode not in (None, mode):
+            message, advice = key.group.elsewhere, "remove it"
+        elif (key.whose, key.group.name, key.setting.name) not in heeded:
+            message = f"no {key.whose} of this job takes it"
+            advice = "remove it" if key.group.optional else "remove it, or set what it goes with"
+        else:
+            continue
+        session.context.report.warn(f"'{statement.key}' has no effect: {message}", statement.offset, advice)
 
 
-def _idle_phases(session: Session, job: Job) -> str | None:
-    if session.context.batch:
-        return "Spark decides itself in how many phases an aggregate of a batch job runs"
-    return None if any(isinstance(o, Aggregate) for o in job.operators) else "no aggregate of this job takes it"
-
-
-_CALLS = {"async-table": "asynchronous table", "async-scalar": "asynchronous scalar"}
-
-
-def _what(job: Job, operator: Operator) -> str:
-    """What a message calls the operator, as far as it has settings."""
+def _called(job: Job, operator: Operator) -> str:
+    """What a message calls the operator."""
     if isinstance(operator, Correlate):
-        return f"{_CALLS.get(job.kind_of(operator.function), '')} function"
-    return "lookup join" if isinstance(operator, LookupJoin) else ""
+        return f"{CALL_KINDS.get(job.kind_of(operator.function)) or ''} function"
+    return kind_of(operator).title
 
 
 def _warn_of_idle_cached(session: Session, said: list[SetOption], job: Job) -> None:
     """Settings of cached results that no operator heeds, and statements for what no INSERT reads."""
     context = session.context
     mode: Mode = "batch" if context.batch else "streaming"
-    plan = with_config_layer(Plan(name="", mode=mode, config=context.config, operators=job.operators))
-    origins = [cached.origin for operator in plan.operators if (cached := cached_of(operator)) is not None]
+    plan = with_config_layers(Plan(name="", mode=mode, config=context.config, operators=job.operators))
+    groups = (operator.settings.get(CACHED.name) for operator in plan.operators)
+    origins = [cached.origin for cached in groups if cached is not None]
     heeded = {name for origin in origins for name in origin.get("config", {})}
     for statement in said:
-        for name, spec in CACHED.items():
+        for name, spec in CACHED.settings.items():
             # False says what is the case anyway, or was said over this statement, with -c.
             is_off = name == ENABLED and context.config.get(statement.key) == "false"
             if statement.key == spec.config and name not in heeded and not is_off:

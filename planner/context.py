@@ -17,7 +17,7 @@ from planner.statements.model import CreateView
 from planner.syntax.source import Report, Source
 from plans.declarations.tables import Function, Table
 from plans.declarations.types import DataType
-from plans.settings.groups import Value
+from plans.settings.setting import Value
 
 __all__ = [
     "CachedTable",

@@ -34,9 +34,9 @@ from planner.syntax.units import Unit
 from plans.client import actions
 from plans.client.actions import Action, Performed
 from plans.errors import SqlError
+from plans.model.config import DML_SYNC, FORCE_RECOMPILE
 from plans.model.plan import Plan
 from plans.settings.cached import ENABLED
-from plans.settings.config import DML_SYNC, FORCE_RECOMPILE
 
 __all__ = ["perform"]
 

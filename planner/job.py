@@ -21,12 +21,12 @@ from planner.sinks.insert import build_insert, result_table
 from planner.statements.model import Insert, Select
 from plans.analysis.changelog import with_changelogs
 from plans.analysis.columns import output_columns
+from plans.declarations.tables import FunctionKind
 from plans.declarations.types import parse_type
-from plans.edit.phases_edit import with_phases_layer
 from plans.format.compiled import with_record
+from plans.model.optional_groups import with_config_layers
 from plans.model.plan import Plan
 from plans.operators import Correlate, LookupJoin, Operator, Scan, Sink, Stateful
-from plans.settings.cached import with_config_layer
 from plans.text.findings import Finding
 
 __all__ = ["Compilation", "Job"]
@@ -66,7 +66,7 @@ class Job:
     def operators(self) -> tuple[Operator, ...]:
         return tuple(self._lowering.operators)
 
-    def kind_of(self, function: str) -> str:
+    def kind_of(self, function: str) -> FunctionKind:
         """The kind of a function that the job calls."""
         return self._functions[function].function.kind
 
@@ -163,10 +163,10 @@ class Job:
             functions={name: self._functions[name].function for name in sorted(self._functions)},
             operators=self.operators,
         )
-        warn_of_repeated_reads(self._context.report, self._lowering.asked, with_config_layer(plan))
+        warn_of_repeated_reads(self._context.report, self._lowering.asked, with_config_layers(plan))
         self._context.report.finish(None)
         self._refuse_nested_state(plan)
-        plan = with_phases_layer(with_config_layer(with_changelogs(plan)))
+        plan = with_config_layers(with_changelogs(plan))
         context = self._context
         return Compilation(
             plan=with_record(plan),

@@ -33,13 +33,11 @@ from planner.relations import (
     UnnamedInput,
 )
 from plans import operators as model
+from plans.model.optional_groups import with_group
 from plans.operators import AggregateCall, JoinColumn, JoinKey, Operator, SelectItem, SortKey
-from plans.operators.call_document import typed_call
-from plans.operators.lookup_document import typed
-from plans.settings.cached import layered
+from plans.settings.cached import CACHED, ENABLED
 from plans.settings.calls import resolved_call
-from plans.settings.config import DEFAULT_STATE_TTL, STATE_TTL
-from plans.settings.groups import StateEntry
+from plans.settings.state import DEFAULT_STATE_TTL, STATE_TTL, StateEntry
 
 __all__ = ["Lowering"]
 
@@ -184,7 +182,6 @@ class Lowering:
             for key in lookup.keys
         )
         both = {**source.printed("l."), **table.printed("r.")}
-        waits, retry, cache = typed(lookup.settings)
         operator = model.LookupJoin(
             id="",
             table=lookup.table,
@@ -196,9 +193,7 @@ class Lowering:
             filter=_printed(lookup.filter, table.printed()),
             condition=_printed(lookup.condition, both),
             output=tuple(_join_column(n, i, source, table) for n, i in zip(columns, lookup.items, strict=True)),
-            async_=waits,
-            retry=retry,
-            cache=cache,
+            settings=lookup.settings,
         )
         found = self._add(operator, (lookup.name,), lookup.block)
         for offset, setting in lookup.hinted:
@@ -211,7 +206,6 @@ class Lowering:
         columns = _unique(call.fields)
         names = {f.id: f.name for f in call.returned}
         returned = _Lowered(id="", columns=tuple(names.values()), names=names)
-        waits, retry = typed_call(resolved_call(call.kind, self.config))
         operator = model.Correlate(
             id="",
             inputs=(source.id,),
@@ -224,8 +218,7 @@ class Lowering:
                 for a in call.arguments
             ),
             output=tuple(_join_column(n, i, source, returned) for n, i in zip(columns, call.items, strict=True)),
-            async_=waits,
-            retry=retry,
+            settings=resolved_call(call.kind, self.config),
         )
         found = self._add(operator, (call.function,), call.block)
         self._ask(call, found)
@@ -329,10 +322,11 @@ class Lowering:
         at = next(i for i, operator in enumerate(self.operators) if operator.id == source.id)
         operator = self.operators[at]
         assert not isinstance(operator, model.Sink)
-        asked, old = layered(cached.asked), operator.cached
-        if cached.asked and (old is None or asked.enabled or not old.enabled):
+        old = operator.settings.get(CACHED.name)
+        enabled = CACHED.resolved(cached.asked).values[ENABLED]
+        if cached.asked and (old is None or enabled or not old.values[ENABLED]):
             origin = {**(old.origin if old is not None else {}), **cached.asked}
-            self.operators[at] = replace(operator, cached=layered(origin))
+            self.operators[at] = with_group(operator, CACHED.name, CACHED.resolved(origin))
         for (layer, name), offset in cached.places.items():
             if layer == "hint":
                 self.ledger.applied(offset, f"{source.id}.cached.{name}")

@@ -19,9 +19,8 @@ from planner.expressions.typed import Expr, Field, Literal, Ref
 from planner.hints.lookup import LookupHint
 from plans.declarations.tables import FunctionKind
 from plans.operators import JoinType
-from plans.settings.groups import Layers
 from plans.settings.layers import Settings
-from plans.settings.lookup import Group
+from plans.settings.setting import Layers
 
 __all__ = [
     "Aggregate",
@@ -162,7 +161,7 @@ class LookupJoin:
     filter: Expr | None = None
     condition: Expr | None = None
     items: tuple[Item, ...]
-    settings: Mapping[Group, Settings]
+    settings: Mapping[str, Settings]
     hinted: tuple[tuple[int, str], ...]
     offset: int
     base: tuple[str, ...]

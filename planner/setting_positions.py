@@ -18,17 +18,11 @@ from dataclasses import dataclass
 from planner.context import TableEntry
 from planner.hints.ledger import Ledger
 from planner.syntax.source import Source
-from plans.analysis.states import state_of
+from plans.model.config import KEYS
 from plans.model.plan import Plan
-from plans.model.settings import Setting, operator_settings
-from plans.operators import Correlate, LookupJoin, Operator
-from plans.settings.cached import SETTINGS as CACHED
-from plans.settings.calls import CALL_SETTINGS
-from plans.settings.config import KEYS, STATE_TTL
-from plans.settings.layers import Specs
-from plans.settings.lookup import SETTINGS
-from plans.settings.phases import CONFIG_KEY as PHASE_STRATEGY
-from plans.settings.phases import PHASES
+from plans.model.settings import PlanSetting, operator_settings
+from plans.operators import Correlate, LookupJoin, Operator, state_of
+from plans.settings.calls import call_groups
 
 __all__ = ["Place", "Places", "places_of"]
 
@@ -80,21 +74,13 @@ def _config_path(key: str) -> str:
     return f"config.{key}" if field is None else field
 
 
-def _config_key(setting: Setting, operator: Operator, plan: Plan) -> str:
+def _config_key(setting: PlanSetting, operator: Operator, plan: Plan) -> str:
     """The configuration key that sets this setting where nothing else does; empty if there is none."""
-    if setting.group == "state":
-        return STATE_TTL
-    if setting.group == "cached":
-        return CACHED[setting.name].config or ""
-    if setting.group == PHASES:
-        return PHASE_STRATEGY
-    groups: Mapping[str, Specs] = {}
-    if isinstance(operator, LookupJoin):
-        groups = SETTINGS
-    elif isinstance(operator, Correlate):
-        groups = CALL_SETTINGS[plan.functions[operator.function].kind]
-    spec = groups.get(setting.group, {}).get(setting.name)
-    return spec.config or "" if spec is not None else ""
+    if isinstance(operator, Correlate):
+        groups = {group.name: group for group in call_groups(plan.functions[operator.function].kind)}
+        if setting.group in groups:
+            return groups[setting.group].settings[setting.name].config or ""
+    return setting.setting.config or "" if setting.setting is not None else ""
 
 
 def _hints(ledger: Ledger, plan: Plan) -> dict[tuple[str, str], int]:

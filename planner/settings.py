@@ -1,6 +1,6 @@
 """The configuration of a session: ``SET`` and ``RESET``, overridden by ``-c`` on the command line.
 
-Which keys there are and what they take is data in :mod:`plans.settings.config`.
+Which keys there are and what they take is data in :mod:`plans.model.config`.
 
 >>> configuration = Configuration.of({"parallelism.default": "4"})
 >>> configuration.settings().config
@@ -16,8 +16,8 @@ from planner.statements.model import ResetOption, SetOption
 from planner.syntax.source import Source
 from plans.declarations.durations import DurationError, format_duration, parse_duration
 from plans.errors import SqlError
+from plans.model.config import KEYS, canonical_key, known_keys, normalise
 from plans.model.plan import Mode
-from plans.settings.config import KEYS, canonical_key, known_keys, normalise
 from plans.text.names import nearest
 
 __all__ = ["Configuration", "Settings"]

@@ -26,13 +26,13 @@ from plans.connectors.table import CONNECTORS
 from plans.declarations.durations import parse_duration
 from plans.declarations.functions import ALLOWED_FUNCTIONS
 from plans.edit.edit import set_value
-from plans.format.document import OPS
 from plans.format.schema import schema_text
+from plans.model.config import known_keys
+from plans.operators import BY_OP as OPS
 from plans.settings.cached import STORAGE_LEVELS
-from plans.settings.calls import CALL_SETTINGS, CONFIG_SYNONYMS
-from plans.settings.config import known_keys
+from plans.settings.calls import CALL_KINDS, CONFIG_SYNONYMS, call_groups
 from plans.settings.lookup import SETTINGS
-from plans.settings.values import shown as written
+from plans.settings.setting import shown as written
 from plans.show.explain import explain
 from tests.planner import declared
 
@@ -335,7 +335,8 @@ def test_every_setting_of_calls_and_its_default_and_other_name_is_documented() -
     rows = re.findall(row, text("docs/table-functions.md"), re.MULTILINE)
     documented = {(group, name): (key, default, other) for group, name, key, default, other in rows}
     synonyms = {known.rpartition(".")[2]: other.rpartition(".")[2] for other, known in CONFIG_SYNONYMS.items()}
-    for kind, groups in CALL_SETTINGS.items():
+    for kind in CALL_KINDS:
+        groups = {group.name: group.settings for group in call_groups(kind)}
         expected = {
             (group, s.name): (str(s.config).rpartition(".")[2], written(s.default), synonyms.get(s.name, ""))
             for group, specs in groups.items()

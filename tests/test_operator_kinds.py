@@ -11,6 +11,7 @@ import re
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, get_args
 
@@ -21,16 +22,13 @@ from pyspark.sql import SparkSession
 import plans
 from plans.analysis.changelog import output_kinds
 from plans.analysis.columns import output_columns
-from plans.analysis.states import STATE_NAMES
 from plans.compare.carryover import state_lineages
 from plans.connectors.policy import Policy
 from plans.declarations.types import ROOTS
-from plans.format.document import _READERS, OPS, op_name
 from plans.format.schema import schema_text
-from plans.model.operator_settings import group_names
 from plans.model.plan import Plan
-from plans.operators import Operator, Settable, Sink, Stateful
-from plans.show.picture import KINDS
+from plans.operators import BY_OP, KINDS, Operator, Sink, Stateful, op_name
+from plans.operators.state import stated
 from runtime.batch.build import BATCH_BUILDERS
 from runtime.build.stream import BUILDERS
 from runtime.run.execution import execute
@@ -41,6 +39,7 @@ from tests.runtime.changelog import Event
 from tests.runtime.pipeline import Pipeline
 from tests.spark.programs import add_rows, changes
 
+OPS = {kind.op: kind.cls for kind in KINDS}
 DOCS = Path(__file__).parents[1] / "docs"
 DEADLINE_SECONDS = 300
 STREAMING = [op for op, program in PROGRAMS.items() if program.mode == "streaming"]
@@ -49,9 +48,17 @@ IN_PROCESS = [op for op in STREAMING if op not in BEYOND_THIS_PROCESS]
 
 
 def test_there_is_one_list_of_kinds() -> None:
-    assert set(OPS.values()) == set(get_args(Operator))
-    assert set(PROGRAMS) == set(OPS) == set(_READERS)
-    assert set(STATE_NAMES) == {op for op, cls in OPS.items() if cls in get_args(Stateful)}
+    assert {kind.cls for kind in KINDS} == set(get_args(Operator))
+    assert set(PROGRAMS) == set(OPS)
+    for kind in KINDS:
+        stateful = kind.cls in get_args(Stateful)
+        assert (bool(kind.states), kind.changelog is not None, kind.row_kinds is stated) == (stateful,) * 3, kind.op
+        assert (table_name(kind.cls) is not None) == (kind.table is not None), kind.op
+
+
+def table_name(cls: type) -> str | None:
+    """The name of the field that names a table."""
+    return next((field.name for field in fields(cls) if field.name == "table"), None)
 
 
 def test_every_kind_has_a_builder_in_streams_and_in_batch() -> None:
@@ -88,7 +95,7 @@ def test_its_columns_row_kinds_lineage_and_settings_are_known(op: str, tmp_path:
     assert output_columns(plan)[found.id]
     assert output_kinds(plan)[found.id]
     assert state_lineages(plan)[found.id]
-    assert bool(group_names(found)) == isinstance(found, Settable)
+    assert found.settings.keys() <= {group.name for group in BY_OP[op].groups}
 
 
 @pytest.mark.parametrize("op", OPS)
@@ -114,7 +121,7 @@ def test_every_command_knows_it(op: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("op", OPS)
 def test_the_plan_format_has_a_section_and_a_picture_a_name_for_it(op: str) -> None:
     assert f"\n### {op}\n" in (DOCS / "plan-format.md").read_text(encoding="utf-8")
-    assert KINDS.get(op, op)
+    assert BY_OP[op].title
 
 
 @pytest.mark.parametrize("cut", [1, 2, 3])

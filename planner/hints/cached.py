@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from planner.hints.options import HintOption, last_ones, read_arguments, value_of
 from planner.hints.tokens import HintTokens
 from planner.syntax.source import Report
-from plans.settings.cached import ENABLED, SETTINGS, STORAGE_LEVEL
-from plans.settings.groups import Value
+from plans.settings.cached import CACHED as CACHED_GROUP
+from plans.settings.cached import ENABLED, STORAGE_LEVEL
+from plans.settings.setting import Value
 from plans.text.names import did_you_mean
 
 __all__ = ["CACHED", "CachedHint", "read_cached_hint"]
@@ -48,7 +49,7 @@ def read_cached_hint(tokens: HintTokens, offset: int, report: Report) -> CachedH
         if option.key != STORAGE_LEVEL:
             advice = did_you_mean(option.key, (STORAGE_LEVEL,), what="known options")
             raise tokens.source.error(f"unknown {CACHED} option '{option.key}'", option.offset, advice)
-        settings[option.key] = value_of(report, CACHED, SETTINGS[option.key], option)
+        settings[option.key] = value_of(report, CACHED, CACHED_GROUP.settings[option.key], option)
         places[option.key] = option.offset
     name = HintOption(key=ENABLED, offset=offset, value="true", value_offset=offset)
     return CachedHint(offset=offset, options=(name, *written), overridden=overridden, settings=settings, places=places)

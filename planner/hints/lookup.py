@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from planner.hints.options import HintOption, last_ones, read_arguments, value_of
 from planner.hints.tokens import HintTokens
 from planner.syntax.source import Report
-from plans.settings.groups import Value
-from plans.settings.lookup import CONFIG_KEYS, GROUPS, SETTINGS, Group
-from plans.settings.values import SettingSpec
+from plans.model.config import KEYS
+from plans.settings.lookup import GROUPS, SETTINGS
+from plans.settings.setting import Setting, Value
 from plans.text.names import did_you_mean
 
 __all__ = ["LOOKUP", "OPTIONS", "LookupHint", "read_lookup", "read_options"]
@@ -27,7 +27,7 @@ _FORMS = {
     LOOKUP: "write /*+ LOOKUP('table'='<table or alias>', 'async'='true', ...) */",
     OPTIONS: "write <table> /*+ OPTIONS('lookup.cache'='PARTIAL', ...) */",
 }
-_BY_OPTION: Mapping[str, tuple[Group, SettingSpec]] = {
+_BY_OPTION: Mapping[str, tuple[str, Setting]] = {
     spec.hint: (group, spec) for group in GROUPS for spec in SETTINGS[group].values() if spec.hint is not None
 }
 _RETRY = tuple(spec.hint for spec in SETTINGS["retry"].values() if spec.hint is not None)
@@ -47,8 +47,8 @@ class LookupHint:
     options: tuple[HintOption, ...]
     overridden: Mapping[int, int]
     idle: Mapping[int, str]
-    settings: Mapping[Group, Mapping[str, Value]]
-    places: Mapping[tuple[Group, str], int]
+    settings: Mapping[str, Mapping[str, Value]]
+    places: Mapping[tuple[str, str], int]
 
 
 def read_lookup(tokens: HintTokens, offset: int, report: Report) -> LookupHint:
@@ -57,8 +57,8 @@ def read_lookup(tokens: HintTokens, offset: int, report: Report) -> LookupHint:
     written = read_arguments(tokens, LOOKUP, _FORMS[LOOKUP], offset)
     options, overridden = last_ones(written, LOOKUP, report)
     known = (_TABLE, *_BY_OPTION)
-    settings: dict[Group, dict[str, Value]] = {}
-    places: dict[tuple[Group, str], int] = {}
+    settings: dict[str, dict[str, Value]] = {}
+    places: dict[tuple[str, str], int] = {}
     idle: dict[int, str] = {}
     for option in options:
         if option.key == _SHUFFLE:
@@ -107,7 +107,7 @@ def read_options(tokens: HintTokens, offset: int, report: Report) -> LookupHint:
         elif option.key.startswith("lookup."):
             advice = did_you_mean(option.key, specs, what="known options")
             raise source.error(f"unknown option '{option.key}'", option.offset, advice)
-        elif option.key in CONFIG_KEYS:
+        elif option.key in KEYS:
             raise source.error(f"'{option.key}' belongs to the job", option.offset, f"write SET '{option.key}' = '...'")
         else:
             raise source.error(

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 
 from planner.hints.tokens import HintTokens
 from planner.syntax.source import Report
-from plans.settings.groups import Value
-from plans.settings.values import SettingError, SettingSpec, parse_value
+from plans.settings.setting import Setting, SettingError, Value, parse_value
 
 __all__ = ["HintOption", "last_ones", "read_arguments", "value_of"]
 
@@ -83,7 +82,7 @@ def last_ones(
     return tuple(chosen.values()), overridden
 
 
-def value_of(report: Report, name: str, spec: SettingSpec, option: HintOption) -> Value:
+def value_of(report: Report, name: str, spec: Setting, option: HintOption) -> Value:
     """The value of ``option``, in canonical form; SqlError, with its place, if it is none of its setting."""
     if spec.kind == "duration":
         report.note_bare(option.value, option.value_offset)

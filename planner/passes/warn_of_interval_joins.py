@@ -14,7 +14,7 @@ from planner.context import Context
 from planner.expressions.typed import Call, Expr, Field, Literal, Ref
 from planner.relations import Calc, Join, Relation, Scan, inputs_of
 from plans.declarations.durations import format_duration
-from plans.settings.config import DEFAULT_STATE_TTL, STATE_TTL
+from plans.settings.state import DEFAULT_STATE_TTL, STATE_TTL
 
 __all__ = ["warn_of_interval_joins"]
 

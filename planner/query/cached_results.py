@@ -12,8 +12,9 @@ from dataclasses import replace
 from planner.context import Context
 from planner.hints.cached import CACHED, CachedHint
 from planner.relations import Cached, Relation
-from plans.settings.cached import CONFIG_ENABLED, ENABLED
-from plans.settings.groups import Value
+from plans.settings.cached import CACHED as CACHED_GROUP
+from plans.settings.cached import ENABLED
+from plans.settings.setting import Value
 
 __all__ = ["by_config", "cached_block", "cached_table", "has_cached_hint", "only_in_batch"]
 
@@ -33,7 +34,7 @@ def has_cached_hint(context: Context, select: int) -> bool:
 
 def by_config(context: Context) -> bool:
     """Whether the configuration asks for the results that are read more than once."""
-    return context.batch and context.config.get(CONFIG_ENABLED) == "true"
+    return context.batch and context.config.get(CACHED_GROUP.settings[ENABLED].config or "") == "true"
 
 
 def cached_table(context: Context, name: str, relation: Relation) -> Relation:

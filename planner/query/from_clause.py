@@ -26,8 +26,8 @@ from planner.translation.expressions import Translator, only
 from planner.translation.scope import Input, Scope, resolve
 from plans.connectors.table import is_upsert_source, source_kinds
 from plans.declarations.tables import Table
+from plans.model.config import EVENTS_DUPLICATE
 from plans.operators import JoinType
-from plans.settings.config import EVENTS_DUPLICATE
 
 __all__ = ["From", "build_from"]
 

@@ -36,11 +36,11 @@ from planner.syntax.dialect import offset_of
 from planner.syntax.source import Source
 from planner.translation.scope import Scope, resolve
 from plans.connectors.table import CONNECTORS, can_lookup
-from plans.settings.groups import Layers
 from plans.settings.layers import Settings
-from plans.settings.lookup import GROUPS, SETTINGS, Group
+from plans.settings.lookup import GROUPS, SETTINGS
 from plans.settings.lookup_layers import Contradiction, Resolved, config_layers, table_layer
 from plans.settings.lookup_layers import resolve as resolve_layers
+from plans.settings.setting import Layers
 
 __all__ = ["check_time", "lookup_join"]
 
@@ -193,11 +193,11 @@ def _check_connector(context: Context, scan: Scan, offset: int) -> None:
 
 def _settings(
     context: Context, scan: Scan, hint: LookupHint | None, insert_only: bool, offset: int
-) -> tuple[Mapping[Group, Settings], tuple[tuple[int, str], ...]]:
+) -> tuple[Mapping[str, Settings], tuple[tuple[int, str], ...]]:
     """The resolved settings, and the heeded options of the hints; the others are accounted for with a warning."""
     hints = [h for h in (hint, scan.options) if h is not None]
     table, config = context.catalog.tables[scan.table].table, config_layers(context.config)
-    asked: dict[Group, Layers] = {}
+    asked: dict[str, Layers] = {}
     for group in GROUPS:
         said = next((h.settings[group] for h in hints if group in h.settings), {})
         of_table = {"table": table_layer(table.options)} if group == "cache" else {}
@@ -224,7 +224,7 @@ def _settings(
     return resolved.groups, tuple(heeded)
 
 
-def _warn_of_unmet(context: Context, resolved: Resolved, places: Mapping[tuple[Group, str], int]) -> None:
+def _warn_of_unmet(context: Context, resolved: Resolved, places: Mapping[tuple[str, str], int]) -> None:
     reasons: dict[str, list[tuple[int, str]]] = {}
     for unmet in resolved.unmet:
         if unmet.layer == "hint":

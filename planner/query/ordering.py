@@ -17,7 +17,7 @@ from planner.relations import Calc, Item, Relation, Sort, SortItem, identity
 from planner.syntax.dialect import offset_of, starts_at
 from planner.translation.expressions import Translator, only
 from planner.translation.scope import Input, Scope
-from plans.analysis.columns import MOST_ROWS, UNSORTABLE
+from plans.operators.sort import MOST_ROWS, UNSORTABLE
 
 __all__ = ["CLAUSES", "SortKeys", "is_ordered", "over_output", "over_select", "sort_keys", "without_idle_clauses"]
 

@@ -14,7 +14,7 @@ from planner.expressions.coercion import castable, implicitly_assignable, of_len
 from planner.expressions.typed import NULL, Expr, Field, Literal, Ref
 from planner.statements.model import Insert
 from plans.declarations.types import DataType
-from plans.settings.config import LENGTH_ENFORCER
+from plans.model.config import LENGTH_ENFORCER
 
 __all__ = ["fitted"]
 

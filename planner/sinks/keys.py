@@ -12,7 +12,7 @@ from planner.properties.unique_keys import is_insert_only, unique_keys
 from planner.relations import Cached, Calc, Correlate, Join, LookupJoin, Relation, Sort
 from planner.statements.model import Insert
 from plans.connectors.table import is_upsert_sink
-from plans.settings.config import UPSERT_MATERIALIZE
+from plans.model.config import UPSERT_MATERIALIZE
 
 __all__ = ["check_key_in_batch", "materialized_by"]
 

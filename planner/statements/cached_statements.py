@@ -14,8 +14,8 @@ from planner.statements.ddl import table_name
 from planner.statements.model import CacheTable, UncacheTable
 from planner.statements.query_statements import check_form
 from planner.syntax.cursor import Cursor
-from plans.settings.cached import SETTINGS, STORAGE_LEVEL
-from plans.settings.values import SettingError, parse_value
+from plans.settings.cached import CACHED, STORAGE_LEVEL
+from plans.settings.setting import SettingError, parse_value
 from plans.text.names import did_you_mean
 
 __all__ = ["read_cache", "read_uncache"]
@@ -62,7 +62,7 @@ def _storage_level(cursor: Cursor) -> str:
     text = cursor.string("a storage level in quotes")
     cursor.expect(")", _FORM)
     try:
-        return str(parse_value(SETTINGS[STORAGE_LEVEL], text))
+        return str(parse_value(CACHED.settings[STORAGE_LEVEL], text))
     except SettingError as error:
         raise cursor.source.error(f"'{key}': {error}", place, error.hint) from None
 

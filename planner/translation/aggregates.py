@@ -29,8 +29,8 @@ from planner.expressions.typed import (
     walk,
 )
 from planner.syntax.dialect import offset_of
-from plans.analysis.changelog import ORDERED
 from plans.declarations.types import DataType, parse_type
+from plans.operators.aggregate import ORDERED
 
 if TYPE_CHECKING:
     from planner.translation.expressions import Translator

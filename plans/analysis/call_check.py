@@ -14,7 +14,6 @@ from plans.declarations.tables import Function
 from plans.errors import Diagnostic
 from plans.model.plan import Plan
 from plans.operators import Correlate
-from plans.operators.call_document import call_groups
 from plans.settings.calls import CALL_GROUPS, is_async, resolved_call
 from plans.settings.origins import origins_apart
 
@@ -33,12 +32,12 @@ def check_calls(plan: Plan) -> Iterator[Diagnostic]:
 
 
 def _check_call(operator: Correlate, function: Function, plan: Plan) -> Iterator[Diagnostic]:
-    path, groups = f"operators.{operator.id}", call_groups(operator)
+    path, groups = f"operators.{operator.id}", operator.settings
     if operator.join_type == "left" and function.kind in ("scalar", "async-scalar"):
         message = f"'{operator.function}' returns one value for every row, so there is nothing to keep or drop"
         yield Diagnostic(message=message, path=f"{path}.join-type", hint='write "inner"')
     waits = is_async(function.kind)
-    for group in CALL_GROUPS:
+    for group in (group.name for group in CALL_GROUPS):
         if waits and group not in groups:
             message = f"'{operator.function}' is asynchronous, so its calls have the settings '{group}'"
             hint = "compile the SQL again" if group == "async" else '"retry-strategy": "no_retry" turns retries off'

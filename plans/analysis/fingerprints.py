@@ -4,6 +4,7 @@ Two operators with the same meaning, in one plan or in several, have the same re
 both. Ids, names of tables, settings and whatever else the plan contains do not matter. Tables count with all their
 options, as ``path`` and ``url`` say which rows there are; the time zone counts, because expressions depend on it.
 
+>>> from plans.operators import Scan
 >>> scan = Scan(id="scan_o", table="o", columns=("a",))
 >>> orders = Table(columns=(TableColumn(name="a", type="INT"),), options={"connector": "filesystem", "path": "/o"})
 >>> one = Plan(name="p", mode="batch", tables={"o": orders}, operators=(scan,))
@@ -17,29 +18,14 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import replace
-from typing import Any, assert_never
+from typing import Any
 
 from plans.declarations.tables import Table, TableColumn
 from plans.format.digest import operator_facts
-from plans.format.document import table_document
+from plans.format.document import function_document, table_document
+from plans.model.config import TIME_ZONE
 from plans.model.plan import Plan
-from plans.operators import (
-    Aggregate,
-    Calc,
-    ChangelogNormalize,
-    Correlate,
-    Expand,
-    Join,
-    LookupJoin,
-    Operator,
-    Scan,
-    Sink,
-    SinkMaterialize,
-    Sort,
-    Union,
-)
-from plans.operators.call_document import function_document
-from plans.settings.config import TIME_ZONE
+from plans.operators import Correlate, Operator, table_of
 
 __all__ = ["meaning", "meanings"]
 
@@ -63,15 +49,10 @@ def meanings(plan: Plan) -> dict[str, str]:
 
 def _own(operator: Operator, plan: Plan) -> dict[str, Any]:
     facts = {key: value for key, value in operator_facts(operator).items() if key not in _NOT_MEANT}
-    match operator:
-        case Scan() | LookupJoin() | Sink():
-            facts["table"] = _table(plan.tables[operator.table])
-        case Correlate():
-            facts["function"] = function_document(plan.functions[operator.function])
-        case Calc() | Join() | Expand() | Aggregate() | ChangelogNormalize() | Union() | Sort() | SinkMaterialize():
-            pass  # their facts say it all
-        case _:
-            assert_never(operator)
+    if (table := table_of(operator)) is not None:
+        facts["table"] = _table(plan.tables[table])
+    if isinstance(operator, Correlate):
+        facts["function"] = function_document(plan.functions[operator.function])
     return facts
 
 

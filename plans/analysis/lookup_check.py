@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from plans.analysis.changelog import INSERT_ONLY, output_kinds
+from plans.analysis.changelog import output_kinds
 from plans.connectors.table import can_lookup
+from plans.declarations.row_kinds import INSERT_ONLY
 from plans.errors import Diagnostic
 from plans.model.plan import Plan
 from plans.operators import LookupJoin
-from plans.operators.lookup_document import lookup_groups
-from plans.settings.groups import Layers
-from plans.settings.lookup import CACHE, GROUPS, Group
+from plans.settings.lookup import CACHE, GROUPS
 from plans.settings.lookup_cache import cache_problems
 from plans.settings.lookup_layers import Contradiction, Resolved, config_layers, resolve, table_layer
 from plans.settings.origins import origins_apart
-from plans.settings.values import shown
+from plans.settings.setting import Layers, shown
 
 __all__ = ["asked_of", "check_lookups", "resolved"]
 
@@ -35,11 +34,11 @@ def check_lookups(plan: Plan) -> Iterator[Diagnostic]:
             yield from problems or _check_origins(operator, plan, insert_only=insert_only)
 
 
-def asked_of(operator: LookupJoin, plan: Plan) -> dict[Group, Layers]:
+def asked_of(operator: LookupJoin, plan: Plan) -> dict[str, Layers]:
     """What each layer says of each group: config and table as the plan has them now, hints as the origins recorded."""
     config, options = config_layers(plan.config), plan.tables[operator.table].options
-    groups = lookup_groups(operator)
-    asked: dict[Group, Layers] = {}
+    groups = operator.settings
+    asked: dict[str, Layers] = {}
     for group in GROUPS:
         recorded = groups[group].origin if group in groups else {}
         hint = {layer: recorded[layer] for layer in ("hint",) if layer in recorded}
@@ -103,4 +102,4 @@ def _check_origins(operator: LookupJoin, plan: Plan, *, insert_only: bool) -> It
     except Contradiction as error:
         yield Diagnostic(message=str(error), path=f"{path}.cache.{error.name}", hint=error.hint)
         return
-    yield from origins_apart(operator.id, lookup_groups(operator), expected, f"table '{operator.table}'")
+    yield from origins_apart(operator.id, operator.settings, expected, f"table '{operator.table}'")

@@ -19,12 +19,10 @@ from plans.analysis.streaming_queries import queries, single_queries
 from plans.errors import Diagnostic
 from plans.model.graph import check_graph
 from plans.model.plan import Plan
-from plans.model.settings import Setting, operator_settings
+from plans.model.settings import PlanSetting, operator_settings
 from plans.operators import Correlate, LookupJoin, Scan
-from plans.settings.cached import cached_of
-from plans.settings.groups import Value
 from plans.settings.layers import EDIT
-from plans.settings.values import shown
+from plans.settings.setting import Value, shown
 
 __all__ = [
     "MOST_TIMES",
@@ -91,7 +89,7 @@ def times_computed(plan: Plan) -> Counter[str]:
     running = queries(plan) if plan.mode == "streaming" else single_queries(plan)
     found = Counter(query.id for query in running)
     for operator in reversed(plan.operators):
-        cached = cached_of(operator)
+        cached = operator.cached
         if cached is not None and cached.enabled:
             found[operator.id] = min(found[operator.id], 1)
         for source in operator.inputs:
@@ -152,12 +150,12 @@ def _one_sided(plan: Plan, paths: list[str]) -> Iterator[OneSided]:
                 yield OneSided(path=path, value=here, alike=alike, other=other, other_value=there)
 
 
-def _settings(plan: Plan) -> dict[str, Setting]:
+def _settings(plan: Plan) -> dict[str, PlanSetting]:
     asking = (operator for operator in plan.operators if isinstance(operator, LookupJoin | Correlate))
     return {s.path: s for operator in asking for s in operator_settings(operator) if s.group in _GROUPS}
 
 
-def _value(settings: dict[str, Setting], path: str) -> Value | None:
+def _value(settings: dict[str, PlanSetting], path: str) -> Value | None:
     found = settings.get(path)
     return None if found is None else found.value
 

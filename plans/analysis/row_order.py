@@ -14,27 +14,10 @@ are no changes, too: joins below them put out what comes in the order in which i
 
 from __future__ import annotations
 
-from typing import assert_never
-
-from plans.analysis.changelog import ORDERED
 from plans.connectors.table import source_kinds
+from plans.declarations.row_kinds import INSERT_ONLY
 from plans.model.plan import Plan
-from plans.operators import (
-    Aggregate,
-    Calc,
-    ChangelogNormalize,
-    Correlate,
-    Expand,
-    Join,
-    LookupJoin,
-    Operator,
-    Scan,
-    Sink,
-    SinkMaterialize,
-    Sort,
-    Stateful,
-    Union,
-)
+from plans.operators import Operator, Scan, Sink, Stateful, kind_of
 
 __all__ = ["read_in_order", "told_by_arrival"]
 
@@ -56,25 +39,10 @@ def read_in_order(plan: Plan) -> frozenset[str]:
     """The operators whose output, at whatever distance, an operator reads that depends on the order of its rows."""
     found: set[str] = set()
     for operator in reversed(plan.operators):
-        if _goes_by_order(operator) or operator.id in found:
+        if kind_of(operator).reads_order(operator) or operator.id in found:
             found |= {*operator.inputs}
     return frozenset(found)
 
 
-def _goes_by_order(operator: Operator) -> bool:
-    """Whether the result of ``operator`` depends on the order of its rows."""
-    match operator:
-        case SinkMaterialize():
-            return True
-        case Aggregate():
-            return any(call.function in ORDERED for call in operator.aggregates)
-        case Join() | ChangelogNormalize():
-            return False  # normalizing has the order told, by the columns of its scan
-        case Scan() | Calc() | LookupJoin() | Correlate() | Expand() | Union() | Sort() | Sink():
-            return False
-        case _:
-            assert_never(operator)
-
-
 def _of_changes(operator: Operator, plan: Plan) -> bool:
-    return isinstance(operator, Scan) and source_kinds(plan.tables[operator.table]) != ("+I",)
+    return isinstance(operator, Scan) and source_kinds(plan.tables[operator.table]) != INSERT_ONLY

@@ -15,7 +15,7 @@ from dataclasses import replace
 from plans.errors import Diagnostic, RunError
 from plans.lazy import load
 from plans.model.plan import Plan
-from plans.operators import Calc, Correlate, Join, LookupJoin, Operator
+from plans.operators import Operator, kind_of
 
 __all__ = ["MAX_DEPTH", "MAX_NESTING", "check_depth", "check_nesting", "check_sizes", "expressions_of", "nesting"]
 
@@ -65,17 +65,7 @@ def nesting(text: str) -> int:
 
 def expressions_of(operator: Operator) -> Iterator[tuple[str, str]]:
     """The expressions of an operator, each with its path below it."""
-    found: list[tuple[str, str | None]] = []
-    if isinstance(operator, Calc):
-        found += [(f"select.{item.name}", item.expression) for item in operator.select]
-        found.append(("filter", operator.filter))
-    elif isinstance(operator, Join):
-        found.append(("condition", operator.condition))
-    elif isinstance(operator, LookupJoin):
-        found += [(f"keys.{key.column}", key.constant) for key in operator.keys]
-        found += [("pre-filter", operator.pre_filter), ("filter", operator.filter), ("condition", operator.condition)]
-    elif isinstance(operator, Correlate):
-        found += [(f"arguments[{i}]", argument.constant) for i, argument in enumerate(operator.arguments)]
+    found = kind_of(operator).expressions(operator)
     yield from ((path, text) for path, text in found if text is not None)
 
 

@@ -1,53 +1,21 @@
-"""The state entries of stateful operators: which there must be, what their TTL and origin may say, who set them.
+"""The state entries of stateful operators: which there must be, and what their TTL and origin may say.
 
->>> entry = StateEntry(index=0, name="leftState", input="o", ttl="3 d", origin={"config": "1 h", "hint": "1 d"})
->>> top_layer(entry), source(entry)
-('hint', 'edit')
+>>> spoken_ttl("0 ms")
+'never'
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from plans.declarations.durations import DurationError, format_duration, parse_duration
+from plans.declarations.durations import DurationError, format_duration, parse_duration, same_duration
 from plans.errors import Diagnostic
-from plans.format.document import LAYERS, op_name
 from plans.model.plan import Plan
-from plans.operators import Operator, Stateful
-from plans.settings.config import DEFAULT_STATE_TTL, STATE_TTL
-from plans.settings.groups import StateEntry
+from plans.operators import Stateful, kind_of
+from plans.settings.state import DEFAULT_STATE_TTL, STATE_LAYERS, STATE_TTL, StateEntry
 from plans.text.names import did_you_mean
 
-__all__ = ["STATE_NAMES", "check_states", "same_duration", "source", "spoken_ttl", "state_of", "top_layer"]
-
-STATE_NAMES: Mapping[str, tuple[str, ...]] = {
-    "join": ("leftState", "rightState"),
-    "aggregate": ("groupAggregateState",),
-    "changelog-normalize": ("changelogNormalizeState",),
-    "sink-materialize": ("sinkMaterializeState",),
-}
-"""The states of each stateful operator, by index."""
-
-
-def state_of(operator: Operator) -> tuple[StateEntry, ...]:
-    """The state entries of ``operator``; none if it is stateless."""
-    return operator.state if isinstance(operator, Stateful) else ()
-
-
-def top_layer(entry: StateEntry) -> str:
-    """The strongest layer that spoke: ``hint``, ``config`` or ``default``."""
-    return next((layer for layer in reversed(LAYERS) if layer in entry.origin), "default")
-
-
-def source(entry: StateEntry) -> str:
-    """Who set the TTL that runs: the top layer, or ``edit`` if the value differs from it."""
-    layer = top_layer(entry)
-    return layer if same_duration(entry.ttl, entry.origin.get(layer, DEFAULT_STATE_TTL)) else "edit"
-
-
-def same_duration(a: str, b: str) -> bool:
-    """Whether two durations are equally long, however they are written."""
-    return a == b or parse_duration(a) == parse_duration(b)
+__all__ = ["check_states", "spoken_ttl"]
 
 
 def spoken_ttl(ttl: str) -> str:
@@ -83,8 +51,7 @@ def check_states(plan: Plan) -> Iterator[Diagnostic]:
 
 
 def _check_indexes(operator: Stateful, path: str) -> Iterator[Diagnostic]:
-    kind = op_name(operator)
-    names = STATE_NAMES[kind]
+    kind, names = kind_of(operator).op, kind_of(operator).states
     wanted = ", ".join(f"{index} '{name}'" for index, name in enumerate(names))
     expected = f"{'an' if kind == 'aggregate' else 'a'} {kind} has the states {wanted}"
     indexes = [entry.index for entry in operator.state]
@@ -120,8 +87,8 @@ def _check_durations(entry: StateEntry, path: str) -> Iterator[Diagnostic]:
 def _check_layers(entry: StateEntry, path: str) -> Iterator[Diagnostic]:
     here = f"{path}.origin"
     for layer in entry.origin:
-        if layer not in LAYERS:
-            hint = did_you_mean(layer, LAYERS, what="layers")
+        if layer not in STATE_LAYERS:
+            hint = did_you_mean(layer, STATE_LAYERS, what="layers")
             yield Diagnostic(message=f"unknown layer '{layer}'", path=f"{here}.{layer}", hint=hint)
     default = entry.origin.get("default")
     if default is not None and "config" in entry.origin:

@@ -11,12 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from plans.analysis.changelog import INSERT_ONLY
 from plans.connectors.table import is_upsert_sink, is_upsert_source, source_kinds
+from plans.declarations.row_kinds import INSERT_ONLY
 from plans.errors import Diagnostic
-from plans.format.document import op_name
 from plans.model.plan import Plan
-from plans.operators import ChangelogNormalize, Operator, Scan, Sink, SinkMaterialize
+from plans.operators import ChangelogNormalize, Operator, Scan, Sink, SinkMaterialize, op_name
 
 __all__ = ["check_upserts"]
 

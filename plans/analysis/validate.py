@@ -3,6 +3,7 @@
 All problems are collected, not only the first. Expressions are not parsed here; they are checked against the allowed
 functions before a run.
 
+>>> from plans.operators import Scan
 >>> validate(Plan(name="p", operators=(Scan(id="scan_o", table="o", columns=("a",)),)))[0].message
 "nothing reads operator 'scan_o'"
 """
@@ -13,26 +14,24 @@ from collections.abc import Collection, Iterator
 from itertools import islice
 
 from plans.analysis.call_check import check_calls
-from plans.analysis.changelog import INSERT_ONLY, output_kinds, refused_kinds, with_changelogs
-from plans.analysis.columns import ENOUGH, MOST_ROWS, check_columns
+from plans.analysis.changelog import output_kinds, refused_kinds, with_changelogs
+from plans.analysis.columns import ENOUGH, check_columns
 from plans.analysis.lookup_check import check_lookups
+from plans.analysis.optional_check import check_optional_groups
 from plans.analysis.overlap import check_overlap
 from plans.analysis.repeated import check_times
 from plans.analysis.run_limits import check_depth, check_nesting
 from plans.analysis.states import check_states
 from plans.analysis.upserts import check_upserts
-from plans.connectors.table import can_read, can_write, check_table, is_bounded, sink_kinds, source_kinds
+from plans.connectors.table import can_read, can_write, check_table, sink_kinds
 from plans.declarations.row_kinds import RowKind
-from plans.edit.cached_edit import check_cached
-from plans.edit.phases_edit import check_phases
 from plans.errors import Diagnostic
-from plans.format.document import op_name
+from plans.model.config import KEYS, known_keys, normalise
 from plans.model.graph import check_graph
 from plans.model.plan import Plan
 from plans.model.reasons import check_reasons
-from plans.operators import LookupJoin, Scan, Sink, Sort
+from plans.operators import Sink, kind_of, op_name, table_of
 from plans.settings.calls import CONFIG_SYNONYMS
-from plans.settings.config import KEYS, known_keys, normalise
 from plans.text.names import did_you_mean
 
 __all__ = ["validate"]
@@ -50,11 +49,12 @@ def validate(plan: Plan) -> tuple[Diagnostic, ...]:
     _, columns = check_columns(plan)
     states = [*islice(check_states(plan), ENOUGH)]
     problems += [*graph, *columns, *_check_uses(plan), *states]
-    problems += [*islice(_check_mode(plan), ENOUGH), *islice(check_cached(plan), ENOUGH)]
-    problems += [*islice(check_overlap(plan), ENOUGH), *islice(check_phases(plan), ENOUGH)]
+    problems += [*islice(_check_mode(plan), ENOUGH), *islice(check_overlap(plan), ENOUGH)]
+    problems += islice(check_optional_groups(plan), ENOUGH)
     problems += [*islice(check_calls(plan), ENOUGH), *islice(check_nesting(plan), ENOUGH)]
+    used = {table_of(operator) for operator in plan.operators} - {None}
     # Row kinds are followed along the edges to the tables, so both must be right.
-    if not graph and all(o.table in plan.tables for o in plan.operators if isinstance(o, (Scan, LookupJoin, Sink))):
+    if not graph and used <= plan.tables.keys():
         problems += [*check_depth(plan), *check_times(plan), *_check_kinds(plan)]
         problems += [*islice(check_upserts(plan), ENOUGH), *islice(check_lookups(plan), ENOUGH)]
     if not states:
@@ -88,45 +88,19 @@ def _check_config(plan: Plan) -> Iterator[Diagnostic]:
 
 def _check_uses(plan: Plan) -> Iterator[Diagnostic]:
     for operator in plan.operators:
-        if isinstance(operator, (Scan, Sink)) and operator.table in plan.tables:
-            table = plan.tables[operator.table]
-            verb, able = ("read", can_read(table)) if isinstance(operator, Scan) else ("written", can_write(table))
+        use, name = kind_of(operator).table, table_of(operator)
+        if name is not None and use != "looks up" and name in plan.tables:
+            table = plan.tables[name]
+            verb, able = ("read", can_read(table)) if use == "reads" else ("written", can_write(table))
             connector = table.options.get("connector", "")
             if not able:
-                message = f"table '{operator.table}' cannot be {verb}: its connector is '{connector}'"
+                message = f"table '{name}' cannot be {verb}: its connector is '{connector}'"
                 yield Diagnostic(message=message, path=f"operators.{operator.id}.table")
 
 
 def _check_mode(plan: Plan) -> Iterator[Diagnostic]:
     for operator in plan.operators:
-        path = f"operators.{operator.id}"
-        if isinstance(operator, Sort) and plan.mode != "batch":
-            message = "a stream of changes has no order and no end: it cannot be sorted or cut off"
-            yield Diagnostic(message=message, path=path, hint="compile the SQL with -c execution.runtime-mode=batch")
-        elif isinstance(operator, Sort) and not operator.order and not operator.offset and operator.limit is None:
-            hint = "remove the operator, or give it an order, an offset or a limit"
-            yield Diagnostic(message="this sort does nothing", path=path, hint=hint)
-        elif isinstance(operator, Sort) and max(operator.offset, operator.limit or 0) > MOST_ROWS:
-            message = f"'offset' and 'limit' are at most {MOST_ROWS}"
-            yield Diagnostic(message=message, path=path, hint="write less; null is no limit")
-        elif isinstance(operator, Scan) and operator.table in plan.tables and plan.mode == "batch":
-            table = plan.tables[operator.table]
-            if can_read(table) and not is_bounded(table):
-                message = f"table '{operator.table}' never ends, and a batch job would not either"
-                options = f"tables.{operator.table}.options"
-                yield Diagnostic(message=message, path=options, hint="set 'number-of-rows' to end it")
-            if _is_changelog(plan, operator.table):
-                message = f"table '{operator.table}' is a changelog, which has no order in batch mode"
-                options = f"tables.{operator.table}.options.source.changelog"
-                yield Diagnostic(message=message, path=options, hint="run the job in streaming mode, with --once")
-        elif isinstance(operator, LookupJoin) and _is_changelog(plan, operator.table):
-            message = f"table '{operator.table}' is a changelog, which cannot be looked up"
-            options = f"tables.{operator.table}.options.source.changelog"
-            yield Diagnostic(message=message, path=options, hint="look up a table of current rows")
-
-
-def _is_changelog(plan: Plan, table: str) -> bool:
-    return table in plan.tables and source_kinds(plan.tables[table]) != INSERT_ONLY
+        yield from kind_of(operator).check_mode(operator, plan, f"operators.{operator.id}")
 
 
 def _check_kinds(plan: Plan) -> Iterator[Diagnostic]:

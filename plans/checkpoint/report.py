@@ -19,8 +19,8 @@ from plans.compare.carryover import QueryVerdict, StateVerdict
 from plans.compare.diff import Change
 from plans.compare.json_report import report_json
 from plans.compare.report import values
+from plans.model.config import PARALLELISM
 from plans.model.plan import Plan
-from plans.settings.config import PARALLELISM
 from plans.text.terminal import clean
 
 __all__ = ["check_json", "check_text", "checkpoint_notes"]

@@ -28,7 +28,7 @@ from plans.model.settings import settings_by_name
 from plans.review.annotations import DIFF_RULES, Remark, remark_of_diagnostic, remarks_of_changes
 from plans.review.locations import locate
 from plans.settings.effects import Level
-from plans.settings.values import shown
+from plans.settings.setting import shown
 
 __all__ = ["RULES", "Checked", "check_plan", "out_of_step", "removed_plan", "with_lint"]
 

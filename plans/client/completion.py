@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from plans.connectors.table import CONNECTORS
-from plans.settings.config import known_keys
+from plans.model.config import known_keys
 from plans.settings.lookup import SETTINGS
 
 __all__ = ["Names", "complete"]

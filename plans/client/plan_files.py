@@ -12,12 +12,12 @@ from __future__ import annotations
 import os
 from urllib.parse import unquote, urlsplit
 
-from plans.analysis.states import state_of
 from plans.client.actions import WritePlan
 from plans.errors import PlanError
 from plans.files.codec import dumps, load, write_plan_bytes
 from plans.format.digest import plan_digests
 from plans.model.plan import Plan
+from plans.operators import state_of
 
 __all__ = ["difference", "local_path", "plan_to_run", "written"]
 

@@ -132,7 +132,7 @@ def _values(kind: object, metavar: str, plan: str | None, typed: str) -> list[Co
     if isinstance(kind, click.Choice):
         return _matching((Offer(text=str(choice)) for choice in kind.choices), typed)
     if metavar.startswith("KEY="):
-        from plans.settings.config import KEYS
+        from plans.model.config import KEYS
 
         return _matching((Offer(text=f"{key}=", help=known.description) for key, known in KEYS.items()), typed)
     document = read_document(plan) if plan is not None and metavar in ("ID", "PATH=VALUE", "PATH") else None

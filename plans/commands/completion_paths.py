@@ -118,22 +118,27 @@ def stepwise(offers: list[Offer], typed: str) -> list[Offer]:
 
 def _choices(path: str) -> Iterable[str]:
     """The values that a setting can have, if they are few; only now is what knows them worth its loading."""
-    from plans.settings.lookup import CONFIG_KEYS, SETTINGS
-    from plans.settings.phases import CONFIG_KEY, SPECS, STRATEGY
+    from plans.model.config import KEYS
+    from plans.operators import KINDS
 
-    if path == f"config.{CONFIG_KEY}" or path.endswith(f".{STRATEGY}"):
-        return SPECS[STRATEGY].choices
-    config = CONFIG_KEYS.get(path.removeprefix("config.")) if path.startswith("config.") else None
-    _, group, setting = (*path.split(".", 2), "", "")[:3]
-    specs = next((specs for name, specs in SETTINGS.items() if name == group), {})
-    spec = config[1] if config is not None else specs.get(setting)
-    if spec is None:
+    if path.startswith("config."):
+        known = KEYS.get(path.removeprefix("config."))
+        setting = known.setting if known is not None else None
+    else:
+        _, group, name = (*path.split(".", 2), "", "")[:3]
+        groups = [each for kind in KINDS for each in kind.groups]
+        # The only setting of a group stands for it.
+        setting = next((each.settings[group] for each in groups if [*each.settings] == [group]), None)
+        setting = next(
+            (each.settings[name] for each in groups if each.name == group and name in each.settings), setting
+        )
+    if setting is None:
         return ()
-    return ("true", "false") if spec.kind == "bool" else spec.choices
+    return ("true", "false") if setting.kind == "bool" else setting.choices
 
 
 def _config_keys() -> dict[str, str]:
-    from plans.settings.config import KEYS
+    from plans.model.config import KEYS
 
     return {key: known.description for key, known in KEYS.items() if known.in_config}
 

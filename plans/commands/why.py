@@ -23,8 +23,8 @@ from plans.files.named_script import is_plain_name, named_script
 from plans.files.plan_source import PlanSource, compile_text, is_script, read_bytes, read_source
 from plans.format.paths import find
 from plans.model.plan import Plan
-from plans.model.settings import Setting
-from plans.settings.values import shown
+from plans.model.settings import PlanSetting
+from plans.settings.setting import shown
 from plans.text.jsontext import JsonText
 from plans.text.terminal import clean, say, show, wants_colour
 from plans.text.text_file import script_text
@@ -168,7 +168,7 @@ def _advice(found: Why, script: ScriptSays | None, source: PlanSource) -> list[s
     return lines
 
 
-def _listed(settings: list[Setting], plan: Plan) -> str:
+def _listed(settings: list[PlanSetting], plan: Plan) -> str:
     rows: list[tuple[str, str, str]] = []
     for setting in settings:
         if setting.group == "cached" and setting.set_by == "default":
@@ -185,7 +185,7 @@ def _listed(settings: list[Setting], plan: Plan) -> str:
     return "\n".join(lines)
 
 
-def _listed_json(setting: Setting, plan: Plan) -> dict[str, Any]:
+def _listed_json(setting: PlanSetting, plan: Plan) -> dict[str, Any]:
     return {
         "path": setting.path,
         "value": setting.value,

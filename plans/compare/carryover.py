@@ -22,12 +22,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from plans.analysis.states import state_of
 from plans.analysis.streaming_queries import Query, can_share, path_to
 from plans.connectors.table import source_kinds
 from plans.format.digest import operator_facts
 from plans.model.plan import Plan
-from plans.operators import Aggregate, Join, LookupJoin, Operator, Scan, Sink
+from plans.operators import Aggregate, Join, LookupJoin, Operator, Scan, Sink, state_of
 
 __all__ = [
     "Outcome",

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from plans.analysis.states import state_of
 from plans.analysis.streaming_queries import Query, queries
 from plans.compare.carryover import QueryVerdict, carried, continued, operators_of, query_records
 from plans.connectors.table import source_kinds
 from plans.model.plan import Plan
+from plans.operators import state_of
 from plans.settings.effects import BEGUN, INCOMPATIBLE, LEFT_BEHIND, LEVELS, UNAFFECTED, UNREADABLE, Effect, emptied
 
 if TYPE_CHECKING:

@@ -14,22 +14,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from plans.analysis.states import same_duration, state_of
 from plans.compare.carryover import parks_rows
 from plans.compare.consequences import with_consequences
 from plans.compare.facts import brief, facts_between
 from plans.compare.match import Match, match
 from plans.connectors.table import shown_options
-from plans.declarations.durations import DurationError
+from plans.declarations.durations import DurationError, same_duration
 from plans.declarations.tables import Table
 from plans.format.digest import operator_facts, table_facts
-from plans.format.document import op_name
+from plans.format.document import function_document
+from plans.model.config import KEYS, NAME
 from plans.model.plan import Plan
-from plans.model.settings import Setting, settings_by_name
-from plans.operators import Operator, Sink
-from plans.operators.call_document import function_document
-from plans.operators.descriptions import describe
-from plans.settings.config import KEYS, STATE_TTL
+from plans.model.settings import PlanSetting, option_effect, settings_by_name
+from plans.operators import Operator, Sink, describe, op_name, state_of
 from plans.settings.effects import (
     FILES_ELSEWHERE,
     FUNCTION,
@@ -40,12 +37,11 @@ from plans.settings.effects import (
     UNKNOWN_KEY,
     UNREADABLE,
     Effect,
-    effect_of,
     in_batch,
 )
-from plans.settings.groups import Value
 from plans.settings.layers import EDIT
-from plans.settings.values import shown
+from plans.settings.setting import Value, shown
+from plans.settings.state import STATE_TTL
 
 __all__ = ["Change", "diff"]
 
@@ -105,7 +101,7 @@ def diff(before: Plan, after: Plan) -> tuple[Change, ...]:
 
 def _plan(before: Plan, after: Plan) -> Iterator[Change]:
     if before.name != after.name:
-        yield _setting("name", "name", before.name, after.name, effect_of("name", "name"))
+        yield _setting("name", "name", before.name, after.name, KEYS[NAME].effect)
     if before.mode != after.mode:
         yield replace(_setting("mode", "mode", before.mode, after.mode, INCOMPATIBLE), setting=None)
 
@@ -129,7 +125,7 @@ def _config(before: Plan, after: Plan) -> Iterator[Change]:
         old, new = before.config.get(key), after.config.get(key)
         if old == new or (key == STATE_TTL and old and new and _same(old, new)):
             continue
-        effect = effect_of("config", key) if key in KEYS else UNKNOWN_KEY
+        effect = KEYS[key].effect if key in KEYS else UNKNOWN_KEY
         change = _setting(f"config.{key}", f"config.{key}", old, new, effect)
         notes = {
             STATE_TTL: "where no hint or edit says otherwise",
@@ -178,7 +174,7 @@ def _tables(before: Plan, after: Plan) -> Iterator[Change]:
             if key != "connector" and old.options.get(key) != new.options.get(key):
                 option = f"{path}.options.{key}"
                 elsewhere = _files_go_elsewhere(key, old, new, name, after)
-                effect = FILES_ELSEWHERE if elsewhere else effect_of("options", key)
+                effect = FILES_ELSEWHERE if elsewhere else option_effect(key)
                 yield _setting(option, option, shown_old.get(key), shown_new.get(key), effect)
 
 
@@ -299,12 +295,12 @@ def _settings(old: Operator, new: Operator, before: Plan, after: Plan) -> Iterat
         yield _changed_setting(a, b, old, new)
 
 
-def _changed_setting(a: Setting | None, b: Setting | None, old: Operator, new: Operator) -> Change:
+def _changed_setting(a: PlanSetting | None, b: PlanSetting | None, old: Operator, new: Operator) -> Change:
     there = b or a
     assert there is not None
     short = f"{new.id}.{there.name}.ttl" if there.group == "state" else f"{new.id}.{there.group}.{there.name}"
     setting = b.path if b is not None else f"{new.id}.{there.group}.{there.name}"
-    effect = effect_of(there.group, there.name)
+    effect = there.effect
     if (there.group, there.name) in _PARKING_SETTINGS and parks_rows(old) != parks_rows(new):
         effect = PARKING
     change = _setting(
@@ -320,20 +316,20 @@ def _changed_setting(a: Setting | None, b: Setting | None, old: Operator, new: O
 
 def _whole_group(
     group: str,
-    was: Mapping[tuple[str, str], Setting],
-    now: Mapping[tuple[str, str], Setting],
+    was: Mapping[tuple[str, str], PlanSetting],
+    now: Mapping[tuple[str, str], PlanSetting],
     old: Operator,
     new: Operator,
 ) -> Change:
     texts = [_group_text(group, side) for side in (was, now)]
-    effect = effect_of(group, next(name for g, name in (*now, *was) if g == group))
+    effect = next(side[g, name].effect for side in (now, was) for g, name in side if g == group)
     if group == "retry" and parks_rows(old) != parks_rows(new):
         effect = PARKING
     change = _setting(f"{new.id}.{group}", f"{new.id}.{group}", texts[0], texts[1], effect)
     return replace(change, operator=new.id)
 
 
-def _group_text(group: str, settings: Mapping[tuple[str, str], Setting]) -> str | None:
+def _group_text(group: str, settings: Mapping[tuple[str, str], PlanSetting]) -> str | None:
     values = {name: shown(setting.value) for (g, name), setting in settings.items() if g == group}
     if not values:
         return None
@@ -342,12 +338,16 @@ def _group_text(group: str, settings: Mapping[tuple[str, str], Setting]) -> str 
     return " · ".join(f"{name} {value}" for name, value in values.items())
 
 
-def _same_group(group: str, was: Mapping[tuple[str, str], Setting], now: Mapping[tuple[str, str], Setting]) -> bool:
+def _same_group(
+    group: str, was: Mapping[tuple[str, str], PlanSetting], now: Mapping[tuple[str, str], PlanSetting]
+) -> bool:
     values = [{name: s.value for (g, name), s in side.items() if g == group} for side in (was, now)]
     return values[0] == values[1]
 
 
-def _other_layers(group: str, was: Mapping[tuple[str, str], Setting], now: Mapping[tuple[str, str], Setting]) -> str:
+def _other_layers(
+    group: str, was: Mapping[tuple[str, str], PlanSetting], now: Mapping[tuple[str, str], PlanSetting]
+) -> str:
     """Which layers of a group say something else, though the same runs: ``hint timeout 5 s, was 3 s``."""
     said = []
     for (of, name), setting in now.items():
@@ -361,7 +361,7 @@ def _other_layers(group: str, was: Mapping[tuple[str, str], Setting], now: Mappi
     return f"the same runs; {'; '.join(said[:_SAID])}{more}"
 
 
-def _origins(old: Setting, new: Setting, before: Plan, after: Plan) -> Iterator[Change]:
+def _origins(old: PlanSetting, new: PlanSetting, before: Plan, after: Plan) -> Iterator[Change]:
     for layer in dict.fromkeys((*old.layers, *new.layers)):
         was, is_now = old.layers.get(layer), new.layers.get(layer)
         # What config said follows from the change of config, which is listed.
@@ -374,7 +374,7 @@ def _origins(old: Setting, new: Setting, before: Plan, after: Plan) -> Iterator[
             yield replace(change, subject="origin", note=note, operator=new.operator)
 
 
-def _who(setting: Setting) -> str:
+def _who(setting: PlanSetting) -> str:
     """Who set it, and over what."""
     weaker = [layer for layer in setting.layers if layer != setting.set_by]
     if setting.set_by == EDIT and not weaker:

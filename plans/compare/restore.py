@@ -19,8 +19,8 @@ from plans.files.codec import FactsChanged, loads
 from plans.files.named_script import named_script
 from plans.files.plan_source import compile_text
 from plans.format.digest import operator_facts, plan_digests, table_facts
+from plans.format.document import function_document
 from plans.model.plan import Plan
-from plans.operators.call_document import function_document
 from plans.text.text_file import read_text
 
 __all__ = ["restoring"]

@@ -18,8 +18,7 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from plans.format.digest import operator_facts
-from plans.format.document import op_name
-from plans.operators import Operator
+from plans.operators import Operator, op_name
 
 __all__ = ["Successor", "is_another", "successor", "table_successor"]
 

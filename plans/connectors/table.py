@@ -24,7 +24,7 @@ from plans.declarations.tables import Table, TableColumn
 from plans.declarations.types import parse_type
 from plans.errors import Diagnostic
 from plans.settings.lookup import SETTINGS
-from plans.settings.values import SettingError, parse_value
+from plans.settings.setting import SettingError, parse_value
 
 __all__ = [
     "CONNECTORS",

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-__all__ = ["DurationError", "format_duration", "parse_duration"]
+__all__ = ["DurationError", "format_duration", "parse_duration", "same_duration"]
 
 MAX_MILLISECONDS = 2**63 - 1
 
@@ -93,6 +93,11 @@ def format_duration(milliseconds: int) -> str:
             if milliseconds % size == 0:
                 return f"{milliseconds // size} {label}"
     return f"{milliseconds} ms"
+
+
+def same_duration(a: str, b: str) -> bool:
+    """Whether two durations are equally long, however they are written."""
+    return a == b or parse_duration(a) == parse_duration(b)
 
 
 def _whole_milliseconds(nanos: int, text: str, number: str) -> int:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Column", "Function", "FunctionKind", "Table", "TableColumn", "Watermark"]
+__all__ = ["Column", "Function", "FunctionKind", "Table", "TableColumn", "Watermark", "physical_columns"]
 
 FunctionKind = Literal["table", "async-table", "scalar", "async-scalar"]
 
@@ -68,3 +68,8 @@ class Function:
     kind: FunctionKind
     arguments: tuple[str, ...]
     output: tuple[Column, ...]
+
+
+def physical_columns(table: Table) -> tuple[Column, ...]:
+    """The columns that the connector reads or writes: all but the computed ones."""
+    return tuple(Column(name=c.name, type=c.type) for c in table.columns if c.expression is None)

@@ -15,21 +15,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from plans.analysis.states import same_duration, state_of
 from plans.compare.diff import Change, diff
-from plans.declarations.durations import DurationError, format_duration, parse_duration
-from plans.edit.cached_edit import set_cached, settable_cached
-from plans.edit.phases_edit import set_phases, settable_phases, with_phases_layer
+from plans.declarations.durations import DurationError, format_duration, parse_duration, same_duration
+from plans.edit.optional_edit import optional_paths, set_optional
 from plans.edit.settings_edit import resettled, set_setting, settable
 from plans.errors import PlanError
 from plans.format.document import operator_document
+from plans.model.config import KEYS, canonical_key, known_keys, normalise
+from plans.model.optional_groups import with_config_layers
 from plans.model.plan import Plan
 from plans.model.reasons import with_reason, without_idle_reasons
-from plans.operators import Aggregate, Correlate, LookupJoin, Operator, Stateful
-from plans.settings.cached import with_config_layer as with_cached_layer
-from plans.settings.config import DEFAULT_STATE_TTL, KEYS, STATE_TTL, canonical_key, known_keys, normalise
-from plans.settings.groups import StateEntry
-from plans.settings.phases import PHASES, STRATEGY
+from plans.model.settings import group_called
+from plans.operators import Correlate, LookupJoin, Operator, Sink, Stateful, kind_of, state_of
+from plans.settings.cached import CACHED
+from plans.settings.state import DEFAULT_STATE_TTL, STATE_TTL, StateEntry
 from plans.text.names import did_you_mean
 
 __all__ = ["remove_value", "set_value", "settled"]
@@ -49,14 +48,8 @@ def set_value(plan: Plan, path: str, value: str, *, reason: str | None = None) -
         edited = _set_option(plan, path, rest, value)
     elif path == "name":
         edited = replace(plan, name=_checked(path, KEYS["pipeline.name"].parse, value))
-    elif head in by_id and rest.partition(".")[0] == "cached":
-        edited = set_cached(plan, path, by_id[head], rest.partition(".")[2], value)
-    elif isinstance(operator := by_id.get(head), Aggregate) and rest.startswith((STRATEGY, f"{PHASES}.")):
-        edited = set_phases(plan, path, operator, rest.removeprefix(f"{PHASES}."), value)
-    elif isinstance(operator := by_id.get(head), LookupJoin | Correlate):
-        edited = set_setting(plan, path, operator, rest, value)
     elif head in by_id:
-        edited = _set_state(plan, path, by_id[head], rest, value)
+        edited = _set_in_operator(plan, path, by_id[head], rest, value)
     elif path in ("format", "mode", "functions", "operators", "digests", "tables", "config"):
         raise PlanError(f"'{path}' cannot be set", path=path, hint=_settable(plan))
     elif path in ("source", "reasons") or path.startswith("reasons."):
@@ -116,7 +109,7 @@ def settled(plan: Plan) -> Plan:
     """The plan with every origin in step with its config and tables, and what follows from that; edits stay edits."""
     config = plan.config.get(STATE_TTL)
     operators = tuple(_with_config_layer(operator, config) for operator in plan.operators)
-    return with_phases_layer(with_cached_layer(resettled(replace(plan, operators=operators))))
+    return with_config_layers(resettled(replace(plan, operators=operators)))
 
 
 def _with_config_layer(operator: Operator, config: str | None) -> Operator:
@@ -161,11 +154,26 @@ def _table_option(plan: Plan, path: str, rest: str) -> tuple[str, str]:
     return name, key
 
 
+def _set_in_operator(plan: Plan, path: str, operator: Operator, rest: str, value: str) -> Plan:
+    """Set what ``rest`` names of ``operator``: a setting of a group, or the TTL of a state."""
+    alone = group_called(operator, rest)
+    if alone is not None:
+        return set_optional(plan, path, operator, alone, rest, value)
+    name, _, setting = rest.partition(".")
+    group = kind_of(operator).group(name)
+    if group is not None and group.optional:
+        return set_optional(plan, path, operator, group, setting, value)
+    if name == CACHED.name and isinstance(operator, Sink):
+        message = f"'{operator.id}' is a sink: it has no result to cache"
+        raise PlanError(message, path=path, hint=f"cache its input: {operator.inputs[0]}.cached.enabled")
+    if isinstance(operator, LookupJoin | Correlate):
+        return set_setting(plan, path, operator, rest, value)
+    return _set_state(plan, path, operator, rest, value)
+
+
 def _set_state(plan: Plan, path: str, operator: Operator, rest: str, value: str) -> Plan:
     names = [entry.name for entry in state_of(operator)]
-    paths = [*(f"{operator.id}.state.{name}.ttl" for name in names), *settable_phases(operator)]
-    if plan.mode == "batch":
-        paths = settable_cached(operator)
+    paths = [*(f"{operator.id}.state.{name}.ttl" for name in names), *optional_paths(plan, operator)]
     can = f"can be set: {', '.join(paths)}" if paths else f"'{operator.id}' keeps no state and has nothing to set"
     field, _, below = rest.partition(".")
     if field in names:

@@ -16,12 +16,11 @@ from plans.connectors.table import can_lookup
 from plans.errors import PlanError
 from plans.model.plan import Plan
 from plans.operators import LookupJoin
-from plans.operators.lookup_document import lookup_groups, with_lookup_groups
-from plans.settings.groups import Value
 from plans.settings.layers import EDIT, Settings, edits_of, ordered
-from plans.settings.lookup import CACHE, SETTINGS, Group
+from plans.settings.lookup import CACHE, GROUPS, SETTINGS
 from plans.settings.lookup_cache import applicable, belongs
 from plans.settings.lookup_layers import async_refusal, layered_cache
+from plans.settings.setting import Value
 
 __all__ = ["resettled_lookup", "with_lookup_retry", "with_lookup_setting"]
 
@@ -29,24 +28,24 @@ __all__ = ["resettled_lookup", "with_lookup_retry", "with_lookup_setting"]
 def resettled_lookup(operator: LookupJoin, plan: Plan, *, insert_only: bool) -> LookupJoin:
     """The lookup with its settings resolved again from the layers that the plan has now; edits stay edits."""
     fresh = resolved(operator, plan, insert_only=insert_only, strict=False).groups
-    groups: dict[Group, Settings] = {}
-    for group, old in lookup_groups(operator).items():
+    groups: dict[str, Settings] = {}
+    for group, old in operator.settings.items():
         edits = edits_of(old)
-        if group == "cache":
+        if group not in GROUPS:
+            groups[group] = old
+        elif group == "cache":
             values = layered_cache({**asked_of(operator, plan)["cache"], EDIT: edits}).values
             groups[group] = replace(fresh[group], values=values)
         elif group in fresh:
             groups[group] = replace(fresh[group], values=ordered(old.specs, {**fresh[group].values, **edits}))
         elif "hint" not in old.origin:
             groups[group] = old  # a retry that an edit has added
-    return _following(with_lookup_groups(operator, groups), plan)
+    return _following(replace(operator, settings=groups), plan)
 
 
-def with_lookup_setting(
-    operator: LookupJoin, plan: Plan, path: str, group: Group, name: str, value: Value
-) -> LookupJoin:
+def with_lookup_setting(operator: LookupJoin, plan: Plan, path: str, group: str, name: str, value: Value) -> LookupJoin:
     """The lookup with one setting changed; PlanError if it has none of that name as it is set."""
-    groups = lookup_groups(operator)
+    groups = dict(operator.settings)
     if operator.table not in plan.tables:
         raise PlanError(f"there is no table '{operator.table}'", path=path, hint="mend the plan first")
     if group not in groups:
@@ -64,10 +63,10 @@ def with_lookup_setting(
     else:
         values = {**settings.values, name: value}
     groups[group] = replace(settings, values=values)
-    return _following(with_lookup_groups(operator, groups), plan)
+    return _following(replace(operator, settings=groups), plan)
 
 
-def _idle(operator: LookupJoin, plan: Plan, group: Group, name: str, value: Value) -> tuple[str, str] | None:
+def _idle(operator: LookupJoin, plan: Plan, group: str, name: str, value: Value) -> tuple[str, str] | None:
     """Why the setting would have no effect on the lookup as it is, and what to do; None if it has one."""
     full = operator.cache.values[CACHE] == "FULL"
     if group == "async":
@@ -87,7 +86,7 @@ def _idle(operator: LookupJoin, plan: Plan, group: Group, name: str, value: Valu
 
 def _following(operator: LookupJoin, plan: Plan) -> LookupJoin:
     """What follows from an edit: nothing waits for a FULL cache; ordered rows, and those of a batch, not in state."""
-    groups = lookup_groups(operator)
+    groups = dict(operator.settings)
     waits, full = groups["async"], operator.cache.values[CACHE] == "FULL"
     modes = can_lookup(plan.tables[operator.table]) if operator.table in plan.tables else frozenset()
     if full:
@@ -99,15 +98,15 @@ def _following(operator: LookupJoin, plan: Plan) -> LookupJoin:
     parks = plan.mode != "batch" and waits.values["output-mode"] == "allow_unordered"
     if retry is not None and retry.values["mode"] == "deferred" and not parks:
         groups["retry"] = replace(retry, values={**retry.values, "mode": "inline"})
-    return with_lookup_groups(operator, groups)
+    return replace(operator, settings=groups)
 
 
 def with_lookup_retry(operator: LookupJoin, plan: Plan, wanted: tuple[Value, Value] | None) -> LookupJoin:
     """The lookup with ``wanted`` attempts and delay; None never looks a row up again."""
-    groups = lookup_groups(operator)
+    groups = dict(operator.settings)
     if wanted is None:
         groups.pop("retry", None)
-        return with_lookup_groups(operator, groups)
+        return replace(operator, settings=groups)
     if operator.cache.values[CACHE] == "FULL":
         message = "a FULL cache holds the whole table: what it lacks, another attempt would not find either"
         hint = f"set {operator.id}.cache.{CACHE}=PARTIAL or NONE first"
@@ -118,4 +117,4 @@ def with_lookup_retry(operator: LookupJoin, plan: Plan, wanted: tuple[Value, Val
     none = Settings(specs=SETTINGS["retry"], values=added, origin={"default": {"mode": mode}})
     old = groups.get("retry", none)
     values = ordered(old.specs, {**old.values, "fixed-delay": wanted[1], "max-attempts": wanted[0]})
-    return with_lookup_groups(operator, {**groups, "retry": replace(old, values=values)})
+    return replace(operator, settings={**groups, "retry": replace(old, values=values)})

@@ -6,7 +6,8 @@
 An edit leaves the origin alone. After an edit of config or table options, :func:`resettled` moves what follows. What
 else an edit of one kind of operator brings is told in :mod:`plans.edit.lookup_edit` and :mod:`plans.edit.call_edit`.
 
->>> parse_retry("3 x 10 s", CALL_SETTINGS["async-table"]["retry"])
+>>> from plans.settings.lookup import SETTINGS
+>>> parse_retry("3 x 10 s", SETTINGS["retry"])
 (3, '10 s')
 """
 
@@ -14,22 +15,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Any
 
-from plans.analysis.changelog import INSERT_ONLY, output_kinds
+from plans.analysis.changelog import output_kinds
+from plans.declarations.row_kinds import INSERT_ONLY
 from plans.edit.call_edit import resettled_call, with_call_retry, with_call_setting
 from plans.edit.lookup_edit import resettled_lookup, with_lookup_retry, with_lookup_setting
 from plans.errors import PlanError
 from plans.format.document import operator_document
 from plans.model.graph import check_graph
-from plans.model.operator_settings import group_names, settings_of
 from plans.model.plan import Plan
-from plans.operators import Aggregate, Correlate, LookupJoin, Operator
-from plans.settings.calls import CALL_SETTINGS
-from plans.settings.groups import Value
+from plans.operators import Correlate, LookupJoin, Operator, kind_of
+from plans.settings.group import Group
 from plans.settings.layers import Specs
-from plans.settings.lookup import SETTINGS
-from plans.settings.values import SettingError, SettingSpec, parse_value
+from plans.settings.setting import Setting, SettingError, Value, parse_value
 from plans.text.names import did_you_mean, nearest
 
 __all__ = ["parse_retry", "resettled", "set_setting", "settable"]
@@ -38,13 +36,15 @@ _RETRY_FORM = "write '<attempts> x <delay>', such as '3 x 10 s', or off"
 
 
 def settable(operator: Operator) -> list[str]:
-    """The forms of the paths that can be set, for messages."""
-    # What an aggregate has is edited in plans.edit.phases_edit.
-    if isinstance(operator, Aggregate) or (isinstance(operator, Correlate) and not settings_of(operator)):
-        return []
-    groups = group_names(operator)
+    """The forms of the paths that can be set, for messages; of optional groups see :mod:`plans.edit.optional_edit`."""
+    groups = [name for name in group_names(operator) if name in operator.settings or isinstance(operator, LookupJoin)]
     forms = [f"{operator.id}.{group}.<setting>" for group in groups]
     return [*forms, f"{operator.id}.retry"] if "retry" in groups else forms
+
+
+def group_names(operator: Operator) -> tuple[str, ...]:
+    """The groups that operators of this kind carry whether anyone asks or not, in the order of a plan."""
+    return tuple(group.name for group in kind_of(operator).groups if not group.optional)
 
 
 def set_setting(plan: Plan, path: str, operator: LookupJoin | Correlate, rest: str, value: str) -> Plan:
@@ -56,7 +56,8 @@ def set_setting(plan: Plan, path: str, operator: LookupJoin | Correlate, rest: s
     elif group not in group_names(operator) or not name:
         raise _no_setting(operator, path, rest)
     elif name == "origin" or name.startswith("origin."):
-        message = "an origin records what default, config, table and hint asked for; it is not set"
+        layers = ", ".join(_group(operator, group).layers[:-1])
+        message = f"an origin records what {layers} and {_group(operator, group).layers[-1]} asked for; it is not set"
         first = next(iter(_specs(operator, group)))
         raise PlanError(message, path=path, hint=f"set {operator.id}.{group}.{first} and the like")
     elif name not in (specs := _specs(operator, group)):
@@ -113,13 +114,17 @@ def _with_retry(operator: LookupJoin | Correlate, plan: Plan, path: str, text: s
     )
 
 
-def _specs(operator: LookupJoin | Correlate, group: str) -> Specs:
-    found: Any = SETTINGS if isinstance(operator, LookupJoin) else CALL_SETTINGS["async-table"]
-    specs: Specs = found[group]
-    return specs
+def _group(operator: Operator, name: str) -> Group:
+    found = kind_of(operator).group(name)
+    assert found is not None
+    return found
 
 
-def _parsed(path: str, spec: SettingSpec, text: str) -> Value:
+def _specs(operator: Operator, group: str) -> Specs:
+    return _group(operator, group).settings
+
+
+def _parsed(path: str, spec: Setting, text: str) -> Value:
     try:
         parsed = parse_value(spec, text)
     except SettingError as error:
@@ -140,7 +145,7 @@ def _no_setting(operator: LookupJoin | Correlate, path: str, rest: str) -> PlanE
     if not forms and isinstance(operator, Correlate):
         message = f"'{operator.id}' calls '{operator.function}', which is synchronous: its calls neither wait nor retry"
         return PlanError(message, path=path, hint=can)
-    known = [f"{operator.id}.{group}.{name}" for group, found in settings_of(operator).items() for name in found.values]
+    known = [f"{operator.id}.{group}.{name}" for group, found in operator.settings.items() for name in found.values]
     found = nearest(f"{operator.id}.{rest}", known)
     hint = f"did you mean '{found}'? {can}" if found else can
     return PlanError(f"'{rest}' is not a setting" if rest else "not a setting", path=path, hint=hint)

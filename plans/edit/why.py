@@ -15,17 +15,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from plans.analysis.states import state_of
 from plans.errors import PlanError
 from plans.format.compiled import digest_of
 from plans.format.document import operator_document
+from plans.model.config import KEYS
 from plans.model.plan import Plan
-from plans.model.settings import Setting, canonical_path, plan_settings, settings_by_name
-from plans.operators import LookupJoin
-from plans.settings.config import KEYS
-from plans.settings.effects import effect_of
+from plans.model.settings import PlanSetting, canonical_path, plan_settings, settings_by_name
+from plans.operators import LookupJoin, state_of
 from plans.settings.layers import EDIT
-from plans.settings.values import shown
+from plans.settings.lookup import RETRY
+from plans.settings.setting import shown
 from plans.text.names import did_you_mean
 
 __all__ = ["ScriptSays", "Step", "Why", "settings_below", "why"]
@@ -104,14 +103,14 @@ def why(plan: Plan, path: str, script: ScriptSays | None = None) -> Why:
         set_by=by,
         steps=tuple(steps),
         verdict=verdict if by != "default" else "nobody asked for anything else",
-        effect=effect_of(setting.group, setting.name).text,
+        effect=setting.effect.text,
         reason=plan.reasons.get(path),
         undo=undo,
         notes=tuple(notes),
     )
 
 
-def settings_below(plan: Plan, path: str) -> list[Setting]:
+def settings_below(plan: Plan, path: str) -> list[PlanSetting]:
     """The settings of an operator, a table, ``config``, or a group of them; none if ``path`` names one setting."""
     path = path.removeprefix("operators.")
     head = path.partition(".")[0]
@@ -120,7 +119,7 @@ def settings_below(plan: Plan, path: str) -> list[Setting]:
     return [setting for setting in found if setting.path.startswith(f"{path}.")]
 
 
-def _find(plan: Plan, path: str) -> Setting | None:
+def _find(plan: Plan, path: str) -> PlanSetting | None:
     head = path.partition(".")[0]
     operator = next((operator for operator in plan.operators if operator.id == head), None)
     found = settings_by_name(operator).values() if operator is not None else plan_settings(plan)
@@ -139,7 +138,7 @@ def _absent(plan: Plan, path: str) -> Why:
             set_by=EDIT if taken else "default",
             steps=(),
             verdict="an edit took away the retry that a hint asks for" if taken else "no hint asks for a retry",
-            effect=effect_of("retry", "max-attempts").text,
+            effect=RETRY.settings["max-attempts"].effect.text,
             reason=plan.reasons.get(f"{head}.retry"),
             undo="<attempts> x <delay>" if taken else None,
         )
@@ -151,7 +150,7 @@ def _absent(plan: Plan, path: str) -> Why:
             set_by="default",
             steps=(),
             verdict=f"nobody set it. {KEYS[key].description}",
-            effect=effect_of("config", key).text,
+            effect=KEYS[key].effect.text,
         )
     part = rest.partition(".")[0]
     groups = {group for group, _ in settings_by_name(operator)} if operator is not None else set()
@@ -168,7 +167,7 @@ def _absent(plan: Plan, path: str) -> Why:
     raise PlanError(f"there is no setting or operator '{path}'", path=path, hint=near)
 
 
-def _edited(plan: Plan, setting: Setting) -> str:
+def _edited(plan: Plan, setting: PlanSetting) -> str:
     """Who set something that has no origin: its digest tells whether it is as it was compiled."""
     compiled = plan.compiled.get(setting.path)
     if not plan.compiled or compiled == digest_of(setting.value):
@@ -176,7 +175,7 @@ def _edited(plan: Plan, setting: Setting) -> str:
     return EDIT
 
 
-def _outside(plan: Plan, setting: Setting, script: ScriptSays | None) -> dict[str, Any]:
+def _outside(plan: Plan, setting: PlanSetting, script: ScriptSays | None) -> dict[str, Any]:
     """What the script says of something without origin: known from the script, or if it is as it was compiled."""
     if _edited(plan, setting) == "script":
         return {"script": setting.value}
@@ -184,7 +183,7 @@ def _outside(plan: Plan, setting: Setting, script: ScriptSays | None) -> dict[st
     return {} if said is None else {"script": said.value}
 
 
-def _step(setting: Setting, layer: str, value: Any, script: ScriptSays | None, by: str) -> Step:
+def _step(setting: PlanSetting, layer: str, value: Any, script: ScriptSays | None, by: str) -> Step:
     step = Step(layer=layer, value=shown(value), wins=layer == by)
     if script is None or layer == "default":
         return step
@@ -214,7 +213,7 @@ def _step(setting: Setting, layer: str, value: Any, script: ScriptSays | None, b
     )
 
 
-def _changed_since(setting: Setting, recorded: Mapping[str, Any], script: ScriptSays) -> list[str]:
+def _changed_since(setting: PlanSetting, recorded: Mapping[str, Any], script: ScriptSays) -> list[str]:
     """How the script differs from what the plan recorded of this setting."""
     if setting.operator is not None and not any(o.id == setting.operator for o in script.plan.operators):
         near = did_you_mean(setting.operator, [o.id for o in script.plan.operators], what="its operators")

@@ -17,11 +17,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from plans.declarations.tables import Function, Table
-from plans.format.document import operator_document, table_document
-from plans.model.operator_settings import group_names
+from plans.format.document import function_document, operator_document, table_document
 from plans.model.plan import Plan
-from plans.operators import Operator
-from plans.operators.call_document import function_document
+from plans.operators import Operator, kind_of
 
 __all__ = [
     "changed_facts",
@@ -39,11 +37,11 @@ _STATE_SETTINGS = ("ttl", "origin")
 
 def operator_facts(operator: Operator) -> dict[str, Any]:
     """The JSON values of ``operator`` without its settings."""
-    facts = {key: value for key, value in operator_document(operator).items() if key != "cached"}
+    settings = {group.name for group in kind_of(operator).groups}
+    facts = {key: value for key, value in operator_document(operator).items() if key not in settings}
     if "state" in facts:
         facts["state"] = [{k: v for k, v in entry.items() if k not in _STATE_SETTINGS} for entry in facts["state"]]
-    settings = group_names(operator)
-    return {k: v for k, v in facts.items() if k not in settings}
+    return facts
 
 
 def table_facts(table: Table) -> dict[str, Any]:

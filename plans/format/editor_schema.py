@@ -11,22 +11,17 @@ True
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from plans.connectors.option_text import CONNECTOR_WORDS, FIELD_WORDS, OPTION_WORDS
 from plans.connectors.options import ConnectorSpec, OptionSpec
 from plans.connectors.table import CONNECTORS
 from plans.format.schema import schema_text
-from plans.settings.cached import SETTINGS as CACHED_SPECS
-from plans.settings.calls import CALL_SETTINGS
-from plans.settings.calls import CONFIG_KEYS as CALL_KEYS
-from plans.settings.config import DEFAULT_STATE_TTL, KEYS, STATE_TTL
-from plans.settings.layers import Specs
-from plans.settings.lookup import CONFIG_KEYS as LOOKUP_KEYS
-from plans.settings.lookup import SETTINGS as LOOKUP_SPECS
-from plans.settings.phases import SPECS as PHASE_SPECS
-from plans.settings.values import SettingSpec, shown
+from plans.model.config import KEYS
+from plans.operators import KINDS
+from plans.settings.lookup import CACHING
+from plans.settings.setting import Setting, shown
 
 __all__ = ["editor_schema", "editor_schema_text"]
 
@@ -41,10 +36,10 @@ def editor_schema() -> Schema:
     schema: Schema = json.loads(schema_text())
     definitions = schema["$defs"]
     _complete_config(schema["properties"]["config"])
-    for name, specs in _groups().items():
-        for setting, spec in specs.items():
-            if spec.default is not None:
-                definitions[name]["properties"][setting]["default"] = spec.default
+    for group in (group for kind in KINDS for group in kind.groups):
+        for name, setting in group.settings.items():
+            if setting.default is not None:
+                definitions[group.schema]["properties"][name]["default"] = setting.default
     options = definitions["table"]["properties"]["options"]
     options["properties"]["connector"] |= {
         "enum": list(CONNECTORS),
@@ -59,38 +54,18 @@ def editor_schema_text() -> str:
     return json.dumps(editor_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
-def _groups() -> Mapping[str, Specs]:
-    """The specs of each definition that is a group of settings."""
-    # Calls of every kind have the same settings; only the keys of config differ.
-    calls = CALL_SETTINGS["async-table"]
-    return {
-        "lookup-async": LOOKUP_SPECS["async"],
-        "lookup-retry": LOOKUP_SPECS["retry"],
-        "lookup-cache": LOOKUP_SPECS["cache"],
-        "call-async": calls["async"],
-        "call-retry": calls["retry"],
-        "phases": PHASE_SPECS,
-        "cached": CACHED_SPECS,
-    }
-
-
 def _complete_config(config: Schema) -> None:
     """Every key that may stand in config, with its default and its values; hintplan refuses any other."""
-    known: dict[str | None, SettingSpec] = {spec.config: spec for spec in {**CACHED_SPECS, **PHASE_SPECS}.values()}
-    known |= {key: spec for key, (_, spec) in LOOKUP_KEYS.items()}
-    known |= {key: spec for key, (_, _, spec) in CALL_KEYS.items()}
-    for key, config_key in KEYS.items():
-        if not config_key.in_config:
+    for name, key in KEYS.items():
+        if not key.in_config:
             continue
-        found = config["properties"].setdefault(key, {"description": config_key.description})
-        spec = known.get(key)
-        if spec is None:
+        found = config["properties"].setdefault(name, {"description": key.description})
+        if key.setting is None:
             continue
         if not found.keys() & {"enum", "$ref", "type"}:
-            found |= {"type": "string", **_suggested(spec)}
-        if spec.default is not None:
-            found["default"] = shown(spec.default)
-    config["properties"][STATE_TTL]["default"] = DEFAULT_STATE_TTL
+            found |= {"type": "string", **_suggested(key.setting)}
+        if key.setting.default is not None:
+            found["default"] = shown(key.setting.default)
     config["additionalProperties"] = False
 
 
@@ -100,7 +75,7 @@ def _connector(spec: ConnectorSpec, definitions: Schema) -> Schema:
     properties |= {option.name: _option(option, OPTION_WORDS[spec.name][option.name]) for option in spec.options}
     if spec.lookups:
         cache = definitions["lookup-cache"]["properties"]
-        properties |= {name: _cache_option(cache[name], name) for name in LOOKUP_SPECS["cache"]}
+        properties |= {name: _cache_option(cache[name], name) for name in CACHING.settings}
     patterns: Schema = {f"^{family.replace('.', '[.]')}": {"type": "string"} for family in spec.families}
     if spec.field_options:
         patterns |= {f"^fields[.].+[.]{name}$": {"description": words} for name, words in FIELD_WORDS.items()}
@@ -138,12 +113,12 @@ def _any_case(words: Iterable[str]) -> Schema:
 
 
 def _cache_option(setting: Schema, name: str) -> Schema:
-    spec = LOOKUP_SPECS["cache"][name]
+    spec = CACHING.settings[name]
     default = {} if spec.default is None else {"default": shown(spec.default)}
     return {"description": setting["description"], "type": "string", **_suggested(spec), **default}
 
 
-def _suggested(spec: SettingSpec) -> Schema:
+def _suggested(spec: Setting) -> Schema:
     """What to offer for a setting that is written as text; other spellings of the same are as good."""
     choices = list(spec.choices) or (["true", "false"] if spec.kind == "bool" else [])
     if choices:

@@ -21,7 +21,7 @@ from typing import Any
 
 from plans.declarations.durations import DurationError, parse_duration
 from plans.declarations.types import parse_type
-from plans.settings.values import SettingError, iso_time
+from plans.settings.setting import SettingError, iso_time
 from plans.text.jsontext import Path
 from plans.text.names import did_you_mean, nearest
 

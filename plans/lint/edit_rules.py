@@ -12,11 +12,11 @@ from dataclasses import replace
 from plans.analysis.repeated import one_sided_edits
 from plans.format.compiled import digest_of
 from plans.lint.rule import Finding, Fix
-from plans.model.operator_settings import group_names
 from plans.model.plan import Plan
-from plans.model.settings import Setting, operator_settings, plan_settings, setting_at
+from plans.model.settings import PlanSetting, operator_settings, plan_settings, setting_at
+from plans.operators import kind_of
 from plans.settings.layers import EDIT
-from plans.settings.values import shown
+from plans.settings.setting import shown
 
 __all__ = ["edits_of_one", "idle_reasons", "redundant_edits", "redundant_hints"]
 
@@ -59,7 +59,7 @@ def idle_reasons(plan: Plan) -> Iterator[Finding]:
     if not plan.reasons:
         return
     known = {setting.path: setting.set_by for setting in plan_settings(plan)}
-    known |= {f"{operator.id}.retry": EDIT for operator in plan.operators if "retry" in group_names(operator)}
+    known |= {f"{operator.id}.retry": EDIT for operator in plan.operators if kind_of(operator).group("retry")}
     for path in plan.reasons:
         by = known.get(path)
         if by == "plan" and plan.compiled.get(path) == digest_of(_value(plan, path)):
@@ -82,6 +82,6 @@ def _without_reason(plan: Plan, path: str) -> Plan:
     return replace(plan, reasons={key: text for key, text in plan.reasons.items() if key != path})
 
 
-def _of_operators(plan: Plan) -> Iterator[Setting]:
+def _of_operators(plan: Plan) -> Iterator[PlanSetting]:
     for operator in plan.operators:
         yield from operator_settings(operator)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from plans.analysis.changelog import INSERT_ONLY, output_kinds
-from plans.analysis.states import state_of
+from plans.analysis.changelog import output_kinds
 from plans.declarations.durations import format_duration, parse_duration
+from plans.declarations.row_kinds import INSERT_ONLY
 from plans.lint.rule import Finding
 from plans.model.plan import Plan
-from plans.operators import Aggregate, ChangelogNormalize, Join, Operator
+from plans.operators import Aggregate, ChangelogNormalize, Join, Operator, state_of
 
 __all__ = ["lopsided_outer_join", "never_expires", "shorter_than_upstream"]
 

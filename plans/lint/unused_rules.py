@@ -11,23 +11,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from plans.analysis.states import state_of
 from plans.lint.rule import Finding, Fix
-from plans.model.operator_settings import settings_of
+from plans.model.config import KEYS
 from plans.model.plan import Plan
-from plans.operators import Aggregate, Correlate, LookupJoin, Scan, Sink
-from plans.settings.calls import CONFIG_KEYS as CALL_KEYS
-from plans.settings.config import STATE_TTL
-from plans.settings.lookup import CONFIG_KEYS as LOOKUP_KEYS
-from plans.settings.lookup import SETTINGS
-from plans.settings.phases import CONFIG_KEY as PHASE_STRATEGY
-from plans.settings.phases import PHASES, STRATEGY
+from plans.operators import Correlate, LookupJoin, Scan, Sink, kind_of, state_of, table_of
+from plans.settings.lookup import CACHING
+from plans.settings.state import STATE_TTL
 
 __all__ = ["unused_options", "unused_tables"]
 
 T = TypeVar("T")
 
-CACHE_SETTINGS = SETTINGS["cache"]
 _FOR_SINKS, _FOR_SCANS, _FOR_LOOKUPS = "sink.", ("source.", "scan."), "lookup."
 
 
@@ -41,7 +35,7 @@ def unused_tables(plan: Plan) -> Iterator[Finding]:
                 message=f"no operator calls function '{name}'",
                 fix=Fix(change=lambda plan, name=name: _without_function(plan, name), facts=True),  # type: ignore[misc]
             )
-    used = {operator.table for operator in plan.operators if isinstance(operator, (Scan, LookupJoin, Sink))}
+    used = {table_of(operator) for operator in plan.operators}
     for name in plan.tables:
         if name not in used:
             yield Finding(
@@ -72,7 +66,7 @@ def unused_options(plan: Plan) -> Iterator[Finding]:
                 why = "nothing scans the table"
             elif option.startswith(_FOR_LOOKUPS) and name not in heeded:
                 why = "nothing looks the table up"
-            elif option in CACHE_SETTINGS and option not in heeded[name]:
+            elif option in CACHING.settings and option not in heeded[name]:
                 why = "no lookup of the table heeds it"
             if why is not None:
                 change = lambda plan, name=name, option=option: _without_option(plan, name, option)  # noqa: E731
@@ -85,23 +79,17 @@ def unused_options(plan: Plan) -> Iterator[Finding]:
 
 def _unused_config(plan: Plan) -> Iterator[Finding]:
     heeded = {
-        (type(operator), group, name)
+        (kind_of(operator).op, group, name)
         for operator in plan.operators
-        for group, settings in settings_of(operator).items()
+        for group, settings in operator.settings.items()
         for name in settings.origin.get("config", {})
     }
     for key in plan.config:
-        why = None
+        why, known = None, KEYS.get(key)
         if key == STATE_TTL and not any(state_of(operator) for operator in plan.operators):
             why = "no operator keeps state"
-        elif key == PHASE_STRATEGY and (Aggregate, PHASES, STRATEGY) not in heeded:
-            why = "no aggregate of a stream takes it"
-        elif key in LOOKUP_KEYS:
-            group, spec = LOOKUP_KEYS[key]
-            why = None if (LookupJoin, group, spec.name) in heeded else "no lookup join takes it"
-        elif key in CALL_KEYS:
-            _, group, spec = CALL_KEYS[key]
-            why = None if (Correlate, group, spec.name) in heeded else "no function that is called takes it"
+        elif known is not None and known.kind is not None and known.place not in heeded:
+            why = f"no {known.kind.title}{' of a stream' if known.only_in == 'streaming' else ''} takes it"
         if why is not None:
             yield Finding(
                 path=f"config.{key}",

@@ -21,7 +21,6 @@ from plans.format.digest import operator_facts, table_facts
 from plans.format.document import from_document, operator_document, table_document, to_document
 from plans.model.plan import Plan
 from plans.operators import Operator
-from plans.settings.cached import CACHED_LAYERS
 from plans.settings.layers import SETTING_LAYERS
 
 __all__ = [
@@ -32,8 +31,8 @@ __all__ = [
     "Digest",
     "Group",
     "Key",
+    "LayeredValue",
     "Parts",
-    "Setting",
     "put_together",
     "settings_in",
     "take_apart",
@@ -43,7 +42,7 @@ Key = tuple[str, ...]
 """Where a part stands: ``("operators", "join_o_c", "state", "leftState", "ttl")``, ``("tables", "orders")``."""
 
 COMPILED = "compiled"
-LAYERS = (*dict.fromkeys((*SETTING_LAYERS, *CACHED_LAYERS)), COMPILED)
+LAYERS = (*SETTING_LAYERS, COMPILED)
 """Who may ask for a setting, weakest first, of whatever kind it is."""
 _BELOW = ("config", "tables", "functions", "operators", "reasons")
 
@@ -72,7 +71,7 @@ class Digest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class LayeredValue:
     """What each layer said, weakest first, and what an edit says instead; ABSENT if an edit took the value away."""
 
     layers: Mapping[str, Any]
@@ -121,14 +120,16 @@ class Parts:
     orders: Mapping[Key, tuple[str, ...]]
 
 
-def settings_in(units: Mapping[Key, Any]) -> dict[Key, Setting]:
+def settings_in(units: Mapping[Key, Any]) -> dict[Key, LayeredValue]:
     """All settings, those of groups too, by the key of each."""
-    found: dict[Key, Setting] = {}
+    found: dict[Key, LayeredValue] = {}
     for key, unit in units.items():
-        if isinstance(unit, Setting):
+        if isinstance(unit, LayeredValue):
             found[key] = unit
         elif isinstance(unit, Group) and unit.settings is not None:
-            found |= {(*key, name): setting for name, setting in unit.settings.items() if isinstance(setting, Setting)}
+            found |= {
+                (*key, name): setting for name, setting in unit.settings.items() if isinstance(setting, LayeredValue)
+            }
     return found
 
 
@@ -176,14 +177,14 @@ def _table_units(name: str, table: Table, plan: Plan, recorded: list[str]) -> It
             yield ("tables", name, "options", key), setting
 
 
-def _compiled(path: str, value: Any, plan: Plan) -> Setting:
+def _compiled(path: str, value: Any, plan: Plan) -> LayeredValue:
     """A setting without origin: whether it is an edit, its digest tells."""
     digest = plan.compiled.get(path)
     if digest is None:
-        return Setting(layers={}, edit=value)
+        return LayeredValue(layers={}, edit=value)
     if value is not ABSENT and digest_of(value) == digest:
-        return Setting(layers={COMPILED: value})
-    return Setting(layers={COMPILED: Digest(text=digest)}, edit=value)
+        return LayeredValue(layers={COMPILED: value})
+    return LayeredValue(layers={COMPILED: Digest(text=digest)}, edit=value)
 
 
 def _operator_units(operator: Operator, plan: Plan, recorded: list[str]) -> Iterator[tuple[Key, Any]]:
@@ -211,9 +212,13 @@ def _group(document: dict[str, Any] | None, *, null: bool, record: str | None) -
     return Group(settings=settings, record=record)
 
 
-def _setting(layers: Mapping[str, Any], value: Any) -> Setting:
-    setting = Setting(layers=layers)
-    return setting if setting.top == value and type(setting.top) is type(value) else Setting(layers=layers, edit=value)
+def _setting(layers: Mapping[str, Any], value: Any) -> LayeredValue:
+    setting = LayeredValue(layers=layers)
+    return (
+        setting
+        if setting.top == value and type(setting.top) is type(value)
+        else LayeredValue(layers=layers, edit=value)
+    )
 
 
 def put_together(parts: Parts) -> Plan:
@@ -251,7 +256,7 @@ def put_together(parts: Parts) -> Plan:
     return replace(from_document(document), compiled=compiled)
 
 
-def _write(target: dict[str, Any], key: str, unit: Setting, path: str, compiled: dict[str, str]) -> None:
+def _write(target: dict[str, Any], key: str, unit: LayeredValue, path: str, compiled: dict[str, str]) -> None:
     layer = unit.layers.get(COMPILED)
     if layer is not None:
         compiled[path] = layer.text if isinstance(layer, Digest) else digest_of(layer)
@@ -274,7 +279,7 @@ def _write_operator(document: dict[str, Any], key: Key, unit: Any, compiled: dic
         document[name] = None
 
 
-def _group_document(settings: Mapping[str, Setting]) -> dict[str, Any]:
+def _group_document(settings: Mapping[str, LayeredValue]) -> dict[str, Any]:
     said = {
         layer: {name: setting.layers[layer] for name, setting in settings.items() if layer in setting.layers}
         for layer in LAYERS

@@ -13,10 +13,10 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from plans.merge.decompose import ABSENT, COMPILED, NO_EDIT, Group, Setting, take_apart
+from plans.merge.decompose import ABSENT, COMPILED, NO_EDIT, Group, LayeredValue, take_apart
 from plans.merge.merge_text import REFUSED, path_of, refused_options, value_of
 from plans.model.plan import Plan
-from plans.settings.values import shown
+from plans.settings.setting import shown
 
 __all__ = ["flat_lines"]
 
@@ -35,13 +35,13 @@ def flat_lines(plan: Plan) -> Iterator[str]:
                 continue
             for name, setting in unit.settings.items():
                 yield from _setting(f"{path}.{name}", setting)
-        elif isinstance(unit, Setting):
+        elif isinstance(unit, LayeredValue):
             yield from _setting(path, unit)
         else:
             yield from _fact(path, unit)
 
 
-def _setting(path: str, setting: Setting) -> Iterator[str]:
+def _setting(path: str, setting: LayeredValue) -> Iterator[str]:
     if setting.value is ABSENT:
         yield f"{path} is absent (edit)"
         return

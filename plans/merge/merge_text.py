@@ -1,6 +1,6 @@
 """Settings and facts of a plan in words, for those who merge: where they stand, what they say, and who said it.
 
->>> described(Setting(layers={"config": "1 h", "hint": "1 d"}, edit="3 d"))
+>>> described(LayeredValue(layers={"config": "1 h", "hint": "1 d"}, edit="3 d"))
 '3 d (edit over hint 1 d)'
 """
 
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from plans.connectors.table import shown_options
-from plans.merge.decompose import ABSENT, COMPILED, NO_EDIT, Digest, Group, Key, Setting
+from plans.merge.decompose import ABSENT, COMPILED, NO_EDIT, Digest, Group, Key, LayeredValue
 from plans.model.plan import Plan
-from plans.settings.values import shown
+from plans.settings.setting import shown
 
 __all__ = ["REFUSED", "Carried", "described", "path_of", "refused_options", "value_of", "who_asked"]
 
@@ -58,7 +58,7 @@ def value_of(value: Any) -> str:
     return shown(value)
 
 
-def who_asked(setting: Setting) -> str:
+def who_asked(setting: LayeredValue) -> str:
     """The strongest layer and what it says, such as ``hint 1 d``."""
     layer = "SQL" if setting.top_layer == COMPILED else setting.top_layer
     return f"{layer} {value_of(setting.top)}" if setting.layers else "nothing"
@@ -68,7 +68,7 @@ def described(unit: Any) -> str:
     """What one side says of a part."""
     if unit is ABSENT:
         return "(none)"
-    if isinstance(unit, Setting):
+    if isinstance(unit, LayeredValue):
         if unit.edit is NO_EDIT:
             layer = "SQL" if unit.top_layer == COMPILED else unit.top_layer
             return f"{value_of(unit.value)} ({layer})"

@@ -16,18 +16,28 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from plans.analysis.states import state_of
 from plans.compare.match import match, only_renamed
 from plans.compare.successors import Successor, successor, table_successor
 from plans.edit.edit import settled
 from plans.errors import Diagnostic, PlanError
 from plans.files.codec import dumps, loads
 from plans.format.digest import operator_facts, table_facts
-from plans.merge.decompose import ABSENT, NO_EDIT, Group, Key, Parts, Setting, put_together, settings_in, take_apart
+from plans.merge.decompose import (
+    ABSENT,
+    NO_EDIT,
+    Group,
+    Key,
+    LayeredValue,
+    Parts,
+    put_together,
+    settings_in,
+    take_apart,
+)
 from plans.merge.merge_text import REFUSED, Carried, described, path_of, refused_options, value_of, who_asked
 from plans.merge.three_way import Disagreement, merged_setting, same_layers
 from plans.model.plan import Plan
 from plans.model.reasons import without_idle_reasons
+from plans.operators import state_of
 from plans.text.names import did_you_mean
 
 __all__ = ["Orphan", "Rebased", "rebase"]
@@ -151,7 +161,7 @@ def _masked(rebased: Rebased, refused: Collection[str]) -> Rebased:
 
 def _carry(unit: Any, key: Key, target: Key, units: dict[Key, Any], account: _Account) -> None:
     """Carry the edit of one part of the old plan, if it is one, into the ``units`` of the new plan."""
-    if isinstance(unit, Setting):
+    if isinstance(unit, LayeredValue):
         if unit.edit is NO_EDIT:
             return
         if key[0] in ("operators", "tables") and target[:2] not in units:
@@ -182,7 +192,9 @@ def _carry(unit: Any, key: Key, target: Key, units: dict[Key, Any], account: _Ac
                 account.gone.setdefault(path_of(target), []).append(_carried((*key, *below_key), setting))
     else:
         below: dict[Key, Any] = {(*target, name): setting for name, setting in there.settings.items()}
-        causes = any(isinstance(s := unit.settings.get(name), Setting) and s.edit is not NO_EDIT for name in _CAUSES)
+        causes = any(
+            isinstance(s := unit.settings.get(name), LayeredValue) and s.edit is not NO_EDIT for name in _CAUSES
+        )
         for name, setting in unit.settings.items():
             # What another lookup.cache has taken away follows from that edit.
             if setting.edit is not NO_EDIT and not (setting.edit is ABSENT and causes):
@@ -203,14 +215,14 @@ def _carry_removal(unit: Group, key: Key, target: Key, units: dict[Key, Any], ac
     (account.kept if there.record == unit.record else account.underneath).append(carried)
 
 
-def _carry_setting(setting: Setting, key: Key, target: Key, units: dict[Key, Any], account: _Account) -> None:
+def _carry_setting(setting: LayeredValue, key: Key, target: Key, units: dict[Key, Any], account: _Account) -> None:
     there = units.get(target, ABSENT)
-    now = Setting(layers={}) if there is ABSENT else there
+    now = LayeredValue(layers={}) if there is ABSENT else there
     carried = Carried(
         path=path_of(target), value=value_of(setting.value), before=who_asked(setting), after=who_asked(now)
     )
     try:
-        merged = merged_setting(Setting(layers=setting.layers), setting, now)
+        merged = merged_setting(LayeredValue(layers=setting.layers), setting, now)
     except Disagreement:
         account.conflicts.append(replace(carried, after=described(now)))
         return
@@ -225,17 +237,17 @@ def _carry_setting(setting: Setting, key: Key, target: Key, units: dict[Key, Any
     (account.kept if same_layers(setting, merged) else account.underneath).append(carried)
 
 
-def _edits_of(group: Group) -> Iterator[tuple[tuple[str, ...], Setting]]:
+def _edits_of(group: Group) -> Iterator[tuple[tuple[str, ...], LayeredValue]]:
     if group.settings is None:
         if group.edited:
-            yield (), Setting(layers={}, edit="off")
+            yield (), LayeredValue(layers={}, edit="off")
         return
     for name, setting in group.settings.items():
         if setting.edit is not NO_EDIT:
             yield (name,), setting
 
 
-def _carried(key: Key, setting: Setting) -> Carried:
+def _carried(key: Key, setting: LayeredValue) -> Carried:
     return Carried(path=path_of(key), value=value_of(setting.value), before=who_asked(setting), after="nothing")
 
 

@@ -3,10 +3,10 @@
 Layers and edit of a setting are merged apart, so an edit on one side stays an edit over what the other side's SQL says
 now. What both changed differently is a :class:`Conflict`. Knows nothing of what the parts mean together.
 
->>> hint = Setting(layers={"hint": "1 d"})
->>> edited, recompiled = Setting(layers={"hint": "1 d"}, edit="3 d"), Setting(layers={"hint": "2 d"})
+>>> hint = LayeredValue(layers={"hint": "1 d"})
+>>> edited, recompiled = LayeredValue(layers={"hint": "1 d"}, edit="3 d"), LayeredValue(layers={"hint": "2 d"})
 >>> merged_setting(hint, edited, recompiled)
-Setting(layers={'hint': '2 d'}, edit='3 d')
+LayeredValue(layers={'hint': '2 d'}, edit='3 d')
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from plans.format.compiled import digest_of
-from plans.merge.decompose import ABSENT, LAYERS, NO_EDIT, Digest, Group, Key, Parts, Setting
+from plans.merge.decompose import ABSENT, LAYERS, NO_EDIT, Digest, Group, Key, LayeredValue, Parts
 
 __all__ = [
     "Conflict",
@@ -84,7 +84,7 @@ def _merged_unit(key: Key, base: Any, ours: Any, theirs: Any) -> Any:
     try:
         if ours is ABSENT or theirs is ABSENT:
             return _pick(base, ours, theirs)
-        if isinstance(present[0], Setting):
+        if isinstance(present[0], LayeredValue):
             return merged_setting(base, ours, theirs)
         if isinstance(present[0], Group) and all(group.settings is not None for group in present):
             return _merged_group(key, base, ours, theirs)
@@ -93,9 +93,9 @@ def _merged_unit(key: Key, base: Any, ours: Any, theirs: Any) -> Any:
         return Conflict(key=key, base=base, ours=ours, theirs=theirs)
 
 
-def merged_setting(base: Any, ours: Setting, theirs: Setting) -> Any:
+def merged_setting(base: Any, ours: LayeredValue, theirs: LayeredValue) -> Any:
     """The setting of which each layer, and the edit, is as whoever changed it has it."""
-    before = Setting(layers={}) if base is ABSENT else base
+    before = LayeredValue(layers={}) if base is ABSENT else base
     layers = {}
     for layer in LAYERS:
         sides = [side.layers.get(layer, ABSENT) for side in (before, ours, theirs)]
@@ -111,10 +111,10 @@ def merged_setting(base: Any, ours: Setting, theirs: Setting) -> Any:
     top = next(reversed(layers.values()), ABSENT)
     if edit is not NO_EDIT and _same(edit, top):
         # The SQL now says what the edit said: the value that runs stays, and is no edit any more.
-        return Setting(layers={**layers, next(reversed(layers)): edit}) if layers else ABSENT
+        return LayeredValue(layers={**layers, next(reversed(layers)): edit}) if layers else ABSENT
     if edit is NO_EDIT and isinstance(top, Digest):
         raise Disagreement  # one side has taken an edit back, and only the other knows what is below it
-    return Setting(layers=layers, edit=edit) if layers or edit is not NO_EDIT else ABSENT
+    return LayeredValue(layers=layers, edit=edit) if layers or edit is not NO_EDIT else ABSENT
 
 
 def _merged_group(key: Key, base: Any, ours: Group, theirs: Group) -> Any:
@@ -140,7 +140,7 @@ def _pick(base: Any, ours: Any, theirs: Any) -> Any:
     raise Disagreement
 
 
-def same_layers(a: Setting, b: Setting) -> bool:
+def same_layers(a: LayeredValue, b: LayeredValue) -> bool:
     """Whether the strongest layer of both says the same."""
     return a.top_layer == b.top_layer and _same(a.top, b.top)
 

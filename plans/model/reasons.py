@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from plans.errors import Diagnostic, PlanError
-from plans.model.operator_settings import group_names
 from plans.model.plan import Plan
 from plans.model.settings import canonical_path, plan_settings
+from plans.operators import kind_of
 from plans.settings.layers import EDIT
 from plans.text.names import did_you_mean
 
@@ -67,7 +67,7 @@ def _known(plan: Plan) -> dict[str, str]:
     """The paths that can have a reason, with who set what is there."""
     known = {setting.path: setting.set_by for setting in plan_settings(plan)}
     for operator in plan.operators:
-        if "retry" in group_names(operator):
+        if kind_of(operator).group("retry") is not None:
             # A retry is set as a whole, and can be taken away as a whole.
             known[f"{operator.id}.retry"] = EDIT
     return known

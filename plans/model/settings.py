@@ -17,23 +17,25 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from plans.analysis.states import source, state_of
 from plans.errors import PlanError
-from plans.format.document import operator_document
-from plans.model.operator_settings import settings_of
+from plans.model.config import KEYS, NAME
+from plans.model.optional_groups import optional_groups
 from plans.model.plan import Plan
-from plans.operators import Aggregate, Operator, Sink
-from plans.settings.cached import SETTINGS as CACHED
-from plans.settings.groups import Value
-from plans.settings.layers import EDIT, Specs, set_by
-from plans.settings.phases import PHASES, STRATEGY
-from plans.settings.phases import SPECS as PHASE_SPECS
+from plans.operators import Operator, kind_of, state_of
+from plans.settings.effects import OPTION, UNKNOWN_KEY, Effect
+from plans.settings.group import Group
+from plans.settings.layers import Settings, set_by
+from plans.settings.lookup import CACHING
+from plans.settings.setting import Setting, Value
+from plans.settings.state import TTL, entry_settings
 from plans.text.names import did_you_mean
 
 __all__ = [
-    "Setting",
+    "PlanSetting",
     "canonical_path",
+    "group_called",
     "operator_settings",
+    "option_effect",
     "paths_like",
     "plan_settings",
     "setting_at",
@@ -42,11 +44,12 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class PlanSetting:
     """One setting. ``layers`` are what default, config, table, hint and statement said, weakest first.
 
     ``operator`` is None for what stands outside the operators; nobody records who set that, so ``set_by`` is ``plan``.
-    Else ``set_by`` is the strongest layer that spoke, or ``edit`` if the value differs from it.
+    Else ``set_by`` is the strongest layer that spoke, or ``edit`` if the value differs from it. ``effect`` is what
+    another value does to a running job, ``setting`` what values it takes, which of options the connectors know.
     """
 
     path: str
@@ -56,84 +59,76 @@ class Setting:
     value: Value
     layers: Mapping[str, Value]
     set_by: str
+    effect: Effect
+    setting: Setting | None = None
 
 
-def plan_settings(plan: Plan) -> Iterator[Setting]:
+def plan_settings(plan: Plan) -> Iterator[PlanSetting]:
     """All settings of ``plan``: name, config, options of tables, then those of the operators in their order."""
-    yield _outside("name", "name", "name", plan.name)
+    yield _outside("name", "name", "name", plan.name, KEYS[NAME].effect)
     for key in sorted(plan.config):
-        yield _outside(f"config.{key}", "config", key, plan.config[key])
+        effect = KEYS[key].effect if key in KEYS else UNKNOWN_KEY
+        yield _outside(f"config.{key}", "config", key, plan.config[key], effect)
     for table in sorted(plan.tables):
         for key, value in plan.tables[table].options.items():
             if key != "connector":
-                yield _outside(f"tables.{table}.options.{key}", "options", key, value)
+                yield _outside(f"tables.{table}.options.{key}", "options", key, value, option_effect(key))
     for operator in plan.operators:
         yield from operator_settings(operator)
 
 
-def operator_settings(operator: Operator) -> Iterator[Setting]:
+def option_effect(option: str) -> Effect:
+    """What another value of an option of a table does to a running job; that of a cache is a lookup's setting."""
+    setting = CACHING.settings.get(option)
+    return OPTION if setting is None else setting.effect
+
+
+def operator_settings(operator: Operator) -> Iterator[PlanSetting]:
     """The settings of one operator: the TTL of each state, then its groups of settings."""
     for entry in state_of(operator):
-        yield Setting(
+        settings = entry_settings(entry)
+        yield PlanSetting(
             path=f"{operator.id}.state.{entry.name}.ttl",
             operator=operator.id,
             group="state",
             name=entry.name,
             value=entry.ttl,
             layers=entry.origin,
-            set_by=source(entry),
+            set_by=set_by(settings, "ttl"),
+            effect=TTL.effect,
+            setting=TTL,
         )
-    groups = settings_of(operator)
-    for group, document in operator_document(operator).items():
-        # A group of settings is what says who asked for them; no fact does.
-        if not isinstance(document, dict) or "origin" not in document:
-            continue
-        for name, value in document.items():
-            if name == "origin":
-                continue
-            origin = document["origin"]
-            # The document has its layers in their order, whatever layers the group knows.
-            layers = {layer: said[name] for layer, said in origin.items() if name in said}
-            known = groups.get(group)
-            yield Setting(
-                path=f"{operator.id}.{group}.{name}",
-                operator=operator.id,
-                group=group,
-                name=name,
-                value=value,
-                layers=layers,
-                set_by=_who(layers, value) if known is None else set_by(known, name),
-            )
+    for group in kind_of(operator).groups:
+        if group.name in operator.settings:
+            yield from _group(operator, group, operator.settings[group.name])
 
 
-def settings_by_name(operator: Operator) -> dict[tuple[str, str], Setting]:
-    """The settings of one operator by group and name; the defaults of phases and cached results where nobody spoke."""
+def _group(operator: Operator, group: Group, settings: Settings) -> Iterator[PlanSetting]:
+    for name, value in settings.values.items():
+        yield PlanSetting(
+            path=f"{operator.id}.{group.name}.{name}",
+            operator=operator.id,
+            group=group.name,
+            name=name,
+            value=value,
+            layers={layer: said[name] for layer, said in settings.origin.items() if name in said},
+            set_by=set_by(settings, name),
+            effect=settings.specs[name].effect,
+            setting=settings.specs[name],
+        )
+
+
+def settings_by_name(operator: Operator) -> dict[tuple[str, str], PlanSetting]:
+    """The settings of one operator by group and name; the defaults of optional groups where nobody spoke."""
     found = {(setting.group, setting.name): setting for setting in operator_settings(operator)}
-    # An aggregate of a batch plan has no state, and Spark decides on its phases.
-    if isinstance(operator, Aggregate) and operator.state and (PHASES, STRATEGY) not in found:
-        found |= _defaults(operator, PHASES, PHASE_SPECS)
-    if ("cached", "enabled") not in found and not isinstance(operator, Sink):
-        found |= _defaults(operator, "cached", CACHED)
+    for group in optional_groups(operator):
+        # An operator of a batch plan has no state, and what belongs to that has no effect.
+        if group.name not in operator.settings and (group.mode == "batch" or state_of(operator)):
+            found |= {(each.group, each.name): each for each in _group(operator, group, group.resolved({}))}
     return found
 
 
-def _defaults(operator: Operator, group: str, specs: Specs) -> dict[tuple[str, str], Setting]:
-    return {
-        (group, name): Setting(
-            path=f"{operator.id}.{group}.{name}",
-            operator=operator.id,
-            group=group,
-            name=name,
-            value=spec.default,
-            layers={"default": spec.default},
-            set_by="default",
-        )
-        for name, spec in specs.items()
-        if spec.default is not None
-    }
-
-
-def setting_at(plan: Plan, path: str) -> Setting | None:
+def setting_at(plan: Plan, path: str) -> PlanSetting | None:
     """The setting at ``path``, in any spelling that ``set`` takes; None if there is none."""
     wanted = canonical_path(plan, path)
     head = wanted.partition(".")[0]
@@ -159,21 +154,21 @@ def paths_like(plan: Plan, pattern: str) -> tuple[str, ...]:
 
 def canonical_path(plan: Plan, path: str) -> str:
     """The one spelling of ``path``: without ``operators.`` in front, with ``state.`` before the name of a state, and
-    with the group of phases before its setting.
+    with the name of its group before a setting that stands for it.
     """
     path = path.removeprefix("operators.")
     head, _, rest = path.partition(".")
     operator = next((operator for operator in plan.operators if operator.id == head), None)
-    if isinstance(operator, Aggregate) and rest == STRATEGY:
-        return f"{head}.{PHASES}.{rest}"
+    if operator is not None and (group := group_called(operator, rest)) is not None:
+        return f"{head}.{group.name}.{rest}"
     states = [entry.name for entry in state_of(operator)] if operator is not None else []
     return f"{head}.state.{rest}" if rest.partition(".")[0] in states else path
 
 
-def _outside(path: str, group: str, name: str, value: str) -> Setting:
-    return Setting(path=path, group=group, name=name, value=value, layers={}, set_by="plan")
+def group_called(operator: Operator, name: str) -> Group | None:
+    """The optional group whose only setting is called ``name``, which then stands for it in a path."""
+    return next((group for group in optional_groups(operator) if [*group.settings] == [name]), None)
 
 
-def _who(layers: Mapping[str, Value], value: Value) -> str:
-    top = next(reversed([*layers]), None)
-    return top if top is not None and layers[top] == value else EDIT
+def _outside(path: str, group: str, name: str, value: str, effect: Effect) -> PlanSetting:
+    return PlanSetting(path=path, group=group, name=name, value=value, layers={}, set_by="plan", effect=effect)

@@ -1,22 +1,35 @@
-"""The kinds of operators of a plan, a file each: what an operator says, and everything that a plan must know of it."""
+"""The kinds of operators of a plan, a file each: what an operator says, and everything that a plan must know of it.
+
+``KINDS`` is the one list of them. What treats all kinds asks it, or ends in ``assert_never`` over :data:`Operator`.
+
+>>> [kind.op for kind in KINDS if kind.keeps_state]
+['join', 'aggregate', 'changelog-normalize', 'sink-materialize']
+"""
 
 from __future__ import annotations
 
-from plans.operators.aggregate import Aggregate, AggregateCall
-from plans.operators.calc import Calc, SelectItem
-from plans.operators.changelog_normalize import ChangelogNormalize
-from plans.operators.correlate import Argument, Correlate
-from plans.operators.expand import Expand
-from plans.operators.join import Join, JoinKey
-from plans.operators.lookup_join import LookupJoin, LookupKey
+from collections.abc import Mapping
+from typing import Any
+
+from plans.operators.aggregate import AGGREGATE, Aggregate, AggregateCall
+from plans.operators.calc import CALC, Calc, SelectItem
+from plans.operators.changelog_normalize import CHANGELOG_NORMALIZE, ChangelogNormalize
+from plans.operators.correlate import CORRELATE, Argument, Correlate
+from plans.operators.expand import EXPAND, Expand
+from plans.operators.join import JOIN, Join, JoinKey
+from plans.operators.kind import Declared, OperatorKind
+from plans.operators.lookup_join import LOOKUP_JOIN, LookupJoin, LookupKey
 from plans.operators.output import JoinColumn, JoinType, Side
-from plans.operators.scan import Scan
-from plans.operators.sink import Sink
-from plans.operators.sink_materialize import SinkMaterialize
-from plans.operators.sort import Sort, SortKey
-from plans.operators.union import Union
+from plans.operators.scan import SCAN, Scan
+from plans.operators.sink import SINK, Sink
+from plans.operators.sink_materialize import SINK_MATERIALIZE, SinkMaterialize
+from plans.operators.sort import SORT, Sort, SortKey
+from plans.operators.union import UNION, Union
+from plans.settings.state import StateEntry
 
 __all__ = [
+    "BY_OP",
+    "KINDS",
     "Aggregate",
     "AggregateCall",
     "Argument",
@@ -31,9 +44,9 @@ __all__ = [
     "LookupJoin",
     "LookupKey",
     "Operator",
+    "OperatorKind",
     "Scan",
     "SelectItem",
-    "Settable",
     "Side",
     "Sink",
     "SinkMaterialize",
@@ -41,6 +54,11 @@ __all__ = [
     "SortKey",
     "Stateful",
     "Union",
+    "describe",
+    "kind_of",
+    "op_name",
+    "state_of",
+    "table_of",
 ]
 
 Operator = (
@@ -60,5 +78,49 @@ Operator = (
 Stateful = Join | Aggregate | ChangelogNormalize | SinkMaterialize
 """The operators with state entries, which also state their changelog."""
 
-Settable = LookupJoin | Correlate | Aggregate
-"""The operators with groups of settings of their own (:mod:`plans.model.operator_settings`)."""
+KINDS: tuple[OperatorKind, ...] = (
+    SCAN,
+    CALC,
+    JOIN,
+    LOOKUP_JOIN,
+    CORRELATE,
+    EXPAND,
+    AGGREGATE,
+    CHANGELOG_NORMALIZE,
+    UNION,
+    SORT,
+    SINK_MATERIALIZE,
+    SINK,
+)
+BY_OP: Mapping[str, OperatorKind] = {kind.op: kind for kind in KINDS}
+_BY_CLASS: Mapping[type[Any], OperatorKind] = {kind.cls: kind for kind in KINDS}
+
+
+def kind_of(operator: Operator) -> OperatorKind:
+    """The kind of ``operator``."""
+    return _BY_CLASS[type(operator)]
+
+
+def op_name(operator: Operator) -> str:
+    """The value of ``op`` for this operator."""
+    return kind_of(operator).op
+
+
+def describe(operator: Operator, plan: Declared) -> str:
+    """What the operator does, in the words of SQL: the one description that trees, pictures and differences show.
+
+    >>> from plans.model.plan import Plan
+    >>> describe(Scan(id="scan_o", table="o", columns=("a",)), Plan(name="p"))
+    'unknown table · 1 of 0 columns'
+    """
+    return kind_of(operator).describe(operator, plan)
+
+
+def state_of(operator: Operator) -> tuple[StateEntry, ...]:
+    """The state entries of ``operator``; none if it is stateless."""
+    return operator.state if isinstance(operator, Stateful) else ()
+
+
+def table_of(operator: Operator) -> str | None:
+    """The table that ``operator`` reads, looks up or writes; None if it names none."""
+    return operator.table if isinstance(operator, Scan | LookupJoin | Sink) else None

@@ -2,28 +2,76 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
 
-from plans.settings.groups import CachedSettings
+from plans.declarations.tables import Column
+from plans.errors import Diagnostic
+from plans.operators.columns import check_known, check_names, types_of
+from plans.operators.fields import Expression, Name, OneInput, OperatorId, TypeText
+from plans.operators.kind import Columns, Declared, OperatorKind, WithSettings
+from plans.settings.layers import Settings
 
-__all__ = ["Calc", "SelectItem"]
+__all__ = ["CALC", "Calc", "SelectItem"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectItem:
     """An output column of a calc: passed through by name, or computed as ``expression`` of ``type``."""
 
-    name: str
-    expression: str | None = None
-    type: str | None = None
+    SHORT: ClassVar[str] = "name"
+    """What a plan writes alone where nothing else is set."""
+
+    name: Name
+    type: TypeText | None = None
+    expression: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Calc:
+class Calc(WithSettings):
     """Keeps the input rows for which ``filter`` is true, then projects them to ``select``. Stateless."""
 
-    id: str
-    inputs: tuple[str, ...]
-    select: tuple[SelectItem, ...]
-    filter: str | None = None
-    cached: CachedSettings | None = None
+    id: OperatorId
+    inputs: OneInput
+    filter: Annotated[Expression | None, "Keeps the rows for which this is true."] = None
+    select: Annotated[
+        tuple[SelectItem, ...],
+        "The output columns: a name passes an input column through, an object computes one.",
+        {"minItems": 1},
+    ]
+    settings: Mapping[str, Settings] = field(default_factory=dict)
+
+
+def _columns(calc: Calc, inputs: Sequence[Columns], plan: Declared) -> Columns:
+    types = types_of(inputs[0])
+    return tuple(Column(name=item.name, type=item.type or types[item.name]) for item in calc.select)
+
+
+def _check(calc: Calc, inputs: Sequence[Columns], plan: Declared, path: str) -> Iterator[Diagnostic]:
+    passed = [item.name for item in calc.select if item.expression is None]
+    yield from check_known(passed, types_of(inputs[0]), f"{path}.select", "column")
+    yield from check_names([item.name for item in calc.select], path, "select")
+
+
+def _expressions(calc: Calc) -> Iterator[tuple[str, str | None]]:
+    yield from ((f"select.{item.name}", item.expression) for item in calc.select)
+    yield "filter", calc.filter
+
+
+def _describe(calc: Calc, plan: Declared) -> str:
+    parts = [f"WHERE {calc.filter}"] if calc.filter is not None else []
+    parts += [f"{item.name} = {item.expression}" for item in calc.select if item.expression is not None]
+    return " · ".join(parts) or f"SELECT {', '.join(item.name for item in calc.select)}"
+
+
+CALC = OperatorKind(
+    op="calc",
+    cls=Calc,
+    title="calc",
+    description="Filters, then projects. Stateless.",
+    columns=_columns,
+    check=_check,
+    expressions=_expressions,
+    describe=_describe,
+)

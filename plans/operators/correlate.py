@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, ClassVar, Literal
 
-from plans.operators.output import JoinColumn
-from plans.settings.groups import CachedSettings, CallRetry, CallSettings
+from plans.declarations.durations import format_duration, parse_duration
+from plans.errors import Diagnostic
+from plans.operators.columns import check_known, check_output, output_columns, parse, same_type, types_of
+from plans.operators.fields import Expression, Name, OneInput, OperatorId
+from plans.operators.kind import Columns, Declared, OperatorKind, WithSettings
+from plans.operators.output import JoinOutput
+from plans.settings.cached import CACHED
+from plans.settings.calls import CALL_GROUPS, RETRY_STRATEGY
+from plans.settings.layers import Settings
+from plans.settings.text import labelled, marked
+from plans.settings.views import CallRetry, CallSettings, call_retry, call_waits
+from plans.text.names import did_you_mean
 
-__all__ = ["Argument", "Correlate"]
+__all__ = ["CORRELATE", "Argument", "Correlate", "delay_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,24 +29,133 @@ class Argument:
     A column has the declared type of the argument; a literal is cast to it.
     """
 
-    column: str | None = None
-    constant: str | None = None
+    SHORT: ClassVar[str] = "column"
+    """What a plan writes alone where nothing else is set."""
+
+    column: Name | None = None
+    constant: Annotated[Expression | None, "A literal in Spark SQL, cast to the declared type of the argument."] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Correlate:
+class Correlate(WithSettings):
     """Calls ``function`` for every input row and joins the row with what the call returns; row kinds pass through.
 
     A ``left`` correlate keeps a row whose call returned nothing, padded with NULL; a scalar function is always called
-    by an ``inner`` one, and returns one row. ``async_`` and ``retry`` are None for a synchronous function.
+    by an ``inner`` one, and returns one row. Only calls of an asynchronous function have settings.
     """
 
-    id: str
-    inputs: tuple[str, ...]
-    function: str
-    join_type: Literal["inner", "left"]
-    arguments: tuple[Argument, ...]
-    output: tuple[JoinColumn, ...]
-    async_: CallSettings | None
-    retry: CallRetry | None
-    cached: CachedSettings | None = None
+    id: OperatorId
+    inputs: OneInput
+    function: Annotated[Name, "The function to call."]
+    join_type: Annotated[
+        Literal["inner", "left"], "Whether rows whose call returned nothing are dropped or padded with NULL."
+    ]
+    arguments: Annotated[tuple[Argument, ...], "What the function is called with: input columns by name, or literals."]
+    output: JoinOutput
+    settings: Mapping[str, Settings]
+
+    @property
+    def async_(self) -> CallSettings | None:
+        """How calls wait; None if the function is synchronous."""
+        found = self.settings.get("async")
+        return None if found is None else call_waits(found.values)
+
+    @property
+    def retry(self) -> CallRetry | None:
+        """How a call that failed is made again; None if the function is synchronous."""
+        found = self.settings.get("retry")
+        return None if found is None else call_retry(found.values)
+
+
+def _columns(call: Correlate, inputs: Sequence[Columns], plan: Declared) -> Columns:
+    return output_columns(call.output)
+
+
+def _check(call: Correlate, inputs: Sequence[Columns], plan: Declared, path: str) -> Iterator[Diagnostic]:
+    left = inputs[0]
+    function = plan.functions.get(call.function)
+    if function is None:
+        hint = did_you_mean(call.function, plan.functions, what="functions")
+        yield Diagnostic(message=f"there is no function '{call.function}'", path=f"{path}.function", hint=hint)
+        return
+    wanted = function.arguments
+    if len(call.arguments) != len(wanted):
+        message = f"'{call.function}' takes {len(wanted)} arguments ({', '.join(wanted)}), found {len(call.arguments)}"
+        yield Diagnostic(message=message, path=f"{path}.arguments")
+        return
+    for index, (argument, must) in enumerate(zip(call.arguments, wanted, strict=True)):
+        if argument.column is not None:
+            here = f"{path}.arguments[{index}]"
+            yield from _check_argument(call.function, argument.column, must, types_of(left), here)
+    yield from check_output(call.output, left, function.output, f"function '{call.function}'", path)
+
+
+def _check_argument(function: str, column: str, must: str, types: Mapping[str, str], path: str) -> Iterator[Diagnostic]:
+    unknown = list(check_known([column], types, path, "column of the input"))
+    yield from unknown
+    if not unknown and not same_type(types[column], must):
+        yield Diagnostic(message=f"'{function}' takes {must}, but '{column}' is {types[column]}", path=path)
+    elif not unknown and parse(types[column]).nullable and not parse(must).nullable:
+        yield Diagnostic(message=f"'{function}' takes {must}, but '{column}' may be NULL", path=path)
+
+
+def _expressions(call: Correlate) -> Iterator[tuple[str, str | None]]:
+    yield from ((f"arguments[{index}]", argument.constant) for index, argument in enumerate(call.arguments))
+
+
+def _describe(call: Correlate, plan: Declared) -> str:
+    function = plan.functions.get(call.function)
+    text = f"{call.function}({', '.join(a.column or a.constant or '' for a in call.arguments)})"
+    if function is not None and function.kind in ("scalar", "async-scalar"):
+        names = [column.name for column in call.output if column.side == "right"]
+        return f"{', '.join(names) or '(unused)'} = {text}"
+    return f"{'LEFT JOIN ' if call.join_type == 'left' else ''}LATERAL TABLE({text})"
+
+
+def _settings_text(settings: Mapping[str, Settings], group: str) -> Iterator[str]:
+    found = settings[group]
+    if group != "retry":
+        yield from (labelled(found, name) for name in found.values)
+        return
+    retry = call_retry(found.values)
+    if retry.never:
+        yield marked(found, RETRY_STRATEGY, "off")
+        yield "a call that fails fails the job"
+        return
+    # The strategy is worth a word only where somebody chose it.
+    strategy = marked(found, RETRY_STRATEGY, "fixed_delay")
+    yield from [strategy] if strategy != "fixed_delay" else []
+    yield from (labelled(found, name) for name in found.values if name != RETRY_STRATEGY)
+    waits = call_waits(settings["async"].values) if "async" in settings else None
+    yield delay_of(retry, timeout=waits.timeout if waits is not None else "0 ms")
+
+
+def delay_of(retry: CallRetry, *, timeout: str) -> str:
+    """How much later the last attempt of a call that fails is made; the timeout covers all attempts.
+
+    >>> delay_of(CallRetry(strategy="fixed_delay", fixed_delay="1 s", max_attempts=3), timeout="30 s")
+    'a call that fails is made up to 3 more times, over 3 s'
+    """
+    longest, limit = retry.max_attempts * parse_duration(retry.fixed_delay), parse_duration(timeout)
+    if not retry.max_attempts:
+        return "a call that fails fails the job"
+    times = "once more" if retry.max_attempts == 1 else f"up to {retry.max_attempts} more times"
+    waits = f"a call that fails is made {times}, over {format_duration(longest)}"
+    if limit and longest >= limit:
+        return f"{waits}, but fails the job after its timeout, {format_duration(limit)}"
+    return waits
+
+
+CORRELATE = OperatorKind(
+    op="correlate",
+    cls=Correlate,
+    title="call",
+    description="Calls a function for every input row, and joins the row with what the call returns; row kinds pass "
+    "through.",
+    groups=(*CALL_GROUPS, CACHED),
+    columns=_columns,
+    check=_check,
+    expressions=_expressions,
+    settings_text=_settings_text,
+    describe=_describe,
+)

@@ -2,24 +2,84 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated
 
-from plans.settings.groups import CachedSettings
+from plans.declarations.tables import Column
+from plans.errors import Diagnostic
+from plans.operators.columns import check_known, check_names, parse, types_of
+from plans.operators.fields import Name, Names, OneInput, OperatorId
+from plans.operators.kind import Columns, Declared, OperatorKind, WithSettings
+from plans.settings.layers import Settings
+from plans.text.names import did_you_mean
 
-__all__ = ["Expand"]
+__all__ = ["EXPAND", "Expand"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Expand:
+class Expand(WithSettings):
     """Every input row once for each of ``sets``, with NULL in the ``keys`` that are not in the set; row kinds pass.
 
     ``group_id`` is a further column, BIGINT NOT NULL, that tells the sets apart: in binary, a digit for each of
     ``keys``, which is 1 where the key is not in the set, as Flink's Expand has it. Stateless.
     """
 
-    id: str
-    inputs: tuple[str, ...]
-    keys: tuple[str, ...]
-    sets: tuple[tuple[str, ...], ...]
-    group_id: str
-    cached: CachedSettings | None = None
+    id: OperatorId
+    inputs: OneInput
+    keys: Annotated[
+        Names,
+        "The grouping columns, from the highest digit of the group id to the lowest.",
+        {"minItems": 1, "maxItems": 63, "uniqueItems": True},
+    ]
+    sets: Annotated[
+        tuple[Annotated[Names, {"uniqueItems": True}], ...],
+        "The grouping sets: which of the keys each of them keeps.",
+        {"minItems": 1, "maxItems": 512},
+    ]
+    group_id: Annotated[Name, "The name of the column with the set's id.", {"examples": ["$e"]}]
+    settings: Mapping[str, Settings] = field(default_factory=dict)
+
+
+def _columns(expand: Expand, inputs: Sequence[Columns], plan: Declared) -> Columns:
+    return (*_expanded(expand, inputs[0]), Column(name=expand.group_id, type="BIGINT NOT NULL"))
+
+
+def _expanded(expand: Expand, columns: Columns) -> Iterator[Column]:
+    """The columns of the input; a key that is not in all sets can be NULL."""
+    for column in columns:
+        sometimes = column.name in expand.keys and not all(column.name in each for each in expand.sets)
+        yield Column(name=column.name, type=str(parse(column.type).as_nullable())) if sometimes else column
+
+
+def _check(expand: Expand, inputs: Sequence[Columns], plan: Declared, path: str) -> Iterator[Diagnostic]:
+    columns = inputs[0]
+    yield from check_known(expand.keys, types_of(columns), f"{path}.keys", "key column")
+    keys, seen = set(expand.keys), set[frozenset[str]]()
+    for index, each in enumerate(expand.sets):
+        here = f"{path}.sets[{index}]"
+        for name in each:
+            if name not in keys:
+                hint = did_you_mean(name, expand.keys, what="keys")
+                yield Diagnostic(message=f"'{name}' is not one of the keys", path=here, hint=hint)
+        if frozenset(each) in seen:
+            yield Diagnostic(message="this grouping set is given twice", path=here, hint="remove it")
+        seen.add(frozenset(each))
+    yield from check_names([*(column.name for column in columns), expand.group_id], path, "group-id")
+
+
+def _describe(expand: Expand, plan: Declared) -> str:
+    sets = (f"({', '.join(each)})" for each in expand.sets)
+    return f"GROUPING SETS {', '.join(sets)}"
+
+
+EXPAND = OperatorKind(
+    op="expand",
+    cls=Expand,
+    title="expand",
+    description="Every input row once for each grouping set, with NULL in the keys that are not in the set; row kinds "
+    "pass through. Stateless.",
+    columns=_columns,
+    check=_check,
+    describe=_describe,
+)

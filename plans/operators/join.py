@@ -2,33 +2,108 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any
 
-from plans.declarations.row_kinds import RowKind
-from plans.operators.output import JoinColumn, JoinType
-from plans.settings.groups import CachedSettings, StateEntry
+from plans.declarations.row_kinds import INSERT_ONLY, RowKinds
+from plans.errors import Diagnostic
+from plans.operators.columns import check_known, check_output, output_columns, same_type, types_of
+from plans.operators.fields import Changelog, Expression, Name, OperatorId
+from plans.operators.kind import Columns, Declared, KeysUpserted, OperatorKind, WithSettings
+from plans.operators.output import JoinOutput, JoinType
+from plans.operators.state import States, stated
+from plans.settings.layers import Settings
 
-__all__ = ["Join", "JoinKey"]
+__all__ = ["JOIN", "Join", "JoinKey"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinKey:
     """One equality ``left.left = right.right``; both columns have the same type, and NULL never matches."""
 
-    left: str
-    right: str
+    left: Annotated[Name, "A column of the left input."]
+    right: Annotated[Name, "A column of the right input."]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Join:
+class Join(WithSettings):
     """A regular stream join. ``condition`` is what the equalities leave over, over ``l.column`` and ``r.column``."""
 
-    id: str
-    inputs: tuple[str, ...]
-    join_type: JoinType
-    keys: tuple[JoinKey, ...]
-    condition: str | None
-    state: tuple[StateEntry, ...]
-    output: tuple[JoinColumn, ...]
-    changelog: tuple[RowKind, ...]
-    cached: CachedSettings | None = None
+    id: OperatorId
+    inputs: Annotated[tuple[OperatorId, ...], "The left, then the right input.", {"minItems": 2, "maxItems": 2}]
+    join_type: Annotated[JoinType, "How rows without a match are treated."]
+    keys: Annotated[tuple[JoinKey, ...], "The equalities; both columns have the same type, and NULL never matches."]
+    condition: Annotated[
+        Expression | None, "What the equalities leave over, over l.<column> and r.<column>; null if nothing."
+    ]
+    output: JoinOutput
+    changelog: Changelog
+    state: Annotated[States, "leftState, then rightState."]
+    settings: Mapping[str, Settings] = field(default_factory=dict)
+
+
+def _columns(join: Join, inputs: Sequence[Columns], plan: Declared) -> Columns:
+    return output_columns(join.output)
+
+
+def _check(join: Join, inputs: Sequence[Columns], plan: Declared, path: str) -> Iterator[Diagnostic]:
+    left, right = inputs
+    sides = {"left": types_of(left), "right": types_of(right)}
+    for index, key in enumerate(join.keys):
+        here = f"{path}.keys[{index}]"
+        unknown = [
+            *check_known([key.left], sides["left"], f"{here}.left", "column of the left input"),
+            *check_known([key.right], sides["right"], f"{here}.right", "column of the right input"),
+        ]
+        yield from unknown
+        if not unknown and not same_type(sides["left"][key.left], sides["right"][key.right]):
+            types = f"'{key.left}' is {sides['left'][key.left]}, '{key.right}' is {sides['right'][key.right]}"
+            yield Diagnostic(message=f"the columns of a join key must have the same type: {types}", path=here)
+    for column in join.output:
+        if join.join_type in ("semi", "anti") and column.side == "right":
+            message = f"a {join.join_type} join has no columns of its right input"
+            yield Diagnostic(message=message, path=f"{path}.output.{column.name}.from")
+    yield from check_output(join.output, left, right, "the right input", path)
+
+
+def _changelog(join: Join, inputs: RowKinds, upserted: KeysUpserted) -> RowKinds:
+    if join.join_type in ("inner", "semi") and inputs == INSERT_ONLY:
+        return INSERT_ONLY
+    return ("+I", "-D")
+
+
+def _expressions(join: Join) -> Iterator[tuple[str, str | None]]:
+    yield "condition", join.condition
+
+
+def _state_facts(join: Join, facts: dict[str, Any]) -> dict[str, Any]:
+    # The condition of an inner join drops pairs when they have been found.
+    without = ("output", "condition") if join.join_type == "inner" else ("output",)
+    return {key: value for key, value in facts.items() if key not in without}
+
+
+def _describe(join: Join, plan: Declared) -> str:
+    conditions = [f"{key.left} = {key.right}" for key in join.keys]
+    conditions += [join.condition] if join.condition is not None else []
+    if not conditions and join.join_type == "inner":
+        return "CROSS JOIN"
+    kind = "" if join.join_type == "inner" else f"{join.join_type.upper()} "
+    return f"{kind}JOIN ON {' AND '.join(conditions) or 'TRUE'}"
+
+
+JOIN = OperatorKind(
+    op="join",
+    cls=Join,
+    title="join",
+    description="A regular stream join; keeps the rows of both inputs in state.",
+    inputs=(2, 2),
+    states=("leftState", "rightState"),
+    columns=_columns,
+    check=_check,
+    row_kinds=stated,
+    changelog=_changelog,
+    expressions=_expressions,
+    state_facts=_state_facts,
+    describe=_describe,
+)

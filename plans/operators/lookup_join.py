@@ -1,14 +1,39 @@
-"""``lookup-join``: rows enriched with what a table says of their keys at that moment (FLIP-204, FLIP-221, FLIP-234)."""
+"""``lookup-join``: rows enriched with what a table says of their keys when they are processed (FLIP-221, FLIP-234)."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from plans.operators.output import JoinColumn
-from plans.settings.groups import AsyncSettings, CachedSettings, CacheSettings, RetrySettings
+from plans.connectors.table import source_kinds
+from plans.declarations.durations import format_duration, parse_duration
+from plans.declarations.row_kinds import INSERT_ONLY
+from plans.declarations.tables import physical_columns
+from plans.errors import Diagnostic
+from plans.operators.columns import (
+    check_known,
+    check_names,
+    check_output,
+    output_columns,
+    same_type,
+    types_of,
+    unknown_table,
+)
+from plans.operators.fields import Expression, Name, Names, OneInput, OperatorId
+from plans.operators.kind import Columns, Declared, OperatorKind, WithSettings
+from plans.operators.output import JoinOutput
+from plans.operators.table import connector_of
+from plans.settings.cached import CACHED
+from plans.settings.layers import Settings
+from plans.settings.lookup import CACHE, LOOKUP_GROUPS
+from plans.settings.setting import shown
+from plans.settings.text import labelled, marked
+from plans.settings.views import AsyncSettings, RetrySettings, lookup_retry, lookup_waits
 
-__all__ = ["LookupJoin", "LookupKey"]
+__all__ = ["LOOKUP_JOIN", "LookupJoin", "LookupKey", "wait_of"]
+
+_SHORT = ("lookup.partial-cache.", "lookup.full-cache.periodic-reload.", "lookup.full-cache.timed-reload.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,30 +43,175 @@ class LookupKey:
     Exactly one of ``left`` and ``constant`` is set; ``constant`` is a literal in Spark SQL, such as ``'EUR'``.
     """
 
-    column: str
-    left: str | None = None
-    constant: str | None = None
+    SCHEMA: ClassVar[Mapping[str, Any]] = {"minProperties": 2, "maxProperties": 2}
+
+    left: Annotated[Name | None, "A column of the input."] = None
+    constant: Annotated[Expression | None, "A literal in Spark SQL."] = None
+    column: Annotated[Name, "A column of the table."]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LookupJoin:
+class LookupJoin(WithSettings):
     """Looks every input row up in ``table`` by ``keys`` at the moment it is processed; row kinds pass through.
 
     ``columns`` are fetched from the table. ``pre_filter`` (over the input) keeps rows of a left join from being looked
     up; ``filter`` (over ``columns``) and ``condition`` (over ``l.column`` and ``r.column``) drop what was found.
     """
 
-    id: str
-    inputs: tuple[str, ...]
-    table: str
-    join_type: Literal["inner", "left"]
-    keys: tuple[LookupKey, ...]
-    columns: tuple[str, ...]
-    pre_filter: str | None
-    filter: str | None
-    condition: str | None
-    output: tuple[JoinColumn, ...]
-    async_: AsyncSettings
-    retry: RetrySettings | None
-    cache: CacheSettings
-    cached: CachedSettings | None = None
+    id: OperatorId
+    inputs: OneInput
+    table: Annotated[Name, "The table to look up in."]
+    join_type: Annotated[Literal["inner", "left"], "Whether rows that found nothing are dropped or padded with NULL."]
+    keys: Annotated[
+        tuple[LookupKey, ...],
+        "The equalities by which rows are found: a column of the table with one of the input, or with a constant.",
+        {"minItems": 1},
+    ]
+    columns: Annotated[
+        Names, "The physical columns of the table that are fetched.", {"minItems": 1, "uniqueItems": True}
+    ]
+    pre_filter: Annotated[
+        Expression | None,
+        "Over the input: rows for which it is not true are not looked up. Only in a left join; null if nothing.",
+    ]
+    filter: Annotated[
+        Expression | None, "Over the fetched columns: what was found and is not true is dropped; null if nothing."
+    ]
+    condition: Annotated[
+        Expression | None,
+        "Over l.<column> and r.<column>: what was found and is not true is dropped; null if nothing.",
+    ]
+    output: JoinOutput
+    settings: Mapping[str, Settings]
+
+    @property
+    def async_(self) -> AsyncSettings:
+        """How lookups wait."""
+        return lookup_waits(self.settings["async"].values)
+
+    @property
+    def retry(self) -> RetrySettings | None:
+        """How a row that found nothing is looked up again; None if it is not."""
+        found = self.settings.get("retry")
+        return None if found is None else lookup_retry(found.values)
+
+    @property
+    def cache(self) -> Settings:
+        """The ``lookup.*`` options that run (FLIP-221): those of the chosen ``lookup.cache``, and no others."""
+        return self.settings["cache"]
+
+
+def _columns(lookup: LookupJoin, inputs: Sequence[Columns], plan: Declared) -> Columns:
+    return output_columns(lookup.output)
+
+
+def _check(lookup: LookupJoin, inputs: Sequence[Columns], plan: Declared, path: str) -> Iterator[Diagnostic]:
+    left = inputs[0]
+    if lookup.table not in plan.tables:
+        yield unknown_table(lookup.table, plan.tables, path)
+        return
+    physical = physical_columns(plan.tables[lookup.table])
+    what = f"column of table '{lookup.table}'"
+    unknown = list(check_known(lookup.columns, types_of(physical), f"{path}.columns", what))
+    yield from unknown
+    yield from check_names(lookup.columns, path, "columns")
+    if unknown:
+        return
+    wanted = set(lookup.columns)
+    fetched = tuple(column for column in physical if column.name in wanted)
+    yield from _check_keys(lookup, types_of(left), types_of(fetched), path)
+    yield from check_output(lookup.output, left, fetched, "the table that is fetched (see 'columns')", path)
+
+
+def _check_keys(
+    lookup: LookupJoin, left: Mapping[str, str], fetched: Mapping[str, str], path: str
+) -> Iterator[Diagnostic]:
+    seen: set[str] = set()
+    for index, key in enumerate(lookup.keys):
+        here = f"{path}.keys[{index}]"
+        if key.column in seen:
+            yield Diagnostic(message=f"column '{key.column}' is a key twice", path=f"{here}.column")
+        seen.add(key.column)
+        bad = list(check_known([key.column], fetched, f"{here}.column", "fetched column (see 'columns')"))
+        if key.left is not None:
+            bad += check_known([key.left], left, f"{here}.left", "column of the input")
+        yield from bad
+        if not bad and key.left is not None and not same_type(left[key.left], fetched[key.column]):
+            pair = f"'{key.left}' is {left[key.left]}, '{key.column}' is {fetched[key.column]}"
+            yield Diagnostic(message=f"the columns of a lookup key must have the same type: {pair}", path=here)
+
+
+def _check_mode(lookup: LookupJoin, plan: Declared, path: str) -> Iterator[Diagnostic]:
+    if lookup.table in plan.tables and source_kinds(plan.tables[lookup.table]) != INSERT_ONLY:
+        message = f"table '{lookup.table}' is a changelog, which cannot be looked up"
+        options = f"tables.{lookup.table}.options.source.changelog"
+        yield Diagnostic(message=message, path=options, hint="look up a table of current rows")
+
+
+def _expressions(lookup: LookupJoin) -> Iterator[tuple[str, str | None]]:
+    yield from ((f"keys.{key.column}", key.constant) for key in lookup.keys)
+    yield from (("pre-filter", lookup.pre_filter), ("filter", lookup.filter), ("condition", lookup.condition))
+
+
+def _describe(lookup: LookupJoin, plan: Declared) -> str:
+    connector = connector_of(plan.tables.get(lookup.table))
+    conditions = [f"{key.column} = {key.left if key.left is not None else key.constant}" for key in lookup.keys]
+    conditions += [text for text in (lookup.pre_filter, lookup.filter, lookup.condition) if text is not None]
+    kind = "LEFT " if lookup.join_type == "left" else ""
+    return f"{kind}LOOKUP JOIN {lookup.table} ({connector}) ON {' AND '.join(conditions)}"
+
+
+def _settings_text(settings: Mapping[str, Settings], group: str) -> Iterator[str]:
+    values = dict(settings[group].values)
+    if group == "async":
+        yield marked(settings[group], "enabled", "async" if values.pop("enabled") else "sync")
+    elif group == "retry":
+        values.pop("retry-strategy")
+    for name in values:
+        if name == CACHE or name == "retry-predicate":
+            yield marked(settings[group], name, shown(values[name]))
+        else:
+            yield labelled(settings[group], name, short=_short(name))
+    if group == "retry":
+        retry, waits = lookup_retry(settings[group].values), lookup_waits(settings["async"].values)
+        if retry.mode == "deferred":
+            yield f"{wait_of(retry)} in state, which no TTL cuts short"
+        else:
+            yield wait_of(retry, timeout=waits.timeout if waits.enabled else None)
+
+
+def _short(name: str) -> str:
+    for prefix in _SHORT:
+        name = name.removeprefix(prefix)
+    return name.removeprefix("lookup.full-cache.").removeprefix("lookup.")
+
+
+def wait_of(retry: RetrySettings, *, timeout: str | None = None) -> str:
+    """How long a row that finds nothing may wait for its last attempt; ``timeout`` is what its attempts may take.
+
+    A synchronous lookup has no timeout, and a deferred one counts that of each attempt alone.
+
+    >>> wait_of(RetrySettings(fixed_delay="10 s", max_attempts=3, mode="inline"), timeout="5 min")
+    'a row that finds nothing waits up to 30 s'
+    """
+    longest, limit = retry.max_attempts * parse_duration(retry.fixed_delay), parse_duration(timeout or "0 ms")
+    waits = f"a row that finds nothing waits up to {format_duration(longest)}"
+    if limit and longest >= limit:
+        return f"{waits}, but fails the job after its timeout, {format_duration(limit)}"
+    return waits
+
+
+LOOKUP_JOIN = OperatorKind(
+    op="lookup-join",
+    cls=LookupJoin,
+    title="lookup join",
+    description="Looks every input row up in a table when it is processed; row kinds pass through.",
+    groups=(*LOOKUP_GROUPS, CACHED),
+    table="looks up",
+    columns=_columns,
+    check=_check,
+    check_mode=_check_mode,
+    expressions=_expressions,
+    settings_text=_settings_text,
+    describe=_describe,
+)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, ClassVar, Literal
 
-__all__ = ["JoinColumn", "JoinType", "Side"]
+from plans.operators.fields import Name, Ref, TypeText
+
+__all__ = ["JoinColumn", "JoinOutput", "JoinType", "Side"]
 
 JoinType = Literal["inner", "left", "right", "full", "semi", "anti"]
 Side = Literal["left", "right"]
@@ -15,7 +18,13 @@ Side = Literal["left", "right"]
 class JoinColumn:
     """An output column of a join: ``column`` of the input on ``side``, under ``name``."""
 
-    name: str
-    type: str
+    JOINED: ClassVar[Mapping[str, tuple[str, str]]] = {"from": ("side", "column")}
+    """What a plan writes as one text with a dot between."""
+
+    name: Name
+    type: TypeText
     side: Side
     column: str
+
+
+JoinOutput = Annotated[tuple[JoinColumn, ...], Ref("join-output")]

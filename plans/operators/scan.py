@@ -2,22 +2,94 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated
 
-from plans.settings.groups import CachedSettings
+from plans.connectors.table import can_read, is_bounded, source_kinds
+from plans.declarations.row_kinds import INSERT_ONLY, RowKinds
+from plans.declarations.tables import physical_columns
+from plans.errors import Diagnostic
+from plans.operators.columns import check_known, check_names, types_of, unknown_table
+from plans.operators.fields import Name, Names, OperatorId
+from plans.operators.kind import Columns, Declared, OperatorKind, WithSettings
+from plans.operators.table import counted, described_table
+from plans.settings.layers import Settings
 
-__all__ = ["Scan"]
+__all__ = ["SCAN", "Scan"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scan:
+class Scan(WithSettings):
     """Reads ``columns`` (physical ones, by name) of ``table``, with the row kinds that its source emits."""
 
-    id: str
-    table: str
-    columns: tuple[str, ...]
-    cached: CachedSettings | None = None
+    id: OperatorId
+    table: Annotated[Name, "The table to read."]
+    columns: Annotated[Names, "The physical columns to read, by name.", {"uniqueItems": True}]
+    settings: Mapping[str, Settings] = field(default_factory=dict)
 
     @property
     def inputs(self) -> tuple[str, ...]:
         return ()
+
+
+def _columns(scan: Scan, inputs: Sequence[Columns], plan: Declared) -> Columns:
+    physical = {column.name: column for column in physical_columns(plan.tables[scan.table])}
+    return tuple(physical[name] for name in scan.columns)
+
+
+def _row_kinds(scan: Scan, inputs: RowKinds, plan: Declared) -> RowKinds:
+    return source_kinds(plan.tables[scan.table]) if scan.table in plan.tables else INSERT_ONLY
+
+
+def _check(scan: Scan, inputs: Sequence[Columns], plan: Declared, path: str) -> Iterator[Diagnostic]:
+    if scan.table not in plan.tables:
+        yield unknown_table(scan.table, plan.tables, path)
+        return
+    table = plan.tables[scan.table]
+    physical = types_of(physical_columns(table))
+    computed = {column.name for column in table.columns if column.expression is not None}
+    for name in scan.columns:
+        if name in computed:
+            hint = "scan the physical columns and compute this one in a calc"
+            yield Diagnostic(
+                message=f"column '{name}' is computed and cannot be read", path=f"{path}.columns", hint=hint
+            )
+        else:
+            yield from check_known([name], physical, f"{path}.columns", f"column of table '{scan.table}'")
+    yield from check_names(scan.columns, path, "columns")
+
+
+def _check_mode(scan: Scan, plan: Declared, path: str) -> Iterator[Diagnostic]:
+    if scan.table not in plan.tables or plan.mode != "batch":
+        return
+    table = plan.tables[scan.table]
+    if can_read(table) and not is_bounded(table):
+        message = f"table '{scan.table}' never ends, and a batch job would not either"
+        options = f"tables.{scan.table}.options"
+        yield Diagnostic(message=message, path=options, hint="set 'number-of-rows' to end it")
+    if source_kinds(table) != INSERT_ONLY:
+        message = f"table '{scan.table}' is a changelog, which has no order in batch mode"
+        options = f"tables.{scan.table}.options.source.changelog"
+        yield Diagnostic(message=message, path=options, hint="run the job in streaming mode, with --once")
+
+
+def _describe(scan: Scan, plan: Declared) -> str:
+    table = plan.tables.get(scan.table)
+    total = counted(len(table.columns) if table else 0)
+    return f"{described_table(scan.id, scan.table, table)} · {len(scan.columns)} of {total}"
+
+
+SCAN = OperatorKind(
+    op="scan",
+    cls=Scan,
+    title="scan",
+    description="Reads columns of a table, with the row kinds that its source emits.",
+    inputs=(0, 0),
+    table="reads",
+    columns=_columns,
+    row_kinds=_row_kinds,
+    check=_check,
+    check_mode=_check_mode,
+    describe=_describe,
+)

@@ -2,33 +2,87 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
 
-from plans.settings.groups import CachedSettings
+from plans.errors import Diagnostic
+from plans.operators.columns import check_known, parse, types_of
+from plans.operators.fields import Name, OneInput, OperatorId
+from plans.operators.kind import Columns, Declared, OperatorKind, WithSettings, of_input
+from plans.settings.layers import Settings
 
-__all__ = ["Sort", "SortKey"]
+__all__ = ["MOST_ROWS", "SORT", "UNSORTABLE", "Sort", "SortKey"]
+
+UNSORTABLE = ("ARRAY", "MAP", "ROW")
+MOST_ROWS = 2**31 - 1
+"""What LIMIT and OFFSET can be at most: Spark counts the rows of a result in 32 bits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SortKey:
     """One column to sort by; ``nulls`` says where NULLs go, whatever the direction."""
 
-    column: str
-    direction: Literal["asc", "desc"] = "asc"
-    nulls: Literal["first", "last"] = "first"
+    column: Annotated[Name, "A column of the input."]
+    direction: Annotated[Literal["asc", "desc"], "Whether small values come first or last."]
+    nulls: Annotated[Literal["first", "last"], "Where NULLs go, whatever the direction."]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sort:
+class Sort(WithSettings):
     """Sorts by ``order``, skips ``offset`` rows and passes on up to ``limit`` of the rest. Batch only.
 
     No ``order`` keeps any rows; no ``limit`` keeps all. Columns are those of the input.
     """
 
-    id: str
-    inputs: tuple[str, ...]
-    order: tuple[SortKey, ...]
-    offset: int = 0
-    limit: int | None = None
-    cached: CachedSettings | None = None
+    id: OperatorId
+    inputs: OneInput
+    order: Annotated[tuple[SortKey, ...], "What is sorted by, first the most significant; empty for any order."]
+    offset: Annotated[int, "The number of rows to skip.", {"minimum": 0}]
+    limit: Annotated[int | None, "The largest number of rows to pass on; null for all.", {"minimum": 0}]
+    settings: Mapping[str, Settings] = field(default_factory=dict)
+
+
+def _check(sort: Sort, inputs: Sequence[Columns], plan: Declared, path: str) -> Iterator[Diagnostic]:
+    types, seen = types_of(inputs[0]), set[str]()
+    for index, key in enumerate(sort.order):
+        here = f"{path}.order[{index}].column"
+        unknown = list(check_known([key.column], types, here, "column of the input"))
+        yield from unknown
+        if not unknown and parse(types[key.column]).root in UNSORTABLE:
+            yield Diagnostic(message=f"'{key.column}' is {types[key.column]}, which has no order", path=here)
+        if key.column in seen:
+            yield Diagnostic(message=f"'{key.column}' is sorted by twice", path=here, hint="remove the second")
+        seen.add(key.column)
+
+
+def _check_mode(sort: Sort, plan: Declared, path: str) -> Iterator[Diagnostic]:
+    if plan.mode != "batch":
+        message = "a stream of changes has no order and no end: it cannot be sorted or cut off"
+        yield Diagnostic(message=message, path=path, hint="compile the SQL with -c execution.runtime-mode=batch")
+    elif not sort.order and not sort.offset and sort.limit is None:
+        hint = "remove the operator, or give it an order, an offset or a limit"
+        yield Diagnostic(message="this sort does nothing", path=path, hint=hint)
+    elif max(sort.offset, sort.limit or 0) > MOST_ROWS:
+        message = f"'offset' and 'limit' are at most {MOST_ROWS}"
+        yield Diagnostic(message=message, path=path, hint="write less; null is no limit")
+
+
+def _describe(sort: Sort, plan: Declared) -> str:
+    keys = (f"{key.column} {key.direction.upper()} NULLS {key.nulls.upper()}" for key in sort.order)
+    parts = [f"ORDER BY {', '.join(keys)}"] if sort.order else []
+    parts += [f"OFFSET {sort.offset}"] if sort.offset else []
+    parts += [f"LIMIT {sort.limit}"] if sort.limit is not None else []
+    return " · ".join(parts)
+
+
+SORT = OperatorKind(
+    op="sort",
+    cls=Sort,
+    title="sort",
+    description="Sorts, skips 'offset' rows and passes on up to 'limit' of the rest. Batch only.",
+    columns=of_input,
+    check=_check,
+    check_mode=_check_mode,
+    describe=_describe,
+)

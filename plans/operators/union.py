@@ -2,17 +2,55 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated
 
-from plans.settings.groups import CachedSettings
+from plans.errors import Diagnostic
+from plans.operators.columns import listed, parse, same_type
+from plans.operators.fields import OperatorId
+from plans.operators.kind import Columns, Declared, OperatorKind, WithSettings
+from plans.settings.layers import Settings
 
-__all__ = ["Union"]
+__all__ = ["UNION", "Union"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Union:
+class Union(WithSettings):
     """UNION ALL of inputs that agree in column names and types."""
 
-    id: str
-    inputs: tuple[str, ...]
-    cached: CachedSettings | None = None
+    id: OperatorId
+    inputs: Annotated[tuple[OperatorId, ...], "The inputs, two or more.", {"minItems": 2}]
+    settings: Mapping[str, Settings] = field(default_factory=dict)
+
+
+def _columns(union: Union, inputs: Sequence[Columns], plan: Declared) -> Columns:
+    # A column is NOT NULL only if it is in all inputs.
+    return tuple(next((c for c in same if parse(c.type).nullable), same[0]) for same in zip(*inputs, strict=True))
+
+
+def _check(union: Union, inputs: Sequence[Columns], plan: Declared, path: str) -> Iterator[Diagnostic]:
+    first = inputs[0]
+    for operator_id, columns in zip(union.inputs[1:], inputs[1:], strict=True):
+        same = len(first) == len(columns) and all(
+            a.name == b.name and same_type(a.type, b.type) for a, b in zip(first, columns, strict=True)
+        )
+        if not same:
+            message = f"the inputs must agree in columns: '{union.inputs[0]}' has {listed(first)}"
+            yield Diagnostic(message=f"{message}; '{operator_id}' has {listed(columns)}", path=f"{path}.inputs")
+
+
+def _describe(union: Union, plan: Declared) -> str:
+    return f"UNION ALL of {len(union.inputs)} inputs"
+
+
+UNION = OperatorKind(
+    op="union",
+    cls=Union,
+    title="union",
+    description="UNION ALL of inputs that agree in column names and types.",
+    inputs=(2, None),
+    columns=_columns,
+    check=_check,
+    describe=_describe,
+)

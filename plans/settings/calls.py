@@ -14,56 +14,95 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from plans.declarations.tables import FunctionKind
-from plans.settings.groups import Layers, Value
-from plans.settings.layers import Settings, Specs, layered
-from plans.settings.values import SettingError, SettingSpec, parse_value
+from plans.settings.effects import ATTEMPTS, IN_FLIGHT
+from plans.settings.group import Group, specs
+from plans.settings.layers import Settings, said_by_config
+from plans.settings.setting import Setting
 
 __all__ = [
     "CALL_GROUPS",
-    "CALL_SETTINGS",
-    "CONFIG_KEYS",
+    "CALL_KINDS",
     "CONFIG_SYNONYMS",
+    "NO_RETRY",
+    "RETRY_STRATEGY",
+    "call_groups",
     "is_async",
-    "layers_of",
     "resolved_call",
 ]
 
-CALL_GROUPS = ("async", "retry")
-
-
-def _specs(prefix: str) -> Mapping[str, Specs]:
-    waits = (
-        SettingSpec(name="buffer-capacity", kind="int", minimum=1, maximum=100_000, default=10),
-        SettingSpec(name="timeout", kind="duration", default="30 s"),
-    )
-    retry = (
-        SettingSpec(name="retry-strategy", kind="choice", choices=("fixed_delay", "no_retry"), default="fixed_delay"),
-        SettingSpec(name="fixed-delay", kind="duration", default="10 s"),
-        SettingSpec(name="max-attempts", kind="int", maximum=10_000, default=3),
-    )
-    return {"async": _keyed(prefix, waits), "retry": _keyed(prefix, retry)}
-
-
-def _keyed(prefix: str, specs: tuple[SettingSpec, ...]) -> Specs:
-    return {spec.name: replace(spec, config=f"{prefix}.{spec.name}") for spec in specs}
-
+RETRY_STRATEGY, NO_RETRY = "retry-strategy", "no_retry"
 
 _PREFIXES: Mapping[FunctionKind, str] = {
     "async-table": "table.exec.async-table",
     "async-scalar": "table.exec.async-scalar",
 }
 
-CALL_SETTINGS: Mapping[FunctionKind, Mapping[str, Specs]] = {kind: _specs(prefix) for kind, prefix in _PREFIXES.items()}
-"""The settings of calls of each kind of asynchronous function, by group, in the order in which a plan lists them."""
-
-CONFIG_KEYS: Mapping[str, tuple[FunctionKind, str, SettingSpec]] = {
-    spec.config: (kind, group, spec)
-    for kind, groups in CALL_SETTINGS.items()
-    for group, specs in groups.items()
-    for spec in specs.values()
-    if spec.config is not None
+CALL_KINDS: Mapping[FunctionKind, str] = {
+    "async-table": "asynchronous table",
+    "async-scalar": "asynchronous scalar",
 }
-"""The configuration keys that set a setting for all calls of a kind."""
+"""The kinds of functions whose calls have settings, in words."""
+
+CALL_GROUPS = (
+    Group(
+        name="async",
+        schema="call-async",
+        description="How calls of an asynchronous function wait.",
+        layers=("default", "config"),
+        absent="null",
+        settings=specs(
+            Setting(
+                name="buffer-capacity",
+                kind="int",
+                minimum=1,
+                maximum=100_000,
+                default=10,
+                description="The number of calls in flight.",
+                effect=IN_FLIGHT,
+            ),
+            Setting(
+                name="timeout",
+                kind="duration",
+                default="30 s",
+                description="How long all attempts of a call may take together; 0 ms waits forever.",
+                effect=IN_FLIGHT,
+            ),
+        ),
+    ),
+    Group(
+        name="retry",
+        schema="call-retry",
+        description="What happens to a call that failed.",
+        layers=("default", "config"),
+        absent="null",
+        settings=specs(
+            Setting(
+                name=RETRY_STRATEGY,
+                kind="choice",
+                choices=("fixed_delay", NO_RETRY),
+                default="fixed_delay",
+                description="Whether a call that failed is made again; no_retry fails the job.",
+                effect=ATTEMPTS,
+            ),
+            Setting(
+                name="fixed-delay",
+                kind="duration",
+                default="10 s",
+                description="The pause before each further attempt.",
+                effect=ATTEMPTS,
+            ),
+            Setting(
+                name="max-attempts",
+                kind="int",
+                maximum=10_000,
+                default=3,
+                description="The number of attempts after the first.",
+                effect=ATTEMPTS,
+            ),
+        ),
+    ),
+)
+"""What the operators that call functions carry; which keys of config say so depends on the kind of the function."""
 
 _RENAMED = {"max-concurrent-operations": "buffer-capacity", "retry-delay": "fixed-delay", "max-retries": "max-attempts"}
 
@@ -75,23 +114,24 @@ CONFIG_SYNONYMS: Mapping[str, str] = {
 
 def is_async(kind: FunctionKind) -> bool:
     """Whether calls of the kind wait for each other, and so have settings."""
-    return kind in CALL_SETTINGS
+    return kind in _PREFIXES
 
 
-def layers_of(kind: FunctionKind, config: Mapping[str, str]) -> dict[str, Layers]:
-    """What the configuration of a job says of calls of the kind, by group; wrong values say nothing."""
-    said: dict[str, dict[str, Value]] = {}
-    for key, text in config.items():
-        wanted, group, spec = CONFIG_KEYS.get(key, (None, "async", None))
-        if wanted == kind and spec is not None:
-            try:
-                said.setdefault(group, {})[spec.name] = parse_value(spec, text)
-            except SettingError:
-                continue  # reported with the config
-    return {group: {"config": values} for group, values in said.items()}
+def call_groups(kind: FunctionKind) -> tuple[Group, ...]:
+    """The groups with the configuration keys of the kind; none if it is synchronous."""
+    if kind not in _PREFIXES:
+        return ()
+    return tuple(
+        replace(
+            group,
+            settings=specs(*(replace(s, config=f"{_PREFIXES[kind]}.{s.name}") for s in group.settings.values())),
+        )
+        for group in CALL_GROUPS
+    )
 
 
 def resolved_call(kind: FunctionKind, config: Mapping[str, str]) -> dict[str, Settings]:
     """The settings that default and config amount to; none if the kind is synchronous."""
-    asked = layers_of(kind, config)
-    return {group: layered(specs, asked.get(group, {})) for group, specs in CALL_SETTINGS.get(kind, {}).items()}
+    return {
+        group.name: group.resolved({"config": said_by_config(group.settings, config)}) for group in call_groups(kind)
+    }

@@ -3,11 +3,11 @@
     none < restart < ttl < rebuild < drop < incompatible
 
 The verdicts are those of a run on an existing checkpoint: what ``hintplan run`` refuses to continue is ``incompatible``
-here, what it continues only without some state, and only if told to, is ``drop``, and nothing else is. Every setting is
-classified by name, so that a new one cannot go by unnoticed; a test compares the table with all settings that there
-are. What facts do depends on what they lead to (:mod:`plans.compare.consequences`). Knows no plan and no layout.
+here, what it continues only without some state, and only if told to, is ``drop``, and nothing else is. Every setting
+says which verdict is its own (:class:`plans.settings.setting.Setting`). What facts do depends on what they lead to
+(:mod:`plans.compare.consequences`). Knows no plan and no layout.
 
->>> effect_of("state", "leftState").level
+>>> TTL.level
 'ttl'
 """
 
@@ -18,25 +18,32 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 __all__ = [
+    "ATTEMPTS",
     "BEGUN",
-    "CLASSIFIED",
+    "CACHE",
     "FILES_ELSEWHERE",
+    "FOLLOWED",
     "FUNCTION",
     "INCOMPATIBLE",
+    "IN_FLIGHT",
+    "KEPT",
     "LEFT_BEHIND",
     "LEVELS",
     "MEANING",
     "NO_EFFECT",
     "NO_NOTE",
+    "OPTION",
     "PARKING",
+    "RELOAD",
+    "TTL",
     "UNAFFECTED",
     "UNKNOWN_KEY",
     "UNREADABLE",
     "Effect",
     "Level",
-    "effect_of",
     "emptied",
     "in_batch",
+    "restarts",
     "worst",
 ]
 
@@ -118,14 +125,15 @@ def emptied(operators: Collection[str]) -> Effect:
     )
 
 
-_TTL = Effect(
+TTL = Effect(
     level="ttl",
     text="state kept, applies at once",
     because="each row of state keeps the time of its last write, so the new TTL holds for rows that are there",
 )
 
 
-def _restart(because: str) -> Effect:
+def restarts(because: str) -> Effect:
+    """The verdict on a setting that is read when a job starts."""
     return Effect(level="restart", text=_AT_START, because=_RECALLED + because)
 
 
@@ -135,7 +143,7 @@ def _rebuild(because: str) -> Effect:
 
 def in_batch(effect: Effect) -> Effect:
     """What a change with ``effect`` on a stream does to a batch job, which starts from nothing every time."""
-    if effect.text == NO_EFFECT.text or effect is _KEPT:
+    if effect.text == NO_EFFECT.text or effect is KEPT:
         return replace(effect, stateless=True)
     if effect.level == "incompatible":
         text, because = "another result, from the next job on", "a batch job computes its whole result every time"
@@ -149,73 +157,16 @@ FUNCTION = Effect(
     text=_AT_START,
     because="the next run calls the function as it is then; state keeps what it returned",
 )
-_KEPT = Effect(
+KEPT = Effect(
     level="rebuild",
     text="same result, applies to the next job",
     because="a cached result is computed anew by the next job that reads it, or by each if it is cached no more",
 )
-_CACHE = _rebuild("the cache of a lookup lives in the workers, and starts empty under its new settings")
-_RELOAD = _rebuild("a full cache is loaded when the job starts, and from then on by the new schedule")
-_IN_FLIGHT = _restart("calls in flight are made again by the next run")
-_ATTEMPTS = _restart("rows that wait for another attempt wait by the new rule")
-_FOLLOWED = "operators that follow it are listed with what becomes of each"
-
-CLASSIFIED: Mapping[tuple[str, str], Effect] = {
-    ("name", "name"): _restart("the name is what Spark and reports call the job"),
-    ("config", "table.exec.state.ttl"): replace(
-        _TTL, because="it is the TTL of states for which no hint or edit says otherwise; those are listed"
-    ),
-    ("config", "parallelism.default"): Effect(
-        level="none",
-        text="state kept, a checkpoint keeps its partitions",
-        because="state is routed by the number of partitions; only a new checkpoint takes another number",
-    ),
-    ("config", "table.optimizer.agg-phase-strategy"): _restart(_FOLLOWED),
-    ("config", "table.local-time-zone"): _restart("expressions on times may give other results from then on"),
-    ("config", "table.exec.async-lookup.buffer-capacity"): _restart(_FOLLOWED),
-    ("config", "table.exec.async-lookup.output-mode"): _restart(_FOLLOWED),
-    ("config", "table.exec.async-lookup.timeout"): _restart(_FOLLOWED),
-    ("config", "table.exec.cached-results.enabled"): _KEPT,
-    ("config", "table.exec.cached-results.storage-level"): _KEPT,
-    ("config", "table.exec.async-table.buffer-capacity"): _restart(_FOLLOWED),
-    ("config", "table.exec.async-table.timeout"): _restart(_FOLLOWED),
-    ("config", "table.exec.async-table.retry-strategy"): _restart(_FOLLOWED),
-    ("config", "table.exec.async-table.fixed-delay"): _restart(_FOLLOWED),
-    ("config", "table.exec.async-table.max-attempts"): _restart(_FOLLOWED),
-    ("config", "table.exec.async-scalar.buffer-capacity"): _restart(_FOLLOWED),
-    ("config", "table.exec.async-scalar.timeout"): _restart(_FOLLOWED),
-    ("config", "table.exec.async-scalar.retry-strategy"): _restart(_FOLLOWED),
-    ("config", "table.exec.async-scalar.fixed-delay"): _restart(_FOLLOWED),
-    ("config", "table.exec.async-scalar.max-attempts"): _restart(_FOLLOWED),
-    ("state", "ttl"): _TTL,
-    ("phases", "agg-phase-strategy"): _restart("one phase and two keep the same state, each reads the other's"),
-    ("cached", "enabled"): _KEPT,
-    ("cached", "storage-level"): _KEPT,
-    ("async", "enabled"): _IN_FLIGHT,
-    ("async", "output-mode"): _restart("rows of a batch may come out in another order"),
-    ("async", "capacity"): _IN_FLIGHT,
-    ("async", "buffer-capacity"): _IN_FLIGHT,
-    ("async", "timeout"): _IN_FLIGHT,
-    ("retry", "retry-predicate"): _ATTEMPTS,
-    ("retry", "retry-strategy"): _ATTEMPTS,
-    ("retry", "fixed-delay"): _ATTEMPTS,
-    ("retry", "max-attempts"): _ATTEMPTS,
-    ("retry", "mode"): _ATTEMPTS,
-    ("cache", "lookup.cache"): _CACHE,
-    ("cache", "lookup.partial-cache.max-rows"): _CACHE,
-    ("cache", "lookup.partial-cache.expire-after-access"): _CACHE,
-    ("cache", "lookup.partial-cache.expire-after-write"): _CACHE,
-    ("cache", "lookup.partial-cache.cache-missing-key"): _CACHE,
-    ("cache", "lookup.partial-cache.class"): _CACHE,
-    ("cache", "lookup.full-cache.reload-strategy"): _RELOAD,
-    ("cache", "lookup.full-cache.periodic-reload.interval"): _RELOAD,
-    ("cache", "lookup.full-cache.periodic-reload.schedule-mode"): _RELOAD,
-    ("cache", "lookup.full-cache.timed-reload.iso-time"): _RELOAD,
-    ("cache", "lookup.full-cache.timed-reload.interval-in-days"): _RELOAD,
-    ("cache", "lookup.full-cache.custom-reload.class"): _RELOAD,
-    ("cache", "lookup.max-retries"): _restart("it counts the attempts of failed calls"),
-}
-"""The verdict on a change of each setting, by group and name; states by ``ttl``. Options of tables are not listed."""
+CACHE = _rebuild("the cache of a lookup lives in the workers, and starts empty under its new settings")
+RELOAD = _rebuild("a full cache is loaded when the job starts, and from then on by the new schedule")
+IN_FLIGHT = restarts("calls in flight are made again by the next run")
+ATTEMPTS = restarts("rows that wait for another attempt wait by the new rule")
+FOLLOWED = restarts("operators that follow it are listed with what becomes of each")
 
 UNKNOWN_KEY = Effect(
     level="incompatible", text="not a configuration key", because="a run refuses keys that it does not know"
@@ -226,18 +177,7 @@ FILES_ELSEWHERE = Effect(
     text="needs a new checkpoint",
     because="Spark notes the files of each batch beside them, and must find all batches of a job in one directory",
 )
-_OPTION = _restart("a connector reads its options then; what was read and written stays")
-
-
-def effect_of(group: str, name: str) -> Effect:
-    """The verdict on another value of a setting; KeyError for one that is not classified."""
-    if group == "state":
-        return CLASSIFIED["state", "ttl"]
-    if group == "options":
-        return CLASSIFIED.get(("cache", name), _OPTION)
-    if group == "config" and name.startswith("lookup."):
-        return CLASSIFIED["cache", name]
-    return CLASSIFIED[group, name]
+OPTION = restarts("a connector reads its options then; what was read and written stays")
 
 
 def worst(levels: tuple[Level, ...]) -> Level:

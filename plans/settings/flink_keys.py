@@ -1,7 +1,7 @@
 """Configuration keys of Flink that scripts carry and that mean nothing here, with the reason to tell.
 
 Only what cannot change results is in this list: where and how Flink runs, and how it gets to the same rows. A key that
-says what rows there are, or with which state a job begins, is either known (:mod:`plans.settings.config`) or refused.
+says what rows there are, or with which state a job begins, is either known (:mod:`plans.model.config`) or refused.
 
 >>> why_idle("execution.checkpointing.interval")
 'every micro-batch is a checkpoint, and --trigger says how often there is one'

@@ -1,11 +1,11 @@
-"""A group of settings and the layers that set it: default < config < table (WITH) < hint < plan edit.
+"""A group of settings and the layers that set it: default < config < table (WITH) < hint < statement < plan edit.
 
 Every operator with settings holds them in groups such as ``async`` and ``retry``. A group records what runs and what
-each layer asked for; a value that differs from the strongest layer that spoke is a plan edit. Knows no operator: which
-groups each of them has is told in :mod:`plans.model.operator_settings`.
+each layer asked for; a value that differs from the strongest layer that spoke is a plan edit. Which groups an operator
+has, its kind says (:mod:`plans.operators`).
 
->>> specs = {"timeout": SettingSpec(name="timeout", kind="duration", default="30 s")}
->>> waits = layered(specs, {"config": {"timeout": "1 min"}})
+>>> from plans.settings.lookup import ASYNC
+>>> waits = layered(ASYNC.settings, {"config": {"timeout": "1 min"}})
 >>> waits.values["timeout"], set_by(waits, "timeout")
 ('1 min', 'config')
 """
@@ -13,11 +13,11 @@ groups each of them has is told in :mod:`plans.model.operator_settings`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from plans.settings.groups import Layers, Value
-from plans.settings.values import SettingSpec, parse_value
+from plans.declarations.durations import DurationError, parse_duration
+from plans.settings.setting import Layers, Setting, SettingError, Value, parse_value
 
 __all__ = [
     "EDIT",
@@ -28,16 +28,19 @@ __all__ = [
     "group_document",
     "layered",
     "ordered",
+    "parsed",
     "read_group",
+    "said_by_config",
+    "same_value",
     "set_by",
     "top_layer",
     "top_value",
 ]
 
-Specs = Mapping[str, SettingSpec]
+Specs = Mapping[str, Setting]
 """The settings of a group by name, in the order in which a plan lists them."""
 
-SETTING_LAYERS = ("default", "config", "table", "hint")
+SETTING_LAYERS = ("default", "config", "table", "hint", "statement")
 """Who may set a setting of an operator, weakest first: a table's WITH is nearer to its lookup than the config."""
 
 EDIT = "edit"
@@ -47,7 +50,7 @@ EDIT = "edit"
 class Settings:
     """One group of settings: what can be set, what runs, by name in that order, and what each layer said."""
 
-    specs: Specs
+    specs: Specs = field(compare=False, repr=False)
     values: Mapping[str, Value]
     origin: Layers
 
@@ -87,9 +90,34 @@ def top_value(settings: Settings, name: str) -> Value | None:
 
 def set_by(settings: Settings, name: str) -> str:
     """Who set the value that runs: the strongest layer that spoke, or ``edit`` if the value differs from it."""
-    if settings.values[name] != top_value(settings, name):
+    if not same_value(settings.specs[name], settings.values[name], top_value(settings, name)):
         return EDIT
     return top_layer(settings, name) or "default"
+
+
+def same_value(setting: Setting, a: Value | None, b: Value | None) -> bool:
+    """Whether two values of a setting are the same, however durations are written."""
+    if a == b or setting.kind != "duration" or a is None or b is None:
+        return a == b
+    try:
+        return parse_duration(str(a)) == parse_duration(str(b))
+    except DurationError:
+        return False
+
+
+def said_by_config(specs: Specs, config: Mapping[str, str]) -> dict[str, Value]:
+    """What the configuration of a job says of the settings; wrong values, reported with the config, say nothing."""
+    keys = ((spec, spec.config or "") for spec in specs.values())
+    said = {spec.name: parsed(spec, config[key]) for spec, key in keys if key in config}
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def parsed(setting: Setting, text: str) -> Value | None:
+    """The value that ``text`` writes; None if it is none of the setting."""
+    try:
+        return parse_value(setting, text)
+    except SettingError:
+        return None
 
 
 def edits_of(settings: Settings) -> dict[str, Value]:

@@ -1,8 +1,7 @@
 """The settings of a lookup join in their three groups, ``async``, ``retry`` and ``cache``, as data.
 
 One name for each setting in plan, config, WITH and hints: Flink's (FLIP-221, FLIP-234), but for ``enabled``, which the
-LOOKUP hint calls ``async``. Who may set it, and which settings go together, is the affair of
-:mod:`plans.settings.lookup_layers`.
+LOOKUP hint calls ``async``. Which settings go together is the affair of :mod:`plans.settings.lookup_layers`.
 
 >>> SETTINGS["async"]["capacity"].default
 100
@@ -12,88 +11,187 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from plans.settings.values import MAX_LONG, Kind, SettingSpec
+from plans.settings.effects import ATTEMPTS, IN_FLIGHT, RELOAD, restarts
+from plans.settings.effects import CACHE as EMPTY_CACHE
+from plans.settings.group import Group, specs
+from plans.settings.layers import Specs
+from plans.settings.setting import MAX_LONG, Setting
 
-__all__ = [
-    "CACHE",
-    "CONFIG_KEYS",
-    "FULL",
-    "GROUPS",
-    "PARTIAL",
-    "SETTINGS",
-    "Group",
-]
-
-Group = str
-GROUPS: tuple[Group, ...] = ("async", "retry", "cache")
+__all__ = ["ASYNC", "CACHE", "CACHING", "FULL", "GROUPS", "LOOKUP_GROUPS", "PARTIAL", "RETRY", "SETTINGS"]
 
 CACHE = "lookup.cache"
 PARTIAL = "lookup.partial-cache."
 FULL = "lookup.full-cache."
 
-
-def _cache(name: str, kind: Kind, **more: object) -> SettingSpec:
-    return SettingSpec(name=name, kind=kind, config=name, **more)  # type: ignore[arg-type]
-
-
-_ASYNC = (
-    SettingSpec(name="enabled", kind="bool", hint="async"),
-    SettingSpec(
-        name="output-mode",
-        kind="choice",
-        choices=("ordered", "allow_unordered"),
-        default="ordered",
-        config="table.exec.async-lookup.output-mode",
-        hint="output-mode",
-    ),
-    SettingSpec(
-        name="capacity",
-        kind="int",
-        minimum=1,
-        maximum=100_000,
-        default=100,
-        config="table.exec.async-lookup.buffer-capacity",
-        hint="capacity",
-    ),
-    SettingSpec(
-        name="timeout", kind="duration", default="5 min", config="table.exec.async-lookup.timeout", hint="timeout"
+ASYNC = Group(
+    name="async",
+    schema="lookup-async",
+    description="How lookups wait.",
+    layers=("default", "config", "hint"),
+    settings=specs(
+        Setting(
+            name="enabled",
+            kind="bool",
+            description="Whether lookups run at once, up to 'capacity' of them, or one after the other.",
+            effect=IN_FLIGHT,
+            hint="async",
+        ),
+        Setting(
+            name="output-mode",
+            kind="choice",
+            choices=("ordered", "allow_unordered"),
+            default="ordered",
+            description="Whether rows keep the order of the input.",
+            effect=restarts("rows of a batch may come out in another order"),
+            config="table.exec.async-lookup.output-mode",
+            hint="output-mode",
+        ),
+        Setting(
+            name="capacity",
+            kind="int",
+            minimum=1,
+            maximum=100_000,
+            default=100,
+            description="The number of lookups in flight.",
+            effect=IN_FLIGHT,
+            config="table.exec.async-lookup.buffer-capacity",
+            hint="capacity",
+        ),
+        Setting(
+            name="timeout",
+            kind="duration",
+            default="5 min",
+            description="How long all attempts of a row may take together; 0 ms waits forever.",
+            effect=IN_FLIGHT,
+            config="table.exec.async-lookup.timeout",
+            hint="timeout",
+        ),
     ),
 )
 
-_RETRY = (
-    SettingSpec(name="retry-predicate", kind="choice", choices=("lookup_miss",), hint="retry-predicate"),
-    SettingSpec(name="retry-strategy", kind="choice", choices=("fixed_delay",), hint="retry-strategy"),
-    SettingSpec(name="fixed-delay", kind="duration", hint="fixed-delay"),
-    SettingSpec(name="max-attempts", kind="int", minimum=1, maximum=10_000, hint="max-attempts"),
-    SettingSpec(name="mode", kind="choice", choices=("inline", "deferred")),
-)
-
-_CACHE = (
-    _cache(CACHE, "choice", choices=("NONE", "PARTIAL", "FULL"), default="NONE"),
-    _cache(f"{PARTIAL}max-rows", "int", maximum=MAX_LONG),
-    _cache(f"{PARTIAL}expire-after-access", "duration"),
-    _cache(f"{PARTIAL}expire-after-write", "duration"),
-    _cache(f"{PARTIAL}cache-missing-key", "bool", default=True),
-    _cache(f"{PARTIAL}class", "class"),
-    _cache(f"{FULL}reload-strategy", "choice", choices=("PERIODIC", "TIMED", "CUSTOM"), default="PERIODIC"),
-    _cache(f"{FULL}periodic-reload.interval", "duration", minimum=1),
-    _cache(
-        f"{FULL}periodic-reload.schedule-mode", "choice", choices=("FIXED_DELAY", "FIXED_RATE"), default="FIXED_DELAY"
+RETRY = Group(
+    name="retry",
+    schema="lookup-retry",
+    description="What happens to a row that found nothing.",
+    layers=("default", "hint"),
+    absent="null",
+    settings=specs(
+        Setting(
+            name="retry-predicate",
+            kind="choice",
+            choices=("lookup_miss",),
+            description="What is looked up again.",
+            effect=ATTEMPTS,
+            hint="retry-predicate",
+        ),
+        Setting(
+            name="retry-strategy",
+            kind="choice",
+            choices=("fixed_delay",),
+            description="How the attempts are spaced.",
+            effect=ATTEMPTS,
+            hint="retry-strategy",
+        ),
+        Setting(
+            name="fixed-delay",
+            kind="duration",
+            description="The pause before each further attempt.",
+            effect=ATTEMPTS,
+            hint="fixed-delay",
+        ),
+        Setting(
+            name="max-attempts",
+            kind="int",
+            minimum=1,
+            maximum=10_000,
+            description="The number of attempts after the first.",
+            effect=ATTEMPTS,
+            hint="max-attempts",
+        ),
+        Setting(
+            name="mode",
+            kind="choice",
+            choices=("inline", "deferred"),
+            description="Whether a row waits in place, or parked in state.",
+            effect=ATTEMPTS,
+        ),
     ),
-    _cache(f"{FULL}timed-reload.iso-time", "time"),
-    _cache(f"{FULL}timed-reload.interval-in-days", "int", minimum=1, default=1),
-    _cache(f"{FULL}custom-reload.class", "class"),
-    _cache("lookup.max-retries", "int", maximum=1_000, default=3),
 )
 
-SETTINGS: Mapping[Group, Mapping[str, SettingSpec]] = {
-    "async": {spec.name: spec for spec in _ASYNC},
-    "retry": {spec.name: spec for spec in _RETRY},
-    "cache": {spec.name: spec for spec in _CACHE},
-}
+
+def _partial(name: str, **more: object) -> Setting:
+    return _cache(f"{PARTIAL}{name}", effect=EMPTY_CACHE, **more)
+
+
+def _full(name: str, **more: object) -> Setting:
+    return _cache(f"{FULL}{name}", effect=RELOAD, **more)
+
+
+def _cache(name: str, **more: object) -> Setting:
+    return Setting(name=name, config=name, **more)  # type: ignore[arg-type]
+
+
+CACHING = Group(
+    name="cache",
+    schema="lookup-cache",
+    description="Which found rows are kept for later ones.",
+    layers=("default", "config", "table", "hint"),
+    required=(CACHE, "lookup.max-retries"),
+    settings=specs(
+        _cache(
+            CACHE,
+            kind="choice",
+            choices=("NONE", "PARTIAL", "FULL"),
+            default="NONE",
+            description="The caching strategy.",
+            effect=EMPTY_CACHE,
+        ),
+        _partial("max-rows", kind="int", maximum=MAX_LONG, description="The largest number of keys kept."),
+        _partial("expire-after-access", kind="duration", description="How long a key is kept after its last use."),
+        _partial("expire-after-write", kind="duration", description="How long a key is kept after it was loaded."),
+        _partial(
+            "cache-missing-key", kind="bool", default=True, description="Whether it is kept that a key was not found."
+        ),
+        _partial("class", kind="class", description="A cache of your own, as package.module.Class."),
+        _full(
+            "reload-strategy",
+            kind="choice",
+            choices=("PERIODIC", "TIMED", "CUSTOM"),
+            default="PERIODIC",
+            description="When the whole table is loaded again.",
+        ),
+        _full("periodic-reload.interval", kind="duration", minimum=1, description="The time between two loads."),
+        _full(
+            "periodic-reload.schedule-mode",
+            kind="choice",
+            choices=("FIXED_DELAY", "FIXED_RATE"),
+            default="FIXED_DELAY",
+            description="Whether it counts from the end or the start of a load.",
+        ),
+        _full("timed-reload.iso-time", kind="time", description="The time of day of the load, with or without zone."),
+        _full(
+            "timed-reload.interval-in-days",
+            kind="int",
+            minimum=1,
+            default=1,
+            description="The days between two loads.",
+        ),
+        _full(
+            "custom-reload.class", kind="class", description="A reload trigger of your own, as package.module.Class."
+        ),
+        _cache(
+            "lookup.max-retries",
+            kind="int",
+            maximum=1_000,
+            default=3,
+            description="How often a lookup that failed is tried again.",
+            effect=restarts("it counts the attempts of failed calls"),
+        ),
+    ),
+)
+
+LOOKUP_GROUPS = (ASYNC, RETRY, CACHING)
+GROUPS = tuple(group.name for group in LOOKUP_GROUPS)
+
+SETTINGS: Mapping[str, Specs] = {group.name: group.settings for group in LOOKUP_GROUPS}
 """The settings of each group by name, in the order in which a plan lists them."""
-
-CONFIG_KEYS: Mapping[str, tuple[Group, SettingSpec]] = {
-    spec.config: (group, spec) for group in GROUPS for spec in SETTINGS[group].values() if spec.config is not None
-}
-"""The configuration keys that set a setting for the whole job."""

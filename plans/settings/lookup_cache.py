@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from plans.settings.groups import Value
 from plans.settings.lookup import CACHE, FULL, PARTIAL, SETTINGS
+from plans.settings.setting import Value
 
 __all__ = ["STRATEGY", "applicable", "belongs", "cache_problems"]
 

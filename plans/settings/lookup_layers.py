@@ -14,11 +14,19 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from plans.settings.groups import Layers, Value
-from plans.settings.layers import EDIT, SETTING_LAYERS, Settings, layered, ordered, top_layer
-from plans.settings.lookup import CACHE, CONFIG_KEYS, FULL, SETTINGS, Group
+from plans.settings.layers import (
+    EDIT,
+    SETTING_LAYERS,
+    Settings,
+    layered,
+    ordered,
+    parsed,
+    said_by_config,
+    top_layer,
+)
+from plans.settings.lookup import CACHE, FULL, SETTINGS
 from plans.settings.lookup_cache import STRATEGY, applicable, belongs, cache_problems
-from plans.settings.values import SettingError, SettingSpec, parse_value
+from plans.settings.setting import Layers, Value
 
 __all__ = [
     "Contradiction",
@@ -48,7 +56,7 @@ class Contradiction(ValueError):
 class Unmet:
     """Something a layer asked for that has no effect, and why."""
 
-    group: Group
+    group: str
     layer: str
     name: str
     reason: str
@@ -58,38 +66,25 @@ class Unmet:
 class Resolved:
     """The groups of settings that the layers amount to, without ``retry`` if there is none; and what has no effect."""
 
-    groups: Mapping[Group, Settings]
+    groups: Mapping[str, Settings]
     unmet: tuple[Unmet, ...]
 
 
-def config_layers(config: Mapping[str, str]) -> dict[Group, dict[str, Value]]:
+def config_layers(config: Mapping[str, str]) -> dict[str, dict[str, Value]]:
     """What the configuration of a job says of the settings of lookups, by group; wrong values say nothing."""
-    found: dict[Group, dict[str, Value]] = {}
-    for key, text in config.items():
-        if key in CONFIG_KEYS:
-            group, spec = CONFIG_KEYS[key]
-            value = _value(spec, text)
-            if value is not None:
-                found.setdefault(group, {})[spec.name] = value
-    return found
+    said = {group: said_by_config(specs, config) for group, specs in SETTINGS.items()}
+    return {group: values for group, values in said.items() if values}
 
 
 def table_layer(options: Mapping[str, str]) -> dict[str, Value]:
     """What the options of a table say of its cache; wrong values, which are reported with the table, say nothing."""
     specs = SETTINGS["cache"]
-    values = {key: _value(specs[key], text) for key, text in options.items() if key in specs}
-    return ordered(SETTINGS["cache"], {key: value for key, value in values.items() if value is not None})
-
-
-def _value(spec: SettingSpec, text: str) -> Value | None:
-    try:
-        return parse_value(spec, text)
-    except SettingError:
-        return None
+    values = {key: parsed(specs[key], text) for key, text in options.items() if key in specs}
+    return ordered(specs, {key: value for key, value in values.items() if value is not None})
 
 
 def resolve(
-    asked: Mapping[Group, Layers],
+    asked: Mapping[str, Layers],
     modes: Collection[str],
     *,
     insert_only: bool,
@@ -108,7 +103,7 @@ def resolve(
     full = cache.values[CACHE] == "FULL"
     unmet: list[Unmet] = []
     waits = _async(asked.get("async", {}), modes, unmet, full=full, insert_only=insert_only)
-    groups: dict[Group, Settings] = {"async": waits, "cache": cache}
+    groups: dict[str, Settings] = {"async": waits, "cache": cache}
     deferred = parks and waits.values["output-mode"] == "allow_unordered"
     retry = _retry(asked.get("retry", {}), unmet, full=full, deferred=deferred)
     if retry is not None:

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from plans.errors import Diagnostic
-from plans.settings.groups import Value
 from plans.settings.layers import SETTING_LAYERS, Settings
-from plans.settings.values import shown
+from plans.settings.setting import Value, shown
 
 __all__ = ["origins_apart"]
 

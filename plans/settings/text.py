@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from plans.settings.layers import SETTING_LAYERS, Settings, set_by
-from plans.settings.values import shown
+from plans.settings.setting import shown
 
 __all__ = ["labelled", "marked", "retry_text", "settings_json", "who_set_setting"]
 

@@ -11,32 +11,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, assert_never
+from typing import Any, Literal
 
-from plans.analysis.changelog import INSERT_ONLY, output_kinds
+from plans.analysis.changelog import output_kinds
 from plans.analysis.columns import check_columns
 from plans.analysis.repeated import repeated
 from plans.analysis.row_order import told_by_arrival
-from plans.analysis.states import source, state_of, top_layer
 from plans.analysis.streaming_queries import queries
 from plans.declarations.durations import parse_duration
-from plans.format.document import LAYERS, op_name
+from plans.declarations.row_kinds import INSERT_ONLY
 from plans.model.graph import check_graph
-from plans.model.operator_settings import group_names, settings_of
 from plans.model.plan import Plan
-from plans.operators import Aggregate, Correlate, LookupJoin, Operator, Scan, Settable, Sink
-from plans.operators.descriptions import describe
-from plans.settings.cached import ENABLED, STORAGE_LEVEL, cached_of, cached_values, set_by, who_set_cached
-from plans.settings.cached import SETTINGS as CACHED
-from plans.settings.call_text import call_parts
-from plans.settings.groups import CachedSettings, StateEntry
-from plans.settings.layers import edits_of
-from plans.settings.lookup_text import lookup_parts
-from plans.settings.phases import one_phase_because, phase_words
-from plans.settings.text import settings_json
+from plans.operators import Aggregate, Operator, describe, kind_of, op_name, state_of, table_of
+from plans.operators.aggregate import one_phase_because
+from plans.settings.cached import CACHED, ENABLED, STORAGE_LEVEL
+from plans.settings.layers import Settings, edits_of
+from plans.settings.phases import ONE_PHASE, PHASES, STRATEGY
+from plans.settings.state import STATE_LAYERS, StateEntry, source, who_set
+from plans.settings.text import settings_json, who_set_setting
 from plans.text.terminal import clean
 
-__all__ = ["explain", "explain_json", "summary", "who_set"]
+__all__ = ["explain", "explain_json", "summary"]
 
 _MIN_LEFT, _MAX_LEFT = 34, 64
 _MAX_DEPTH = 16
@@ -104,7 +99,7 @@ def summary(plan: Plan) -> str:
     """How many operators there are, and how many of them keep something: state in a stream, results in a batch."""
     count = _count(len(plan.operators), "operator")
     if plan.mode == "batch":
-        kept = sum(1 for operator in plan.operators if (found := cached_of(operator)) and found.enabled)
+        kept = sum(1 for operator in plan.operators if (found := operator.cached) and found.enabled)
         return f"{count}, {kept} cached"
     return f"{count}, {sum(1 for operator in plan.operators if state_of(operator))} with state"
 
@@ -134,29 +129,15 @@ def explain_json(plan: Plan) -> dict[str, Any]:
                         "input": entry.input,
                         "ttl": entry.ttl,
                         "set-by": source(entry),
-                        "origin": {layer: entry.origin[layer] for layer in LAYERS if layer in entry.origin},
+                        "origin": {layer: entry.origin[layer] for layer in STATE_LAYERS if layer in entry.origin},
                     }
                     for entry in state_of(operator)
                 ],
-                **({"settings": settings_json(settings_of(operator))} if settings_of(operator) else {}),
-                **({"cached": _cached_json(found)} if (found := cached_of(operator)) else {}),
+                **_settings_json(operator),
             }
             for operator in plan.operators
         ],
     }
-
-
-def who_set(entry: StateEntry) -> str:
-    """Who set the TTL, then what the weaker layers said, such as ``edit · hint 1 d · config 1 h``."""
-    by = source(entry)
-    top = top_layer(entry)
-    parts = [by]
-    for layer in reversed(LAYERS):
-        # That a built-in default exists below a hint tells nobody anything.
-        weaker = layer != by and (layer != "default" or layer == top)
-        if layer in entry.origin and weaker:
-            parts.append(f"{layer} {entry.origin[layer]}")
-    return " · ".join(parts)
 
 
 def _shown_ttl(entry: StateEntry) -> str:
@@ -211,13 +192,10 @@ def _tree(
             left = clean(f"{past}{'│  ' if operator.inputs else '   '}{entry.name:<{width}}  {entry.input}")
             part: Part = "edit" if source(entry) == "edit" else "state"
             lines.append(_Line(part=part, left=left, right=who_set(entry), ttl=_shown_ttl(entry)))
-        for group, text, edited in _groups(operator, reasons):
-            lines.append(_Line(part="edit" if edited else "state", left=clean(f"{past}│  {group}"), right=clean(text)))
-        if (cached := cached_of(operator)) is not None:
-            edited = any(set_by(cached, setting) == "edit" for setting in CACHED)
-            left = clean(f"{past}{'│  ' if operator.inputs else '   '}cached")
-            level = cached.storage_level if cached.enabled else "off"
-            lines.append(_Line(part="edit" if edited else "state", left=left, right=_who_cached(cached), ttl=level))
+        bar = "│  " if operator.inputs else "   "
+        for group, text, edited, ttl in _groups(operator, reasons):
+            part = "edit" if edited else "state"
+            lines.append(_Line(part=part, left=clean(f"{past}{bar}{group}"), right=clean(text), ttl=ttl))
         children = list(enumerate(operator.inputs, start=1))
         for number, child in reversed(children):
             last = number == len(children)
@@ -226,59 +204,59 @@ def _tree(
     return lines
 
 
-def _who_cached(settings: CachedSettings) -> str:
+def _settings_json(operator: Operator) -> dict[str, Any]:
+    """The groups of settings; a cached result, which any operator can have, under its own key."""
+    groups = {name: settings for name, settings in operator.settings.items() if name != CACHED.name}
+    found: dict[str, Any] = {"settings": settings_json(groups)} if groups else {}
+    if (cached := operator.settings.get(CACHED.name)) is not None:
+        of_cached = settings_json({CACHED.name: cached})
+        found["cached"] = {
+            each["setting"].partition(".")[2]: {key: value for key, value in each.items() if key != "setting"}
+            for each in of_cached
+        }
+    return found
+
+
+def _groups(operator: Operator, reasons: Mapping[str, str | None]) -> Iterator[tuple[str, str, bool, str]]:
+    """Each group of settings, its line, whether an edit is in it, and what stands where TTLs do."""
+    kind = kind_of(operator)
+    for group in kind.groups:
+        settings = operator.settings.get(group.name)
+        if settings is None:
+            if operator.settings.keys() - {CACHED.name} and not group.optional:
+                yield group.name, "off", False, ""
+            continue
+        edited = bool(edits_of(settings))
+        if group is CACHED:
+            level = str(settings.values[STORAGE_LEVEL]) if settings.values[ENABLED] else "off"
+            yield group.name, _who_cached(settings), edited, level
+            continue
+        text = " · ".join(kind.settings_text(operator.settings, group.name))
+        if reasons.get(operator.id) is not None and group is PHASES and settings.values[STRATEGY] != ONE_PHASE:
+            text += f" · runs in one phase: {reasons[operator.id]}"
+        yield group.name, text, edited, ""
+
+
+def _who_cached(settings: Settings) -> str:
     """Who asked for the cached result, and for its storage level if that was someone else."""
-    asked = who_set_cached(settings, ENABLED)
-    level = who_set_cached(settings, STORAGE_LEVEL)
-    if not settings.enabled or level == "default" or level == asked:
+    asked = who_set_setting(settings, ENABLED)
+    level = who_set_setting(settings, STORAGE_LEVEL)
+    if not settings.values[ENABLED] or level == "default" or level == asked:
         return asked
     return f"{asked} · {STORAGE_LEVEL} {level}"
 
 
-def _cached_json(settings: CachedSettings) -> dict[str, Any]:
-    return {
-        name: {
-            "value": value,
-            "set-by": set_by(settings, name),
-            "origin": {layer: said[name] for layer, said in settings.origin.items() if name in said},
-        }
-        for name, value in cached_values(settings).items()
-    }
-
-
-def _groups(operator: Operator, reasons: Mapping[str, str | None]) -> Iterator[tuple[str, str, bool]]:
-    """Each group of settings, its line, and whether an edit is in it."""
-    groups = settings_of(operator)
-    if not groups or not isinstance(operator, Settable):
-        return
-    for group in group_names(operator):
-        settings = groups.get(group)
-        if settings is None:
-            yield group, "off", False
-            continue
-        match operator:
-            case LookupJoin():
-                text = " · ".join(lookup_parts(operator, group, settings))
-            case Correlate():
-                text = " · ".join(call_parts(operator, group, settings))
-            case Aggregate():
-                text = phase_words(settings, reasons.get(operator.id))
-            case _:
-                assert_never(operator)
-        yield group, text, bool(edits_of(settings))
-
-
 def _one_phase(plan: Plan) -> Mapping[str, str | None]:
     """Why aggregates with a setting for phases run in one; nothing is known if edges or tables are wrong."""
-    aggregates = [operator for operator in plan.operators if isinstance(operator, Aggregate) and operator.phases]
+    aggregates = [o for o in plan.operators if isinstance(o, Aggregate) and PHASES.name in o.settings]
     if not aggregates:
         return {}
-    tables = (Scan, LookupJoin, Sink)
-    if any(check_graph(plan)) or any(isinstance(o, tables) and o.table not in plan.tables for o in plan.operators):
+    tables = {table for operator in plan.operators if (table := table_of(operator)) is not None}
+    if any(check_graph(plan)) or not tables <= plan.tables.keys():
         return {}
     kinds, told = output_kinds(plan), told_by_arrival(plan)
     return {
-        operator.id: one_phase_because(operator, insert_only=kinds[source] == INSERT_ONLY, by_arrival=source in told)
+        operator.id: one_phase_because(operator, insert_only=kinds[source] == INSERT_ONLY, in_order=source in told)
         for operator in aggregates
         for source in operator.inputs
     }

@@ -12,9 +12,9 @@ from __future__ import annotations
 import base64
 from html import escape
 
-from plans.analysis.states import state_of
 from plans.model.plan import Plan
-from plans.show.explain import who_set
+from plans.operators import state_of
+from plans.settings.state import who_set
 from plans.show.page_data import row_kinds
 from plans.show.picture import one_line, picture
 from plans.show.svg import standalone

@@ -20,10 +20,10 @@ from collections.abc import Collection, Sequence
 from html import escape
 from typing import Any
 
-from plans.analysis.states import state_of
 from plans.compare.diff import diff
 from plans.compare.report import summary
 from plans.model.plan import Plan
+from plans.operators import state_of
 from plans.show.page_data import box_data, change_data, function_data, row_kinds, table_data
 from plans.show.page_overview import overview
 from plans.show.page_script import Script

@@ -18,7 +18,6 @@ from typing import Any
 
 from plans.analysis.changelog import output_kinds
 from plans.analysis.columns import check_columns
-from plans.analysis.states import state_of
 from plans.compare.diff import Change
 from plans.connectors.table import shown_options
 from plans.declarations.tables import Table
@@ -26,9 +25,9 @@ from plans.format.digest import operator_facts
 from plans.format.document import to_document
 from plans.model.graph import check_graph
 from plans.model.plan import Plan
-from plans.model.settings import Setting, operator_settings
-from plans.operators import Operator
-from plans.settings.values import shown
+from plans.model.settings import PlanSetting, operator_settings
+from plans.operators import Operator, state_of
+from plans.settings.setting import shown
 from plans.show.picture import Picture, changed_operators, one_line, under_new_ids
 from plans.text.terminal import clean
 
@@ -147,7 +146,7 @@ def _settings(operator: Operator, previous: Operator | None, reasons: Mapping[st
         }
 
 
-def _before(setting: Setting, earlier: Mapping[str, Setting] | None) -> Json:
+def _before(setting: PlanSetting, earlier: Mapping[str, PlanSetting] | None) -> Json:
     if earlier is None:
         return {}
     old = earlier.get(setting.path)

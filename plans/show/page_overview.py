@@ -10,10 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from plans.analysis.states import spoken_ttl, state_of
+from plans.analysis.states import spoken_ttl
 from plans.model.plan import Plan
 from plans.model.settings import operator_settings
-from plans.settings.values import shown
+from plans.operators import state_of
+from plans.settings.setting import shown
 from plans.show.picture import one_line
 
 __all__ = ["overview"]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from plans.model.plan import Plan
-from plans.model.settings import Setting, operator_settings
+from plans.model.settings import PlanSetting, operator_settings
 
 __all__ = ["Script", "script_of"]
 
@@ -39,5 +39,5 @@ def script_of(file: str, text: str, plan: Plan, compiled: Plan, places: Mapping[
     return Script(file=file, text=text, places=tuple(sorted(found)))
 
 
-def _settings(plan: Plan) -> dict[str, Setting]:
+def _settings(plan: Plan) -> dict[str, PlanSetting]:
     return {setting.path: setting for operator in plan.operators for setting in operator_settings(operator)}

@@ -3,7 +3,7 @@
 Mermaid, dot, SVG and the page are drawn from this, so they agree. With an older plan, what differs is marked, and what
 was removed is shown among what is there. Knows nothing of layouts and files.
 
->>> from plans.operators import Scan
+>>> from plans.operators import Operator, Scan, describe, kind_of, state_of
 >>> scan = Scan(id="scan_o", table="o", columns=("a",))
 >>> [(box.id, box.kind, box.states) for box in picture(Plan(name="p", operators=(scan,))).boxes]
 [('scan_o', 'scan', ())]
@@ -15,21 +15,16 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from plans.analysis.states import state_of
 from plans.compare.diff import Change
 from plans.compare.match import match
-from plans.format.document import op_name
-from plans.model.operator_settings import settings_of
 from plans.model.plan import Plan
-from plans.model.settings import Setting, operator_settings
-from plans.operators import Operator, Scan
-from plans.operators.descriptions import describe
+from plans.model.settings import PlanSetting, operator_settings
+from plans.operators import Operator, Scan, describe, kind_of, state_of
 from plans.settings.layers import EDIT
-from plans.settings.values import shown
+from plans.settings.setting import shown
 from plans.text.terminal import clean
 
 __all__ = [
-    "KINDS",
     "Arrow",
     "Box",
     "Mark",
@@ -44,22 +39,6 @@ __all__ = [
 ]
 
 Mark = Literal["", "added", "removed", "changed", "moved"]
-
-KINDS: Mapping[str, str] = {
-    "scan": "scan",
-    "calc": "calc",
-    "join": "join",
-    "lookup-join": "lookup join",
-    "correlate": "call",
-    "expand": "expand",
-    "aggregate": "aggregate",
-    "changelog-normalize": "changelog normalize",
-    "union": "union",
-    "sort": "sort",
-    "sink-materialize": "sink materialize",
-    "sink": "sink",
-}
-"""What a box is called, by ``op``. A test fails when a kind of operator is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,23 +201,22 @@ def _box(operator: Operator, plan: Plan, previous: Operator | None) -> Box:
     earlier = {s.path: shown(s.value) for s in operator_settings(previous)} if previous is not None else None
     inputs = {entry.name: entry.input for entry in state_of(operator)}
     rows = [_state_row(setting, inputs, earlier) for setting in settings if setting.group == "state"]
-    known = settings_of(operator)
     for group in dict.fromkeys(setting.group for setting in settings if setting.group != "state"):
         # What has one value only is no news.
-        specs = known[group].specs.items() if group in known else ()
+        specs = operator.settings[group].specs.items()
         fixed = [name for name, spec in specs if len(spec.choices) == 1]
         rows.append(_group_row(group, [s for s in settings if s.group == group], fixed, earlier))
-    op = op_name(operator)
+    kind = kind_of(operator)
     return Box(
         id=operator.id,
-        op=op,
-        kind=KINDS.get(op, op),
+        op=kind.op,
+        kind=kind.title,
         text=one_line(describe(operator, plan)),
         rows=tuple(rows),
     )
 
 
-def _state_row(setting: Setting, inputs: Mapping[str, str], earlier: Mapping[str, str] | None) -> Row:
+def _state_row(setting: PlanSetting, inputs: Mapping[str, str], earlier: Mapping[str, str] | None) -> Row:
     value, before = shown(setting.value), None if earlier is None else earlier.get(setting.path)
     return Row(
         label=one_line(f"{setting.name} {inputs[setting.name]}"),
@@ -250,7 +228,7 @@ def _state_row(setting: Setting, inputs: Mapping[str, str], earlier: Mapping[str
 
 
 def _group_row(
-    group: str, settings: Sequence[Setting], fixed: Collection[str], earlier: Mapping[str, str] | None
+    group: str, settings: Sequence[PlanSetting], fixed: Collection[str], earlier: Mapping[str, str] | None
 ) -> Row:
     """What somebody set, else what runs; an edit anywhere in the group is an edit of the row."""
     told = [s for s in settings if s.set_by != "default" and s.name not in fixed] or settings[:1]
@@ -263,7 +241,7 @@ def _group_row(
     return Row(label=group, value=one_line(text), set_by=by, state=False, before=one_line(before) or None)
 
 
-def _attempts(settings: Sequence[Setting]) -> str | None:
+def _attempts(settings: Sequence[PlanSetting]) -> str | None:
     """A retry as an edit writes it, such as ``3 x 10 s``; None for what is no retry."""
     values = {setting.name: shown(setting.value) for setting in settings}
     if values.get("retry-strategy") != "fixed_delay" or not values.keys() >= {"fixed-delay", "max-attempts"}:
@@ -271,13 +249,13 @@ def _attempts(settings: Sequence[Setting]) -> str | None:
     return f"{values['max-attempts']} x {values['fixed-delay']}"
 
 
-def _said(setting: Setting) -> str:
+def _said(setting: PlanSetting) -> str:
     # PARTIAL needs no name; true and 3 do.
     value = shown(setting.value)
     return value if value.isupper() else f"{_short(setting)} {value}"
 
 
-def _short(setting: Setting) -> str:
+def _short(setting: PlanSetting) -> str:
     return setting.name.rpartition(".")[2]
 
 

@@ -20,7 +20,7 @@ from plans.analysis.columns import output_columns
 from plans.analysis.fingerprints import meanings
 from plans.model.plan import Plan
 from plans.operators import Aggregate, Join, LookupJoin, Operator, Scan, Sink, Sort
-from plans.settings.cached import ENABLED, cached_of
+from plans.settings.cached import CACHED, ENABLED
 from runtime import connectors
 from runtime.batch.aggregate import native_aggregate
 from runtime.batch.cache import CacheEntry, ResultCache
@@ -101,7 +101,7 @@ class _Building:
                 continue
             entry = self.entry(operator)
             below = _distinct(entry for name in operator.inputs for entry in reads.get(name, ()))
-            settings = cached_of(operator)
+            settings = operator.cached
             if entry is None and settings is not None and settings.enabled:
                 frame = self.frame(operator, frames, edges, kept)
                 meaning, run = self.meanings[operator.id], edges.lookups.token
@@ -126,9 +126,9 @@ class _Building:
 
     def entry(self, operator: Operator) -> CacheEntry | None:
         """The cached result that stands for ``operator``, unless its plan says that it wants none."""
-        settings = cached_of(operator)
+        settings = operator.settings.get(CACHED.name)
         meaning = self.meanings[operator.id]
-        if settings is None or settings.enabled:
+        if settings is None or settings.values[ENABLED]:
             return self.cache.find(meaning, self.edges.lookups.token)
         entry = self.cache.find(meaning)
         if entry is not None and settings.origin.get("statement", {}).get(ENABLED) is False:
@@ -139,7 +139,7 @@ class _Building:
         """Which of the ``needed`` operators are computed for a result that is cached from now on."""
         found: set[str] = set()
         for operator in reversed(self.edges.plan.operators):
-            settings = cached_of(operator)
+            settings = operator.cached
             caches = settings is not None and settings.enabled and self.entry(operator) is None
             if operator.id in needed and (caches or operator.id in found):
                 found |= {operator.id, *operator.inputs}
@@ -182,7 +182,9 @@ def _aggregate(operator: Aggregate, inputs: list[DataFrame], edges: Edges) -> Da
 def _lookup(operator: LookupJoin, inputs: list[DataFrame], edges: Edges) -> DataFrame:
     if operator.retry is not None and operator.retry.mode == "deferred":
         # Deferred retries park rows in the state of a stream; here nothing comes that a waiting row could hold up.
-        operator = replace(operator, retry=replace(operator.retry, mode="inline"))
+        retry = operator.settings["retry"]
+        inline = replace(retry, values={**retry.values, "mode": "inline"})
+        operator = replace(operator, settings={**operator.settings, "retry": inline})
     frame: DataFrame = BUILDERS[LookupJoin](operator, inputs, edges)
     return frame
 

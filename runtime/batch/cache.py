@@ -27,7 +27,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from plans.model.plan import Plan
-from plans.settings.groups import CachedSettings
+from plans.settings.views import CachedSettings
 from runtime.spark.session import is_remote
 
 __all__ = ["CacheEntry", "CachedResult", "ResultCache"]

@@ -24,10 +24,9 @@ from plans.analysis.fingerprints import meanings
 from plans.analysis.validate import validate
 from plans.connectors.policy import OPEN, Policy, refuse_reach
 from plans.errors import PlanError, RunError
+from plans.model.config import PARALLELISM, TIME_ZONE
 from plans.model.plan import Plan
 from plans.operators import LookupJoin
-from plans.settings.cached import cached_of
-from plans.settings.config import PARALLELISM, TIME_ZONE
 from plans.text.names import did_you_mean
 from runtime.batch.build import build_sinks
 from runtime.batch.cache import CachedResult, ResultCache
@@ -191,7 +190,7 @@ def _notes(plan: Plan) -> tuple[str, ...]:
     ]
     notes = [f"retries of {name} wait inline: a batch job keeps no state to defer them in" for name in deferred]
     for name, sinks in shared_operators(plan).items():
-        if cached_of(plan.operator(name)) is None:
+        if plan.operator(name).cached is None:
             notes.append(
                 f"{name} is computed once for each of {len(sinks)} sinks; "
                 f"{name}.cached.enabled=true in the plan keeps its result for all of them"

@@ -13,8 +13,9 @@ from plans.commands.plan_commands import allow_fact_edits_option, read_plan, sho
 from plans.commands.run_options import conf_option, debug_option, master_option, one_spark, remote_option
 from plans.edit.edit import set_value
 from plans.errors import PlanError, RunError
+from plans.model.config import TIME_ZONE, canonical_key
 from plans.model.plan import Plan
-from plans.settings.config import STATE_TTL, TIME_ZONE, canonical_key
+from plans.settings.state import STATE_TTL
 from plans.text.terminal import say, show, wants_colour
 from runtime.checkpoint.parts import undamaged_record
 from runtime.inspect.report import Part, state_json, state_text

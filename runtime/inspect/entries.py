@@ -12,12 +12,11 @@ from typing import Any
 
 from plans.analysis.changelog import output_kinds
 from plans.analysis.columns import output_columns
-from plans.analysis.states import state_of
 from plans.compare.carryover import parks_rows
 from plans.declarations.durations import parse_duration
 from plans.errors import PlanError, RunError
 from plans.model.plan import Plan
-from plans.operators import LookupJoin, Operator
+from plans.operators import LookupJoin, Operator, state_of
 from plans.text.names import did_you_mean
 from runtime.engine.saved import Saved
 from runtime.inspect.contents import Amount

@@ -23,8 +23,8 @@ from plans.checkpoint.record import CheckpointRecord
 from plans.compare.carryover import continued, operators_of, state_lineages
 from plans.declarations.durations import parse_duration
 from plans.errors import PlanError, RunError
+from plans.model.config import TIME_ZONE
 from plans.model.plan import Plan
-from plans.settings.config import TIME_ZONE
 from runtime.checkpoint.record import read_undamaged
 from runtime.engine.saved import Saved
 from runtime.inspect.batches import Batch, committed_batches, counted, saved_states

@@ -10,7 +10,6 @@ from typing import assert_never
 from plans.declarations.durations import parse_duration
 from plans.declarations.tables import Column
 from plans.operators import Aggregate, ChangelogNormalize, Join, SinkMaterialize, Stateful
-from plans.settings.phases import strategy_of
 from runtime.operator import StatefulOperator
 
 __all__ = ["build_operator"]
@@ -45,7 +44,7 @@ def build_operator(
                 types=tuple(to_arrow(call.type) for call in op.aggregates),
                 ttl=ttls[0],
                 kinds=op.changelog,
-                phases=strategy_of(op),
+                phases=op.strategy,
             )
         case ChangelogNormalize():
             return ChangelogNormalizeOperator(columns=schemas[0], key=op.key, ttl=ttls[0], kinds=op.changelog)

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from plans.declarations.row_kinds import RowKind
 from plans.operators import AggregateCall
-from plans.settings.groups import PhaseStrategy
+from plans.settings.phases import PhaseStrategy
 from runtime.kernels.accumulators import Accumulator, accumulators_of, combine, contribution, known, result, summed
 from runtime.kernels.arrivals import arrivals_layout
 from runtime.kernels.partial import ROWS, WEIGHT, PartialSums

@@ -33,10 +33,9 @@ from plans.compare.carryover import numbered_states
 from plans.connectors.policy import OPEN, Policy, refuse_reach
 from plans.declarations.durations import parse_duration
 from plans.errors import PlanError, RunError
+from plans.model.config import PARALLELISM, TIME_ZONE
 from plans.model.plan import Plan
 from plans.operators import Operator, Scan, Sink, Stateful
-from plans.settings.cached import cached_of
-from plans.settings.config import PARALLELISM, TIME_ZONE
 from runtime import connectors
 from runtime.batch.execution import BatchExecution
 from runtime.batch.session import Session
@@ -354,7 +353,7 @@ def _refuse_streaming_settings(checkpoint: str | None, trigger: str | None) -> N
 
 def _refuse_cached(plan: Plan) -> None:
     for operator in plan.operators:
-        settings = cached_of(operator)
+        settings = operator.cached
         if settings is not None and settings.enabled:
             raise RunError(
                 f"operator {operator.id} is to be cached, which only batch plans can",

@@ -19,9 +19,9 @@ from typing import Any
 from plans.analysis.columns import output_columns
 from plans.connectors.policy import Policy
 from plans.errors import RunError
+from plans.model.config import TIME_ZONE
 from plans.model.plan import Plan
 from plans.operators import Sink
-from plans.settings.config import TIME_ZONE
 from plans.text.names import did_you_mean
 from plans.text.terminal import say
 from runtime.run.command import STOPS_AFTER_BATCH, STOPS_NOW, Stop, absolute, follow, opened_session, run_plan

@@ -10,7 +10,7 @@ from typing import Any
 
 import planner
 from plans.model.plan import Plan
-from plans.settings.cached import layered
+from tests.groups import cached_result
 
 __all__ = ["batch_plan", "cached", "read_rows", "write_rows"]
 
@@ -23,8 +23,8 @@ def batch_plan(text: str, name: str = "job", **config: str) -> Plan:
 
 def cached(plan: Plan, operator: str, level: str = "MEMORY_AND_DISK", *, enabled: bool = True) -> Plan:
     """The plan with the result of ``operator`` cached, as an edit of the plan would."""
-    settings = layered({}, {"enabled": enabled, "storage-level": level})
-    operators = tuple(replace(o, cached=settings) if o.id == operator else o for o in plan.operators)
+    settings = cached_result({}, {"enabled": enabled, "storage-level": level})
+    operators = tuple(replace(o, settings=settings) if o.id == operator else o for o in plan.operators)
     assert operators != plan.operators, f"no operator {operator}"
     return replace(plan, operators=operators)
 

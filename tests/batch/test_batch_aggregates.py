@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from plans.operators import Aggregate, AggregateCall
-from plans.settings.groups import StateEntry
+from plans.settings.state import StateEntry
 from runtime.batch.aggregate import native_aggregate
 from runtime.operators import build_operator
 from runtime.state.memory import MemoryStore

@@ -14,10 +14,11 @@ from plans.declarations.tables import Table, TableColumn
 from plans.errors import PlanError, RunError
 from plans.model.plan import Plan
 from plans.operators import Scan, Sink
-from plans.settings.cached import STORAGE_LEVELS, layered
+from plans.settings.cached import STORAGE_LEVELS
 from runtime import CachedResult, Session, execute
 from runtime.batch.cache import _storage_level
 from tests.batch.programs import batch_plan, cached, read_rows, write_rows
+from tests.groups import cached_result
 
 pytestmark = pytest.mark.spark
 
@@ -130,8 +131,8 @@ def test_a_plan_compiled_after_uncache_table_drops_the_result(session: Session, 
     run(session, cached(orders_plan(data, "first", COUNTS), "join_o_c"))
     write_rows(data / "orders", [{"id": 99, "k": 1}], "late.json")
     plan = orders_plan(data, "second", IDS)
-    uncached = layered({"statement": {"enabled": False}})
-    operators = tuple(replace(o, cached=uncached) if o.id == "join_o_c" else o for o in plan.operators)
+    uncached = cached_result({"statement": {"enabled": False}})
+    operators = tuple(replace(o, settings=uncached) if o.id == "join_o_c" else o for o in plan.operators)
     run(session, replace(plan, operators=operators))
     assert ("FR", 99) in pairs(data / "second")
     assert session.cached_results() == ()

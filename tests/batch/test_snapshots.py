@@ -346,7 +346,7 @@ def test_a_plan_that_cannot_be_built_leaves_no_list_of_files(spark: SparkSession
     sink = next(o for o in plan.operators if isinstance(o, Sink))
     operators = (
         *plan.operators,
-        replace(scan, id="scan_m", table="m", cached=None),
+        replace(scan, id="scan_m", table="m", settings={}),
         replace(sink, id="sink_m", inputs=("scan_m",), table="s"),
     )
     drop = Table(columns=plan.tables["t"].columns, options={"connector": "blackhole"})

@@ -14,7 +14,6 @@ from plans.analysis.fingerprints import meanings
 from plans.client import actions
 from plans.errors import SqlError
 from plans.operators import Aggregate, Join
-from plans.settings.cached import cached_of
 
 TABLES = """
 CREATE TABLE orders (id BIGINT, customer BIGINT, total DOUBLE, PRIMARY KEY (id) NOT ENFORCED)
@@ -341,6 +340,6 @@ def test_cache_table_without_lazy_computes_what_readers_will_find() -> None:
     assert isinstance(filled, actions.FillCached)
     assert isinstance(read, actions.RunSelect)
     assert filled.text == "v is cached from here on"
-    (kept,) = (o.id for o in read.plan.operators if (known := cached_of(o)) is not None and known.enabled)
+    (kept,) = (o.id for o in read.plan.operators if (known := o.cached) is not None and known.enabled)
     assert meanings(read.plan)[kept] in meanings(filled.plan).values()
     assert again == actions.Told(text="v is cached from here on"), "it is there already"

@@ -16,18 +16,17 @@ from plans.declarations.tables import Column, Function, Table, TableColumn
 from plans.errors import RunError
 from plans.model.plan import Plan
 from plans.operators import Aggregate, AggregateCall, Argument, Correlate, JoinColumn, Operator, Scan, Sink
-from plans.settings.groups import CallRetry, CallSettings, StateEntry
+from plans.settings.state import StateEntry
 from runtime.functions.apply import apply_function
 from runtime.lookup.plan import LookupRun
 from runtime.run.execution import Execution, execute
+from tests.groups import call_settings
 from tests.spark.programs import add_rows, changes
 
 pytestmark = pytest.mark.spark
 
 DEADLINE_SECONDS = 180
 MODULES = ("tests.functions.samples",)
-ASYNC = {"buffer-capacity": 10, "timeout": "30 s"}
-RETRY = {"retry-strategy": "fixed_delay", "fixed-delay": "10 s", "max-attempts": 3}
 WORDS = (Column(name="word", type="STRING"), Column(name="length", type="INT"))
 TEXTS = ["a bb", None, "ccc", "", "d d"]
 FOUND = [("a bb", "a", 1), ("a bb", "bb", 2), ("ccc", "ccc", 3), ("d d", "d", 1), ("d d", "d", 1)]
@@ -35,13 +34,9 @@ FOUND = [("a bb", "a", 1), ("a bb", "bb", 2), ("ccc", "ccc", 3), ("d d", "d", 1)
 
 def settings(kind: str, *, timeout: str = "1 min", attempts: int = 2) -> dict[str, Any]:
     if not kind.startswith("async"):
-        return {"async_": None, "retry": None}
-    return {
-        "async_": CallSettings(buffer_capacity=3, timeout=timeout, origin={"default": ASYNC}),
-        "retry": CallRetry(
-            strategy="fixed_delay", fixed_delay="10 ms", max_attempts=attempts, origin={"default": RETRY}
-        ),
-    }
+        return {"settings": {}}
+    found = call_settings(buffer_capacity=3, timeout=timeout, fixed_delay="10 ms", max_attempts=attempts)
+    return {"settings": found}
 
 
 def job(directory: Path, name: str, kind: str = "async-table", join_type: Any = "inner", **changed: Any) -> Plan:
@@ -144,8 +139,7 @@ def test_calls_of_several_arrow_batches_are_in_flight_together_and_come_in_order
         join_type="inner",
         arguments=(Argument(column="id"),),
         output=(JoinColumn(name="n", type="BIGINT", side="right", column="id"),),
-        async_=CallSettings(buffer_capacity=20, timeout="2 min", origin={}),
-        retry=None,
+        settings=call_settings(buffer_capacity=20, timeout="2 min", retry_strategy="no_retry"),
     )
     run = LookupRun(token="together", allowed_modules=MODULES)
     frame = apply_function(call, own.range(0, 40, 1, 1).toDF("id"), numbers, function, run, beside=pa.schema([]))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from plans.format.document import OPS
+from plans.operators import BY_OP as OPS
 from tests.fuzz.cases import Case, Outcome, bundles, case_of, check_bundle
 from tests.fuzz.commands import call_of, complaint
 from tests.fuzz.samples import sample_plans

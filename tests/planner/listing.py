@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from planner.compile import Compilation
 from planner.hints.ledger import Outcome
-from plans.model.operator_settings import settings_of
 from plans.operators import (
     Aggregate,
     AggregateCall,
@@ -24,8 +23,9 @@ from plans.operators import (
     Stateful,
     Union,
 )
-from plans.settings.cached import cached_of, cached_values
-from plans.settings.groups import StateEntry, Value
+from plans.settings.cached import CACHED
+from plans.settings.setting import Value
+from plans.settings.state import StateEntry
 
 __all__ = ["listing", "states"]
 
@@ -83,11 +83,11 @@ def _operator(operator: Operator) -> list[str]:
 
 
 def _cached(operator: Operator) -> list[str]:
-    cached = cached_of(operator)
+    cached = operator.settings.get(CACHED.name)
     if cached is None:
         return []
     layers = [f"{layer} {_settings(said)}" for layer, said in cached.origin.items() if layer != "default"]
-    return [f"    cached: {_settings(cached_values(cached))} ({'; '.join(layers)})"]
+    return [f"    cached: {_settings(cached.values)} ({'; '.join(layers)})"]
 
 
 def _lookup(head: str, lookup: LookupJoin) -> list[str]:
@@ -108,7 +108,9 @@ def _correlate(head: str, call: Correlate) -> list[str]:
 
 def _groups(operator: Operator) -> list[str]:
     lines = []
-    for group, settings in settings_of(operator).items():
+    for group, settings in operator.settings.items():
+        if group == CACHED.name:
+            continue
         # what is not said to come from a layer is the default
         said = [layer for layer in ("config", "table", "hint") if settings.origin.get(layer)]
         layers = [f"{layer} {_settings(settings.origin[layer])}" for layer in said]

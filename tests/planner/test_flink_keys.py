@@ -8,7 +8,7 @@ import plans
 from planner.compile import compile_script
 from planner.session import Session
 from plans.errors import SqlError
-from plans.settings.config import known_keys
+from plans.model.config import known_keys
 from plans.settings.flink_keys import why_idle
 
 SQL = """

@@ -9,7 +9,6 @@ import pytest
 from planner.compile import Compilation, compile_script
 from plans import dumps, loads
 from plans.errors import SqlError
-from plans.model.operator_settings import settings_of
 from plans.operators import LookupJoin
 
 TABLES = """
@@ -39,7 +38,7 @@ def compiled(
 
 def group(done: Compilation, name: str) -> dict[str, Any]:
     (lookup,) = [o for o in done.plan.operators if isinstance(o, LookupJoin)]
-    found = settings_of(lookup)
+    found = lookup.settings
     return dict(found[name].values) if name in found else {}
 
 

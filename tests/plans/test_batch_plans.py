@@ -18,8 +18,9 @@ from plans.edit.edit import set_value
 from plans.files.rewrite import rewrite
 from plans.model.plan import Plan
 from plans.operators import Scan, Sink, Sort, SortKey, Union
-from plans.settings.cached import layered
+from plans.settings.cached import CACHED
 from plans.show.explain import explain, explain_json
+from tests.groups import cached_result
 
 ORDERS = Table(
     columns=(TableColumn(name="id", type="BIGINT"), TableColumn(name="total", type="DOUBLE")),
@@ -40,7 +41,10 @@ def batch() -> Plan:
             Sort(
                 id="sort_orders",
                 inputs=("scan_orders",),
-                order=(SortKey(column="total", direction="desc", nulls="last"), SortKey(column="id")),
+                order=(
+                    SortKey(column="total", direction="desc", nulls="last"),
+                    SortKey(column="id", direction="asc", nulls="first"),
+                ),
                 offset=1,
                 limit=3,
             ),
@@ -66,9 +70,9 @@ def edited(plan: Plan, **changes: Any) -> str:
 
 
 def test_a_batch_plan_reads_back_as_it_was_written(batch: Plan) -> None:
-    cached = layered({"hint": {"enabled": True}, "statement": {"storage-level": "DISK_ONLY"}}, {"enabled": False})
+    cached = cached_result({"hint": {"enabled": True}, "statement": {"storage-level": "DISK_ONLY"}}, {"enabled": False})
     scan, sort, *sinks = batch.operators
-    whole = replace(batch, operators=(scan, replace(sort, cached=cached), *sinks))
+    whole = replace(batch, operators=(scan, replace(sort, settings=cached), *sinks))
     assert plans.loads(plans.dumps(whole)) == whole
     assert plans.dumps(plans.loads(plans.dumps(whole))) == plans.dumps(whole)
 
@@ -152,10 +156,11 @@ def test_a_sink_has_no_result_to_cache(batch: Plan) -> None:
 
 def test_an_edit_is_stronger_than_a_statement_a_hint_and_config(batch: Plan) -> None:
     asked = {"config": {"storage-level": "MEMORY_ONLY"}, "hint": {"enabled": True, "storage-level": "OFF_HEAP"}}
-    assert layered(asked).storage_level == "OFF_HEAP"
-    assert layered({**asked, "statement": {"storage-level": "DISK_ONLY"}}).storage_level == "DISK_ONLY"
+    assert CACHED.resolved(asked).values["storage-level"] == "OFF_HEAP"
+    stated = CACHED.resolved({**asked, "statement": {"storage-level": "DISK_ONLY"}})
+    assert stated.values["storage-level"] == "DISK_ONLY"
     scan, sort, *sinks = batch.operators
-    hinted = replace(batch, operators=(scan, replace(sort, cached=layered({"hint": asked["hint"]})), *sinks))
+    hinted = replace(batch, operators=(scan, replace(sort, settings=cached_result({"hint": asked["hint"]})), *sinks))
     once, changes = set_value(hinted, "sort_orders.cached.storage-level", "disk_only")
     assert [(c.after, c.note) for c in changes] == [("DISK_ONLY", "edit over hint OFF_HEAP")]
     tree = explain(once)
@@ -253,7 +258,7 @@ def test_meaning_is_the_same_in_another_plan_whatever_things_are_called(batch: P
         operators=(
             Scan(id="scan_o", table="o", columns=("id",)),
             replace(scan, id="scan_o2", table="o"),
-            replace(sort, id="sort_o", inputs=("scan_o2",), cached=layered({"hint": {"enabled": True}})),
+            replace(sort, id="sort_o", inputs=("scan_o2",), settings=cached_result({"hint": {"enabled": True}})),
             Sink(id="sink_x", inputs=("sort_o",), table="x"),
         ),
     )

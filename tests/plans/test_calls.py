@@ -21,8 +21,8 @@ from plans.format.schema import schema_text
 from plans.model.plan import Plan
 from plans.model.settings import operator_settings
 from plans.operators import Correlate
-from plans.settings.groups import CallRetry, CallSettings
-from plans.settings.values import shown
+from plans.settings.setting import shown
+from plans.settings.views import CallRetry, CallSettings
 from plans.show.explain import explain, explain_json
 
 PLAN_FILE = Path(__file__).parent / "located_orders.json"
@@ -219,20 +219,13 @@ def test_a_new_config_moves_what_follows_it_and_leaves_edits_alone(plan: Plan, n
     prefix = "config.table.exec.async-table"
     new = edited(first, (f"{prefix}.{name}", "100 ms"), (f"{prefix}.timeout", "2 min"))
     assert new.config == {"table.exec.async-table.fixed-delay": "100 ms", "table.exec.async-table.timeout": "2 min"}
-    assert call(new).async_ == CallSettings(
-        buffer_capacity=10,
-        timeout="5 min",
-        origin={"default": {"buffer-capacity": 10}, "config": {"timeout": "2 min"}},
-    )
-    assert call(new).retry == CallRetry(
-        strategy="fixed_delay",
-        fixed_delay="100 ms",
-        max_attempts=3,
-        origin={
-            "default": {"retry-strategy": "fixed_delay", "max-attempts": 3},
-            "config": {"fixed-delay": "100 ms"},
-        },
-    )
+    assert call(new).async_ == CallSettings(buffer_capacity=10, timeout="5 min")
+    assert call(new).settings["async"].origin == {"default": {"buffer-capacity": 10}, "config": {"timeout": "2 min"}}
+    assert call(new).retry == CallRetry(strategy="fixed_delay", fixed_delay="100 ms", max_attempts=3)
+    assert call(new).settings["retry"].origin == {
+        "default": {"retry-strategy": "fixed_delay", "max-attempts": 3},
+        "config": {"fixed-delay": "100 ms"},
+    }
     assert plans.loads(plans.dumps(new)) == new
 
 

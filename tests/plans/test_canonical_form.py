@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,12 +32,19 @@ from plans.operators import (
     LookupJoin,
     LookupKey,
     Operator,
+    OperatorKind,
     Scan,
     SelectItem,
     Sink,
     Union,
 )
-from plans.settings.groups import AsyncSettings, CacheSettings, RetrySettings, StateEntry
+from plans.operators.aggregate import AGGREGATE
+from plans.operators.lookup_join import LOOKUP_JOIN
+from plans.operators.scan import SCAN
+from plans.settings.group import Group
+from plans.settings.layers import Settings
+from plans.settings.setting import Setting
+from plans.settings.state import StateEntry
 
 
 def test_a_plan_written_by_hand_in_canonical_form_comes_back_byte_by_byte(plan_text: str) -> None:
@@ -146,10 +154,6 @@ STATES = st.lists(
 COLUMNS = st.builds(Column, name=NAMES, type=TYPES)
 
 
-NUMBERS = st.integers(1, 2**31 - 1)
-MODES = st.sampled_from(["ordered", "allow_unordered"])
-
-
 def _origins(layers: list[str], settings: dict[str, st.SearchStrategy]) -> st.SearchStrategy:
     """What layers may say, in the order of a plan; a layer that says nothing is absent."""
     said = st.fixed_dictionaries({}, optional=settings).map(
@@ -158,37 +162,29 @@ def _origins(layers: list[str], settings: dict[str, st.SearchStrategy]) -> st.Se
     return st.fixed_dictionaries({}, optional=dict.fromkeys(layers, said.filter(bool)))
 
 
-ASYNC = st.builds(
-    AsyncSettings,
-    enabled=st.booleans(),
-    output_mode=MODES,
-    capacity=NUMBERS,
-    timeout=DURATIONS,
-    origin=_origins(
-        ["default", "config", "hint"],
-        {"enabled": st.booleans(), "output-mode": MODES, "capacity": NUMBERS, "timeout": DURATIONS},
-    ),
-)
-RETRY = st.builds(
-    RetrySettings,
-    predicate=st.just("lookup_miss"),
-    strategy=st.just("fixed_delay"),
-    fixed_delay=DURATIONS,
-    max_attempts=NUMBERS,
-    mode=st.sampled_from(["inline", "deferred"]),
-    origin=_origins(["default", "hint"], {"fixed-delay": DURATIONS, "max-attempts": NUMBERS}),
-)
-CACHED = {
-    "lookup.cache": st.sampled_from(["NONE", "PARTIAL", "FULL"]),
-    "lookup.partial-cache.max-rows": st.integers(0, 2**53),
-    "lookup.partial-cache.expire-after-write": DURATIONS,
-    "lookup.partial-cache.cache-missing-key": st.booleans(),
-    "lookup.full-cache.timed-reload.iso-time": st.sampled_from(["10:15", "10:15:30+07:00"]),
-    "lookup.max-retries": st.integers(0, 9),
+VALUES: Mapping[str, Callable[[Setting], st.SearchStrategy]] = {
+    "bool": lambda setting: st.booleans(),
+    "int": lambda setting: st.integers(setting.minimum, setting.maximum),
+    "duration": lambda setting: st.integers(setting.minimum, 10**12).map(format_duration),
+    "choice": lambda setting: st.sampled_from(setting.choices),
+    "time": lambda setting: st.sampled_from(["10:15", "10:15:30+07:00"]),
+    "class": lambda setting: st.just("caches.Recent"),
 }
-CACHE = st.builds(
-    CacheSettings, values=st.fixed_dictionaries(CACHED), origin=_origins(["default", "config", "table", "hint"], CACHED)
-)
+
+
+def _group(group: Group) -> st.SearchStrategy[Settings]:
+    values = {name: VALUES[setting.kind](setting) for name, setting in group.settings.items()}
+    always = {name: values[name] for name in group.required or values}
+    there = st.fixed_dictionaries(always, optional={name: values[name] for name in values if name not in always})
+    in_order = there.map(lambda found: {name: found[name] for name in values if name in found})
+    return st.builds(Settings, specs=st.just(group.settings), values=in_order, origin=_origins([*group.layers], values))
+
+
+def _settings(kind: OperatorKind) -> st.SearchStrategy[Mapping[str, Settings]]:
+    always = {group.name: _group(group) for group in kind.groups if group.absent == "never"}
+    others = {group.name: _group(group) for group in kind.groups if group.absent != "never"}
+    found = st.fixed_dictionaries(always, optional=others)
+    return found.map(lambda groups: {group.name: groups[group.name] for group in kind.groups if group.name in groups})
 
 
 def _tuples(items: st.SearchStrategy, least: int = 0, *, unique: bool = False) -> st.SearchStrategy:
@@ -212,7 +208,7 @@ def _operators(operator_id: str) -> st.SearchStrategy[Operator]:
     output = st.builds(JoinColumn, name=NAMES, type=TYPES, side=st.sampled_from(["left", "right"]), column=NAMES)
     join_types = st.sampled_from(["inner", "left", "right", "full", "semi", "anti"])
     return st.one_of(
-        st.builds(Scan, id=one_id, table=NAMES, columns=_tuples(NAMES, unique=True)),
+        st.builds(Scan, id=one_id, table=NAMES, columns=_tuples(NAMES, unique=True), settings=_settings(SCAN)),
         st.builds(Calc, id=one_id, inputs=one, select=_tuples(select, 1), filter=st.none() | TEXTS),
         st.builds(
             Join,
@@ -242,9 +238,7 @@ def _operators(operator_id: str) -> st.SearchStrategy[Operator]:
             filter=st.none() | TEXTS,
             condition=st.none() | TEXTS,
             output=_tuples(output, 1),
-            async_=ASYNC,
-            retry=st.none() | RETRY,
-            cache=CACHE,
+            settings=_settings(LOOKUP_JOIN),
         ),
         st.builds(
             Aggregate,
@@ -254,6 +248,7 @@ def _operators(operator_id: str) -> st.SearchStrategy[Operator]:
             aggregates=_tuples(call),
             state=STATES,
             changelog=KINDS,
+            settings=_settings(AGGREGATE),
         ),
         st.builds(
             Expand,

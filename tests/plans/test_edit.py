@@ -7,14 +7,13 @@ import json
 import pytest
 
 import plans
-from plans.analysis.states import source, state_of
 from plans.analysis.validate import validate
 from plans.edit.edit import remove_value, set_value
 from plans.errors import PlanError
 from plans.files.rewrite import rewrite
 from plans.model.plan import Plan
-from plans.operators import Join
-from plans.settings.groups import StateEntry
+from plans.operators import Join, state_of
+from plans.settings.state import StateEntry, source
 
 
 def entry(plan: Plan, operator_id: str, name: str) -> StateEntry:

@@ -17,7 +17,7 @@ from plans.connectors.table import CONNECTORS
 from plans.declarations.durations import parse_duration
 from plans.declarations.tables import Table, TableColumn
 from plans.format.editor_schema import editor_schema
-from plans.settings.config import KEYS
+from plans.model.config import KEYS
 
 SCHEMA = editor_schema()
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)

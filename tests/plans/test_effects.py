@@ -12,66 +12,27 @@ import pytest
 
 import plans
 from plans.compare.diff import diff
-from plans.format.schema import schema_text
+from plans.model.config import KEYS
 from plans.model.settings import plan_settings
-from plans.settings.cached import SETTINGS as CACHED
-from plans.settings.calls import CALL_SETTINGS
-from plans.settings.config import KEYS
-from plans.settings.effects import CLASSIFIED, LEVELS, MEANING, effect_of
-from plans.settings.lookup import SETTINGS
+from plans.operators import KINDS
+from plans.settings.cached import CACHED as CACHED
+from plans.settings.effects import LEVELS, MEANING
 
 FOLDER = Path(__file__).parent
 SAMPLES = sorted(path for path in FOLDER.glob("*.json") if '"operators"' in path.read_text())
 
 
-def settings_of_the_schema() -> Iterator[tuple[str, str]]:
-    """Group and name of every setting of operators that the schema knows: what stands beside an ``origin``."""
-    definitions = json.loads(schema_text())["$defs"]
-
-    def walk(name: str, schema: Any) -> Iterator[tuple[str, str]]:
-        if isinstance(schema, dict):
-            properties = schema.get("properties", {})
-            if "origin" in properties:
-                yield from ((name, key) for key in properties if key != "origin")
-            for key, child in properties.items():
-                yield from walk(key, child)
-            if "$ref" in schema:
-                yield from walk(name, definitions[schema["$ref"].removeprefix("#/$defs/")])
-            for key in ("items", "anyOf", "oneOf", "allOf"):
-                yield from walk(name, schema.get(key))
-        elif isinstance(schema, list):
-            for child in schema:
-                yield from walk(name, child)
-
-    for definition in definitions.values():
-        if "id" in definition.get("properties", {}):
-            yield from walk("", definition)
-
-
-def known_settings() -> set[tuple[str, str]]:
-    found = {(group, name) for group, specs in SETTINGS.items() for name in specs}
-    found |= {(group, name) for groups in CALL_SETTINGS.values() for group, specs in groups.items() for name in specs}
-    found |= {("cached", name) for name in CACHED} | {("config", key) for key, spec in KEYS.items() if spec.in_config}
-    facts_of_state = {("state", name) for name in ("index", "name", "input")}
-    return found | {pair for pair in settings_of_the_schema() if pair not in facts_of_state} | {("name", "name")}
-
-
 def test_every_setting_that_there_is_has_an_effect() -> None:
-    known = known_settings()
-    assert {("state", "ttl"), ("async", "capacity"), ("cache", "lookup.cache")} <= known
-    for group, name in known:
-        assert effect_of(group, name).level in LEVELS, (group, name)
-
-
-def test_nothing_is_classified_that_does_not_exist() -> None:
-    assert set(CLASSIFIED) - known_settings() == set()
+    settings = [(group.name, setting) for kind in KINDS for group in kind.groups for setting in group.settings.values()]
+    assert {("async", "capacity"), ("cache", "lookup.cache")} <= {(group, setting.name) for group, setting in settings}
+    assert {setting.effect.level for _, setting in settings} | {key.effect.level for key in KEYS.values()} <= {*LEVELS}
 
 
 def test_every_setting_of_the_sample_plans_has_an_effect() -> None:
     assert len(SAMPLES) >= 2
     for path in SAMPLES:
         for setting in plan_settings(plans.load(path)):
-            assert effect_of(setting.group, setting.name).because
+            assert setting.effect.because
 
 
 def test_every_level_has_a_meaning() -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from plans.analysis.states import state_of
 from plans.declarations.tables import Table
 from plans.model.plan import Plan
-from plans.operators import Aggregate, AggregateCall, Calc, Join, Scan, SelectItem, Sink, Union
-from plans.settings.groups import StateEntry
+from plans.operators import Aggregate, AggregateCall, Calc, Join, Scan, SelectItem, Sink, Union, state_of
+from plans.settings.state import StateEntry
 from plans.show.explain import explain, explain_json
 
 

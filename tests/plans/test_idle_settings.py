@@ -14,7 +14,6 @@ from plans.compare.diff import diff
 from plans.connectors.table import can_lookup
 from plans.edit.edit import set_value
 from plans.errors import PlanError
-from plans.model.operator_settings import settings_of
 from plans.model.plan import Plan
 from plans.operators import LookupJoin
 from plans.settings.lookup import GROUPS, SETTINGS
@@ -72,7 +71,7 @@ def test_a_setting_is_applied_and_shown_or_refused_with_the_reason(table: str, h
     modes = can_lookup(plan.tables["c"])
     for path, value in attempts():
         group, _, name = path.partition(".")
-        was = settings_of(lookup).get(group)
+        was = lookup.settings.get(group)
         try:
             edited, changes = set_value(plan, f"{lookup.id}.{path}", value)
         except PlanError as error:
@@ -84,7 +83,7 @@ def test_a_setting_is_applied_and_shown_or_refused_with_the_reason(table: str, h
             assert bool(changes) == (value != "off" or was is not None)
             assert not changes or "full" not in table.replace("timed", "full")
             continue
-        (now,) = (settings_of(o)[group].values[name] for o in edited.operators if o.id == lookup.id)
+        (now,) = (o.settings[group].values[name] for o in edited.operators if o.id == lookup.id)
         assert str(now).lower() == value.lower(), path
         assert bool(changes) == (was is None or was.values.get(name) != now), path
         assert changes == diff(plan, edited)

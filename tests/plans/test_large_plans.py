@@ -17,9 +17,9 @@ from plans.analysis.repeated import MOST_TIMES, times_computed
 from plans.analysis.run_limits import MAX_DEPTH, check_nesting, nesting
 from plans.cli import root
 from plans.declarations.tables import Table, TableColumn
-from plans.format.document import OPS
 from plans.format.schema import schema_text
 from plans.model.plan import Plan
+from plans.operators import BY_OP as OPS
 from plans.operators import (
     Argument,
     Calc,
@@ -171,7 +171,7 @@ def test_what_a_run_refuses_of_expressions_a_check_refuses(op: str, place: str, 
     calc = Calc(id="x", inputs=("s",), select=(SelectItem(name="c", expression=text, type="INT"),), filter=None)
     lookup = LookupJoin(
         id="x", inputs=("s",), table="t", join_type="left", keys=(LookupKey(column="k", constant="1"),),
-        columns=("k",), pre_filter=None, filter=None, condition=None, output=(), async_=None, retry=None, cache=None,
+        columns=("k",), pre_filter=None, filter=None, condition=None, output=(), settings={},
     )  # fmt: skip
     operator: Operator = {
         ("calc", "expression"): calc,
@@ -190,8 +190,7 @@ def test_what_a_run_refuses_of_expressions_a_check_refuses(op: str, place: str, 
             join_type="inner",
             arguments=(Argument(constant=text),),
             output=(),
-            async_=None,
-            retry=None,
+            settings={},
         ),
     }[op, place]
     found = [found.message for found in check_nesting(Plan(name="p", operators=(operator,)))]

@@ -19,10 +19,10 @@ from plans.files.rewrite import rewrite
 from plans.format.schema import schema_text
 from plans.model.plan import Plan
 from plans.operators import LookupJoin
-from plans.settings.groups import RetrySettings, Value
 from plans.settings.lookup import SETTINGS
 from plans.settings.lookup_layers import layered_cache, resolve
-from plans.settings.values import SettingError, parse_value
+from plans.settings.setting import SettingError, Value, parse_value
+from plans.settings.views import RetrySettings
 from plans.show.explain import explain, explain_json
 
 PLAN_FILE = Path(__file__).parent / "enriched_orders.json"
@@ -237,7 +237,7 @@ def test_set_writes_one_setting_in_its_canonical_form(plan: Plan, path: str, val
     [
         ("async.capacity", "0", "'capacity': expected a whole number of at least 1, found '0'", "write 1 or more"),
         ("async.capcity", "5", "'async' has no setting 'capcity'", "did you mean 'capacity'?"),
-        ("async.origin.hint", "5", "an origin records what default, config, table and hint asked for", "set "),
+        ("async.origin.hint", "5", "an origin records what default, config and hint asked for", "set "),
         ("cache.lookup.cahce", "NONE", "'cache' has no setting 'lookup.cahce'", "did you mean 'lookup.cache'?"),
         (f"cache.{INTERVAL}", "1 h", f"'{INTERVAL}' does not go with 'lookup.cache' PARTIAL", "= 'FULL'"),
         ("keys", "x", "'keys' of an operator is a fact of the query", "can be set: lookup_rates.async.<setting>"),
@@ -261,14 +261,8 @@ def test_retry_is_switched_off_and_on(plan: Plan) -> None:
     with pytest.raises(plans.PlanError, match="does not retry, so there is no 'max-attempts' to set"):
         set_value(off, "lookup_rates.retry.max-attempts", "5")
     on = edited(off, ("lookup_rates.retry", "5 x 30s"))
-    assert lookup(on).retry == RetrySettings(
-        predicate="lookup_miss",
-        strategy="fixed_delay",
-        fixed_delay="30 s",
-        max_attempts=5,
-        mode="inline",
-        origin={"default": {"mode": "inline"}},
-    )
+    assert lookup(on).retry == RetrySettings(fixed_delay="30 s", max_attempts=5, mode="inline")
+    assert lookup(on).settings["retry"].origin == {"default": {"mode": "inline"}}
     assert validate(on) == validate(off) == ()
 
 
@@ -301,7 +295,10 @@ def test_rows_that_must_stay_in_order_do_not_wait_in_state(plan: Plan) -> None:
 
 def test_a_new_config_moves_what_follows_it_and_keeps_hints_and_edits(plan: Plan) -> None:
     moved = edited(plan, ("config.table.exec.async-lookup.timeout", "60s"))
-    assert (lookup(moved).async_.timeout, lookup(moved).async_.origin["config"]) == ("1 min", {"timeout": "1 min"})
+    assert (lookup(moved).async_.timeout, lookup(moved).settings["async"].origin["config"]) == (
+        "1 min",
+        {"timeout": "1 min"},
+    )
     kept = edited(
         plan,
         ("lookup_rates.async.timeout", "7 s"),
@@ -309,7 +306,7 @@ def test_a_new_config_moves_what_follows_it_and_keeps_hints_and_edits(plan: Plan
         ("config.table.exec.async-lookup.buffer-capacity", "9"),
     )
     assert (lookup(kept).async_.timeout, lookup(kept).async_.capacity) == ("7 s", 20)
-    assert lookup(kept).async_.origin["config"] == {"capacity": 9, "timeout": "1 min"}
+    assert lookup(kept).settings["async"].origin["config"] == {"capacity": 9, "timeout": "1 min"}
     assert validate(moved) == validate(kept) == ()
 
 

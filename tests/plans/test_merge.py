@@ -9,13 +9,12 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
 import plans
-from plans.analysis.states import state_of
 from plans.merge.conflict_text import marked, sides_of
 from plans.merge.decompose import NO_EDIT, Parts, put_together, settings_in, take_apart
 from plans.merge.merge import conflict_sides, merge
 from plans.merge.three_way import merged_order, merged_units
 from plans.model.plan import Plan
-from plans.operators import Join, LookupJoin
+from plans.operators import Join, LookupJoin, state_of
 from tests.plans.test_canonical_form import PLANS as ANY_PLAN
 from tests.plans.versions import VERSIONS, compiled, edited
 

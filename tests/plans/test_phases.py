@@ -30,7 +30,8 @@ QUERY = "INSERT INTO r SELECT c, {} FROM o GROUP BY c;"
 def phases_of(plan: Plan) -> tuple[str, dict] | None:
     aggregate = plan.operator("aggregate_o")
     assert isinstance(aggregate, Aggregate)
-    return None if aggregate.phases is None else (aggregate.phases.strategy, dict(aggregate.phases.origin))
+    found = aggregate.settings.get("phases")
+    return None if found is None else (aggregate.strategy, dict(found.origin))
 
 
 @pytest.fixture(scope="module")
@@ -142,4 +143,6 @@ def test_a_config_without_an_aggregate_has_no_effect_and_says_so() -> None:
 def test_origins_out_of_step_with_config_are_refused(total: Plan, refusal: Callable[..., str]) -> None:
     document = json.loads(plans.dumps(total))
     document["config"][KEY] = "TWO_PHASE"
-    assert f"hintplan set plan.json config.{KEY}=TWO_PHASE brings all origins in step" in refusal(json.dumps(document))
+    assert f"hintplan set plan.json config.{KEY}='TWO_PHASE' brings all origins in step" in refusal(
+        json.dumps(document)
+    )

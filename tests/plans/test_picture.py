@@ -14,11 +14,10 @@ import plans
 from plans.compare.diff import diff
 from plans.declarations.tables import Table
 from plans.edit.edit import set_value
-from plans.format.document import OPS
 from plans.model.plan import Plan
 from plans.operators import Calc, Scan, SelectItem, Sink, Union
 from plans.show.graph_text import MERMAID_EDGES, MERMAID_TEXT, dot, mermaid
-from plans.show.picture import KINDS, Picture, around, folded, picture
+from plans.show.picture import Picture, around, folded, picture
 
 HOSTILE = 'x"]; end --> y</script><b>`%%{init}%%` #quot; \\ \x1b[2J \u202egnp.\n|{}'
 
@@ -76,10 +75,6 @@ def hostile() -> Plan:
         Sink(id="sink_r", inputs=("calc_o",), table="r"),
     )
     return Plan(name=HOSTILE, tables={HOSTILE: table}, operators=operators)
-
-
-def test_every_kind_of_operator_has_a_label() -> None:
-    assert set(KINDS) == set(OPS)
 
 
 def test_a_box_has_the_states_of_its_operator_and_who_set_them(plan: Plan) -> None:

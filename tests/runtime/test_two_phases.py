@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plans.operators import Aggregate, AggregateCall
-from plans.settings.phases import one_phase_because
+from plans.operators.aggregate import one_phase_because
 from runtime.engine.process import joined
 from runtime.kernels.partial import ROWS, WEIGHT
 from runtime.operators.aggregate import AggregateOperator

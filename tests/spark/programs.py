@@ -29,7 +29,7 @@ from plans.operators import (
     Sink,
     Union,
 )
-from plans.settings.groups import StateEntry
+from plans.settings.state import StateEntry
 
 __all__ = ["add_rows", "changes", "expected", "fold", "revenue_plan", "sample"]
 

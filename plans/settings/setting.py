@@ -1,8 +1,10 @@
-"""One setting of an operator as data: what values it takes, how they are written, and who may set it.
+"""One setting as data: what values it takes, how they are written, who may set it, and what a change of it does.
 
-Knows no operator: which settings there are is told in :mod:`plans.settings.lookup` and :mod:`plans.settings.calls`.
+Knows no operator: which settings there are is told by the groups of the other modules here.
 
->>> parse_value(SettingSpec(name="timeout", kind="duration"), "600s")
+>>> from plans.settings.effects import IN_FLIGHT
+>>> wait = Setting(name="timeout", kind="duration", description="How long a call may take.", effect=IN_FLIGHT)
+>>> parse_value(wait, "600s")
 '10 min'
 """
 
@@ -10,16 +12,21 @@ from __future__ import annotations
 
 import datetime
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from plans.declarations.durations import DurationError, format_duration, parse_duration
-from plans.settings.groups import Value
+from plans.settings.effects import Effect
 from plans.text.names import nearest
 
-__all__ = ["MAX_LONG", "Kind", "SettingError", "SettingSpec", "iso_time", "parse_value", "shown"]
+__all__ = ["MAX_LONG", "Kind", "Layers", "Setting", "SettingError", "Value", "iso_time", "parse_value", "shown"]
 
 Kind = Literal["bool", "int", "duration", "choice", "time", "class"]
+
+Value = str | int | bool
+Layers = Mapping[str, Mapping[str, Value]]
+"""What each layer (default, config, table, hint, statement) said of a group of settings: values by name."""
 
 _MAX_INT = 2**31 - 1
 MAX_LONG = 2**63 - 1
@@ -34,16 +41,19 @@ class SettingError(ValueError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SettingSpec:
+class Setting:
     """One setting. ``default`` is what holds if nobody speaks; None if it then is absent.
 
     An ``int`` or ``duration`` is at least ``minimum`` (a duration in milliseconds). ``config`` is the key that sets it
-    for the whole job, ``hint`` the option that sets it in a LOOKUP hint.
+    for the whole job; ``hint`` the option that
+    sets it in a hint. ``effect`` is what another value does to a running job.
     """
 
     name: str
     kind: Kind
     default: Value | None = None
+    description: str
+    effect: Effect
     choices: tuple[str, ...] = ()
     minimum: int = 0
     maximum: int = _MAX_INT
@@ -51,7 +61,7 @@ class SettingSpec:
     hint: str | None = None
 
 
-def parse_value(spec: SettingSpec, text: str) -> Value:
+def parse_value(spec: Setting, text: str) -> Value:
     """The value that ``text`` writes, in canonical form; SettingError if it is none of this setting."""
     wanted = text.strip()
     match spec.kind:
@@ -86,7 +96,7 @@ def shown(value: Value) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _whole(spec: SettingSpec, text: str) -> int:
+def _whole(spec: Setting, text: str) -> int:
     digits = text.strip()
     if re.fullmatch(r"[0-9]{1,19}", digits) and spec.minimum <= int(digits) <= spec.maximum:
         return int(digits)
@@ -96,7 +106,7 @@ def _whole(spec: SettingSpec, text: str) -> int:
     raise SettingError(message, hint=f"write {spec.minimum} or more, in digits")
 
 
-def _duration(spec: SettingSpec, text: str) -> str:
+def _duration(spec: Setting, text: str) -> str:
     try:
         milliseconds = parse_duration(text)
     except DurationError as error:

@@ -1,0 +1,65 @@
+"""What is wrong with the optional groups of settings of a plan: in the wrong mode, or out of step with its config.
+
+>>> list(check_optional_groups(Plan(name="p")))
+[]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from plans.errors import Diagnostic
+from plans.model.optional_groups import config_layer, optional_groups, shared_operators
+from plans.model.plan import Plan
+from plans.operators import Operator
+from plans.settings.group import Group
+from plans.settings.setting import Value, shown
+
+__all__ = ["check_optional_groups"]
+
+
+def check_optional_groups(plan: Plan) -> Iterator[Diagnostic]:
+    """Every problem with the optional groups; whoever edits config by hand is told once of each, not per operator."""
+    shared = shared_operators(plan)
+    told: set[str] = set()
+    for operator in plan.operators:
+        for group in optional_groups(operator):
+            if group.mode not in (None, plan.mode):
+                yield from _check_elsewhere(operator, group)
+            elif group.name not in told:
+                problem = _check_config(plan, operator, group, shared)
+                if problem is not None:
+                    told.add(group.name)
+                    yield problem
+
+
+def _check_elsewhere(operator: Operator, group: Group) -> Iterator[Diagnostic]:
+    settings, path = operator.settings.get(group.name), f"operators.{operator.id}.{group.name}"
+    if settings is None:
+        return
+    # What is switched off has no effect in any mode.
+    switches = [name for name in group.asking if group.settings[name].kind == "bool"]
+    if not switches:
+        yield Diagnostic(message=group.elsewhere, path=path, hint=f"remove '{group.name}'")
+    for name in switches:
+        if settings.values[name] is True:
+            hint = f"write false, or compile the SQL with -c execution.runtime-mode={group.mode}"
+            yield Diagnostic(message=group.elsewhere, path=f"{path}.{name}", hint=hint)
+
+
+def _check_config(plan: Plan, operator: Operator, group: Group, shared: frozenset[str]) -> Diagnostic | None:
+    settings = operator.settings.get(group.name)
+    says: Mapping[str, Value] = settings.origin.get("config", {}) if settings is not None else {}
+    must = config_layer(plan, operator, group, shared)
+    if says == must:
+        return None
+    name = next(name for name in group.settings if says.get(name) != must.get(name))
+    asks = f"says {shown(must[name])}" if name in must else f"says nothing of '{name}'"
+    said = f"'{name}' is {shown(says[name])}" if name in says else f"nothing was said of '{name}'"
+    key = group.settings[name].config
+    value = shown(must.get(name, says.get(name, "")))
+    return Diagnostic(
+        message=f"the origin says that {said}, but config {asks}",
+        path=f"operators.{operator.id}.{group.name}.origin" if settings is not None else f"config.{key}",
+        hint=f"hintplan set plan.json config.{key}='{value}' brings all origins in step",
+    )

@@ -1,0 +1,63 @@
+"""Edits of optional groups of settings: ``join_o_c.cached.enabled``, also where nobody asked for the group.
+
+>>> from plans.operators import Scan
+>>> scan = Scan(id="scan_o", table="o", columns=("a",))
+>>> plan = Plan(name="p", mode="batch", operators=(scan,))
+>>> from plans.settings.cached import CACHED
+>>> set_optional(plan, "", scan, CACHED, "enabled", "true").operators[0].cached.enabled
+True
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from plans.errors import PlanError
+from plans.model.optional_groups import optional_groups, resolved, shared_operators, with_group
+from plans.model.plan import Plan
+from plans.operators import Operator
+from plans.settings.group import Group
+from plans.settings.layers import edits_of
+from plans.settings.setting import SettingError, parse_value
+from plans.text.names import did_you_mean
+
+__all__ = ["optional_paths", "set_optional"]
+
+
+def optional_paths(plan: Plan, operator: Operator) -> list[str]:
+    """The paths below ``operator`` that can be set here, for messages; of a group with one setting, its short form."""
+    return [
+        f"{operator.id}.{name}" if len(group.settings) == 1 else f"{operator.id}.{group.name}.{name}"
+        for group in optional_groups(operator)
+        if group.mode in (None, plan.mode)
+        for name in group.settings
+    ]
+
+
+def set_optional(plan: Plan, path: str, operator: Operator, group: Group, name: str, value: str) -> Plan:
+    """Set the setting ``name`` of a group; PlanError if there is none, in the wrong mode, or for a bad value.
+
+    What is set back to what its layers say is no edit any more.
+    """
+    can = f"can be set: {', '.join(optional_paths(plan, operator))}"
+    if group.mode not in (None, plan.mode):
+        hint = "leave it out; it holds for streams"
+        if group.mode == "batch":
+            hint = "compile the SQL with -c execution.runtime-mode=batch"
+        raise PlanError(group.elsewhere, path=path, hint=hint)
+    if name == "origin" or name.startswith("origin."):
+        layers = f"{', '.join(group.layers[:-1])} and {group.layers[-1]}"
+        raise PlanError(f"an origin records what {layers} asked for; it is not set", path=path, hint=can)
+    if name not in group.settings:
+        hint = did_you_mean(name, group.settings, what="settings") if name else can
+        raise PlanError(f"'{group.name}' has no setting '{name}'" if name else "not a setting", path=path, hint=hint)
+    try:
+        parsed = parse_value(group.settings[name], value)
+    except SettingError as error:
+        raise PlanError(f"'{name}': {error}", path=path, hint=error.hint) from error
+    old = operator.settings.get(group.name)
+    edits = {**(edits_of(old) if old is not None else {}), name: parsed}
+    # What config says of the other settings may hang on whether anyone speaks of the operator.
+    speaks = with_group(operator, group.name, old or group.resolved({}))
+    edited = with_group(operator, group.name, resolved(plan, speaks, group, edits, shared_operators(plan)))
+    return replace(plan, operators=tuple(edited if other.id == operator.id else other for other in plan.operators))

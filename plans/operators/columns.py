@@ -1,0 +1,96 @@
+"""Checks of columns that several kinds of operators share: unknown names, names given twice, types that differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+
+from plans.declarations.tables import Column, Table, TableColumn
+from plans.declarations.types import DataType, parse_type
+from plans.errors import Diagnostic
+from plans.operators.kind import Columns
+from plans.operators.output import JoinColumn
+from plans.text.names import did_you_mean
+
+__all__ = [
+    "RESERVED_PREFIX",
+    "check_known",
+    "check_names",
+    "check_output",
+    "listed",
+    "output_columns",
+    "parse",
+    "same_type",
+    "types_of",
+    "unknown_table",
+]
+
+RESERVED_PREFIX = "__"
+
+
+def check_known(names: Sequence[str], known: Mapping[str, str], path: str, what: str) -> Iterator[Diagnostic]:
+    """A problem for each of ``names`` that is not among ``known``, which are columns with their types."""
+    for name in names:
+        if name not in known:
+            hint = did_you_mean(name, known, what="columns")
+            yield Diagnostic(message=f"'{name}' is no {what}", path=path, hint=hint)
+
+
+def check_names(names: Sequence[str], path: str, field: str) -> Iterator[Diagnostic]:
+    """A problem for each name of an output column that is given twice, or reserved."""
+    seen = set()
+    for name in names:
+        if name in seen:
+            yield Diagnostic(message=f"two columns are called '{name}'", path=f"{path}.{field}")
+        if name.startswith(RESERVED_PREFIX):
+            message = f"column names that start with {RESERVED_PREFIX} are reserved: '{name}'"
+            yield Diagnostic(message=message, path=f"{path}.{field}")
+        seen.add(name)
+
+
+def check_output(
+    output: Sequence[JoinColumn], left: Columns, right: Columns, what: str, path: str
+) -> Iterator[Diagnostic]:
+    """What is wrong with output columns that are taken from two sides, of which the right one is ``what``."""
+    sides = {"left": (types_of(left), "the left input"), "right": (types_of(right), what)}
+    for column in output:
+        here = f"{path}.output.{column.name}"
+        types, owner = sides[column.side]
+        unknown = list(check_known([column.column], types, f"{here}.from", f"column of {owner}"))
+        yield from unknown
+        if not unknown and not same_type(types[column.column], column.type):
+            source = f"{column.side}.{column.column} is {types[column.column]}"
+            yield Diagnostic(message=f"the type is {column.type}, but {source}", path=f"{here}.type")
+    yield from check_names([column.name for column in output], path, "output")
+
+
+def output_columns(output: Sequence[JoinColumn]) -> Columns:
+    """Output columns that are taken from two sides, as columns."""
+    return tuple(Column(name=column.name, type=column.type) for column in output)
+
+
+def unknown_table(name: str, tables: Mapping[str, Table], path: str) -> Diagnostic:
+    """The problem with an operator whose table the plan does not declare."""
+    hint = did_you_mean(name, tables, what="tables")
+    return Diagnostic(message=f"there is no table '{name}'", path=f"{path}.table", hint=hint)
+
+
+@lru_cache(maxsize=4096)
+def parse(text: str) -> DataType:
+    """The type that ``text`` writes."""
+    return parse_type(text)
+
+
+def types_of(columns: Sequence[Column | TableColumn]) -> dict[str, str]:
+    """The types of columns by name."""
+    return {column.name: column.type for column in columns}
+
+
+def same_type(a: str, b: str) -> bool:
+    """Whether two types are the same but for NULL."""
+    return a == b or parse(a).as_nullable() == parse(b).as_nullable()
+
+
+def listed(columns: Columns) -> str:
+    """Columns as a message lists them."""
+    return "(" + ", ".join(f"{column.name} {column.type}" for column in columns) + ")"

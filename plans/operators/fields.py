@@ -1,0 +1,33 @@
+"""Types of the fields of operators: what a value is in Python, and what it may be in the JSON of a plan.
+
+The words after a type are the description of the field in the JSON Schema, a mapping adds keywords to it.
+
+    table: Annotated[Name, "The table to read."]
+    columns: Annotated[Names, "The physical columns to read, by name.", {"uniqueItems": True}]
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from plans.declarations.row_kinds import RowKind
+
+__all__ = ["Changelog", "ClassName", "Expression", "Name", "Names", "OneInput", "OperatorId", "Ref", "TypeText"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """What refers to a definition of the schema by its name."""
+
+    name: str
+
+
+Name = Annotated[str, Ref("name")]
+Names = tuple[Name, ...]
+TypeText = Annotated[str, Ref("type")]
+Expression = Annotated[str, Ref("expression")]
+ClassName = Annotated[str, Ref("class")]
+OperatorId = Annotated[str, Ref("operator-id")]
+OneInput = Annotated[tuple[str, ...], Ref("one-input")]
+Changelog = Annotated[tuple[RowKind, ...], Ref("changelog")]

@@ -1,0 +1,58 @@
+"""A group of settings: those that an operator carries under one name, and who may ask for them.
+
+>>> from plans.settings.effects import IN_FLIGHT
+>>> wait = Setting(name="timeout", kind="duration", default="30 s", description="How long it waits.", effect=IN_FLIGHT)
+>>> waits = Group(name="async", schema="waits", description="How it waits.", settings=specs(wait), layers=("default",))
+>>> waits.resolved({}).values
+{'timeout': '30 s'}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from plans.settings.layers import Settings, Specs, layered
+from plans.settings.setting import Layers, Setting, Value
+
+__all__ = ["Group", "specs"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Group:
+    """``name`` is its key in an operator of a plan, ``schema`` that of its definition in the JSON Schema.
+
+    ``layers`` are who may ask for its settings, weakest first. ``absent`` says how a plan writes that an operator has
+    no such group; ``never`` if it always has. ``required`` are the settings that are there in any case, all if empty.
+
+    A group that is ``left out`` where nobody asked for it is optional: somebody asks by one of ``asking``, any of its
+    settings if empty. It has an effect in plans of ``mode`` only, ``elsewhere`` says why. What config says is meant for
+    ``shared`` operators only, those that are read more than once, if that is so.
+    """
+
+    name: str
+    schema: str
+    description: str
+    settings: Specs
+    layers: tuple[str, ...]
+    absent: Literal["never", "null", "left out"] = "never"
+    required: tuple[str, ...] = ()
+    asking: tuple[str, ...] = ()
+    mode: Literal["streaming", "batch"] | None = None
+    elsewhere: str = ""
+    shared: bool = False
+
+    @property
+    def optional(self) -> bool:
+        """Whether a plan has the group only where somebody asked for it."""
+        return self.absent == "left out"
+
+    def resolved(self, said: Layers, defaults: Mapping[str, Value] | None = None) -> Settings:
+        """What the layers amount to; see :func:`plans.settings.layers.layered`."""
+        return layered(self.settings, said, defaults)
+
+
+def specs(*settings: Setting) -> Specs:
+    """The settings by name."""
+    return {setting.name: setting for setting in settings}
