@@ -22,8 +22,9 @@ from planner.query.laterals import lateral
 from planner.query.lookups import check_time, lookup_join
 from planner.relations import Calc, Item, Join, Relation, Scan, StateInput, identity
 from planner.syntax.dialect import is_comma_join, offset_of
-from planner.translation.expressions import Translator, only
+from planner.translation.expressions import clause_translator
 from planner.translation.scope import Input, Scope, resolve
+from planner.translation.translator import only
 from plans.connectors.table import is_upsert_source, source_kinds
 from plans.declarations.tables import Table
 from plans.operators import JoinType
@@ -201,9 +202,7 @@ def _join(context: Context, environment: Environment, left: From, join: exp.Join
     )
     parts: tuple[Expr, ...] = ()
     if on is not None:
-        parts = conjuncts(
-            Translator(source=source, scope=scope, clause="ON", functions=context.catalog.functions).condition(on)
-        )
+        parts = conjuncts(clause_translator(context, scope, "ON").condition(on))
     elif using or method:
         names = tuple(u.name for u in using or ()) or _shared(left, right)
         if not names:
@@ -249,7 +248,7 @@ def _call(context: Context, environment: Environment, left: From, join: exp.Join
     scope = replace(left.scope, inputs=(*left.scope.inputs, called.input))
     relation = called.relation
     if called.condition is not None:
-        translator = Translator(source=context.source, scope=scope, clause="ON", functions=context.catalog.functions)
+        translator = clause_translator(context, scope, "ON")
         relation = queries.filtered(relation, conjuncts(translator.condition(called.condition)), environment.block)
     return From(relation=relation, scope=scope, name=None)
 

@@ -29,9 +29,10 @@ from planner.query.subquery_values import join_values
 from planner.relations import Aggregate, AggregateItem, Calc, Expand, Item, Relation, StateInput, identity
 from planner.syntax.dialect import offset_of, select_offset
 from planner.translation import aggregates
-from planner.translation.expressions import Translator, only
+from planner.translation.expressions import clause_translator
 from planner.translation.grouping_sets import GROUP_ID, GroupingSets, grouping_number, grouping_sets, is_grouping_call
 from planner.translation.scope import Scope
+from planner.translation.translator import only
 
 __all__ = ["build", "column_for", "is_grouped"]
 
@@ -68,9 +69,7 @@ def build(
     keys = groups.keys
     having = select.args.get("having")
     clauses = [*select.expressions, *([] if having is None else [having])]
-    translator = Translator(
-        source=context.source, scope=scope, clause="SELECT", functions=context.catalog.functions, aggregates=True
-    )
+    translator = clause_translator(context, scope, "SELECT", aggregates=True)
     values = scalar_subqueries.compile_values(context, environment, translator, clauses)
     translator = replace(translator, values={place: value.worth for place, value in values.items()})
     selected = queries.projections(context, select, translator)
@@ -195,7 +194,7 @@ def _groups(context: Context, select: exp.Select, scope: Scope) -> GroupingSets:
     source, group = context.source, select.args.get("group")
     if group is not None:
         only(source, group, "expressions", "all")
-    translator = Translator(source=source, scope=scope, clause="GROUP BY", functions=context.catalog.functions)
+    translator = clause_translator(context, scope, "GROUP BY")
 
     def column(node: exp.Expr) -> Expr:
         expression = translator.expression(node)

@@ -13,8 +13,8 @@ from sqlglot import exp
 from planner.context import Context, Cte, Environment, TableEntry
 from planner.statements.model import CreateView
 from planner.syntax.dialect import offset_of
-from planner.translation.expressions import only
 from planner.translation.scope import Input
+from planner.translation.translator import only
 from plans.text.names import did_you_mean
 
 __all__ = ["alias_of", "find_table", "inputs_of", "names_elsewhere", "sources_of"]

@@ -16,7 +16,7 @@ from planner.query import queries
 from planner.query.ordering import CLAUSES
 from planner.relations import Aggregate, Join, Relation, UnnamedInput, identity
 from planner.syntax.dialect import offset_of
-from planner.translation.expressions import only
+from planner.translation.translator import only
 
 __all__ = ["build"]
 

@@ -15,9 +15,10 @@ from planner.expressions.typed import Expr, Ref
 from planner.properties.unique_keys import is_insert_only
 from planner.relations import Correlate, Item, Relation, identity
 from planner.syntax.dialect import is_comma_join, offset_of
-from planner.translation.calls import find_function, fitted_arguments
-from planner.translation.expressions import Translator, only
+from planner.translation.expressions import clause_translator
 from planner.translation.scope import Input, Scope
+from planner.translation.translator import only
+from planner.translation.user_calls import find_function, fitted_arguments
 
 __all__ = ["Called", "lateral"]
 
@@ -156,6 +157,6 @@ def _arguments(
     for node in function.expressions:
         if isinstance(node, exp.Distinct | exp.Kwarg | exp.Star):
             raise source.error(f"'{name}' takes plain values", offset_of(node) or offset, f"write {name}(a, b)")
-    translator = Translator(source=source, scope=scope, clause="LATERAL", functions=context.catalog.functions)
+    translator = clause_translator(context, scope, "LATERAL")
     args = tuple(translator.expression(node) for node in function.expressions)
     return fitted_arguments(source, entry, name, args, offset)

@@ -15,8 +15,9 @@ from planner.context import Context
 from planner.expressions.typed import Expr, Field, Ref
 from planner.relations import Calc, Item, Relation, Sort, SortItem, identity
 from planner.syntax.dialect import offset_of, starts_at
-from planner.translation.expressions import Translator, only
+from planner.translation.expressions import clause_translator
 from planner.translation.scope import Input, Scope
+from planner.translation.translator import only
 from plans.analysis.columns import MOST_ROWS, UNSORTABLE
 
 __all__ = ["CLAUSES", "SortKeys", "is_ordered", "over_output", "over_select", "sort_keys", "without_idle_clauses"]
@@ -150,7 +151,7 @@ def over_output(context: Context, node: exp.Expr, relation: Relation, block: str
         return relation
     keys = sort_keys(context, node)
     scope = Scope(inputs=(Input(name=None, kind="query", fields=relation.fields, offset=offset_of(node)),))
-    translator = Translator(source=context.source, scope=scope, clause="ORDER BY", functions=context.catalog.functions)
+    translator = clause_translator(context, scope, "ORDER BY")
     hidden: list[Item] = []
     fields = []
     for ordered, position, key in zip(keys.nodes, keys.positions, keys.expressions, strict=True):

@@ -23,8 +23,9 @@ from planner.query.subquery_values import join_values
 from planner.relations import Aggregate, Calc, Item, Relation, StateInput, Union, UnnamedInput, identity
 from planner.statements.model import CreateView
 from planner.syntax.dialect import offset_of, select_offset
-from planner.translation.expressions import Translator, only
+from planner.translation.expressions import clause_translator
 from planner.translation.scope import Scope, star
+from planner.translation.translator import Translator, only
 
 __all__ = [
     "block_hints",
@@ -144,7 +145,7 @@ def _select(context: Context, environment: Environment, select: exp.Select) -> R
     hints = block_hints(context, environment, select, aggregates=aggregated)
     found = from_clause.build_from(context, environment, select, hints, None)
     relation, scope = subqueries.apply_where(context, environment, found, select, hints, aggregates=aggregated)
-    translator = Translator(source=source, scope=scope, clause="SELECT", functions=context.catalog.functions)
+    translator = clause_translator(context, scope, "SELECT")
     values = {} if groups else scalar_subqueries.compile_values(context, environment, translator, select.expressions)
     of_joins = of_aggregate = UnnamedInput
     if aggregated:  # sub-queries become joins below or above the aggregate, which alone has the input's name

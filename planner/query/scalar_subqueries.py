@@ -42,8 +42,9 @@ from planner.query.subquery_values import Value
 from planner.relations import Aggregate, AggregateItem, Calc, Item, Join, Relation, StateInput, UnnamedInput, identity
 from planner.syntax.dialect import offset_of, select_offset
 from planner.translation import aggregates
-from planner.translation.expressions import Translator
+from planner.translation.expressions import clause_translator
 from planner.translation.scope import Scope
+from planner.translation.translator import Translator
 
 __all__ = ["compile_values", "has_values", "is_one_group", "values_in"]
 
@@ -312,12 +313,11 @@ class _Block:
             what = "EXISTS of an aggregate" if self.exists else "a sub-query with DISTINCT"
             raise self.context.source.error(f"{what} is not supported here", self.offset, advice)
         scope = self.found.scope
-        functions = self.context.catalog.functions
-        translator = Translator(source=self.context.source, scope=scope, clause="SELECT", functions=functions)
+        translator = clause_translator(self.context, scope, "SELECT")
         if not self.grouped:
             return self._one_row(translator)
         return self._aggregated(
-            Translator(source=self.context.source, scope=scope, clause="SELECT", functions=functions, aggregates=True),
+            clause_translator(self.context, scope, "SELECT", aggregates=True),
             asked,
         )
 
@@ -342,10 +342,7 @@ class _Block:
 
     def contains(self, asked: Expr) -> Value:
         """Whether the one column of the sub-query has the value ``asked``."""
-        functions = self.context.catalog.functions
-        (selected,) = self._selected(
-            Translator(source=self.context.source, scope=self.found.scope, clause="SELECT", functions=functions)
-        )
+        (selected,) = self._selected(clause_translator(self.context, self.found.scope, "SELECT"))
         inner, outer = comparable(self.context.source, "IN", (selected, asked), self.offset)
         same = compared("=", (inner, outer), self.offset)
         self.equalities = ((inner, outer, same), *self.equalities)

@@ -25,7 +25,7 @@ from planner.query.inputs import inputs_of, sources_of
 from planner.query.subquery_values import check_around, join_values
 from planner.relations import Join, Relation, StateInput, identity
 from planner.syntax.dialect import offset_of, select_offset
-from planner.translation.expressions import Translator
+from planner.translation.expressions import clause_translator
 from planner.translation.scope import Input, Scope
 
 __all__ = ["apply_where", "filtered_block", "joins_in_where", "plain_conditions", "plain_select", "semi_join_inputs"]
@@ -135,9 +135,7 @@ def filtered_block(
     If the block ``aggregates``, what hints say of its input is said of the aggregate, as in Flink, and of no join here.
     """
     conditions = plain_conditions(select)
-    translator = Translator(
-        source=context.source, scope=found.scope, clause="WHERE", functions=context.catalog.functions
-    )
+    translator = clause_translator(context, found.scope, "WHERE")
     values = scalar_subqueries.compile_values(context, environment, translator, conditions, filters=True)
     translator = replace(translator, values={place: value.worth for place, value in values.items()})
     of_values = {f.id for value in values.values() for f in value.fields}
@@ -208,7 +206,7 @@ def _in(
     if sub_query.negated and len(nodes) > 1:
         advice = "write NOT EXISTS (SELECT ... WHERE inner.x = outer.x AND inner.y = outer.y)"
         raise source.error("NOT IN of several values is not supported", offset, advice)
-    translator = Translator(source=source, scope=scope, clause="WHERE", functions=context.catalog.functions)
+    translator = clause_translator(context, scope, "WHERE")
     pairs = [
         comparable(source, "IN", (translator.expression(each), output), offset)
         for each, output in zip(nodes, outputs, strict=True)
@@ -246,11 +244,6 @@ def _right_side(
     relation, correlated = filtered_block(context, environment, found, select, own, aggregates=False)
     outputs: tuple[Expr, ...] = ()
     if sub_query.value is not None:
-        translator = Translator(
-            source=context.source,
-            scope=replace(found.scope, parent=None),
-            clause="SELECT",
-            functions=context.catalog.functions,
-        )
+        translator = clause_translator(context, replace(found.scope, parent=None), "SELECT")
         outputs = tuple(e for _, e in queries.projections(context, select, translator))
     return relation, outputs, correlated
