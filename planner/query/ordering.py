@@ -119,7 +119,6 @@ def over_select(
     relation: Relation,
     keys: SortKeys,
     expressions: Sequence[Expr | None],
-    block: str,
 ) -> Relation:
     """``relation`` sorted and cut: ``listed``, the SELECT list of ``node``, or its distinct rows.
 
@@ -142,6 +141,7 @@ def over_select(
             hidden.append(found)
         fields.append(found.field)
     below = replace(listed, items=(*listed.items, *hidden)) if hidden else relation
+    block = listed.block
     return _without(hidden, relation.fields, _sorted(context, node, below, keys, fields, block), block)
 
 
@@ -189,7 +189,7 @@ def _sorted(
             descending=bool(ordered.args.get("desc")),
             nulls_first=bool(ordered.args.get("nulls_first")),
         )
-        # What is sorted by a second time is already in order.
+        # Listing a column a second time does not change the order.
         order.setdefault(field.id, item)
     offset, limit = _rows(context, node)
     return Sort(

@@ -85,7 +85,7 @@ def _cast(t: Translator, node: exp.Expr, name: str) -> Expr:
 
 
 def sub_query(t: Translator, node: exp.Expr) -> Expr:
-    """A sub-query that was compiled before, see :mod:`planner.query.scalar_subqueries`."""
+    """A sub-query that was compiled before, see :mod:`planner.query.subqueries.scalar`."""
     offset = offset_of(node)
     if offset in t.values:
         return t.values[offset]

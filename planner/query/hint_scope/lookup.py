@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from planner.hints.ledger import Ledger
 from planner.hints.lookup import LOOKUP, LookupHint
-from planner.query.hint_scope import match_name
+from planner.query.hint_scope.state_ttl import match_name
 from planner.syntax.source import Report
 from planner.translation.scope import Input
 from plans.text.names import nearest

@@ -42,7 +42,7 @@ from plans.settings.lookup import GROUPS, SETTINGS, Group
 from plans.settings.lookup_layers import Contradiction, Resolved, config_layers, table_layer
 from plans.settings.lookup_layers import resolve as resolve_layers
 
-__all__ = ["check_time", "lookup_join"]
+__all__ = ["Lookup", "check_time", "lookup_join"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +52,21 @@ class _Dimension:
     scan: Scan
     values: Mapping[int, Expr]
     filters: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lookup:
+    """A lookup join as it is written: what is looked up is called ``name``, and ``parts`` are its conditions.
+
+    ``outer`` pads the rows that find nothing. ``offset`` is the place of the join, ``right_offset`` that of the table.
+    """
+
+    name: str
+    outer: bool
+    parts: tuple[Expr, ...]
+    hint: LookupHint | None
+    offset: int
+    right_offset: int
 
 
 def check_time(context: Context, version: exp.Expr, left: Relation, scope: Scope) -> None:
@@ -97,34 +112,22 @@ def _is_processing_time(relation: Relation, field: int) -> bool:
     return found is not None and found == scalars.translate(Source(text=""), "PROCTIME", (), 0)
 
 
-def lookup_join(
-    context: Context,
-    left: Relation,
-    right: Relation,
-    name: str,
-    *,
-    outer: bool,
-    parts: tuple[Expr, ...],
-    hint: LookupHint | None,
-    offset: int,
-    right_offset: int,
-    block: str,
-) -> Relation:
-    """The lookup of ``right`` for each row of ``left``, with the fields of both; ``outer`` pads rows that find none."""
-    dimension = _dimension(context, right, name, right_offset)
+def lookup_join(context: Context, left: Relation, right: Relation, lookup: Lookup, block: str) -> Relation:
+    """The lookup of ``right`` for each row of ``left``, with the fields of both."""
+    dimension = _dimension(context, right, lookup.name, lookup.right_offset)
     insert_only = context.batch or is_insert_only(left)
-    settings, hinted = _settings(context, dimension.scan, hint, insert_only, right_offset)
+    settings, hinted = _settings(context, dimension.scan, lookup.hint, insert_only, lookup.right_offset)
     if not insert_only:
         context.report.warn(
             "the left side of this lookup join has updates and deletions, which look the table up again: if it has "
             "changed since, they take back other rows than were written",
-            offset,
+            lookup.offset,
             "look up before the aggregation or join, or read the table as a stream with a regular join",
         )
-    on = (*(c for p in parts for c in conjuncts(substitute(p, dimension.values))), *dimension.filters)
+    on = (*(c for p in lookup.parts for c in conjuncts(substitute(p, dimension.values))), *dimension.filters)
     values = {f.id: dimension.values[f.id] for f in right.fields}
     computed = [f.id for f in right.fields if not isinstance(values[f.id], Ref)]
-    guard = _found_marker(on, dimension.scan) if outer and computed else None
+    guard = _found_marker(on, dimension.scan) if lookup.outer and computed else None
     read = {f.id: f for i in computed for f in fields_of(values[i])} | ({guard.id: guard} if guard else {})
     items = [*identity(left.fields), *(Item(field=f, expr=values[f.id]) for f in right.fields if f.id not in computed)]
     items += identity(tuple(f for f in read.values() if all(f.id != i.field.id for i in items)))
@@ -132,14 +135,14 @@ def lookup_join(
     relation = LookupJoin(
         input=left,
         table=dimension.scan.table,
-        name=name,
+        name=lookup.name,
         fetched=dimension.scan.fields,
-        join_type="left" if outer else "inner",
+        join_type="left" if lookup.outer else "inner",
         on=on,
         items=tuple(items),
         settings=settings,
         hinted=hinted,
-        offset=offset,
+        offset=lookup.offset,
         base=base,
         block=block,
     )
