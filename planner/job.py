@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from planner.context import Catalog, Context, FunctionEntry, TableEntry
 from planner.hints.grammar import STATE_TTL
 from planner.hints.ledger import Ledger, Outcome
-from planner.lowering import Lowering
+from planner.lowering.lower import new_builder
+from planner.lowering.sink import lower_sink
 from planner.properties.repeated_reads import warn_of_repeated_reads
 from planner.query.cached_results import by_config
 from planner.setting_positions import Places, places_of
@@ -57,14 +58,14 @@ class Job:
     def _start(self) -> None:
         context, settings = self._context, self._settings
         context.ledger = Ledger(context.ledger.hints, at_tables=context.ledger.at_tables)
-        self._lowering = Lowering(context.ledger, settings.config, batch=settings.mode == "batch")
+        self._builder = new_builder(context.ledger, settings.config, batch=settings.mode == "batch")
         self._tables: dict[str, TableEntry] = {}
         self._functions: dict[str, FunctionEntry] = {}
         self._sinks: list[str] = []
 
     @property
     def operators(self) -> tuple[Operator, ...]:
-        return tuple(self._lowering.operators)
+        return tuple(self._builder.operators)
 
     def kind_of(self, function: str) -> str:
         """The kind of a function that the job calls."""
@@ -96,9 +97,9 @@ class Job:
     def _compile(self, statement: Insert) -> None:
         context = self._context
         context.scans = 0
-        self._lowering.sink(statement.table, *build_insert(context, statement))
+        lower_sink(self._builder, statement.table, *build_insert(context, statement))
         self._sinks.append(statement.table)
-        for operator in self._feeding(self._lowering.operators[-1]):
+        for operator in self._feeding(self._builder.operators[-1]):
             if isinstance(operator, Scan | LookupJoin | Sink):
                 entry = context.catalog.tables[operator.table]
                 same = self._tables.setdefault(operator.table, entry) is entry
@@ -137,13 +138,13 @@ class Job:
 
     def _feeding(self, sink: Operator) -> tuple[Operator, ...]:
         """``sink``, and the operators that feed it."""
-        known = {operator.id: operator for operator in self._lowering.operators}
+        known = {operator.id: operator for operator in self._builder.operators}
         reached, waiting = {sink.id}, [sink]
         while waiting:
             fresh = set(waiting.pop().inputs) - reached
             reached |= fresh
             waiting += [known[name] for name in fresh]
-        return tuple(operator for operator in self._lowering.operators if operator.id in reached)
+        return tuple(operator for operator in self._builder.operators if operator.id in reached)
 
     def finish(self, name: str | None, *, within: tuple[int, int], file: str | None = None) -> Compilation:
         """The plan of all INSERTs, called ``name`` if the configuration does not name it; else after its sinks.
@@ -153,7 +154,7 @@ class Job:
         """
         outcomes = tuple(o for o in self._context.ledger.outcomes() if self._concerns(o, within))
         self._warn_of_unused(outcomes)
-        used = sorted({o.table for o in self._lowering.operators if isinstance(o, Scan | LookupJoin | Sink)})
+        used = sorted({o.table for o in self._builder.operators if isinstance(o, Scan | LookupJoin | Sink)})
         plan = Plan(
             name=self._settings.name or name or "_".join(dict.fromkeys(self._sinks)),
             source=file,
@@ -163,7 +164,7 @@ class Job:
             functions={name: self._functions[name].function for name in sorted(self._functions)},
             operators=self.operators,
         )
-        warn_of_repeated_reads(self._context.report, self._lowering.asked, with_config_layer(plan))
+        warn_of_repeated_reads(self._context.report, self._builder.asked, with_config_layer(plan))
         self._context.report.finish(None)
         self._refuse_nested_state(plan)
         plan = with_phases_layer(with_config_layer(with_changelogs(plan)))

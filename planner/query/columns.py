@@ -26,6 +26,7 @@ __all__ = [
 
 
 def projections(context: Context, select: exp.Select, translator: Translator) -> list[tuple[str, Expr]]:
+    """The names and values of what SELECT lists, with ``*`` written out."""
     found: list[tuple[str, Expr]] = []
     for node in select.expressions:
         expanded = _star_fields(context, node, translator.scope)
