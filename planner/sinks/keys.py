@@ -7,9 +7,11 @@ statement. Batch mode keeps no state.
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from planner.context import Context, TableEntry
 from planner.properties.unique_keys import is_insert_only, unique_keys
-from planner.relations import Cached, Calc, Correlate, Join, LookupJoin, Relation, Sort
+from planner.relations import Aggregate, Cached, Calc, Correlate, Expand, Join, LookupJoin, Relation, Scan, Sort, Union
 from planner.statements.model import Insert
 from plans.connectors.table import is_upsert_sink
 from plans.settings.config import UPSERT_MATERIALIZE
@@ -83,9 +85,16 @@ def check_key_in_batch(context: Context, statement: Insert, entry: TableEntry, r
 
 
 def _ends_in_join(relation: Relation) -> bool:
-    while isinstance(relation, Calc | Sort | Cached):
-        relation = relation.input
-    return isinstance(relation, Join | LookupJoin | Correlate)
+    """Whether the rows come from a join, a lookup or a call, apart from what each of them becomes."""
+    match relation:
+        case Calc() | Sort() | Cached():
+            return _ends_in_join(relation.input)
+        case Join() | LookupJoin() | Correlate():
+            return True
+        case Scan() | Expand() | Aggregate() | Union():
+            return False
+        case _:
+            assert_never(relation)
 
 
 def _fits_key(context: Context, entry: TableEntry, relation: Relation) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import assert_never
 
 from sqlglot import exp
 
@@ -31,6 +32,7 @@ from planner.relations import (
     Sort,
     Union,
     identity,
+    inputs_of,
 )
 from planner.syntax.dialect import offset_of
 from planner.syntax.source import Source
@@ -98,18 +100,22 @@ def check_time(context: Context, version: exp.Expr, left: Relation, scope: Scope
 
 def _is_processing_time(relation: Relation, field: int) -> bool:
     """Whether the field is, wherever it comes from, the time at which its row is processed."""
-    if isinstance(relation, Union):
-        position = next((i for i, f in enumerate(relation.fields) if f.id == field), None)
-        return position is not None and all(_is_processing_time(r, r.fields[position].id) for r in relation.inputs)
-    if isinstance(relation, Sort | Cached):
-        return _is_processing_time(relation.input, field)
-    if isinstance(relation, Scan | Aggregate | Expand):
-        return False
-    found = next((i.expr for i in relation.items if i.field.id == field), None)
-    if isinstance(found, Ref):
-        inputs = (relation.left, relation.right) if isinstance(relation, Join) else (relation.input,)
-        return any(_is_processing_time(r, found.field.id) for r in inputs if found.field in r.fields)
-    return found is not None and found == scalars.translate(Source(text=""), "PROCTIME", (), 0)
+    match relation:
+        case Calc() | Join() | LookupJoin() | Correlate():
+            found = next((i.expr for i in relation.items if i.field.id == field), None)
+            if not isinstance(found, Ref):
+                return found is not None and found == scalars.translate(Source(text=""), "PROCTIME", (), 0)
+            below = (r for r in inputs_of(relation) if found.field in r.fields)
+            return any(_is_processing_time(r, found.field.id) for r in below)
+        case Union():
+            position = next((i for i, f in enumerate(relation.fields) if f.id == field), None)
+            return position is not None and all(_is_processing_time(r, r.fields[position].id) for r in relation.inputs)
+        case Sort() | Cached():
+            return _is_processing_time(relation.input, field)
+        case Scan() | Aggregate() | Expand():
+            return False
+        case _:
+            assert_never(relation)
 
 
 def lookup_join(context: Context, left: Relation, right: Relation, lookup: Lookup, block: str) -> Relation:
@@ -155,22 +161,29 @@ def lookup_join(context: Context, left: Relation, right: Relation, lookup: Looku
 
 
 def _dimension(context: Context, relation: Relation, name: str, offset: int) -> _Dimension:
-    if isinstance(relation, Scan):
-        _check_connector(context, relation, offset)
-        return _Dimension(scan=relation, values={f.id: Ref(field=f) for f in relation.fields}, filters=())
-    if isinstance(relation, Calc):
-        below = _dimension(context, relation.input, name, offset)
-        filters = (substitute(c, below.values) for c in conjuncts(relation.filter))
-        values = {i.field.id: substitute(i.expr, below.values) for i in relation.items}
-        return _Dimension(scan=below.scan, values=values, filters=(*below.filters, *filters))
-    kinds = {
-        Aggregate: "an aggregation",
-        Union: "a UNION",
-        Sort: "a sorted query",
-        Cached: "a cached result",
-        Correlate: "what a function returns",
-    }
-    kind = kinds.get(type(relation), "a join")
+    match relation:
+        case Scan():
+            _check_connector(context, relation, offset)
+            return _Dimension(scan=relation, values={f.id: Ref(field=f) for f in relation.fields}, filters=())
+        case Calc():
+            below = _dimension(context, relation.input, name, offset)
+            filters = (substitute(c, below.values) for c in conjuncts(relation.filter))
+            values = {i.field.id: substitute(i.expr, below.values) for i in relation.items}
+            return _Dimension(scan=below.scan, values=values, filters=(*below.filters, *filters))
+        case Aggregate() | Expand():
+            kind = "an aggregation"
+        case Union():
+            kind = "a UNION"
+        case Sort():
+            kind = "a sorted query"
+        case Cached():
+            kind = "a cached result"
+        case Correlate():
+            kind = "what a function returns"
+        case Join() | LookupJoin():
+            kind = "a join"
+        case _:
+            assert_never(relation)
     raise context.source.error(
         f"'{name}' cannot be looked up: it is {kind}, not one table",
         offset,
