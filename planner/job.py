@@ -16,7 +16,7 @@ from planner.lowering.lower import new_builder
 from planner.lowering.sink import lower_sink
 from planner.properties.repeated_reads import warn_of_repeated_reads
 from planner.query.cached_results import by_config
-from planner.setting_positions import Places, places_of
+from planner.setting_positions import Positions, positions_of
 from planner.settings import Settings
 from planner.sinks.insert import build_insert, result_table
 from planner.statements.model import Insert, Select
@@ -42,7 +42,7 @@ class Compilation:
     plan: Plan
     hints: tuple[Outcome, ...]
     findings: tuple[Finding, ...]
-    places: Places
+    positions: Positions
 
 
 class Job:
@@ -173,7 +173,7 @@ class Job:
             plan=with_record(plan),
             hints=outcomes,
             findings=tuple(context.report.findings),
-            places=places_of(context.source, context.ledger, self._settings.offsets, self._tables, plan),
+            positions=positions_of(context.source, context.ledger, self._settings.offsets, self._tables, plan),
         )
 
     def _refuse_nested_state(self, plan: Plan) -> None:

@@ -14,7 +14,7 @@ import pytest
 import plans
 from planner import compile_sql
 from planner.compile import compile_script
-from planner.execute_statement import perform
+from planner.execute_statement import execute_statement
 from planner.session import Session
 from planner.user_functions import read_declaration
 from plans.cli import main
@@ -314,7 +314,7 @@ def test_settings_of_calls_are_overridden_by_name_or_synonym() -> None:
     assert call.retry is not None
     assert (call.retry.max_attempts, call.retry.origin["config"]) == (2, {"max-attempts": 2})
     said = compile_script(script, allow_modules=("tests",))
-    place = said.places["correlate_f", "retry.max-attempts", "config"]
+    place = said.positions["correlate_f", "retry.max-attempts", "config"]
     assert (place.line, place.column) == (1, 5)
 
 
@@ -334,7 +334,7 @@ def test_the_sql_client_creates_shows_and_drops_functions() -> None:
     session = Session.open(allow_modules=("tests",))
     script = """CREATE FUNCTION words AS 'tests.planner.declared.Words' LANGUAGE PYTHON; SHOW USER FUNCTIONS;
     SHOW FUNCTIONS LIKE 'w%s'; DROP FUNCTION Words; SHOW USER FUNCTIONS;"""
-    found = [perform(session, unit).action for unit in session.feed(script)]
+    found = [execute_statement(session, unit).action for unit in session.feed(script)]
     told = [action.text for action in found if isinstance(action, actions.Told)]
     shown = [action.rows for action in found if isinstance(action, actions.ShowRows)]
     assert told == ["function words created", "function Words dropped"]

@@ -25,7 +25,7 @@ def starts(config: dict[str, str] | None = None) -> dict[tuple[str, str, str], s
     """What stands at each place, up to the end of its first quoted text."""
     found = compile_script(SQL, config, file="folder/job.sql")
     text = {}
-    for key, place in found.places.items():
+    for key, place in found.positions.items():
         line = SQL.splitlines()[place.line - 1]
         assert SQL[place.offset] == line[place.column - 1]
         text[key] = line[place.column - 1 :].partition(" = ")[0]
