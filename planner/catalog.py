@@ -115,7 +115,6 @@ def drop(context: Context, statement: Drop) -> bool:
         raise context.source.error(f"there is no {statement.kind.lower()} '{name}'", statement.offset, advice)
     if kinds[statement.kind][name].temporary != statement.temporary:
         _refuse_kind(context, statement)
-    catalog.cached.pop(name, None)
     if statement.kind == "TABLE":
         del catalog.tables[name]
     else:

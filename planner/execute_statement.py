@@ -49,7 +49,7 @@ __all__ = ["execute_statement"]
 def execute_statement(session: Session, unit: Unit) -> Performed:
     """Do what ``unit`` says in ``session``; SqlError, and nothing has changed, if it is wrong or unsupported."""
     session.begin_report()
-    catalog = session.context.catalog.copied()
+    catalog = session.context.catalog.copy()
     try:
         statement = session.read(unit)
         action = _action(session, unit, statement)

@@ -1,7 +1,7 @@
 """INSERT INTO: the query's columns are fitted to the sink's, and its changes to what the sink can take.
 
-Columns go by position. Rows that share a key of the sink are all kept
-for it, unless that is switched off; in batch mode, what would leave wrong rows in the sink is refused.
+Columns go by position. Rows that share a key of the sink are all kept for it, unless that is switched off; in batch
+mode, what would leave wrong rows in the sink is refused.
 """
 
 from __future__ import annotations

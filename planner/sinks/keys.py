@@ -53,7 +53,7 @@ def materialized_by(context: Context, statement: Insert, entry: TableEntry, rela
 
 
 def check_key_in_batch(context: Context, statement: Insert, entry: TableEntry, relation: Relation) -> None:
-    """As in a stream, but rows come in no order: of those that share a key, it is not known which one stays."""
+    """Refuse rows that share a key of the sink, or warn of them: any of them may be the one that stays."""
     if statement.conflict_offset is not None:
         message = "ON CONFLICT has no meaning in batch mode, which keeps no state"
         raise context.source.error(message, statement.conflict_offset, "aggregate by the sink's key")
@@ -85,7 +85,7 @@ def check_key_in_batch(context: Context, statement: Insert, entry: TableEntry, r
 
 
 def _ends_in_join(relation: Relation) -> bool:
-    """Whether the rows come from a join, a lookup or a call, apart from what each of them becomes."""
+    """Whether the rows come from a join, a lookup or a call, below filters, projections and sorts."""
     match relation:
         case Calc() | Sort() | Cached():
             return _ends_in_join(relation.input)

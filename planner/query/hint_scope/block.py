@@ -23,7 +23,7 @@ def block_hints(context: Context, environment: Environment, select: exp.Select, 
         return BlockHints()
     inputs = [i for node in sources_of(select) for i in inputs_of(context, environment, node)]
     elsewhere = names_elsewhere(context, environment, select)
-    lookups = resolve_lookups(context.ledger, context.report, offset, tuple(inputs), elsewhere)
+    lookups = resolve_lookups(context, offset, tuple(inputs), elsewhere)
     in_from = tuple(inputs)
     joins = sum(not (i.looked_up or i.called) for i in inputs) > 1
     joins = joins or has_values(select)
@@ -37,17 +37,15 @@ def block_hints(context: Context, environment: Environment, select: exp.Select, 
     elif environment.set_operation:
         advice = "UNION's removal of duplicates cannot be hinted; write SELECT DISTINCT over a UNION ALL sub-query"
     resolved = resolve_block(
-        context.ledger,
-        context.report,
+        context,
         offset,
         tuple(inputs),
         stateful=joins or aggregates,
-        batch=context.batch,
         advice=advice,
         elsewhere=elsewhere,
     )
     if joins and aggregates:
-        explain_division(context.report, resolved, in_from)
+        explain_division(context, resolved, in_from)
     return replace(resolved, lookups=lookups)
 
 

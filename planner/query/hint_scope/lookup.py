@@ -8,10 +8,9 @@ does.
 
 from __future__ import annotations
 
-from planner.hints.ledger import Ledger
+from planner.context import Context
 from planner.hints.lookup import LOOKUP, LookupHint
 from planner.query.hint_scope.state_ttl import match_name
-from planner.syntax.source import Report
 from planner.translation.scope import Input
 from plans.text.names import nearest
 
@@ -19,7 +18,7 @@ __all__ = ["resolve_lookups"]
 
 
 def resolve_lookups(
-    ledger: Ledger, report: Report, select: int, inputs: tuple[Input, ...], elsewhere: dict[str, str]
+    context: Context, select: int, inputs: tuple[Input, ...], elsewhere: dict[str, str]
 ) -> dict[str, LookupHint]:
     """The LOOKUP hints after the SELECT at ``select``, by the name of the looked-up input of the block they mean.
 
@@ -27,19 +26,19 @@ def resolve_lookups(
     """
     found: dict[str, LookupHint] = {}
     looked_up = tuple(one for one in inputs if one.looked_up)
-    for hint in ledger.lookups(select):
+    for hint in context.ledger.lookups(select):
         for loser, winner in hint.overridden.items():
-            ledger.losers[loser] = ("overridden", f"at {report.source.where(winner)}")
+            context.ledger.losers[loser] = ("overridden", f"at {context.source.where(winner)}")
         for option, reason in hint.idle.items():
-            ledger.losers[option] = ("refused", reason)
+            context.ledger.losers[option] = ("refused", reason)
         wanted = hint.table or ""
-        name = match_name(wanted, looked_up) or _behind_alias(report, hint, wanted, inputs)
+        name = match_name(wanted, looked_up) or _behind_alias(context, hint, wanted, inputs)
         if name is None:
-            _without_lookup(ledger, report, hint, wanted, inputs, elsewhere)
+            _without_lookup(context, hint, wanted, inputs, elsewhere)
         elif name in found:
-            place = report.source.where(found[name].offset)
-            ledger.refuse(hint, "overridden", f"{LOOKUP} hint at {place}")
-            report.warn_of_hint(
+            place = context.source.where(found[name].offset)
+            context.ledger.refuse(hint, "overridden", f"{LOOKUP} hint at {place}")
+            context.report.warn_of_hint(
                 f"a second {LOOKUP} hint for '{name}' has no effect: the first, at {place}, wins as a whole",
                 hint.offset,
                 "put all options into one hint",
@@ -49,12 +48,12 @@ def resolve_lookups(
     return found
 
 
-def _behind_alias(report: Report, hint: LookupHint, wanted: str, inputs: tuple[Input, ...]) -> str | None:
+def _behind_alias(context: Context, hint: LookupHint, wanted: str, inputs: tuple[Input, ...]) -> str | None:
     """The alias of the only looked-up input that is called ``wanted`` where it was declared."""
     found = [one.name for one in inputs if one.looked_up and one.kind.endswith(f" {wanted}")]
     if len(found) != 1 or match_name(wanted, inputs) is not None:
         return None
-    report.note(
+    context.report.note(
         f"{LOOKUP} table '{wanted}' is called '{found[0]}' in this query block",
         _table_offset(hint),
         f"write '{found[0]}': Flink takes the alias only",
@@ -67,8 +66,7 @@ def _table_offset(hint: LookupHint) -> int:
 
 
 def _without_lookup(
-    ledger: Ledger,
-    report: Report,
+    context: Context,
     hint: LookupHint,
     wanted: str,
     inputs: tuple[Input, ...],
@@ -79,8 +77,8 @@ def _without_lookup(
     if not looked_up:
         reason = f"'{wanted}' is not looked up" if regular else "this query block has no lookup join"
         advice = elsewhere.get(wanted, "a lookup join is written JOIN <table> FOR SYSTEM_TIME AS OF o.proc_time AS ...")
-        ledger.refuse(hint, "refused", reason)
-        report.warn_of_hint(f"{LOOKUP} has no effect: {reason}", hint.offset, advice)
+        context.ledger.refuse(hint, "refused", reason)
+        context.report.warn_of_hint(f"{LOOKUP} has no effect: {reason}", hint.offset, advice)
         return
     names = [one.name for one in looked_up if one.name]
     hidden = [one.name for one in looked_up if one.name and one.kind.endswith(f" {wanted}")]
@@ -94,4 +92,6 @@ def _without_lookup(
         advice = f"write {' or '.join(map(repr, names))}"
     what = "is not looked up in this query block" if regular else "is not an input of this query block"
     looked = ", ".join(f"'{name}'" for name in names)
-    raise report.source.error(f"{LOOKUP} table '{wanted}' {what}, which looks up {looked}", _table_offset(hint), advice)
+    raise context.source.error(
+        f"{LOOKUP} table '{wanted}' {what}, which looks up {looked}", _table_offset(hint), advice
+    )

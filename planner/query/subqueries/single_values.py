@@ -46,7 +46,7 @@ def same_values(context: Context, values: Iterable[Expr | Field], asked: tuple[E
 def value_of_group(
     context: Context, node: exp.Expr, group: Group, on: tuple[Expr, ...], asked: tuple[Expr, ...] | None
 ) -> Value:
-    """A sub-query that is one group, if there are any rows or not; without its row if its HAVING is not true."""
+    """The value of a sub-query that is one group: it has its row even of no rows, unless its HAVING is not true."""
     offset = offset_of(node)
     there = conjunction(group.conditions)
     if there is not None and not isinstance(node, exp.Query):
