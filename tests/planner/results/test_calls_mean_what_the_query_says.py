@@ -13,9 +13,9 @@ import pytest
 from plans.analysis.validate import validate
 from plans.operators import Correlate
 from tests.planner.declared import Awaited, Plain
-from tests.planner.plan_in_sqlite import database, run_plan
-from tests.planner.random_queries import random_calls, random_query
-from tests.planner.test_plans_mean_what_the_query_says import compiled, tables
+from tests.planner.results.plan_in_sqlite import database, run_plan
+from tests.planner.results.random_queries import random_calls, random_query
+from tests.planner.results.test_plans_mean_what_the_query_says import compiled, tables
 
 
 class Twice(Plain):

@@ -12,7 +12,7 @@ import pytest
 
 from planner.compile import compile_script
 from plans.errors import SqlError
-from tests.planner.plan_in_sqlite import database, run_plan
+from tests.planner.results.plan_in_sqlite import database, run_plan
 
 TABLE = (
     "CREATE TABLE t (k BIGINT, v DOUBLE, i INT, d DECIMAL(9, 2)) "

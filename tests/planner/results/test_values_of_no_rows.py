@@ -12,7 +12,7 @@ import pytest
 
 from planner.compile import compile_sql
 from plans.model.plan import Plan
-from tests.planner.plan_in_sqlite import database, run_plan
+from tests.planner.results.plan_in_sqlite import database, run_plan
 from tests.runtime.pipeline import Pipeline
 
 Row = tuple[object, ...]

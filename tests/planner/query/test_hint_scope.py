@@ -8,8 +8,8 @@ import pytest
 
 from planner.compile import compile_script
 from plans.errors import SqlError
-from tests.planner.hint_scope_examples import MEASURED, ON, SEED, TABLES, Example, compiled
 from tests.planner.listing import states
+from tests.planner.query.hint_scope_examples import MEASURED, ON, SEED, TABLES, Example, compiled
 
 
 @pytest.mark.parametrize("example", [pytest.param(e, id=n) for n, e in {**SEED, **MEASURED}.items()])

@@ -11,8 +11,8 @@ from planner.compile import compile_script
 from plans.analysis.validate import validate
 from plans.model.plan import Plan
 from plans.operators import LookupJoin
-from tests.planner.plan_in_sqlite import database, run_plan
-from tests.planner.random_queries import random_lookup
+from tests.planner.results.plan_in_sqlite import database, run_plan
+from tests.planner.results.random_queries import random_lookup
 
 LOOKUP = "FOR SYSTEM_TIME AS OF PROCTIME()"
 DECLARATIONS = """

@@ -6,8 +6,8 @@ import pytest
 
 from planner.compile import compile_script
 from plans.analysis.validate import validate
-from tests.planner.plan_in_sqlite import database, run_plan
-from tests.planner.test_plans_mean_what_the_query_says import DECLARATIONS, compiled, tables
+from tests.planner.results.plan_in_sqlite import database, run_plan
+from tests.planner.results.test_plans_mean_what_the_query_says import DECLARATIONS, compiled, tables
 
 BATCH = "SET 'execution.runtime-mode' = 'batch';"
 

@@ -9,8 +9,8 @@ import pytest
 
 from planner.compile import compile_script
 from plans.analysis.validate import validate
-from tests.planner.plan_in_sqlite import database, run_plan
-from tests.planner.random_queries import random_query
+from tests.planner.results.plan_in_sqlite import database, run_plan
+from tests.planner.results.random_queries import random_query
 
 COLUMNS = {
     "a": ("a_id", "a_k", "a_v", "a_s"),

@@ -12,7 +12,7 @@ import pytest
 
 from runtime.expressions.arithmetic import spark_expression
 from runtime.types import to_spark
-from tests.planner.expressions import ROW, expression_of, type_of
+from tests.planner.expressions.one_expression import ROW, expression_of, type_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
