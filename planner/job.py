@@ -100,22 +100,28 @@ class Job:
         lower_sink(self._builder, statement.table, *build_insert(context, statement))
         self._sinks.append(statement.table)
         for operator in self._feeding(self._builder.operators[-1]):
-            if isinstance(operator, Scan | LookupJoin | Sink):
+            self._check_declared_once(operator, statement)
+
+    def _check_declared_once(self, operator: Operator, statement: Insert) -> None:
+        """SqlError if another INSERT used another table or function of the name that ``operator`` uses."""
+        context = self._context
+        match operator:
+            case Scan() | LookupJoin() | Sink():
                 entry = context.catalog.tables[operator.table]
                 same = self._tables.setdefault(operator.table, entry) is entry
                 what, name = "table", operator.table
-            elif isinstance(operator, Correlate):
+            case Correlate():
                 function = context.catalog.functions[operator.function]
                 same = self._functions.setdefault(operator.function, function) is function
                 what, name = "function", operator.function
-            else:
-                continue
-            if not same:
-                raise context.source.error(
-                    f"{what} '{name}' was declared anew since another INSERT of this plan used it",
-                    statement.offset,
-                    f"give the two {what}s different names",
-                )
+            case _:
+                return
+        if not same:
+            raise context.source.error(
+                f"{what} '{name}' was declared anew since another INSERT of this plan used it",
+                statement.offset,
+                f"give the two {what}s different names",
+            )
 
     def select(self, statement: Select) -> None:
         """Compile a query of its own, whose sink takes every change and has the columns of the query."""
