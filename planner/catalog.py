@@ -12,7 +12,7 @@ from planner.context import ComputedColumn, Context, TableEntry
 from planner.query.queries import build_view
 from planner.statements.model import CreateTable, CreateView, Drop
 from planner.syntax.dialect import parse_expression
-from planner.translation.expressions import Translator
+from planner.translation.expressions import declaration_translator
 from planner.translation.scope import Input, Scope
 from plans.connectors.table import check_table
 from plans.declarations.tables import Table, TableColumn, Watermark
@@ -38,7 +38,7 @@ def declare_table(context: Context, statement: CreateTable) -> bool:
             )
     physical = tuple(context.field(c.name, c.type) for c in statement.columns if c.type is not None)
     scope = Scope(inputs=(Input(name=statement.name, kind="table", fields=physical, offset=statement.offset),))
-    translator = Translator(source=context.source, scope=scope, clause="a computed column")
+    translator = declaration_translator(context, scope, "a computed column")
     computed = tuple(
         ComputedColumn(
             name=c.name,
@@ -115,7 +115,6 @@ def drop(context: Context, statement: Drop) -> bool:
         raise context.source.error(f"there is no {statement.kind.lower()} '{name}'", statement.offset, advice)
     if kinds[statement.kind][name].temporary != statement.temporary:
         _refuse_kind(context, statement)
-    catalog.cached.pop(name, None)
     if statement.kind == "TABLE":
         del catalog.tables[name]
     else:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from planner.job import Compilation, Job
 from planner.session import Declaration, Session, too_deep
-from planner.statements.model import Insert, ResetOption, SetOption, Statement, StatementSet
+from planner.statements.model import Insert, ResetOption, SetOption, Statement, StatementSet, inserts_of
 from plans.errors import Diagnostic
 from plans.model.config import KEYS, canonical_key
 from plans.model.optional_groups import with_config_layers
@@ -103,7 +103,7 @@ def _compile(session: Session, text: str, name: str | None) -> Compilation:
         empty = False
         if isinstance(statement, Insert | StatementSet):
             job = job or session.job()
-            for insert in statement.inserts if isinstance(statement, StatementSet) else (statement,):
+            for insert in inserts_of(statement):
                 job.insert(insert)
         else:
             _declare(session, statement, compiled=job is not None)

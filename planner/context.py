@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
@@ -99,15 +99,11 @@ class Catalog:
     cached: dict[str, CachedTable] = field(default_factory=dict)
     functions: dict[str, FunctionEntry] = field(default_factory=dict)
 
-    def copied(self) -> Catalog:
-        """What the catalog holds now, which later declarations do not change."""
-        return Catalog(**{item.name: dict(getattr(self, item.name)) for item in fields(self)})
-
     def names(self) -> tuple[str, ...]:
         return (*self.tables, *self.views)
 
     def copy(self) -> Catalog:
-        """The catalog as it stands now."""
+        """What the catalog holds now, which later declarations do not change."""
         return Catalog(
             tables=dict(self.tables),
             views=dict(self.views),

@@ -2,20 +2,23 @@
 
 >>> session = Session.open()
 >>> unit = next(session.feed("CREATE TABLE t (a INT) WITH ('connector' = 'print');"))
->>> perform(session, unit).action
+>>> execute_statement(session, unit).action
 Told(text='table t created')
 """
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from planner.describe import described, listed, shown_table, shown_view
 from planner.job import Compilation
-from planner.session import Declaration, Session, too_deep
+from planner.session import Session, too_deep
 from planner.statements.model import (
     CacheTable,
     CompilePlan,
     CreateFunction,
     CreateTable,
+    CreateView,
     Describe,
     Drop,
     ExecutePlan,
@@ -27,7 +30,9 @@ from planner.statements.model import (
     Show,
     Statement,
     StatementSet,
+    StopJob,
     UncacheTable,
+    inserts_of,
 )
 from planner.syntax.dialect import Token, TokenType
 from planner.syntax.units import Unit
@@ -38,13 +43,13 @@ from plans.model.config import DML_SYNC, FORCE_RECOMPILE
 from plans.model.plan import Plan
 from plans.settings.cached import ENABLED
 
-__all__ = ["perform"]
+__all__ = ["execute_statement"]
 
 
-def perform(session: Session, unit: Unit) -> Performed:
+def execute_statement(session: Session, unit: Unit) -> Performed:
     """Do what ``unit`` says in ``session``; SqlError, and nothing has changed, if it is wrong or unsupported."""
     session.begin_report()
-    catalog = session.context.catalog.copied()
+    catalog = session.context.catalog.copy()
     try:
         statement = session.read(unit)
         action = _action(session, unit, statement)
@@ -66,39 +71,48 @@ def _place(statement: Statement) -> int:
 
 def _action(session: Session, unit: Unit, statement: Statement) -> Action:
     background = not session.configuration.is_on(DML_SYNC, default=True)
-    if isinstance(statement, SetOption) and not statement.key:
-        values = session.configuration.values
-        return actions.ShowRows(columns=("key", "value"), rows=tuple(values.items()))
-    if isinstance(statement, CacheTable):
-        return _cached(session, unit, statement)
-    if isinstance(statement, UncacheTable):
-        return _uncached(session, unit, statement)
-    if isinstance(statement, Declaration):
-        return _declared(session, statement)
-    if isinstance(statement, Show):
-        return _show(session, statement)
-    if isinstance(statement, Describe):
-        return described(session.context, statement)
-    if isinstance(statement, Select):
-        return actions.RunSelect(plan=_compiled(session, unit, statement).plan)
-    if isinstance(statement, Insert | StatementSet):
-        return actions.RunInsert(plan=_compiled(session, unit, statement).plan, background=background)
-    if isinstance(statement, Explain):
-        if isinstance(statement.job, str):
-            return actions.ShowFile(path=statement.job)
-        return actions.ShowPlan(plan=_compiled(session, unit, statement.job).plan, as_json=statement.as_json)
-    if isinstance(statement, CompilePlan):
-        return actions.WritePlan(
-            plan=_compiled(session, unit, statement.job).plan,
-            path=statement.path,
-            if_not_exists=statement.if_not_exists,
-            force=session.configuration.is_on(FORCE_RECOMPILE, default=False),
-            execute=statement.execute,
-            background=background,
-        )
-    if isinstance(statement, ExecutePlan):
-        return actions.RunPlan(path=statement.path, background=background)
-    return actions.StopJob(name=statement.name)
+    match statement:
+        case SetOption() | ResetOption():
+            return _configured(session, statement)
+        case CreateTable():
+            return _created(session, statement, "table")
+        case CreateView():
+            return _created(session, statement, "view")
+        case CreateFunction():
+            return _created(session, statement, "function")
+        case Drop():
+            return _dropped(session, statement)
+        case CacheTable():
+            return _cached(session, unit, statement)
+        case UncacheTable():
+            return _uncached(session, unit, statement)
+        case Show():
+            return _show(session, statement)
+        case Describe():
+            return described(session.context, statement)
+        case Select():
+            return actions.RunSelect(plan=_compiled(session, unit, statement).plan)
+        case Insert() | StatementSet():
+            return actions.RunInsert(plan=_compiled(session, unit, statement).plan, background=background)
+        case Explain():
+            if isinstance(statement.job, str):
+                return actions.ShowFile(path=statement.job)
+            return actions.ShowPlan(plan=_compiled(session, unit, statement.job).plan, as_json=statement.as_json)
+        case CompilePlan():
+            return actions.WritePlan(
+                plan=_compiled(session, unit, statement.job).plan,
+                path=statement.path,
+                if_not_exists=statement.if_not_exists,
+                force=session.configuration.is_on(FORCE_RECOMPILE, default=False),
+                execute=statement.execute,
+                background=background,
+            )
+        case ExecutePlan():
+            return actions.RunPlan(path=statement.path, background=background)
+        case StopJob():
+            return actions.StopJob(name=statement.name)
+        case _:
+            assert_never(statement)
 
 
 def _compiled(session: Session, unit: Unit, statement: Select | Insert | StatementSet) -> Compilation:
@@ -106,26 +120,31 @@ def _compiled(session: Session, unit: Unit, statement: Select | Insert | Stateme
     if isinstance(statement, Select):
         job.select(statement)
     else:
-        for insert in statement.inserts if isinstance(statement, StatementSet) else (statement,):
+        for insert in inserts_of(statement):
             job.insert(insert)
     return job.finish(None, within=(unit.start, unit.end))
 
 
-def _declared(session: Session, statement: Declaration) -> Action:
+def _configured(session: Session, statement: SetOption | ResetOption) -> Action:
+    if isinstance(statement, SetOption) and not statement.key:
+        values = session.configuration.values
+        return actions.ShowRows(columns=("key", "value"), rows=tuple(values.items()))
     done = session.apply(statement)
-    if isinstance(statement, SetOption | ResetOption):
-        if statement.key is None:
-            return actions.Told(text="configuration reset")
-        if not done:
-            return actions.Told(text=f"{statement.key} means nothing here, and stays as it is")
-        return actions.Told(text=_setting(session, statement.key))
-    if isinstance(statement, Drop):
-        what = statement.kind.lower()
-        said = f"{what} {statement.name} dropped" if done else f"there is no {what} {statement.name}"
-        return actions.Told(text=said)
-    what = "function" if isinstance(statement, CreateFunction) else "view"
-    what = "table" if isinstance(statement, CreateTable) else what
-    return actions.Told(text=f"{what} {statement.name} {'created' if done else 'is there already, and stays'}")
+    if statement.key is None:
+        return actions.Told(text="configuration reset")
+    if not done:
+        return actions.Told(text=f"{statement.key} means nothing here, and stays as it is")
+    return actions.Told(text=_setting(session, statement.key))
+
+
+def _created(session: Session, statement: CreateTable | CreateView | CreateFunction, what: str) -> Action:
+    done = "created" if session.apply(statement) else "is there already, and stays"
+    return actions.Told(text=f"{what} {statement.name} {done}")
+
+
+def _dropped(session: Session, statement: Drop) -> Action:
+    what, done = statement.kind.lower(), session.apply(statement)
+    return actions.Told(text=f"{what} {statement.name} dropped" if done else f"there is no {what} {statement.name}")
 
 
 def _cached(session: Session, unit: Unit, statement: CacheTable) -> Action:

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from planner.context import Catalog, Context, FunctionEntry, TableEntry
 from planner.hints.grammar import STATE_TTL
 from planner.hints.ledger import Ledger, Outcome
-from planner.lowering import Lowering
+from planner.lowering.lower import new_builder
+from planner.lowering.sink import lower_sink
 from planner.properties.repeated_reads import warn_of_repeated_reads
 from planner.query.cached_results import by_config
-from planner.setting_positions import Places, places_of
+from planner.setting_positions import Positions, positions_of
 from planner.settings import Settings
 from planner.sinks.insert import build_insert, result_table
 from planner.statements.model import Insert, Select
@@ -41,7 +42,7 @@ class Compilation:
     plan: Plan
     hints: tuple[Outcome, ...]
     findings: tuple[Finding, ...]
-    places: Places
+    positions: Positions
 
 
 class Job:
@@ -57,14 +58,14 @@ class Job:
     def _start(self) -> None:
         context, settings = self._context, self._settings
         context.ledger = Ledger(context.ledger.hints, at_tables=context.ledger.at_tables)
-        self._lowering = Lowering(context.ledger, settings.config, batch=settings.mode == "batch")
+        self._builder = new_builder(context.ledger, settings.config, batch=settings.mode == "batch")
         self._tables: dict[str, TableEntry] = {}
         self._functions: dict[str, FunctionEntry] = {}
         self._sinks: list[str] = []
 
     @property
     def operators(self) -> tuple[Operator, ...]:
-        return tuple(self._lowering.operators)
+        return tuple(self._builder.operators)
 
     def kind_of(self, function: str) -> FunctionKind:
         """The kind of a function that the job calls."""
@@ -96,25 +97,31 @@ class Job:
     def _compile(self, statement: Insert) -> None:
         context = self._context
         context.scans = 0
-        self._lowering.sink(statement.table, *build_insert(context, statement))
+        lower_sink(self._builder, statement.table, *build_insert(context, statement))
         self._sinks.append(statement.table)
-        for operator in self._feeding(self._lowering.operators[-1]):
-            if isinstance(operator, Scan | LookupJoin | Sink):
+        for operator in self._feeding(self._builder.operators[-1]):
+            self._check_declared_once(operator, statement)
+
+    def _check_declared_once(self, operator: Operator, statement: Insert) -> None:
+        """SqlError if another INSERT used another table or function of the name that ``operator`` uses."""
+        context = self._context
+        match operator:
+            case Scan() | LookupJoin() | Sink():
                 entry = context.catalog.tables[operator.table]
                 same = self._tables.setdefault(operator.table, entry) is entry
                 what, name = "table", operator.table
-            elif isinstance(operator, Correlate):
+            case Correlate():
                 function = context.catalog.functions[operator.function]
                 same = self._functions.setdefault(operator.function, function) is function
                 what, name = "function", operator.function
-            else:
-                continue
-            if not same:
-                raise context.source.error(
-                    f"{what} '{name}' was declared anew since another INSERT of this plan used it",
-                    statement.offset,
-                    f"give the two {what}s different names",
-                )
+            case _:
+                return
+        if not same:
+            raise context.source.error(
+                f"{what} '{name}' was declared anew since another INSERT of this plan used it",
+                statement.offset,
+                f"give the two {what}s different names",
+            )
 
     def select(self, statement: Select) -> None:
         """Compile a query of its own, whose sink takes every change and has the columns of the query."""
@@ -137,13 +144,13 @@ class Job:
 
     def _feeding(self, sink: Operator) -> tuple[Operator, ...]:
         """``sink``, and the operators that feed it."""
-        known = {operator.id: operator for operator in self._lowering.operators}
+        known = {operator.id: operator for operator in self._builder.operators}
         reached, waiting = {sink.id}, [sink]
         while waiting:
             fresh = set(waiting.pop().inputs) - reached
             reached |= fresh
             waiting += [known[name] for name in fresh]
-        return tuple(operator for operator in self._lowering.operators if operator.id in reached)
+        return tuple(operator for operator in self._builder.operators if operator.id in reached)
 
     def finish(self, name: str | None, *, within: tuple[int, int], file: str | None = None) -> Compilation:
         """The plan of all INSERTs, called ``name`` if the configuration does not name it; else after its sinks.
@@ -153,7 +160,7 @@ class Job:
         """
         outcomes = tuple(o for o in self._context.ledger.outcomes() if self._concerns(o, within))
         self._warn_of_unused(outcomes)
-        used = sorted({o.table for o in self._lowering.operators if isinstance(o, Scan | LookupJoin | Sink)})
+        used = sorted({o.table for o in self._builder.operators if isinstance(o, Scan | LookupJoin | Sink)})
         plan = Plan(
             name=self._settings.name or name or "_".join(dict.fromkeys(self._sinks)),
             source=file,
@@ -163,7 +170,7 @@ class Job:
             functions={name: self._functions[name].function for name in sorted(self._functions)},
             operators=self.operators,
         )
-        warn_of_repeated_reads(self._context.report, self._lowering.asked, with_config_layers(plan))
+        warn_of_repeated_reads(self._context.report, self._builder.asked, with_config_layers(plan))
         self._context.report.finish(None)
         self._refuse_nested_state(plan)
         plan = with_config_layers(with_changelogs(plan))
@@ -172,7 +179,7 @@ class Job:
             plan=with_record(plan),
             hints=outcomes,
             findings=tuple(context.report.findings),
-            places=places_of(context.source, context.ledger, self._settings.offsets, self._tables, plan),
+            positions=positions_of(context.source, context.ledger, self._settings.offsets, self._tables, plan),
         )
 
     def _refuse_nested_state(self, plan: Plan) -> None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import assert_never
 
 from sqlglot.errors import TokenError
 
@@ -129,18 +130,27 @@ class Session:
         """What a declaration does to the session; whether it did anything. SqlError if it makes no sense."""
         context = self.context
         context.scans = 0
-        if isinstance(statement, CreateTable):
-            return declare_table(context, statement)
-        if isinstance(statement, CreateView):
-            return declare_view(context, statement)
-        if isinstance(statement, CreateFunction):
-            return declare_function(context, statement)
-        if isinstance(statement, Drop):
-            return drop(context, statement)
-        if isinstance(statement, CacheTable):
-            return cache_table(context, statement)
-        if isinstance(statement, UncacheTable):
-            return uncache_table(context, statement)
+        match statement:
+            case CreateTable():
+                return declare_table(context, statement)
+            case CreateView():
+                return declare_view(context, statement)
+            case CreateFunction():
+                return declare_function(context, statement)
+            case Drop():
+                return drop(context, statement)
+            case CacheTable():
+                return cache_table(context, statement)
+            case UncacheTable():
+                return uncache_table(context, statement)
+            case SetOption() | ResetOption():
+                return self._configure(statement)
+            case _:
+                assert_never(statement)
+
+    def _configure(self, statement: SetOption | ResetOption) -> bool:
+        """Change the configuration; False for a key that means nothing here."""
+        context = self.context
         idle = why_idle(statement.key) if statement.key else None
         if idle is not None:
             if isinstance(statement, SetOption):

@@ -1,12 +1,12 @@
 """Where in a script each setting of its plan was asked for: the key of a hint, an option of a table, a SET.
 
-What the command line sets with ``-c`` has no place, nor has a built-in default.
+What the command line sets with ``-c`` has no position, nor has a built-in default.
 
 >>> from planner.compile import compile_script
 >>> tables = "CREATE TABLE {} (a INT) WITH ('connector' = '{}');"
 >>> script = tables.format("t", "datagen") + tables.format("s", "print")
->>> places = compile_script(script + "\\nSET 'parallelism.default' = '4'; INSERT INTO s SELECT a FROM t").places
->>> places["", "config.parallelism.default", "config"].line
+>>> positions = compile_script(script + "\\nSET 'parallelism.default' = '4'; INSERT INTO s SELECT a FROM t").positions
+>>> positions["", "config.parallelism.default", "config"].line
 2
 """
 
@@ -24,30 +24,30 @@ from plans.model.settings import PlanSetting, operator_settings
 from plans.operators import Correlate, LookupJoin, Operator, state_of
 from plans.settings.calls import call_groups
 
-__all__ = ["Place", "Places", "places_of"]
+__all__ = ["Position", "Positions", "positions_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """A place in the script; line and column are counted from 1."""
+class Position:
+    """A position in the script; line and column are counted from 1."""
 
     offset: int
     line: int
     column: int
 
 
-Places = Mapping[tuple[str, str, str], Place]
+Positions = Mapping[tuple[str, str, str], Position]
 """By operator id, path of the setting below it, and layer (config, table, hint or statement): what set it.
 
-Config and options of tables have places of their own: ``("", "config.<key>", "config")`` and
+Config and options of tables have positions of their own: ``("", "config.<key>", "config")`` and
 ``("", "tables.<table>.options.<option>", "table")``; so has the name, ``("", "name", "config")``.
 """
 
 
-def places_of(
+def positions_of(
     source: Source, ledger: Ledger, config: Mapping[str, int], tables: Mapping[str, TableEntry], plan: Plan
-) -> dict[tuple[str, str, str], Place]:
-    """The places of all settings of ``plan``; ``config`` are the offsets of the SETs in force, by key."""
+) -> dict[tuple[str, str, str], Position]:
+    """The positions of all settings of ``plan``; ``config`` are the offsets of the SETs in force, by key."""
     options = {(t, o): at for t in plan.tables for o, at in tables[t].option_offsets.items()}
     hints = _hints(ledger, plan)
     found = {("", _config_path(key), "config"): offset for key, offset in config.items() if KEYS[key].in_plan}
@@ -66,7 +66,7 @@ def places_of(
                 offset = offsets.get(layer)
                 if offset is not None:
                     found[operator.id, path, layer] = offset
-    return {key: _place(source, offset) for key, offset in found.items()}
+    return {key: _position(source, offset) for key, offset in found.items()}
 
 
 def _config_path(key: str) -> str:
@@ -102,6 +102,6 @@ def _paths(operator: Operator, target: str) -> Iterator[str]:
         yield target
 
 
-def _place(source: Source, offset: int) -> Place:
+def _position(source: Source, offset: int) -> Position:
     line, column = source.place(offset)
-    return Place(offset=offset, line=line, column=column)
+    return Position(offset=offset, line=line, column=column)

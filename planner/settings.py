@@ -112,7 +112,7 @@ class Configuration:
         return default if found is None else found == "true"
 
     def settings(self) -> Settings:
-        """What a plan that is compiled now is told."""
+        """The settings of a plan that is compiled now."""
         values = self.values
         fields = {KEYS[k].plan_field: v for k, v in values.items() if KEYS[k].plan_field}
         config = {k: v for k, v in values.items() if KEYS[k].in_config}

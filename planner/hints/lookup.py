@@ -2,7 +2,7 @@
 
 Owns every complaint about a name or value in ``/*+ LOOKUP('table'='rates', ...) */`` after SELECT (FLIP-234) and
 ``/*+ OPTIONS('lookup.cache'='PARTIAL', ...) */`` after a table. Which lookup a LOOKUP hint means is decided by
-:mod:`planner.query.lookup_scope`. Unlike in Flink, an unknown option is an error.
+:mod:`planner.query.hint_scope.lookup`. Unlike in Flink, an unknown option is an error.
 """
 
 from __future__ import annotations

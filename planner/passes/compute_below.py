@@ -177,9 +177,10 @@ def first_refused(expression: Expr) -> Expr | None:
 
 
 def guards_before(parts: Sequence[Expr], guards: Callable[[Expr], bool]) -> list[tuple[Expr, Guards]]:
-    """Each of the conjuncts of a condition with those before it that guard it: all must be true for a pair to be met.
+    """Each conjunct of a condition with the conjuncts before it that guard it.
 
-    ``guards`` says which do. Keys do not: nobody means them to, and what is computed below a join is computed for all.
+    ``guards`` says which conjuncts guard those behind them. The keys of a join do not: nobody writes them as guards,
+    and what is computed below a join is computed for all rows.
     """
     found: list[tuple[Expr, Guards]] = []
     before: Guards = ()

@@ -132,11 +132,15 @@ def _is_null_safe(part: Call) -> bool:
 
 def has_one_row(relation: Relation) -> bool:
     """Whether the relation never has more than one row: it is an aggregate without GROUP BY."""
-    if isinstance(relation, Calc):
-        return has_one_row(relation.input)
-    if isinstance(relation, Join):
-        return has_one_row(relation.left) and has_one_row(relation.right)
-    return isinstance(relation, Aggregate) and not relation.keys
+    match relation:
+        case Calc():
+            return has_one_row(relation.input)
+        case Join():
+            return has_one_row(relation.left) and has_one_row(relation.right)
+        case Aggregate():
+            return not relation.keys
+        case _:
+            return False
 
 
 def _no_equality(context: Context, join: Join) -> Exception:

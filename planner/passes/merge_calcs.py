@@ -6,10 +6,11 @@ projection over a join or an aggregation becomes that operator's own output wher
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from planner.context import Context
-from planner.expressions.typed import Ref, conjunction, conjuncts, is_deterministic, size_of, substitute
+from planner.expressions.typed import Expr, Ref, conjunction, conjuncts, is_deterministic, size_of, substitute
 from planner.relations import (
     Aggregate,
     Calc,
@@ -46,15 +47,17 @@ def _merged(calc: Calc) -> Relation:
         return calc
     if calc.fields == below.fields and all(a.name == b.name for a, b in zip(calc.fields, below.fields, strict=True)):
         return replace(below, base=calc.base)
-    if isinstance(below, Join | LookupJoin | Correlate):
-        values = {i.field.id: i.expr for i in below.items}
-        return replace(below, items=_substituted(calc.items, values), base=calc.base)
-    if isinstance(below, Aggregate):
-        return _over_aggregate(calc, below)
-    return calc
+    match below:
+        case Join() | LookupJoin() | Correlate():
+            values = {i.field.id: i.expr for i in below.items}
+            return replace(below, items=_substituted(calc.items, values), base=calc.base)
+        case Aggregate():
+            return _over_aggregate(calc, below)
+        case _:
+            return calc
 
 
-def _substituted(items: tuple[Item, ...], values: dict) -> tuple[Item, ...]:  # type: ignore[type-arg]
+def _substituted(items: tuple[Item, ...], values: Mapping[int, Expr]) -> tuple[Item, ...]:
     return tuple(replace(i, expr=substitute(i.expr, values)) for i in items)
 
 

@@ -17,6 +17,7 @@ from planner.relations import (
     Calc,
     Correlate,
     Expand,
+    Item,
     Join,
     LookupJoin,
     Relation,
@@ -38,42 +39,59 @@ def _ids(expressions: Iterable[Expr | None]) -> set[int]:
 
 
 def _prune(relation: Relation, needed: set[int]) -> Relation:
-    if isinstance(relation, Scan):
-        kept = tuple(f for f in relation.fields if f.id in needed or f.name in relation.normalized)
-        return replace(relation, fields=kept or relation.fields[:1])
-    if isinstance(relation, Calc):
-        items = tuple(i for i in relation.items if i.field.id in needed) or relation.items[:1]
-        return replace(
-            relation, input=_prune(relation.input, _ids((relation.filter, *(i.expr for i in items)))), items=items
-        )
-    if isinstance(relation, Join):
-        items = tuple(i for i in relation.items if i.field.id in needed) or relation.items[:1]
-        below = _ids((relation.condition, *(i.expr for i in items))) | {f.id for pair in relation.keys for f in pair}
-        return replace(relation, left=_prune(relation.left, below), right=_prune(relation.right, below), items=items)
-    if isinstance(relation, LookupJoin):
-        return _prune_lookup(relation, needed)
-    if isinstance(relation, Correlate):
-        return _prune_call(relation, needed)
-    if isinstance(relation, Expand):
-        passed = tuple(f for f in relation.passed if f.id in needed)
-        below = {f.id for f in passed} | _ids(i.expr for i in relation.keys)
-        return replace(relation, input=_prune(relation.input, below), passed=passed)
-    if isinstance(relation, Aggregate):
-        calls = tuple(c for c in relation.calls if c.field.id in needed)
-        if not calls and not relation.keys:
-            calls = relation.calls[:1]
-        read = {f.id for f in relation.keys} | {f.id for c in calls for f in (c.argument, c.filter) if f is not None}
-        return replace(relation, input=_prune(relation.input, read), calls=calls)
-    if isinstance(relation, Sort):
-        return replace(relation, input=_prune(relation.input, needed | {key.field.id for key in relation.order}))
-    if isinstance(relation, Cached):
-        # Whoever reads it, it is the same: all its columns are kept.
-        return replace(relation, input=_prune(relation.input, {f.id for f in relation.fields}))
-    if not isinstance(relation, Union):
-        assert_never(relation)
-    kept_at = [i for i, f in enumerate(relation.fields) if f.id in needed] or [0]
-    inputs = tuple(_prune(r, {r.fields[i].id for i in kept_at}) for r in relation.inputs)
-    return replace(relation, inputs=inputs, fields=tuple(relation.fields[i] for i in kept_at))
+    match relation:
+        case Scan():
+            kept = tuple(f for f in relation.fields if f.id in needed or f.name in relation.normalized)
+            return replace(relation, fields=kept or relation.fields[:1])
+        case Calc():
+            items = _needed_items(relation.items, needed)
+            read = _ids((relation.filter, *(i.expr for i in items)))
+            return replace(relation, input=_prune(relation.input, read), items=items)
+        case Join():
+            return _prune_join(relation, needed)
+        case LookupJoin():
+            return _prune_lookup(relation, needed)
+        case Correlate():
+            return _prune_call(relation, needed)
+        case Expand():
+            passed = tuple(f for f in relation.passed if f.id in needed)
+            read = {f.id for f in passed} | _ids(i.expr for i in relation.keys)
+            return replace(relation, input=_prune(relation.input, read), passed=passed)
+        case Aggregate():
+            return _prune_aggregate(relation, needed)
+        case Union():
+            return _prune_union(relation, needed)
+        case Sort():
+            return replace(relation, input=_prune(relation.input, needed | {key.field.id for key in relation.order}))
+        case Cached():
+            # Whoever reads it, it is the same: all its columns are kept.
+            return replace(relation, input=_prune(relation.input, {f.id for f in relation.fields}))
+        case _:
+            assert_never(relation)
+
+
+def _needed_items(items: tuple[Item, ...], needed: set[int]) -> tuple[Item, ...]:
+    return tuple(i for i in items if i.field.id in needed) or items[:1]
+
+
+def _prune_join(join: Join, needed: set[int]) -> Join:
+    items = _needed_items(join.items, needed)
+    read = _ids((join.condition, *(i.expr for i in items))) | {f.id for pair in join.keys for f in pair}
+    return replace(join, left=_prune(join.left, read), right=_prune(join.right, read), items=items)
+
+
+def _prune_aggregate(aggregate: Aggregate, needed: set[int]) -> Aggregate:
+    calls = tuple(c for c in aggregate.calls if c.field.id in needed)
+    if not calls and not aggregate.keys:
+        calls = aggregate.calls[:1]
+    read = {f.id for f in aggregate.keys} | {f.id for c in calls for f in (c.argument, c.filter) if f is not None}
+    return replace(aggregate, input=_prune(aggregate.input, read), calls=calls)
+
+
+def _prune_union(union: Union, needed: set[int]) -> Union:
+    kept = [i for i, f in enumerate(union.fields) if f.id in needed] or [0]
+    inputs = tuple(_prune(r, {r.fields[i].id for i in kept}) for r in union.inputs)
+    return replace(union, inputs=inputs, fields=tuple(union.fields[i] for i in kept))
 
 
 def _prune_call(call: Correlate, needed: set[int]) -> Relation:
@@ -91,7 +109,7 @@ def _prune_call(call: Correlate, needed: set[int]) -> Relation:
 
 
 def _prune_lookup(lookup: LookupJoin, needed: set[int]) -> LookupJoin:
-    items = tuple(i for i in lookup.items if i.field.id in needed) or lookup.items[:1]
+    items = _needed_items(lookup.items, needed)
     read = _ids((lookup.pre_filter, lookup.filter, lookup.condition, *(i.expr for i in items)))
     read |= {key.column.id for key in lookup.keys}
     read |= {key.value.id for key in lookup.keys if isinstance(key.value, Field)}

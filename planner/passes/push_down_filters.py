@@ -6,12 +6,14 @@ nothing from WHERE may pass, and a condition of ON may only move to the side who
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import assert_never
 
 from planner.context import Context
 from planner.expressions.typed import (
     Expr,
+    Field,
     Ref,
     calls_user_code,
     conjunction,
@@ -33,11 +35,14 @@ from planner.relations import (
     Sort,
     Union,
     identity,
+    map_inputs,
 )
 
 __all__ = ["push_down_filters"]
 
 Parts = tuple[Expr, ...]
+Fits = Callable[[set[int]], bool]
+"""Whether a condition can be moved, by the ids of the fields that it reads."""
 
 # sides that conditions from above may move to, and sides that one-sided conditions of ON may move to
 _FROM_ABOVE = {"inner": "lr", "left": "l", "right": "r", "full": "", "semi": "l", "anti": "l"}
@@ -50,57 +55,45 @@ def push_down_filters(context: Context, relation: Relation) -> Relation:
 
 
 def _push(relation: Relation, parts: Parts) -> Relation:
-    if isinstance(relation, Calc):
-        return _through_calc(relation, parts)
-    if isinstance(relation, Join):
-        return _through_join(relation, parts)
-    if isinstance(relation, LookupJoin):
-        return _through_lookup(relation, parts)
-    if isinstance(relation, Correlate):
-        # What a call returned is known above it only; a row that is dropped below costs no call.
-        left = {f.id for f in relation.input.fields}
-        below, above = _split(parts, lambda ids: bool(ids) and ids <= left)
-        return _filtered(replace(relation, input=_push(relation.input, below)), above)
-    if isinstance(relation, Aggregate):
-        keys = {f.id for f in relation.keys}
-        below, above = _split(parts, lambda ids: bool(ids) and ids <= keys)
-        return _filtered(replace(relation, input=_push(relation.input, below)), above)
-    if isinstance(relation, Expand):
-        values = {i.field.id: i.expr for i in relation.common}
-        through = {*values, *(f.id for f in relation.passed)}
-        below, above = _split(parts, lambda ids: bool(ids) and ids <= through)
-        moved = tuple(substitute(p, values) for p in below)
-        return _filtered(replace(relation, input=_push(relation.input, moved)), above)
-    if isinstance(relation, Union):
-        below, above = _split(parts, bool)
-        inputs = tuple(
-            _push(
-                i,
-                tuple(
-                    substitute(p, {f.id: Ref(field=g) for f, g in zip(relation.fields, i.fields, strict=True)})
-                    for p in below
-                ),
-            )
-            for i in relation.inputs
-        )
-        return _filtered(replace(relation, inputs=inputs), above)
-    if isinstance(relation, Sort) and relation.limit is None and not relation.offset:
-        below, above = _split(parts, bool)
-        return _filtered(replace(relation, input=_push(relation.input, below)), above)
-    if isinstance(relation, Sort | Cached):
-        # LIMIT counts rows before they are filtered; a cached result is the same whoever reads it.
-        return _filtered(replace(relation, input=_push(relation.input, ())), parts)
-    if not isinstance(relation, Scan):
-        assert_never(relation)
-    return _filtered(relation, parts)
+    match relation:
+        case Calc():
+            return _through_calc(relation, parts)
+        case Join():
+            return _through_join(relation, parts)
+        case LookupJoin():
+            return _through_lookup(relation, parts)
+        case Correlate():
+            # What a call returned is known above it only; a row that is dropped below costs no call.
+            below, above = _split(parts, _only_of(relation.input.fields))
+        case Aggregate():
+            below, above = _split(parts, _only_of(relation.keys))
+        case Expand():
+            values = {i.field.id: i.expr for i in relation.common}
+            below, above = _split(parts, _only_of((*(i.field for i in relation.common), *relation.passed)))
+            below = tuple(substitute(p, values) for p in below)
+        case Union():
+            return _through_union(relation, parts)
+        case Sort(limit=None, offset=0):
+            below, above = _split(parts, bool)
+        case Sort() | Cached() | Scan():
+            # LIMIT counts rows before they are filtered; a cached result is the same whoever reads it.
+            below, above = (), parts
+        case _:
+            assert_never(relation)
+    return _filtered(map_inputs(relation, lambda each: _push(each, below)), above)
 
 
-def _split(parts: Parts, fits: object, *, everywhere: bool = False) -> tuple[Parts, Parts]:
+def _only_of(fields: Iterable[Field]) -> Fits:
+    """Whether a condition reads some of ``fields`` and no others."""
+    known = {f.id for f in fields}
+    return lambda ids: bool(ids) and ids <= known
+
+
+def _split(parts: Parts, fits: Fits, *, everywhere: bool = False) -> tuple[Parts, Parts]:
     """Those deterministic parts whose field ids ``fits``, and the rest.
 
     A user-defined function is called where it is written, unless ``everywhere``.
     """
-    assert callable(fits)
     movable = (p for p in parts if is_deterministic(p) and (everywhere or not calls_user_code(p)))
     chosen = tuple(p for p in movable if fits({f.id for f in fields_of(p)}))
     return chosen, tuple(p for p in parts if p not in chosen)
@@ -156,6 +149,16 @@ def _through_join(join: Join, parts: Parts) -> Relation:
         on=on,
     )
     return _filtered(pushed, rest)
+
+
+def _through_union(union: Union, parts: Parts) -> Relation:
+    below, above = _split(parts, bool)
+
+    def moved(branch: Relation) -> Relation:
+        values: dict[int, Expr] = {f.id: Ref(field=g) for f, g in zip(union.fields, branch.fields, strict=True)}
+        return _push(branch, tuple(substitute(p, values) for p in below))
+
+    return _filtered(map_inputs(union, moved), above)
 
 
 def _through_lookup(lookup: LookupJoin, parts: Parts) -> Relation:

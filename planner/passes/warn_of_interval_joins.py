@@ -117,21 +117,25 @@ def _row_time(context: Context, relation: Relation, field: Field) -> bool:
     """Whether ``field`` of ``relation`` is the column of a table that its WATERMARK is for."""
     if all(f.id != field.id for f in relation.fields):
         return False
-    if isinstance(relation, Scan):
-        watermark = context.catalog.tables[relation.table].table.watermark
-        return watermark is not None and watermark.column == field.name
-    if isinstance(relation, Calc):
-        expression = next(i.expr for i in relation.items if i.field.id == field.id)
-        if isinstance(expression, Ref):
-            return _row_time(context, relation.input, expression.field)
-        if not isinstance(relation.input, Scan):
-            return False
-        entry = context.catalog.tables[relation.input.table]
-        computed = {c.name for c in entry.computed}
-        watermark = entry.table.watermark
-        return watermark is not None and watermark.column == field.name and field.name in computed
-    if isinstance(relation, Join):
-        expression = next(i.expr for i in relation.items if i.field.id == field.id)
-        sides = (relation.left, relation.right)
-        return isinstance(expression, Ref) and any(_row_time(context, side, expression.field) for side in sides)
-    return any(_row_time(context, below, field) for below in inputs_of(relation))
+    match relation:
+        case Scan():
+            return _has_watermark(context, relation, field)
+        case Calc():
+            expression = next(i.expr for i in relation.items if i.field.id == field.id)
+            if isinstance(expression, Ref):
+                return _row_time(context, relation.input, expression.field)
+            if not isinstance(relation.input, Scan):
+                return False
+            computed = {c.name for c in context.catalog.tables[relation.input.table].computed}
+            return field.name in computed and _has_watermark(context, relation.input, field)
+        case Join():
+            expression = next(i.expr for i in relation.items if i.field.id == field.id)
+            sides = (relation.left, relation.right)
+            return isinstance(expression, Ref) and any(_row_time(context, side, expression.field) for side in sides)
+        case _:
+            return any(_row_time(context, below, field) for below in inputs_of(relation))
+
+
+def _has_watermark(context: Context, scan: Scan, field: Field) -> bool:
+    watermark = context.catalog.tables[scan.table].table.watermark
+    return watermark is not None and watermark.column == field.name

@@ -30,44 +30,60 @@ def may_be_null(context: Context, relation: Relation, expression: Expr) -> bool:
 
 
 def _column_may_be_null(context: Context, relation: Relation, field: int) -> bool:
-    if isinstance(relation, Scan):
-        name = next(f.name for f in relation.fields if f.id == field)
-        declared = next(c.type for c in context.catalog.tables[relation.table].table.columns if c.name == name)
-        return parse_type(declared).nullable
-    if isinstance(relation, Calc):
-        expression = next(i.expr for i in relation.items if i.field.id == field)
-        if isinstance(expression, Ref) and any(
-            isinstance(c, Call) and c.function == "IS NOT NULL" and c.args == (expression,)
-            for c in conjuncts(relation.filter)
-        ):
-            return False
-        return may_be_null(context, relation.input, expression)
-    if isinstance(relation, Sort | Cached):
-        return _column_may_be_null(context, relation.input, field)
-    if isinstance(relation, Aggregate):
-        if any(f.id == field for f in relation.keys):
-            return _column_may_be_null(context, relation.input, field)
-        return next(c.function for c in relation.calls if c.field.id == field) != "COUNT"
-    if isinstance(relation, Expand):
-        if field == relation.group_id.id:
-            return False
-        if any(f.id == field for f in relation.passed):
-            return _column_may_be_null(context, relation.input, field)
-        kept = next((i.expr for i in relation.common if i.field.id == field), None)
-        return kept is None or may_be_null(context, relation.input, kept)
-    if isinstance(relation, Join):
-        expression = next(i.expr for i in relation.items if i.field.id == field)
-        if not isinstance(expression, Ref):
+    match relation:
+        case Scan():
+            return _of_scan(context, relation, field)
+        case Calc():
+            return _of_calc(context, relation, field)
+        case Join():
+            return _of_join(context, relation, field)
+        case LookupJoin() | Correlate():
+            passed = any(f.id == field for f in relation.input.fields)
+            return not passed or _column_may_be_null(context, relation.input, field)
+        case Expand():
+            return _of_expand(context, relation, field)
+        case Aggregate():
+            if any(f.id == field for f in relation.keys):
+                return _column_may_be_null(context, relation.input, field)
+            return next(c.function for c in relation.calls if c.field.id == field) != "COUNT"
+        case Union():
             return True
-        padded = {"left": (False, True), "right": (True, False), "full": (True, True)}
-        sides = zip((relation.left, relation.right), padded.get(relation.join_type, (False, False)), strict=True)
-        for side, pads in sides:
-            if any(f.id == expression.field.id for f in side.fields):
-                return pads or _column_may_be_null(context, side, expression.field.id)
+        case Sort() | Cached():
+            return _column_may_be_null(context, relation.input, field)
+        case _:
+            assert_never(relation)
+
+
+def _of_scan(context: Context, scan: Scan, field: int) -> bool:
+    name = next(f.name for f in scan.fields if f.id == field)
+    declared = next(c.type for c in context.catalog.tables[scan.table].table.columns if c.name == name)
+    return parse_type(declared).nullable
+
+
+def _of_calc(context: Context, calc: Calc, field: int) -> bool:
+    expression = next(i.expr for i in calc.items if i.field.id == field)
+    checked = isinstance(expression, Ref) and any(
+        isinstance(c, Call) and c.function == "IS NOT NULL" and c.args == (expression,) for c in conjuncts(calc.filter)
+    )
+    return not checked and may_be_null(context, calc.input, expression)
+
+
+def _of_join(context: Context, join: Join, field: int) -> bool:
+    expression = next(i.expr for i in join.items if i.field.id == field)
+    if not isinstance(expression, Ref):
         return True
-    if isinstance(relation, LookupJoin | Correlate):
-        passed = any(f.id == field for f in relation.input.fields)
-        return not passed or _column_may_be_null(context, relation.input, field)
-    if isinstance(relation, Union):
-        return True
-    assert_never(relation)
+    padded = {"left": (False, True), "right": (True, False), "full": (True, True)}
+    sides = zip((join.left, join.right), padded.get(join.join_type, (False, False)), strict=True)
+    for side, pads in sides:
+        if any(f.id == expression.field.id for f in side.fields):
+            return pads or _column_may_be_null(context, side, expression.field.id)
+    return True
+
+
+def _of_expand(context: Context, expand: Expand, field: int) -> bool:
+    if field == expand.group_id.id:
+        return False
+    if any(f.id == field for f in expand.passed):
+        return _column_may_be_null(context, expand.input, field)
+    kept = next((i.expr for i in expand.common if i.field.id == field), None)
+    return kept is None or may_be_null(context, expand.input, kept)

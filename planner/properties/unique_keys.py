@@ -35,28 +35,34 @@ _NONE: Keys = frozenset()
 
 def unique_keys(relation: Relation, tables: Mapping[str, Table]) -> Keys:
     """The known unique keys of ``relation``; the empty key means at most one row."""
-    if isinstance(relation, Scan):
-        key = tables[relation.table].primary_key
-        ids = {f.name: f.id for f in relation.fields}
-        return frozenset({frozenset(ids[k] for k in key)}) if key and set(key) <= set(ids) else _NONE
-    if isinstance(relation, Calc):
-        return _shown(unique_keys(relation.input, tables), relation.items)
-    if isinstance(relation, Aggregate):
-        return frozenset({frozenset(f.id for f in relation.keys)})
-    if isinstance(relation, Join):
-        return _of_join(relation, tables)
-    if isinstance(relation, LookupJoin):
-        return _of_lookup(relation, tables)
-    if isinstance(relation, Sort) and relation.limit is not None and relation.limit <= 1:
-        return frozenset({frozenset()})
-    if isinstance(relation, Sort | Cached):
-        return unique_keys(relation.input, tables)
-    if isinstance(relation, Correlate):
-        # A table function may return several rows for one.
-        return _shown(unique_keys(relation.input, tables), relation.items) if relation.scalar else _NONE
-    if isinstance(relation, Expand | Union):
-        return _NONE
-    assert_never(relation)
+    match relation:
+        case Scan():
+            return _of_scan(relation, tables)
+        case Calc():
+            return _shown(unique_keys(relation.input, tables), relation.items)
+        case Join():
+            return _of_join(relation, tables)
+        case LookupJoin():
+            return _of_lookup(relation, tables)
+        case Correlate():
+            # A table function may return several rows for one.
+            return _shown(unique_keys(relation.input, tables), relation.items) if relation.scalar else _NONE
+        case Aggregate():
+            return frozenset({frozenset(f.id for f in relation.keys)})
+        case Sort(limit=0 | 1):
+            return frozenset({frozenset()})
+        case Sort() | Cached():
+            return unique_keys(relation.input, tables)
+        case Expand() | Union():
+            return _NONE
+        case _:
+            assert_never(relation)
+
+
+def _of_scan(scan: Scan, tables: Mapping[str, Table]) -> Keys:
+    key = tables[scan.table].primary_key
+    ids = {f.name: f.id for f in scan.fields}
+    return frozenset({frozenset(ids[k] for k in key)}) if key and set(key) <= set(ids) else _NONE
 
 
 def _of_join(join: Join, tables: Mapping[str, Table]) -> Keys:

@@ -6,11 +6,12 @@ SELECT list makes of the results in a calc above it.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from planner.context import Context, Environment
+from planner.context import Context
 from planner.expressions.typed import (
     BIGINT,
     AggregateCallExpr,
@@ -23,91 +24,111 @@ from planner.expressions.typed import (
     rewrite,
     walk,
 )
-from planner.query import queries, scalar_subqueries
+from planner.query.columns import column_for, filtered, projections
+from planner.query.compiler import QueryCompiler
 from planner.query.ordering import SortKeys
-from planner.query.subquery_values import join_values
+from planner.query.subquery_kinds import sub_queries_in
+from planner.query.subquery_values import Value, join_values
 from planner.relations import Aggregate, AggregateItem, Calc, Expand, Item, Relation, StateInput, identity
 from planner.syntax.dialect import offset_of, select_offset
-from planner.translation import aggregates
-from planner.translation.expressions import Translator, only
+from planner.translation.expressions import clause_translator
 from planner.translation.grouping_sets import GROUP_ID, GroupingSets, grouping_number, grouping_sets, is_grouping_call
 from planner.translation.scope import Scope
+from planner.translation.translator import only
 
-__all__ = ["build", "column_for", "is_grouped"]
-
-
-def is_grouped(select: exp.Select) -> bool:
-    """Whether the block aggregates; SELECT DISTINCT alone does not count."""
-    if select.args.get("group") is not None:
-        return True
-    clauses = [*select.expressions, *([select.args["having"]] if select.args.get("having") else [])]
-    return any(_has_aggregate(c) for c in clauses)
+__all__ = ["Rows", "build"]
 
 
-def _has_aggregate(node: exp.Expr) -> bool:
-    if isinstance(node, exp.Query):
-        return False
-    if isinstance(node, exp.Window):
-        return False
-    if isinstance(node, exp.Anonymous) and node.name.upper() in aggregates.NAMES:
-        return True
-    return any(_has_aggregate(child) for child in node.iter_expressions())
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """What is grouped, the names that can be used of it, and how a hint would address the state of the aggregate."""
+
+    relation: Relation
+    scope: Scope
+    state: StateInput
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Clauses:
+    """What a block that groups says of its groups; ``values`` are the sub-queries in it."""
+
+    selected: tuple[tuple[str, Expr], ...]
+    having: tuple[Expr, ...]
+    sorted_by: tuple[Expr | None, ...]
+    values: Mapping[int, Value]
+
+    @property
+    def calls(self) -> tuple[AggregateCallExpr, ...]:
+        """The different aggregate calls, in the order in which they are written."""
+        roots = (*(e for _, e in self.selected), *self.having, *(e for e in self.sorted_by if e is not None))
+        return tuple(dict.fromkeys(e for root in roots for e in walk(root) if isinstance(e, AggregateCallExpr)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Grouped:
+    """The aggregate, and the columns of it that hold the keys and calls; ``group_id`` is that of several sets."""
+
+    relation: Aggregate
+    groups: GroupingSets
+    results: Mapping[Expr, Field]
+    group_id: Field | None
 
 
 def build(
-    context: Context,
-    environment: Environment,
-    select: exp.Select,
-    relation: Relation,
-    scope: Scope,
-    state: StateInput,
-    order: SortKeys,
+    compiler: QueryCompiler, select: exp.Select, rows: Rows, order: SortKeys
 ) -> tuple[Relation, tuple[Item, ...], tuple[Expr | None, ...]]:
-    """The aggregation of ``relation``, filtered by HAVING, the items of the SELECT list over it, and the sort keys."""
-    groups = _groups(context, select, scope)
-    keys = groups.keys
-    having = select.args.get("having")
-    clauses = [*select.expressions, *([] if having is None else [having])]
-    translator = Translator(
-        source=context.source, scope=scope, clause="SELECT", functions=context.catalog.functions, aggregates=True
+    """The aggregation of ``rows``, filtered by HAVING, the items of the SELECT list over it, and the sort keys."""
+    context = compiler.context
+    groups = _groups(context, select, rows.scope)
+    clauses = _clauses(compiler, select, rows.scope, order)
+    found = _aggregated(compiler, select, rows, groups, clauses)
+    known = {f.id for f in found.results.values()} | ({found.group_id.id} if found.group_id is not None else set())
+    known |= {f.id for value in clauses.values.values() for f in value.fields}
+
+    def over_results(expression: Expr) -> Expr:
+        return _over_results(context, found, known, expression)
+
+    conditions = tuple(over_results(c) for c in clauses.having)
+    relation = join_values(
+        context,
+        found.relation,
+        clauses.values,
+        StateInput(),
+        compiler.block,
+        conditions=conditions,
+        outer=over_results,
     )
-    values = scalar_subqueries.compile_values(context, environment, translator, clauses)
+    relation = filtered(relation, conditions, compiler.block)
+    outputs = ((n, over_results(e)) for n, e in clauses.selected)
+    shown = tuple(Item(field=context.field_for(e, n), expr=e) for n, e in outputs)
+    return relation, shown, tuple(None if e is None else over_results(e) for e in clauses.sorted_by)
+
+
+def _clauses(compiler: QueryCompiler, select: exp.Select, scope: Scope, order: SortKeys) -> _Clauses:
+    context, having = compiler.context, select.args.get("having")
+    nodes = [*select.expressions, *([] if having is None else [having])]
+    translator = clause_translator(context, scope, "SELECT", aggregates=True)
+    values = compiler.values(translator, sub_queries_in(nodes))
     translator = replace(translator, values={place: value.worth for place, value in values.items()})
-    selected = queries.projections(context, select, translator)
+    selected = tuple(projections(context, select, translator))
     conditions: tuple[Expr, ...] = ()
     if having is not None:
         conditions = conjuncts(replace(translator, clause="HAVING").condition(having.this))
     in_order = replace(translator, clause="ORDER BY")
-    sorted_by = [None if node is None else in_order.expression(node) for node in order.expressions]
-    names = {e: n for n, e in reversed(selected) if isinstance(e, AggregateCallExpr)}
-    calls = tuple(
-        dict.fromkeys(
-            e
-            for root in (*(e for _, e in selected), *conditions, *(e for e in sorted_by if e is not None))
-            for e in walk(root)
-            if isinstance(e, AggregateCallExpr)
-        )
-    )
+    sorted_by = tuple(None if node is None else in_order.expression(node) for node in order.expressions)
+    return _Clauses(selected=selected, having=conditions, sorted_by=sorted_by, values=values)
+
+
+def _aggregated(
+    compiler: QueryCompiler, select: exp.Select, rows: Rows, groups: GroupingSets, clauses: _Clauses
+) -> _Grouped:
+    context, relation, calls = compiler.context, rows.relation, clauses.calls
     computed: list[Item] = []
-    key_fields = tuple(column_for(context, k, computed) for k in keys)
+    key_fields = tuple(column_for(context, k, computed) for k in groups.keys)
     by_keys, several = computed, len(groups.sets) > 1
     if several:  # what is aggregated does not become NULL in a set, so that it is a column of its own
         computed = []
-
-    def column(expression: Expr) -> Field:
-        return column_for(context, expression, computed, apart=key_fields if several else ())
-
-    items = tuple(
-        AggregateItem(
-            field=context.field(names.get(c, ""), c.type),
-            function=c.function,
-            distinct=c.distinct,
-            argument=None if c.argument is None else column(c.argument),
-            filter=None if c.filter is None else column(c.filter),
-            separator=c.separator,
-        )
-        for c in calls
-    )
+    items = _calls(context, clauses, computed, apart=key_fields if several else ())
     if computed or by_keys:
         below = (*by_keys, *computed) if several else computed
         relation = Calc(
@@ -115,63 +136,66 @@ def build(
             filter=None,
             items=(*identity(relation.fields), *below),
             base=relation.base,
-            block=environment.block,
+            block=compiler.block,
         )
     group_id: Field | None = None
     if several:
-        relation, key_fields, group_id = _expanded(context, groups, key_fields, relation, environment.block)
-    grouped: Relation = Aggregate(
+        relation, key_fields, group_id = _expanded(context, groups, key_fields, relation, compiler.block)
+    grouped = Aggregate(
         input=relation,
         keys=(*key_fields, *([] if group_id is None else [group_id])),
         calls=items,
-        state=state,
+        state=rows.state,
         offset=select_offset(select),
         base=relation.base,
-        block=environment.block,
+        block=compiler.block,
     )
     results: dict[Expr, Field] = {
-        **dict(zip(keys, key_fields, strict=True)),
+        **dict(zip(groups.keys, key_fields, strict=True)),
         **{c: i.field for c, i in zip(calls, items, strict=True)},
     }
-    known = {f.id for f in results.values()} | ({group_id.id} if group_id is not None else set())
-    known |= {f.id for value in values.values() for f in value.fields}
+    return _Grouped(relation=grouped, groups=groups, results=results, group_id=group_id)
 
-    def over_results(expression: Expr) -> Expr:
-        def change(e: Expr) -> Expr | None:
-            if isinstance(e, Call) and is_grouping_call(e):
-                return grouping_number(context.source, e, groups, group_id)
-            return Ref(field=results[e], offset=e.offset) if e in results else None
 
-        found = rewrite(expression, change)
-        for e in walk(found):
-            if isinstance(e, Ref) and e.field.id not in known:
-                raise context.source.error(
-                    f"column '{e.field.name}' is neither grouped nor aggregated",
-                    e.offset,
-                    f"add it to GROUP BY, or aggregate it, such as MAX({e.field.name})",
-                )
-        return found
+def _calls(
+    context: Context, clauses: _Clauses, computed: list[Item], *, apart: tuple[Field, ...]
+) -> tuple[AggregateItem, ...]:
+    """The aggregate calls over columns; those that have to be ``computed`` are added there."""
+    names = {e: n for n, e in reversed(clauses.selected) if isinstance(e, AggregateCallExpr)}
 
-    conditions = tuple(over_results(c) for c in conditions)
-    grouped = join_values(
-        context, grouped, values, StateInput(), environment.block, conditions=conditions, outer=over_results
+    def column(expression: Expr | None) -> Field | None:
+        return None if expression is None else column_for(context, expression, computed, apart=apart)
+
+    return tuple(
+        AggregateItem(
+            field=context.field(names.get(c, ""), c.type),
+            function=c.function,
+            distinct=c.distinct,
+            argument=column(c.argument),
+            filter=column(c.filter),
+            separator=c.separator,
+        )
+        for c in clauses.calls
     )
-    grouped = queries.filtered(grouped, conditions, environment.block)
-    outputs = ((n, over_results(e)) for n, e in selected)
-    shown = tuple(Item(field=context.field_for(e, n), expr=e) for n, e in outputs)
-    return grouped, shown, tuple(None if e is None else over_results(e) for e in sorted_by)
 
 
-def column_for(context: Context, expression: Expr, computed: list[Item], *, apart: tuple[Field, ...] = ()) -> Field:
-    """The field that holds ``expression``, computed if it is not a column, or if it is one of ``apart``."""
-    if isinstance(expression, Ref) and expression.field not in apart:
-        return expression.field
-    for item in computed:
-        if item.expr == expression:
-            return item.field
-    name = expression.field.name if isinstance(expression, Ref) else ""
-    computed.append(Item(field=context.field(name, expression.type), expr=expression))
-    return computed[-1].field
+def _over_results(context: Context, found: _Grouped, known: set[int], expression: Expr) -> Expr:
+    """``expression`` over the columns of the aggregate; SqlError if it reads others than the ``known`` ones."""
+
+    def change(e: Expr) -> Expr | None:
+        if isinstance(e, Call) and is_grouping_call(e):
+            return grouping_number(context.source, e, found.groups, found.group_id)
+        return Ref(field=found.results[e], offset=e.offset) if e in found.results else None
+
+    changed = rewrite(expression, change)
+    for e in walk(changed):
+        if isinstance(e, Ref) and e.field.id not in known:
+            raise context.source.error(
+                f"column '{e.field.name}' is neither grouped nor aggregated",
+                e.offset,
+                f"add it to GROUP BY, or aggregate it, such as MAX({e.field.name})",
+            )
+    return changed
 
 
 def _expanded(
@@ -195,7 +219,7 @@ def _groups(context: Context, select: exp.Select, scope: Scope) -> GroupingSets:
     source, group = context.source, select.args.get("group")
     if group is not None:
         only(source, group, "expressions", "all")
-    translator = Translator(source=source, scope=scope, clause="GROUP BY", functions=context.catalog.functions)
+    translator = clause_translator(context, scope, "GROUP BY")
 
     def column(node: exp.Expr) -> Expr:
         expression = translator.expression(node)

@@ -15,8 +15,9 @@ from planner.context import Context
 from planner.expressions.typed import Expr, Field, Ref
 from planner.relations import Calc, Item, Relation, Sort, SortItem, identity
 from planner.syntax.dialect import offset_of, starts_at
-from planner.translation.expressions import Translator, only
+from planner.translation.expressions import clause_translator
 from planner.translation.scope import Input, Scope
+from planner.translation.translator import only
 from plans.operators.sort import MOST_ROWS, UNSORTABLE
 
 __all__ = ["CLAUSES", "SortKeys", "is_ordered", "over_output", "over_select", "sort_keys", "without_idle_clauses"]
@@ -118,7 +119,6 @@ def over_select(
     relation: Relation,
     keys: SortKeys,
     expressions: Sequence[Expr | None],
-    block: str,
 ) -> Relation:
     """``relation`` sorted and cut: ``listed``, the SELECT list of ``node``, or its distinct rows.
 
@@ -141,6 +141,7 @@ def over_select(
             hidden.append(found)
         fields.append(found.field)
     below = replace(listed, items=(*listed.items, *hidden)) if hidden else relation
+    block = listed.block
     return _without(hidden, relation.fields, _sorted(context, node, below, keys, fields, block), block)
 
 
@@ -150,7 +151,7 @@ def over_output(context: Context, node: exp.Expr, relation: Relation, block: str
         return relation
     keys = sort_keys(context, node)
     scope = Scope(inputs=(Input(name=None, kind="query", fields=relation.fields, offset=offset_of(node)),))
-    translator = Translator(source=context.source, scope=scope, clause="ORDER BY", functions=context.catalog.functions)
+    translator = clause_translator(context, scope, "ORDER BY")
     hidden: list[Item] = []
     fields = []
     for ordered, position, key in zip(keys.nodes, keys.positions, keys.expressions, strict=True):
@@ -188,7 +189,7 @@ def _sorted(
             descending=bool(ordered.args.get("desc")),
             nulls_first=bool(ordered.args.get("nulls_first")),
         )
-        # What is sorted by a second time is already in order.
+        # Listing a column a second time does not change the order.
         order.setdefault(field.id, item)
     offset, limit = _rows(context, node)
     return Sort(

@@ -1,7 +1,7 @@
 """INSERT INTO: the query's columns are fitted to the sink's, and its changes to what the sink can take.
 
-Columns go by position. Rows that share a key of the sink are all kept
-for it, unless that is switched off; in batch mode, what would leave wrong rows in the sink is refused.
+Columns go by position. Rows that share a key of the sink are all kept for it, unless that is switched off; in batch
+mode, what would leave wrong rows in the sink is refused.
 """
 
 from __future__ import annotations
@@ -229,13 +229,14 @@ def _advice(table: Table) -> str:
 
 def _first_updating(relation: Relation) -> tuple[str, int]:
     """The topmost operator that makes an insert-only stream change, and its place."""
-    if isinstance(relation, Aggregate):
-        kind = "the aggregation" if relation.calls else "the removal of duplicates"
-        if is_insert_only(relation.input) or relation.calls:
-            return kind, relation.offset
-        return _first_updating(relation.input)
-    if isinstance(relation, Join) and relation.join_type not in ("inner", "semi"):
-        return f"the {relation.join_type} join", relation.offset
-    if isinstance(relation, Scan):
-        return f"the changelog of '{relation.table}'", relation.offset
-    return _first_updating(next(i for i in inputs_of(relation) if not is_insert_only(i)))
+    match relation:
+        case Aggregate() if relation.calls:
+            return "the aggregation", relation.offset
+        case Aggregate() if is_insert_only(relation.input):
+            return "the removal of duplicates", relation.offset
+        case Join() if relation.join_type not in ("inner", "semi"):
+            return f"the {relation.join_type} join", relation.offset
+        case Scan():
+            return f"the changelog of '{relation.table}'", relation.offset
+        case _:
+            return _first_updating(next(i for i in inputs_of(relation) if not is_insert_only(i)))

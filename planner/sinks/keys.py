@@ -7,9 +7,11 @@ statement. Batch mode keeps no state.
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from planner.context import Context, TableEntry
 from planner.properties.unique_keys import is_insert_only, unique_keys
-from planner.relations import Cached, Calc, Correlate, Join, LookupJoin, Relation, Sort
+from planner.relations import Aggregate, Cached, Calc, Correlate, Expand, Join, LookupJoin, Relation, Scan, Sort, Union
 from planner.statements.model import Insert
 from plans.connectors.table import is_upsert_sink
 from plans.model.config import UPSERT_MATERIALIZE
@@ -51,7 +53,7 @@ def materialized_by(context: Context, statement: Insert, entry: TableEntry, rela
 
 
 def check_key_in_batch(context: Context, statement: Insert, entry: TableEntry, relation: Relation) -> None:
-    """As in a stream, but rows come in no order: of those that share a key, it is not known which one stays."""
+    """Refuse rows that share a key of the sink, or warn of them: any of them may be the one that stays."""
     if statement.conflict_offset is not None:
         message = "ON CONFLICT has no meaning in batch mode, which keeps no state"
         raise context.source.error(message, statement.conflict_offset, "aggregate by the sink's key")
@@ -83,9 +85,16 @@ def check_key_in_batch(context: Context, statement: Insert, entry: TableEntry, r
 
 
 def _ends_in_join(relation: Relation) -> bool:
-    while isinstance(relation, Calc | Sort | Cached):
-        relation = relation.input
-    return isinstance(relation, Join | LookupJoin | Correlate)
+    """Whether the rows come from a join, a lookup or a call, below filters, projections and sorts."""
+    match relation:
+        case Calc() | Sort() | Cached():
+            return _ends_in_join(relation.input)
+        case Join() | LookupJoin() | Correlate():
+            return True
+        case Scan() | Expand() | Aggregate() | Union():
+            return False
+        case _:
+            assert_never(relation)
 
 
 def _fits_key(context: Context, entry: TableEntry, relation: Relation) -> bool:

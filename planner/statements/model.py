@@ -33,6 +33,7 @@ __all__ = [
     "StatementSet",
     "StopJob",
     "UncacheTable",
+    "inserts_of",
 ]
 
 
@@ -224,6 +225,11 @@ class StopJob:
 
     name: str
     offset: int
+
+
+def inserts_of(statement: Insert | StatementSet) -> tuple[Insert, ...]:
+    """The INSERTs of a statement that stands for one job."""
+    return statement.inserts if isinstance(statement, StatementSet) else (statement,)
 
 
 Statement = (

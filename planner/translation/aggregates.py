@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -29,11 +28,9 @@ from planner.expressions.typed import (
     walk,
 )
 from planner.syntax.dialect import offset_of
+from planner.translation.translator import Translator
 from plans.declarations.types import DataType, parse_type
 from plans.operators.aggregate import ORDERED
-
-if TYPE_CHECKING:
-    from planner.translation.expressions import Translator
 
 __all__ = ["NAMES", "parse_type", "result_type", "translate"]
 

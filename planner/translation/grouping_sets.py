@@ -13,16 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from planner.expressions.typed import BIGINT, BOOLEAN, Call, Expr, Field, Ref, call, literal
 from planner.syntax.dialect import offset_of
 from planner.syntax.source import Source
-
-if TYPE_CHECKING:
-    from planner.translation.expressions import Translator
+from planner.translation.translator import Translator
 
 __all__ = [
     "FUNCTIONS",

@@ -43,7 +43,7 @@ class Client:
     typed: bool
     statement: int = 0
     _engine: Any = None
-    _perform: Any = field(default_factory=lambda: load_by_name("planner.execute_statement:perform"))
+    _perform: Any = field(default_factory=lambda: load_by_name("planner.execute_statement:execute_statement"))
 
     @property
     def engine(self) -> Any:

@@ -164,4 +164,4 @@ def _script(source: PlanSource, sql: str | None, allow_modules: Sequence[str]) -
     except SqlError as error:
         say(f"warning: {found} does not compile, so its lines are not linked: {error.diagnostics[0].message}")
         return Script(file=os.path.basename(found), text=text)
-    return script_of(os.path.basename(found), text, plan, done.plan, done.places)
+    return script_of(os.path.basename(found), text, plan, done.plan, done.positions)

@@ -97,7 +97,7 @@ def _script(
             raise
         say(f"{shown_as} does not compile, so no lines are shown: {error.diagnostics[0]}")
         return None
-    return ScriptSays(file=file or shown_as, text=text, plan=done.plan, places=done.places)
+    return ScriptSays(file=file or shown_as, text=text, plan=done.plan, places=done.positions)
 
 
 def _beside(source: PlanSource) -> str | None:

@@ -64,7 +64,7 @@ def read_source(
         done = compile_text(text, file or shown, config or {}, allow_modules)
         for finding in done.findings:
             say(f"{finding.severity}: {finding.diagnostic}")
-        return PlanSource(name=name, file=file, data=text.encode(), plan=done.plan, places=done.places)
+        return PlanSource(name=name, file=file, data=text.encode(), plan=done.plan, places=done.positions)
     plan = loads(data, file=shown, allow_fact_edits=allow_fact_edits, check_meaning=check_meaning)
     return PlanSource(name=name, file=file, data=data, plan=plan)
 

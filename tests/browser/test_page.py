@@ -41,7 +41,7 @@ def with_sql(flights: Plan) -> str:
     text = SCRIPT.read_text()
     done = compile_script(text, file="flights.sql")
     return plan_page(
-        flights, script=script_of("flights.sql", text, flights, done.plan, done.places), file="flights.json"
+        flights, script=script_of("flights.sql", text, flights, done.plan, done.positions), file="flights.json"
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from planner.compile import compile_sql
-from planner.execute_statement import perform
+from planner.execute_statement import execute_statement
 from planner.session import Session
 from planner.syntax.units import is_complete
 from plans.analysis.fingerprints import meanings
@@ -26,7 +26,7 @@ SUMS = "INSERT INTO sums SELECT customer, SUM(total) FROM orders GROUP BY custom
 def actions_of(text: str, session: Session | None = None) -> Iterator[actions.Action]:
     session = session or Session.open(file="job.sql")
     for unit in session.feed(text):
-        yield perform(session, unit).action
+        yield execute_statement(session, unit).action
 
 
 def told(text: str) -> list[str]:
@@ -125,7 +125,7 @@ def test_a_statement_that_fails_changes_nothing() -> None:
     found = []
     for unit in session.feed(f"{TABLES}{bad} CREATE TABLE t (a INT) WITH ('connector' = 'prnt'); SHOW TABLES;"):
         try:
-            found.append(perform(session, unit).action)
+            found.append(execute_statement(session, unit).action)
         except SqlError as error:
             found.append(str(error.diagnostics[0].message))
     assert found[-1] == actions.ShowRows(columns=("table name",), rows=(("orders",), ("sums",)))
@@ -140,7 +140,7 @@ def test_a_broken_statement_does_not_hide_the_next_one() -> None:
     done = []
     for unit in session.feed("SELECT (1; SELEC 2; SET 'pipeline.name' = 'x';"):
         try:
-            done.append(perform(session, unit).action)
+            done.append(execute_statement(session, unit).action)
         except SqlError as error:
             done.append(error.diagnostics[0].message)
     assert done == ["'(' is never closed", "SELEC is not a supported statement", actions.Told(text="pipeline.name = x")]
@@ -304,7 +304,7 @@ def test_a_hint_in_a_view_is_accounted_for_where_the_view_is_used() -> None:
     session = Session.open()
     view = "CREATE VIEW v AS SELECT /*+ STATE_TTL('orders' = '1 d') */ id FROM orders;"
     script = f"{TABLES}{view} SELECT * FROM orders; SELECT * FROM v;"
-    found = [perform(session, unit).findings for unit in session.feed(script)]
+    found = [execute_statement(session, unit).findings for unit in session.feed(script)]
     assert found[:-1] == [()] * 4
     (warning,) = found[-1]
     assert (warning.severity, warning.diagnostic.line) == ("warning", 5)

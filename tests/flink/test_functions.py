@@ -11,7 +11,7 @@ import pytest
 from plans.declarations.types import parse_type
 from runtime.expressions.arithmetic import spark_expression
 from tests.flink.values import plain
-from tests.planner.expressions import ROW, expression_of, type_of
+from tests.planner.expressions.one_expression import ROW, expression_of, type_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -49,7 +49,7 @@ def test_every_layer_of_a_cached_result_has_its_place_in_the_script() -> None:
     (kept,) = [o.id for o in done.plan.operators if getattr(o, "cached", None) is not None]
     found = {
         (path, layer): (place.line, place.column)
-        for (operator, path, layer), place in done.places.items()
+        for (operator, path, layer), place in done.positions.items()
         if operator == kept
     }
     assert found == {

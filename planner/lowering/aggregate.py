@@ -1,0 +1,47 @@
+"""Aggregations, whose keys are called as in their input."""
+
+from __future__ import annotations
+
+from planner.lowering.builder import Builder, name_above
+from planner.lowering.calc import renamed
+from planner.lowering.columns import Lowered, lowered, unique_names
+from planner.relations import Aggregate, AggregateItem
+from plans import operators as model
+from plans.operators import AggregateCall
+
+__all__ = ["lower_aggregate"]
+
+
+def lower_aggregate(builder: Builder, aggregate: Aggregate, *, exact: bool) -> Lowered:
+    """The aggregation, with a calc above it where its keys must have other names."""
+    source = builder.lower(aggregate.input)
+    keys = tuple(source.names[k.id] for k in aggregate.keys)
+    columns = unique_names(tuple(c.field for c in aggregate.calls), keys)
+    state = ("groupAggregateState", aggregate.state, source)
+    operator = model.Aggregate(
+        id="",
+        inputs=(source.id,),
+        keys=keys,
+        aggregates=tuple(
+            _call(name, call, source) for name, call in zip(columns[len(keys) :], aggregate.calls, strict=True)
+        ),
+        changelog=(),
+        state=builder.states(state),
+    )
+    found = builder.add(operator, "aggregate", name_above(aggregate.input, aggregate.block), aggregate.block)
+    builder.account(found, state)
+    result = lowered(found, aggregate.fields, columns)
+    wanted = unique_names(aggregate.fields)
+    return renamed(builder, result, aggregate, wanted) if exact and wanted != columns else result
+
+
+def _call(name: str, call: AggregateItem, source: Lowered) -> AggregateCall:
+    return AggregateCall(
+        name=name,
+        function=call.function,
+        distinct=call.distinct,
+        type=str(call.field.type),
+        argument=None if call.argument is None else source.names[call.argument.id],
+        filter=None if call.filter is None else source.names[call.filter.id],
+        separator=call.separator,
+    )

@@ -1,0 +1,29 @@
+"""Cached results: settings of the operator whose result is kept."""
+
+from __future__ import annotations
+
+from planner.lowering.builder import Builder
+from planner.lowering.columns import Lowered
+from planner.relations import Cached
+from plans.model.optional_groups import with_group
+from plans.settings.cached import CACHED, ENABLED
+
+__all__ = ["lower_cached"]
+
+
+def lower_cached(builder: Builder, cached: Cached) -> Lowered:
+    """The operator of the result, with what was asked; one that others read uncached is the same operator."""
+    source = builder.lower(cached.input, exact=True)
+    at = next(i for i, operator in enumerate(builder.operators) if operator.id == source.id)
+    operator = builder.operators[at]
+    old = operator.settings.get(CACHED.name)
+    enabled = CACHED.resolved(cached.asked).values[ENABLED]
+    if cached.asked and (old is None or enabled or not old.values[ENABLED]):
+        origin = {**(old.origin if old is not None else {}), **cached.asked}
+        builder.operators[at] = with_group(operator, CACHED.name, CACHED.resolved(origin))
+    for (layer, name), offset in cached.places.items():
+        if layer == "hint":
+            builder.ledger.applied(offset, f"{source.id}.cached.{name}")
+        else:
+            builder.ledger.statements[source.id, f"cached.{name}"] = offset
+    return source

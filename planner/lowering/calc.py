@@ -1,0 +1,40 @@
+"""Filters and projections. Where the order and names of columns do not matter, what only renames needs no operator."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from planner.expressions.typed import Ref
+from planner.lowering.builder import Builder, name_above
+from planner.lowering.columns import Lowered, lowered, optional_text, select_items, unique_names
+from planner.passes.merge_calcs import is_projection
+from planner.relations import Calc, Relation, identity
+from plans import operators as model
+
+__all__ = ["lower_calc", "renamed"]
+
+
+def lower_calc(builder: Builder, calc: Calc, *, exact: bool) -> Lowered:
+    """The calc; without an operator of its own if it is a projection that nobody needs to see."""
+    source = builder.lower(calc.input)
+    columns = unique_names(calc.fields)
+    if is_projection(calc):
+        passed = {i.field.id: source.names[i.expr.field.id] for i in calc.items if isinstance(i.expr, Ref)}
+        if not exact or tuple(passed.values()) == source.columns == columns:
+            return replace(source, names=passed)
+    operator = model.Calc(
+        id="",
+        inputs=(source.id,),
+        select=select_items(columns, calc.items, source),
+        filter=optional_text(calc.filter, source.printed()),
+    )
+    found = builder.add(operator, "calc", name_above(calc.input, calc.block), calc.block)
+    return lowered(found, calc.fields, columns)
+
+
+def renamed(builder: Builder, source: Lowered, relation: Relation, columns: tuple[str, ...]) -> Lowered:
+    """``source``, which is ``relation``, with its fields in order and under the names ``columns``."""
+    select = select_items(columns, identity(relation.fields), source)
+    operator = model.Calc(id="", inputs=(source.id,), select=select, filter=None)
+    found = builder.add(operator, "calc", name_above(relation, relation.block), relation.block)
+    return lowered(found, relation.fields, columns)

@@ -1,0 +1,88 @@
+"""The columns of a lowered operator, and expressions over them as text.
+
+Names of columns are unique within an operator, also when case is ignored, because Spark ignores it.
+
+>>> from planner.expressions.typed import INT
+>>> unique_names((Field(id=1, name="a", type=INT), Field(id=2, name="A", type=INT)))
+('a', 'A0')
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from planner.expressions.spark_text import identifier, spark_text
+from planner.expressions.typed import Expr, Field, Ref
+from planner.relations import Item
+from plans.operators import JoinColumn, SelectItem
+
+__all__ = ["Lowered", "join_columns", "lowered", "optional_text", "select_items", "unique_names"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lowered:
+    """An operator: its id, its columns in order, and which of them holds which field."""
+
+    id: str
+    columns: tuple[str, ...]
+    names: Mapping[int, str]
+
+    def printed(self, prefix: str = "") -> dict[int, str]:
+        """The columns as they are written in an expression, by field."""
+        return {field: prefix + identifier(name) for field, name in self.names.items()}
+
+
+def lowered(id: str, fields: tuple[Field, ...], columns: tuple[str, ...]) -> Lowered:
+    """The operator ``id``, whose ``columns`` hold ``fields``."""
+    return Lowered(id=id, columns=columns, names={f.id: n for f, n in zip(fields, columns, strict=True)})
+
+
+def unique_names(fields: tuple[Field, ...], before: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """``before`` and then a name for each field, none of them twice."""
+    names = list(before)
+    taken = {n.lower() for n in before} | {f.name.lower() for f in fields}
+    used = {n.lower() for n in before}
+    for field in fields:
+        name = field.name
+        if not name or name.lower() in used:
+            stem, number = name or "expr", 0
+            while f"{stem}{number}".lower() in taken | used:
+                number += 1
+            name = f"{stem}{number}"
+        used.add(name.lower())
+        names.append(name)
+    return tuple(names)
+
+
+def optional_text(expression: Expr | None, names: Mapping[int, str]) -> str | None:
+    """The text of an expression, if there is one."""
+    return None if expression is None else spark_text(expression, names)
+
+
+def select_items(columns: tuple[str, ...], items: tuple[Item, ...], source: Lowered) -> tuple[SelectItem, ...]:
+    """``items`` computed of the columns of ``source``, under the names ``columns``."""
+    names = source.printed()
+    return tuple(_select_item(name, item, source, names) for name, item in zip(columns, items, strict=True))
+
+
+def _select_item(name: str, item: Item, source: Lowered, names: Mapping[int, str]) -> SelectItem:
+    expression = item.expr
+    if isinstance(expression, Ref) and source.names[expression.field.id] == name:
+        return SelectItem(name=name)
+    return SelectItem(name=name, expression=spark_text(expression, names), type=str(item.field.type))
+
+
+def join_columns(
+    columns: tuple[str, ...], items: tuple[Item, ...], left: Lowered, right: Lowered
+) -> tuple[JoinColumn, ...]:
+    """``items``, each a column of one of the sides, under the names ``columns``."""
+    return tuple(_join_column(name, item, left, right) for name, item in zip(columns, items, strict=True))
+
+
+def _join_column(name: str, item: Item, left: Lowered, right: Lowered) -> JoinColumn:
+    assert isinstance(item.expr, Ref)
+    field = item.expr.field
+    if field.id in left.names:
+        return JoinColumn(name=name, type=str(item.field.type), side="left", column=left.names[field.id])
+    return JoinColumn(name=name, type=str(item.field.type), side="right", column=right.names[field.id])

@@ -1,0 +1,40 @@
+"""Calls of user-defined functions."""
+
+from __future__ import annotations
+
+from planner.expressions.spark_text import spark_text
+from planner.expressions.typed import Expr, Ref
+from planner.lowering.builder import Builder
+from planner.lowering.columns import Lowered, join_columns, lowered, unique_names
+from planner.properties.repeated_reads import Asked, readings_of
+from planner.relations import Correlate
+from plans import operators as model
+from plans.settings.calls import resolved_call
+
+__all__ = ["lower_correlate"]
+
+
+def lower_correlate(builder: Builder, call: Correlate) -> Lowered:
+    """The call, with the settings that the configuration gives to calls of its kind."""
+    source = builder.lower(call.input)
+    columns = unique_names(call.fields)
+    returned = lowered("", call.returned, tuple(f.name for f in call.returned))
+    operator = model.Correlate(
+        id="",
+        inputs=(source.id,),
+        function=call.function,
+        join_type=call.join_type,
+        arguments=tuple(_argument(a, source) for a in call.arguments),
+        output=join_columns(columns, call.items, source, returned),
+        settings=resolved_call(call.kind, builder.config),
+    )
+    found = builder.add(operator, "correlate", (call.function,), call.block)
+    asked = Asked(operator=found, target=call.function, is_lookup=False, readings=readings_of(call))
+    builder.ask(call.offset, asked)
+    return lowered(found, call.fields, columns)
+
+
+def _argument(argument: Expr, source: Lowered) -> model.Argument:
+    if isinstance(argument, Ref):
+        return model.Argument(column=source.names[argument.field.id])
+    return model.Argument(constant=spark_text(argument, {}))

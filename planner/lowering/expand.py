@@ -1,0 +1,29 @@
+"""Copies of rows for grouping sets."""
+
+from __future__ import annotations
+
+from planner.expressions.typed import Ref
+from planner.lowering.builder import Builder, name_above
+from planner.lowering.columns import Lowered, lowered, unique_names
+from planner.relations import Expand
+from plans import operators as model
+
+__all__ = ["lower_expand"]
+
+
+def lower_expand(builder: Builder, expand: Expand) -> Lowered:
+    """The expansion; a key replaces the column that it takes its value from."""
+    source = builder.lower(expand.input)
+    keys = tuple(source.names[i.expr.field.id] for i in expand.keys if isinstance(i.expr, Ref))
+    passed = tuple(source.names[f.id] for f in expand.passed)
+    *_, group_id = unique_names((expand.group_id,), source.columns)
+    operator = model.Expand(
+        id="",
+        inputs=(source.id,),
+        keys=keys,
+        sets=tuple(tuple(keys[place] for place in sorted(each)) for each in expand.sets),
+        group_id=group_id,
+    )
+    found = builder.add(operator, "expand", name_above(expand.input, expand.block), expand.block)
+    names = lowered(found, expand.fields, (*keys, *passed, group_id)).names
+    return Lowered(id=found, columns=(*source.columns, group_id), names=names)

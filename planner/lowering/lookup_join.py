@@ -1,0 +1,45 @@
+"""Lookup joins: their keys, conditions and settings."""
+
+from __future__ import annotations
+
+from planner.expressions.spark_text import spark_text
+from planner.expressions.typed import Literal
+from planner.lowering.builder import Builder
+from planner.lowering.columns import Lowered, join_columns, lowered, optional_text, unique_names
+from planner.properties.repeated_reads import Asked, readings_of
+from planner.relations import LookupJoin, LookupKey
+from plans import operators as model
+
+__all__ = ["lower_lookup_join"]
+
+
+def lower_lookup_join(builder: Builder, lookup: LookupJoin) -> Lowered:
+    """The lookup join; the options of hints that it heeds are accounted for."""
+    source = builder.lower(lookup.input)
+    columns = unique_names(lookup.fields)
+    table = lowered("", lookup.fetched, tuple(f.name for f in lookup.fetched))
+    operator = model.LookupJoin(
+        id="",
+        table=lookup.table,
+        inputs=(source.id,),
+        join_type=lookup.join_type,
+        keys=tuple(_key(key, source) for key in lookup.keys),
+        columns=table.columns,
+        pre_filter=optional_text(lookup.pre_filter, source.printed()),
+        filter=optional_text(lookup.filter, table.printed()),
+        condition=optional_text(lookup.condition, {**source.printed("l."), **table.printed("r.")}),
+        output=join_columns(columns, lookup.items, source, table),
+        settings=lookup.settings,
+    )
+    found = builder.add(operator, "lookup", (lookup.name,), lookup.block)
+    for offset, setting in lookup.hinted:
+        builder.ledger.applied(offset, f"{found}.{setting}".rstrip("."))
+    asked = Asked(operator=found, target=lookup.table, is_lookup=True, readings=readings_of(lookup))
+    builder.ask(lookup.offset, asked)
+    return lowered(found, lookup.fields, columns)
+
+
+def _key(key: LookupKey, source: Lowered) -> model.LookupKey:
+    if isinstance(key.value, Literal):
+        return model.LookupKey(column=key.column.name, constant=spark_text(key.value, {}))
+    return model.LookupKey(column=key.column.name, left=source.names[key.value.id])

@@ -1,0 +1,66 @@
+"""Which function lowers which kind of relation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import assert_never
+
+from planner.hints.ledger import Ledger
+from planner.lowering.aggregate import lower_aggregate
+from planner.lowering.builder import Builder
+from planner.lowering.cached import lower_cached
+from planner.lowering.calc import lower_calc
+from planner.lowering.columns import Lowered
+from planner.lowering.correlate import lower_correlate
+from planner.lowering.expand import lower_expand
+from planner.lowering.join import lower_join
+from planner.lowering.lookup_join import lower_lookup_join
+from planner.lowering.scan import lower_scan
+from planner.lowering.sort import lower_sort
+from planner.lowering.union import lower_union
+from planner.relations import (
+    Aggregate,
+    Cached,
+    Calc,
+    Correlate,
+    Expand,
+    Join,
+    LookupJoin,
+    Relation,
+    Scan,
+    Sort,
+    Union,
+)
+
+__all__ = ["new_builder"]
+
+
+def new_builder(ledger: Ledger, config: Mapping[str, str], *, batch: bool) -> Builder:
+    """A builder without operators, which lowers all kinds of relations."""
+    return Builder(ledger, config, _lower, batch=batch)
+
+
+def _lower(builder: Builder, relation: Relation, exact: bool) -> Lowered:
+    match relation:
+        case Scan():
+            return lower_scan(builder, relation)
+        case Calc():
+            return lower_calc(builder, relation, exact=exact)
+        case Join():
+            return lower_join(builder, relation)
+        case LookupJoin():
+            return lower_lookup_join(builder, relation)
+        case Correlate():
+            return lower_correlate(builder, relation)
+        case Expand():
+            return lower_expand(builder, relation)
+        case Aggregate():
+            return lower_aggregate(builder, relation, exact=exact)
+        case Union():
+            return lower_union(builder, relation)
+        case Sort():
+            return lower_sort(builder, relation, exact=exact)
+        case Cached():
+            return lower_cached(builder, relation)
+        case _:
+            assert_never(relation)

@@ -1,0 +1,29 @@
+"""Reads of tables; rows that replace each other by a key become whole changes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from planner.lowering.builder import Builder
+from planner.lowering.columns import Lowered, lowered
+from planner.relations import Scan, StateInput
+from plans import operators as model
+
+__all__ = ["lower_scan"]
+
+
+def lower_scan(builder: Builder, scan: Scan) -> Lowered:
+    """The scan, with a changelog normalization above it if its source needs one."""
+    columns = tuple(f.name for f in scan.fields)
+    operator = model.Scan(id="", table=scan.table, columns=columns)
+    found = lowered(builder.add(operator, "scan", (scan.table,), scan.block), scan.fields, columns)
+    if not scan.normalized:
+        return found
+    whole = model.ChangelogNormalize(
+        id="",
+        inputs=(found.id,),
+        key=scan.normalized,
+        state=builder.states(("changelogNormalizeState", StateInput(name=scan.table), found)),
+        changelog=(),
+    )
+    return replace(found, id=builder.add(whole, "normalize", (scan.table,), scan.block))

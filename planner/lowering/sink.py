@@ -1,0 +1,23 @@
+"""Sinks, and what keeps all rows of a key for them."""
+
+from __future__ import annotations
+
+from planner.lowering.builder import Builder
+from planner.relations import Relation, UnnamedInput
+from plans import operators as model
+
+__all__ = ["lower_sink"]
+
+
+def lower_sink(builder: Builder, table: str, relation: Relation, materialized: tuple[str, ...]) -> None:
+    """Add a sink for ``relation``, whose fields have the names of the table's columns.
+
+    ``materialized`` are the columns of the sink's key if all rows must be kept by it.
+    """
+    source = builder.lower(relation, exact=True)
+    feed = source.id
+    if materialized:
+        states = builder.states(("sinkMaterializeState", UnnamedInput, source))
+        keeper = model.SinkMaterialize(id="", inputs=(feed,), key=materialized, state=states, changelog=())
+        feed = builder.add(keeper, "materialize", (table,), table)
+    builder.add(model.Sink(id="", inputs=(feed,), table=table), "sink", (table,), table)

@@ -1,0 +1,28 @@
+"""ORDER BY, LIMIT and OFFSET."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from planner.lowering.builder import Builder, name_above
+from planner.lowering.columns import Lowered
+from planner.relations import Sort
+from plans import operators as model
+from plans.operators import SortKey
+
+__all__ = ["lower_sort"]
+
+
+def lower_sort(builder: Builder, sort: Sort, *, exact: bool) -> Lowered:
+    """The sort, which passes on the columns of its input."""
+    source = builder.lower(sort.input, exact=exact)
+    order = tuple(
+        SortKey(
+            column=source.names[key.field.id],
+            direction="desc" if key.descending else "asc",
+            nulls="first" if key.nulls_first else "last",
+        )
+        for key in sort.order
+    )
+    operator = model.Sort(id="", inputs=(source.id,), order=order, offset=sort.offset, limit=sort.limit)
+    return replace(source, id=builder.add(operator, "sort", name_above(sort.input, sort.block), sort.block))

@@ -1,0 +1,31 @@
+"""UNION ALL, each input of which shows its columns under the names of the union."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from planner.expressions.typed import Ref
+from planner.lowering.builder import Builder
+from planner.lowering.columns import Lowered, lowered, unique_names
+from planner.relations import Calc, Item, Relation, Union
+from plans import operators as model
+
+__all__ = ["lower_union"]
+
+
+def lower_union(builder: Builder, union: Union) -> Lowered:
+    """The union of inputs that have the same columns."""
+    columns = unique_names(union.fields)
+    inputs = tuple(builder.lower(_named(branch, columns), exact=True).id for branch in union.inputs)
+    found = builder.add(model.Union(id="", inputs=inputs), "union", union.base, union.block)
+    return lowered(found, union.fields, columns)
+
+
+def _named(branch: Relation, columns: tuple[str, ...]) -> Calc:
+    """``branch`` with its columns called ``columns``."""
+    if isinstance(branch, Calc):
+        named = zip(branch.items, columns, strict=True)
+        return replace(branch, items=tuple(replace(i, field=replace(i.field, name=n)) for i, n in named))
+    shown = zip(branch.fields, columns, strict=True)
+    items = tuple(Item(field=replace(f, name=n), expr=Ref(field=f)) for f, n in shown)
+    return Calc(input=branch, filter=None, items=items, base=branch.base, block=branch.block)

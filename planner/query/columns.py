@@ -1,0 +1,131 @@
+"""The columns of a query block: what SELECT lists, under which names; renamed, converted, filtered relations."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from planner.context import Context
+from planner.expressions.coercion import cast
+from planner.expressions.typed import Expr, Field, Ref, conjunction
+from planner.relations import Calc, Item, Relation, identity
+from planner.syntax.dialect import offset_of
+from planner.translation.scope import Scope, star
+from planner.translation.translator import Translator, only
+
+__all__ = [
+    "aligned",
+    "check_comparable",
+    "column_for",
+    "distinct_fields",
+    "filtered",
+    "projections",
+    "renamed",
+]
+
+
+def projections(context: Context, select: exp.Select, translator: Translator) -> list[tuple[str, Expr]]:
+    """The names and values of what SELECT lists, with ``*`` written out."""
+    found: list[tuple[str, Expr]] = []
+    for node in select.expressions:
+        expanded = _star_fields(context, node, translator.scope)
+        if expanded is not None:
+            found.extend((f.name, Ref(field=f)) for f in expanded)
+            continue
+        name, body = _output_name(context, node)
+        expression = translator.expression(body)
+        found.append((name if name is not None else _default_name(expression), expression))
+    return found
+
+
+def _star_fields(context: Context, node: exp.Expr, scope: Scope) -> tuple[Field, ...] | None:
+    """The fields of ``*`` or ``t.*``; None if ``node`` is something else."""
+    inner = node.this if isinstance(node, exp.Column) else node
+    if not isinstance(inner, exp.Star):
+        return None
+    only(context.source, inner)
+    qualifier = node.args.get("table") if isinstance(node, exp.Column) else None
+    return star(context.source, scope, qualifier.name if qualifier else None, offset_of(node))
+
+
+def _output_name(context: Context, node: exp.Expr) -> tuple[str | None, exp.Expr]:
+    """The alias of a SELECT item, if it has one, and the item itself."""
+    if not isinstance(node, exp.Alias):
+        return None, node
+    if node.alias.startswith("__"):
+        raise context.source.error(
+            f"column names that start with '__' are reserved: '{node.alias}'",
+            offset_of(node.args["alias"]),
+            "rename it",
+        )
+    return node.alias, node.this
+
+
+def _default_name(expression: Expr) -> str:
+    """The name of a SELECT item without an alias: that of the column, or none."""
+    return expression.field.name if isinstance(expression, Ref) else ""
+
+
+def column_for(context: Context, expression: Expr, computed: list[Item], *, apart: tuple[Field, ...] = ()) -> Field:
+    """The field that holds ``expression``, computed if it is not a column, or if it is one of ``apart``."""
+    if isinstance(expression, Ref) and expression.field not in apart:
+        return expression.field
+    for item in computed:
+        if item.expr == expression:
+            return item.field
+    name = expression.field.name if isinstance(expression, Ref) else ""
+    computed.append(Item(field=context.field(name, expression.type), expr=expression))
+    return computed[-1].field
+
+
+def distinct_fields(context: Context, items: tuple[Item, ...]) -> tuple[Item, ...]:
+    """Items with fields of their own where one column is selected twice."""
+    seen: set[int] = set()
+    found: list[Item] = []
+    for item in items:
+        if item.field.id in seen:
+            item = replace(item, field=context.field(item.field.name, item.field.type))
+        seen.add(item.field.id)
+        found.append(item)
+    return tuple(found)
+
+
+def renamed(context: Context, relation: Relation, names: tuple[str, ...], offset: int) -> Relation:
+    """The relation with its columns called ``names``; unchanged if there are none."""
+    if not names:
+        return relation
+    if len(names) != len(relation.fields):
+        raise context.source.error(
+            f"{len(names)} column names for {len(relation.fields)} columns", offset, "name each column once"
+        )
+    items = tuple(
+        Item(field=context.field_for(Ref(field=f), n), expr=Ref(field=f))
+        for n, f in zip(names, relation.fields, strict=True)
+    )
+    return Calc(input=relation, filter=None, items=items, base=relation.base, block=relation.block)
+
+
+def aligned(context: Context, relation: Relation, fields: tuple[Field, ...]) -> Relation:
+    items = tuple(
+        Item(field=context.field(wanted.name, wanted.type), expr=cast(Ref(field=f), wanted.type, 0))
+        for f, wanted in zip(relation.fields, fields, strict=True)
+    )
+    return Calc(input=relation, filter=None, items=items, base=relation.base, block=relation.block)
+
+
+def filtered(relation: Relation, parts: tuple[Expr, ...], block: str) -> Relation:
+    """The rows for which all ``parts`` are true."""
+    condition = conjunction(parts)
+    if condition is None:
+        return relation
+    return Calc(input=relation, filter=condition, items=identity(relation.fields), base=relation.base, block=block)
+
+
+def check_comparable(context: Context, relation: Relation, what: str, offset: int) -> None:
+    """Refuse columns of types that ``what`` cannot compare."""
+    for found in relation.fields:
+        if found.type.root in ("ARRAY", "MAP", "ROW", "NULL"):
+            raise context.source.error(
+                f"{what} cannot compare column '{found.name}' of type {found.type.root}", offset, "leave the column out"
+            )

@@ -1,0 +1,56 @@
+"""What compiles the queries inside a query, handed to everything that compiles a part of a query block.
+
+A block has sub-queries in FROM, in WHERE and in its SELECT list, which are blocks themselves. The modules that compile
+these parts know the compiler that they are given, and not each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from planner.context import Context, Environment
+from planner.query.subquery_values import Value
+from planner.relations import Relation
+from planner.syntax.dialect import offset_of
+from planner.translation.translator import Translator
+
+__all__ = ["CompileQuery", "CompileValue", "QueryCompiler"]
+
+CompileQuery = Callable[["QueryCompiler", exp.Expr], Relation]
+CompileValue = Callable[["QueryCompiler", Translator, exp.Expr], Value]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryCompiler:
+    """How the queries inside a block are compiled, and what these and the block itself are compiled in."""
+
+    context: Context
+    environment: Environment
+    compile_query: CompileQuery
+    compile_value: CompileValue
+
+    @property
+    def block(self) -> str:
+        """The name of the block."""
+        return self.environment.block
+
+    def within(self, environment: Environment) -> QueryCompiler:
+        """The compiler for what is in another environment."""
+        return replace(self, environment=environment)
+
+    def query(self, node: exp.Expr) -> Relation:
+        """The relation of a query, which sees nothing of the block but its environment."""
+        return self.compile_query(self, node)
+
+    def values(self, translator: Translator, nodes: Iterable[exp.Expr]) -> dict[int, Value]:
+        """What the sub-queries ``nodes`` are worth, by their place; ``translator`` is that of their clause."""
+        return {offset_of(_placed(node)): self.compile_value(self, translator, node) for node in nodes}
+
+
+def _placed(node: exp.Expr) -> exp.Expr:
+    """The node whose place is that of the value: what stands before IN may be a value itself."""
+    found: exp.Expr = node.args["query"] if isinstance(node, exp.In) else node
+    return found

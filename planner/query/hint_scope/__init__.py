@@ -1,0 +1,1 @@
+"""Which input of a query block a hint of the block means."""

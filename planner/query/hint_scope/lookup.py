@@ -1,0 +1,97 @@
+"""Which lookup a LOOKUP hint means: its ``table`` is matched with what the hint's own block looks up.
+
+An alias hides the name, as in Flink 2.3; but FLIP-234's own example names the table beside an alias, so the name is
+taken too where only one input can be meant. Of several hints for one table the first wins as a whole, as in Flink, with
+a warning. A hint for something that is not looked up has no effect if the block looks nothing up, and is an error if it
+does.
+"""
+
+from __future__ import annotations
+
+from planner.context import Context
+from planner.hints.lookup import LOOKUP, LookupHint
+from planner.query.hint_scope.state_ttl import match_name
+from planner.translation.scope import Input
+from plans.text.names import nearest
+
+__all__ = ["resolve_lookups"]
+
+
+def resolve_lookups(
+    context: Context, select: int, inputs: tuple[Input, ...], elsewhere: dict[str, str]
+) -> dict[str, LookupHint]:
+    """The LOOKUP hints after the SELECT at ``select``, by the name of the looked-up input of the block they mean.
+
+    ``elsewhere`` says of names that are not inputs of this block where they are.
+    """
+    found: dict[str, LookupHint] = {}
+    looked_up = tuple(one for one in inputs if one.looked_up)
+    for hint in context.ledger.lookups(select):
+        for loser, winner in hint.overridden.items():
+            context.ledger.losers[loser] = ("overridden", f"at {context.source.where(winner)}")
+        for option, reason in hint.idle.items():
+            context.ledger.losers[option] = ("refused", reason)
+        wanted = hint.table or ""
+        name = match_name(wanted, looked_up) or _behind_alias(context, hint, wanted, inputs)
+        if name is None:
+            _without_lookup(context, hint, wanted, inputs, elsewhere)
+        elif name in found:
+            place = context.source.where(found[name].offset)
+            context.ledger.refuse(hint, "overridden", f"{LOOKUP} hint at {place}")
+            context.report.warn_of_hint(
+                f"a second {LOOKUP} hint for '{name}' has no effect: the first, at {place}, wins as a whole",
+                hint.offset,
+                "put all options into one hint",
+            )
+        else:
+            found[name] = hint
+    return found
+
+
+def _behind_alias(context: Context, hint: LookupHint, wanted: str, inputs: tuple[Input, ...]) -> str | None:
+    """The alias of the only looked-up input that is called ``wanted`` where it was declared."""
+    found = [one.name for one in inputs if one.looked_up and one.kind.endswith(f" {wanted}")]
+    if len(found) != 1 or match_name(wanted, inputs) is not None:
+        return None
+    context.report.note(
+        f"{LOOKUP} table '{wanted}' is called '{found[0]}' in this query block",
+        _table_offset(hint),
+        f"write '{found[0]}': Flink takes the alias only",
+    )
+    return found[0]
+
+
+def _table_offset(hint: LookupHint) -> int:
+    return next(option.value_offset for option in reversed(hint.options) if option.key == "table")
+
+
+def _without_lookup(
+    context: Context,
+    hint: LookupHint,
+    wanted: str,
+    inputs: tuple[Input, ...],
+    elsewhere: dict[str, str],
+) -> None:
+    looked_up = [one for one in inputs if one.looked_up and one.name]
+    regular = match_name(wanted, tuple(one for one in inputs if not one.looked_up))
+    if not looked_up:
+        reason = f"'{wanted}' is not looked up" if regular else "this query block has no lookup join"
+        advice = elsewhere.get(wanted, "a lookup join is written JOIN <table> FOR SYSTEM_TIME AS OF o.proc_time AS ...")
+        context.ledger.refuse(hint, "refused", reason)
+        context.report.warn_of_hint(f"{LOOKUP} has no effect: {reason}", hint.offset, advice)
+        return
+    names = [one.name for one in looked_up if one.name]
+    hidden = [one.name for one in looked_up if one.name and one.kind.endswith(f" {wanted}")]
+    if hidden:
+        advice = f"the aliases hide the name: write {' or '.join(map(repr, hidden))}"
+    elif regular is None and wanted in elsewhere:
+        advice = elsewhere[wanted]
+    elif regular is None and (close := nearest(wanted, names)):
+        advice = f"did you mean '{close}'?"
+    else:
+        advice = f"write {' or '.join(map(repr, names))}"
+    what = "is not looked up in this query block" if regular else "is not an input of this query block"
+    looked = ", ".join(f"'{name}'" for name in names)
+    raise context.source.error(
+        f"{LOOKUP} table '{wanted}' {what}, which looks up {looked}", _table_offset(hint), advice
+    )

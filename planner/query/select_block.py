@@ -1,0 +1,94 @@
+"""A SELECT block, compiled in SQL's order: FROM, WHERE, GROUP BY, HAVING, SELECT, DISTINCT, ORDER BY.
+
+Everything that a block can say and that is not compiled is refused here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from planner.context import Context
+from planner.expressions.typed import Expr
+from planner.query import from_clause, grouping, ordering
+from planner.query.cached_results import cached_block
+from planner.query.columns import check_comparable, distinct_fields, projections
+from planner.query.compiler import QueryCompiler
+from planner.query.hint_scope.block import block_hints, warn_of_unused
+from planner.query.ordering import SortKeys
+from planner.query.subquery_kinds import is_grouped, joins_in_where, sub_queries_in
+from planner.query.subquery_values import join_values
+from planner.query.where_clause import apply_where
+from planner.relations import Aggregate, Calc, Item, Relation, StateInput, UnnamedInput
+from planner.syntax.dialect import select_offset
+from planner.translation.expressions import clause_translator
+from planner.translation.translator import Translator, only
+
+__all__ = ["compile_select"]
+
+_CLAUSES = ("hint", "expressions", "from_", "joins", "where", "group", "having", "distinct", "with_")
+
+
+def compile_select(compiler: QueryCompiler, select: exp.Select) -> Relation:
+    """The relation of one SELECT, under the names of its SELECT list."""
+    context, environment, block = compiler.context, compiler.environment, compiler.block
+    only(context.source, select, *_CLAUSES, *ordering.CLAUSES)
+    if select.args.get("from_") is None:
+        message = "SELECT without FROM is not supported"
+        raise context.source.error(message, select_offset(select), "read from a table")
+    groups = is_grouped(select)
+    aggregated = groups or bool(select.args.get("distinct"))
+    hints = block_hints(context, environment, select, aggregates=aggregated)
+    found = from_clause.build_from(compiler, select, hints, None)
+    relation = apply_where(compiler, found, select, hints, aggregates=aggregated)
+    translator = clause_translator(context, found.scope, "SELECT")
+    values = {} if groups else compiler.values(translator, sub_queries_in(select.expressions))
+    of_joins = of_aggregate = UnnamedInput
+    if aggregated:  # sub-queries become joins below or above the aggregate, which alone has the input's name
+        of_aggregate = StateInput(name=found.name, hint=hints.of(found.name))
+    elif values and not joins_in_where(select):
+        of_joins = StateInput(name=found.name, hint=hints.of(found.name))
+    warn_of_unused(context, hints, select)
+    if values:
+        relation = join_values(context, relation, values, of_joins, block)
+    keys = ordering.sort_keys(context, select)
+    if groups:
+        rows = grouping.Rows(relation=relation, scope=found.scope, state=of_aggregate)
+        relation, items, sorted_by = grouping.build(compiler, select, rows, keys)
+        of_aggregate = UnnamedInput
+    else:
+        translator = replace(translator, values={place: value.worth for place, value in values.items()})
+        items, sorted_by = _listed(context, select, translator, keys)
+    listed = Calc(input=relation, filter=None, items=distinct_fields(context, items), base=relation.base, block=block)
+    relation = _distinct(context, select, listed, of_aggregate)
+    if ordering.is_ordered(select):
+        relation = ordering.over_select(context, select, listed, relation, keys, sorted_by)
+    return cached_block(context, relation, select_offset(select), block)
+
+
+def _listed(
+    context: Context, select: exp.Select, translator: Translator, keys: SortKeys
+) -> tuple[tuple[Item, ...], tuple[Expr | None, ...]]:
+    """The items of the SELECT list of a block that does not group, and its sort keys."""
+    items = tuple(Item(field=context.field_for(e, n), expr=e) for n, e in projections(context, select, translator))
+    in_order = replace(translator, clause="ORDER BY")
+    return items, tuple(None if node is None else in_order.expression(node) for node in keys.expressions)
+
+
+def _distinct(context: Context, select: exp.Select, listed: Calc, state: StateInput) -> Relation:
+    """The SELECT list, without duplicates if the block says DISTINCT."""
+    distinct = select.args.get("distinct")
+    if distinct is None:
+        return listed
+    only(context.source, distinct, "expressions")
+    check_comparable(context, listed, "DISTINCT", select_offset(select))
+    return Aggregate(
+        input=listed,
+        keys=listed.fields,
+        calls=(),
+        state=state,
+        offset=select_offset(select),
+        base=listed.base,
+        block=listed.block,
+    )

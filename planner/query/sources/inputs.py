@@ -1,0 +1,150 @@
+"""The inputs of a query block as its FROM clause names them, read off the syntax tree before anything is compiled.
+
+Owns what a name in FROM refers to (CTE, view or table, in this order) and the refusal of everything in FROM that is not
+supported. Compiling an input is the affair of :mod:`planner.query.from_clause`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from planner.context import Context, Cte, Environment, TableEntry
+from planner.statements.model import CreateView
+from planner.syntax.dialect import offset_of
+from planner.translation.scope import Input
+from planner.translation.translator import only
+from plans.text.names import did_you_mean
+
+__all__ = ["alias_of", "find_table", "inputs_of", "names_elsewhere", "sources_of"]
+
+_CATALOG = ("default_catalog", "default_database")
+_LATERAL = "write FROM t, LATERAL TABLE(f(x)) AS T(a): a function is called for the rows of what stands before it"
+_REFUSED: dict[type, tuple[str, str]] = {
+    exp.Unnest: ("UNNEST is not supported", "flatten the column when reading it"),
+    exp.Values: ("VALUES is not supported in FROM", "read the rows from a table"),
+    exp.TableFromRows: ("a function without LATERAL is not supported here", _LATERAL),
+    exp.Anonymous: ("a function without LATERAL is not supported here", _LATERAL),
+}
+
+
+def sources_of(select: exp.Select) -> tuple[exp.Expr, ...]:
+    """The first thing in FROM, then what each join adds."""
+    first = select.args.get("from_")
+    joins = select.args.get("joins") or []
+    return (*([first.this] if first is not None else []), *(j.this for j in joins))
+
+
+def alias_of(node: exp.Expr) -> str | None:
+    """The alias of a table or sub-query."""
+    alias = node.args.get("alias")
+    return alias.name if isinstance(alias, exp.TableAlias) and alias.name else None
+
+
+def find_table(context: Context, environment: Environment, node: exp.Table) -> TableEntry | CreateView | Cte:
+    """What the name of ``node`` refers to; SqlError if to nothing."""
+    offset = offset_of(node)
+    refused = _REFUSED.get(type(node.this))
+    if refused is not None or not isinstance(node.this, exp.Identifier):
+        message, advice = refused or ("this is not supported in FROM", "use a table, a view or a sub-query")
+        raise context.source.error(message, offset, advice)
+    if node.args.get("sample"):
+        raise context.source.error("TABLESAMPLE is not supported", offset, "filter the rows with WHERE")
+    only(context.source, node, "this", "db", "catalog", "alias", "joins", "version")
+    name, path = node.name, _path(node)
+    if len(path) == 1 and name in environment.ctes:
+        return environment.ctes[name]
+    if path[:-1] == _CATALOG[3 - len(path) :][: len(path) - 1]:
+        if name in context.catalog.views:
+            return context.catalog.views[name]
+        if name in context.catalog.tables:
+            return context.catalog.tables[name]
+    known = (*environment.ctes, *context.catalog.names())
+    raise context.source.error(f"unknown table '{'.'.join(path)}'", offset, did_you_mean(name, known, what="declared"))
+
+
+def _path(node: exp.Table) -> tuple[str, ...]:
+    parts = (node.args.get("catalog"), node.args.get("db"), node.this)
+    return tuple(p.name for p in parts if isinstance(p, exp.Expr))
+
+
+def inputs_of(context: Context, environment: Environment, node: exp.Expr) -> Iterator[Input]:
+    """The inputs under one source of FROM, several if it is a join in parentheses; without their fields."""
+    offset, alias = offset_of(node), alias_of(node)
+    if isinstance(node, exp.Table):
+        found = find_table(context, environment, node)
+        kind = {Cte: "CTE", CreateView: "view"}.get(type(found), "table")
+        path = () if alias else (node.name,) if kind == "CTE" else (*_CATALOG, node.name)
+        yield Input(
+            name=alias or node.name,
+            kind=f"{kind} {node.name}",
+            fields=(),
+            offset=offset,
+            path=path,
+            looked_up=bool(node.args.get("version")),
+        )
+        for join in node.args.get("joins") or []:
+            yield from inputs_of(context, environment, join.this)
+    elif isinstance(node, exp.Subquery) and isinstance(node.this, exp.Query) and not isinstance(node.this, exp.Table):
+        yield Input(name=alias, kind="sub-query", fields=(), offset=offset)
+        for join in node.args.get("joins") or []:
+            yield from inputs_of(context, environment, join.this)
+    elif isinstance(node, exp.Subquery):
+        yield from inputs_of(context, environment, node.this)
+        for join in node.args.get("joins") or []:
+            yield from inputs_of(context, environment, join.this)
+    elif isinstance(node, exp.Lateral):
+        yield Input(name=alias, kind="function", fields=(), offset=offset, called=True)
+    else:
+        message, advice = _REFUSED.get(
+            type(node), ("this is not supported in FROM", "use a table, a view or a sub-query")
+        )
+        raise context.source.error(message, offset, advice)
+
+
+def names_elsewhere(context: Context, environment: Environment, select: exp.Select) -> dict[str, str]:
+    """For names that are no inputs of ``select``: what to write, if they are inputs of a block inside or around it."""
+    found: dict[str, str] = {}
+    for nested in select.find_all(exp.Select):
+        if nested is select:
+            continue
+        for node in sources_of(nested):
+            name = alias_of(node) or (node.name if isinstance(node, exp.Table) else None)
+            if name:
+                place = context.source.where(offset_of(nested))
+                found.setdefault(
+                    name, f"'{name}' is an input of the inner query at {place}: put the hint after its SELECT"
+                )
+    for node in sources_of(select):
+        if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
+            _names_inside(context, environment, node, found)
+    parent = select.parent_select
+    while parent is not None:
+        for node in sources_of(parent) if isinstance(parent, exp.Select) else ():
+            name = alias_of(node) or (node.name if isinstance(node, exp.Table) else None)
+            if name:
+                place = context.source.where(offset_of(parent))
+                found.setdefault(
+                    name, f"'{name}' is an input of the outer query at {place}: put the hint after its SELECT"
+                )
+        parent = parent.parent_select
+    return found
+
+
+def _names_inside(context: Context, environment: Environment, node: exp.Table, found: dict[str, str]) -> None:
+    """Names that only exist inside a CTE or view that ``node`` refers to."""
+    target = find_table(context, environment, node)
+    if isinstance(target, Cte):
+        for table in target.query.find_all(exp.Table):
+            name = alias_of(table) or table.name
+            found.setdefault(
+                name, f"'{name}' is an input inside CTE '{node.name}': put the hint after the SELECT there"
+            )
+    elif isinstance(target, CreateView):
+        for token in target.query:
+            if token.text in context.catalog.names():
+                found.setdefault(
+                    token.text,
+                    f"'{token.text}' is an input inside view '{node.name}': put the hint after the SELECT there",
+                )

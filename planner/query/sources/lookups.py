@@ -1,0 +1,276 @@
+"""JOIN ... FOR SYSTEM_TIME AS OF: a join whose right side is looked up when a row of the left one is processed.
+
+Owns what may be looked up (one table, straight or through views that only filter and project it), the time it is looked
+up at, and the settings of the lookup with the fate of every hint option. The condition is taken apart later, by
+:mod:`planner.passes.extract_lookup_keys`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import assert_never
+
+from sqlglot import exp
+
+from planner.context import Context
+from planner.expressions import scalars
+from planner.expressions.typed import BOOLEAN, Call, Expr, Field, Literal, Ref, call, conjuncts, fields_of, substitute
+from planner.hints.lookup import LookupHint
+from planner.properties.unique_keys import is_insert_only
+from planner.relations import (
+    Aggregate,
+    Cached,
+    Calc,
+    Correlate,
+    Expand,
+    Item,
+    Join,
+    LookupJoin,
+    Relation,
+    Scan,
+    Sort,
+    Union,
+    identity,
+    inputs_of,
+)
+from planner.syntax.dialect import offset_of
+from planner.syntax.source import Source
+from planner.translation.scope import Scope, resolve
+from plans.connectors.table import CONNECTORS, can_lookup
+from plans.settings.layers import Settings
+from plans.settings.lookup import GROUPS, SETTINGS
+from plans.settings.lookup_layers import Contradiction, Resolved, config_layers, table_layer
+from plans.settings.lookup_layers import resolve as resolve_layers
+from plans.settings.setting import Layers
+
+__all__ = ["Lookup", "check_time", "lookup_join"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Dimension:
+    """A looked-up table: what the fields of the right side are, over the fields of its scan, and its own filters."""
+
+    scan: Scan
+    values: Mapping[int, Expr]
+    filters: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lookup:
+    """A lookup join as it is written: what is looked up is called ``name``, and ``parts`` are its conditions.
+
+    ``outer`` pads the rows that find nothing. ``offset`` is the place of the join, ``right_offset`` that of the table.
+    """
+
+    name: str
+    outer: bool
+    parts: tuple[Expr, ...]
+    hint: LookupHint | None
+    offset: int
+    right_offset: int
+
+
+def check_time(context: Context, version: exp.Expr, left: Relation, scope: Scope) -> None:
+    """Refuse every time but the processing time: PROCTIME(), or a column of the left side that is computed as it."""
+    source, node = context.source, version.args.get("expression")
+    # Without a time, as in FOR SYSTEM_TIME AS p, the table is what there is to point at.
+    offset = offset_of(node if node is not None else version.parent or version)
+    if version.args.get("kind") != "AS OF":
+        raise source.error(
+            f"FOR SYSTEM_TIME {version.args.get('kind')} is not supported",
+            offset,
+            "write FOR SYSTEM_TIME AS OF o.proc_time",
+        )
+    if isinstance(node, exp.Anonymous) and node.name.upper() == "PROCTIME" and not node.expressions:
+        return
+    advice = "declare a column proc_time AS PROCTIME() in the table, and write FOR SYSTEM_TIME AS OF o.proc_time"
+    if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
+        raise source.error("FOR SYSTEM_TIME AS OF takes a column with the processing time", offset, advice)
+    qualifier = node.args.get("table")
+    found = resolve(source, scope, qualifier.name if qualifier else None, node.name, offset)
+    assert isinstance(found, Ref)
+    if not _is_processing_time(left, found.field.id):
+        raise source.error(
+            f"'{found.field.name}' is not a processing time: a table is looked up as it is when a row is processed",
+            offset,
+            advice,
+        )
+
+
+def _is_processing_time(relation: Relation, field: int) -> bool:
+    """Whether the field is, wherever it comes from, the time at which its row is processed."""
+    match relation:
+        case Calc() | Join() | LookupJoin() | Correlate():
+            found = next((i.expr for i in relation.items if i.field.id == field), None)
+            if not isinstance(found, Ref):
+                return found is not None and found == scalars.translate(Source(text=""), "PROCTIME", (), 0)
+            below = (r for r in inputs_of(relation) if found.field in r.fields)
+            return any(_is_processing_time(r, found.field.id) for r in below)
+        case Union():
+            position = next((i for i, f in enumerate(relation.fields) if f.id == field), None)
+            return position is not None and all(_is_processing_time(r, r.fields[position].id) for r in relation.inputs)
+        case Sort() | Cached():
+            return _is_processing_time(relation.input, field)
+        case Scan() | Aggregate() | Expand():
+            return False
+        case _:
+            assert_never(relation)
+
+
+def lookup_join(context: Context, left: Relation, right: Relation, lookup: Lookup, block: str) -> Relation:
+    """The lookup of ``right`` for each row of ``left``, with the fields of both."""
+    dimension = _dimension(context, right, lookup.name, lookup.right_offset)
+    insert_only = context.batch or is_insert_only(left)
+    settings, hinted = _settings(context, dimension.scan, lookup.hint, insert_only, lookup.right_offset)
+    if not insert_only:
+        context.report.warn(
+            "the left side of this lookup join has updates and deletions, which look the table up again: if it has "
+            "changed since, they take back other rows than were written",
+            lookup.offset,
+            "look up before the aggregation or join, or read the table as a stream with a regular join",
+        )
+    on = (*(c for p in lookup.parts for c in conjuncts(substitute(p, dimension.values))), *dimension.filters)
+    values = {f.id: dimension.values[f.id] for f in right.fields}
+    computed = [f.id for f in right.fields if not isinstance(values[f.id], Ref)]
+    guard = _found_marker(on, dimension.scan) if lookup.outer and computed else None
+    read = {f.id: f for i in computed for f in fields_of(values[i])} | ({guard.id: guard} if guard else {})
+    items = [*identity(left.fields), *(Item(field=f, expr=values[f.id]) for f in right.fields if f.id not in computed)]
+    items += identity(tuple(f for f in read.values() if all(f.id != i.field.id for i in items)))
+    base = (*left.base, *right.base)
+    relation = LookupJoin(
+        input=left,
+        table=dimension.scan.table,
+        name=lookup.name,
+        fetched=dimension.scan.fields,
+        join_type="left" if lookup.outer else "inner",
+        on=on,
+        items=tuple(items),
+        settings=settings,
+        hinted=hinted,
+        offset=lookup.offset,
+        base=base,
+        block=block,
+    )
+    if not computed:
+        return relation
+    shown = (
+        Item(field=f, expr=_padded(values[f.id], guard) if f.id in computed else Ref(field=f)) for f in right.fields
+    )
+    return Calc(input=relation, filter=None, items=(*identity(left.fields), *shown), base=base, block=block)
+
+
+def _dimension(context: Context, relation: Relation, name: str, offset: int) -> _Dimension:
+    match relation:
+        case Scan():
+            _check_connector(context, relation, offset)
+            return _Dimension(scan=relation, values={f.id: Ref(field=f) for f in relation.fields}, filters=())
+        case Calc():
+            below = _dimension(context, relation.input, name, offset)
+            filters = (substitute(c, below.values) for c in conjuncts(relation.filter))
+            values = {i.field.id: substitute(i.expr, below.values) for i in relation.items}
+            return _Dimension(scan=below.scan, values=values, filters=(*below.filters, *filters))
+        case Aggregate() | Expand():
+            kind = "an aggregation"
+        case Union():
+            kind = "a UNION"
+        case Sort():
+            kind = "a sorted query"
+        case Cached():
+            kind = "a cached result"
+        case Correlate():
+            kind = "what a function returns"
+        case Join() | LookupJoin():
+            kind = "a join"
+        case _:
+            assert_never(relation)
+    raise context.source.error(
+        f"'{name}' cannot be looked up: it is {kind}, not one table",
+        offset,
+        "look up each table in a join of its own, or write a regular join",
+    )
+
+
+def _check_connector(context: Context, scan: Scan, offset: int) -> None:
+    table = context.catalog.tables[scan.table].table
+    if not can_lookup(table):
+        able = ", ".join(sorted(name for name, spec in CONNECTORS.items() if spec.lookups))
+        connector = table.options.get("connector", "")
+        raise context.source.error(
+            f"table '{scan.table}' cannot be looked up: its connector is '{connector}'",
+            offset,
+            f"declare it with a connector that looks up ({able}), or write a regular join",
+        )
+    if scan.changelog:
+        raise context.source.error(
+            f"table '{scan.table}' cannot be looked up: it is a changelog", offset, "write a regular join"
+        )
+
+
+def _settings(
+    context: Context, scan: Scan, hint: LookupHint | None, insert_only: bool, offset: int
+) -> tuple[Mapping[str, Settings], tuple[tuple[int, str], ...]]:
+    """The resolved settings, and the heeded options of the hints; the others are accounted for with a warning."""
+    hints = [h for h in (hint, scan.options) if h is not None]
+    table, config = context.catalog.tables[scan.table].table, config_layers(context.config)
+    asked: dict[str, Layers] = {}
+    for group in GROUPS:
+        said = next((h.settings[group] for h in hints if group in h.settings), {})
+        of_table = {"table": table_layer(table.options)} if group == "cache" else {}
+        asked[group] = {"config": config.get(group, {}), **of_table, "hint": said}
+    places = {place: at for h in hints for place, at in h.places.items()}
+    try:
+        resolved = resolve_layers(asked, can_lookup(table), insert_only=insert_only, parks=not context.batch)
+    except Contradiction as error:
+        at = places.get(("cache", error.name), offset) if error.layer == "hint" else offset
+        raise context.source.error(f"table '{scan.table}': {error}", at, error.hint) from None
+    _warn_of_unmet(context, resolved, places)
+    without = {places[u.group, u.name] for u in resolved.unmet if u.layer == "hint"}
+    heeded = [(at, f"{group}.{name}") for (group, name), at in places.items() if at not in without]
+    if hint is not None:
+        heeded += [(o.offset, "") for o in hint.options if o.key == "table" and o.offset not in hint.overridden]
+        sync = asked["async"]["hint"].get("enabled") is False and places["async", "enabled"] not in without
+        for option in ("capacity", "timeout") if sync else ():
+            if ("async", option) in places:
+                message = f"LOOKUP option '{option}' has no effect with 'async'='false'"
+                context.report.warn_of_hint(message, places["async", option], "remove one of them")
+    for one in hints:
+        for loser, winner in one.overridden.items():
+            context.ledger.losers[loser] = ("overridden", f"at {context.source.where(winner)}")
+    return resolved.groups, tuple(heeded)
+
+
+def _warn_of_unmet(context: Context, resolved: Resolved, places: Mapping[tuple[str, str], int]) -> None:
+    reasons: dict[str, list[tuple[int, str]]] = {}
+    for unmet in resolved.unmet:
+        if unmet.layer == "hint":
+            at = places[unmet.group, unmet.name]
+            context.ledger.losers[at] = ("refused", unmet.reason)
+            option = SETTINGS[unmet.group][unmet.name].hint or unmet.name
+            reasons.setdefault(unmet.reason, []).append((at, f"'{option}'"))
+    for reason, found in reasons.items():
+        options = ", ".join(option for _, option in sorted(found))
+        plural = "options" if len(found) > 1 else "option"
+        verb = "have" if len(found) > 1 else "has"
+        message = f"LOOKUP {plural} {options} {verb} no effect: {reason}"
+        context.report.warn_of_hint(message, min(at for at, _ in found), "remove what has no effect")
+
+
+def _found_marker(on: tuple[Expr, ...], scan: Scan) -> Field | None:
+    """A column of the table that is not NULL in any row that is found, because it equals something."""
+    own = {f.id for f in scan.fields}
+    for part in on:
+        if isinstance(part, Call) and part.function == "=":
+            for a, b in (part.args, part.args[::-1]):
+                if isinstance(a, Ref) and a.field.id in own and not any(f.id in own for f in fields_of(b)):
+                    return a.field
+    return None
+
+
+def _padded(expression: Expr, guard: Field | None) -> Expr:
+    """``expression`` over what was found, and NULL if nothing was."""
+    if guard is None:
+        return expression
+    found = call("IS NOT NULL", (Ref(field=guard),), BOOLEAN, 0)
+    nothing = Literal(text=None, type=expression.type.as_nullable())
+    return call("CASE", (found, expression, nothing), expression.type, 0)

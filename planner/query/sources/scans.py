@@ -1,0 +1,69 @@
+"""Reads of tables: their physical columns, and their computed ones in a calc above."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from planner.context import Context, Environment, TableEntry
+from planner.expressions.typed import Expr, Field, Ref, substitute
+from planner.relations import Calc, Item, Relation, Scan
+from planner.syntax.dialect import offset_of
+from plans.connectors.table import is_upsert_source, source_kinds
+from plans.declarations.tables import Table
+from plans.model.config import EVENTS_DUPLICATE
+
+__all__ = ["scan"]
+
+
+def scan(
+    context: Context, environment: Environment, node: exp.Table, entry: TableEntry, base: tuple[str, ...]
+) -> Relation:
+    """The read of the table that ``node`` names, with all columns that it declares."""
+    fields = {f.id: context.field(f.name, f.type) for f in entry.physical}
+    place = offset_of(node.this)
+    options = context.ledger.hints.after_name.get(place)
+    context.ledger.at_tables.add(place)
+    found = Scan(
+        table=node.name,
+        fields=tuple(fields.values()),
+        options=options,
+        changelog=source_kinds(entry.table) != ("+I",),
+        normalized=_normalized(context, node.name, entry.table, place),
+        readings=environment.readings,
+        offset=place,
+        base=base,
+        block=environment.block,
+    )
+    if found.changelog and context.batch:
+        raise context.source.error(
+            f"'{node.name}' is a changelog, which batch mode cannot read: rows have no order there",
+            place,
+            "run the job in streaming mode, with --once",
+        )
+    return _with_computed(context, entry, found, fields) if entry.computed else found
+
+
+def _with_computed(context: Context, entry: TableEntry, scan: Scan, fields: dict[int, Field]) -> Calc:
+    """The columns as they are declared; ``fields`` of the scan stand for the physical ones."""
+    values: dict[int, Expr] = {old: Ref(field=new) for old, new in fields.items()}
+    physical = {f.name: Item(field=f, expr=Ref(field=f)) for f in fields.values()}
+    computed = {
+        c.name: Item(field=context.field(c.name, c.expr.type), expr=substitute(c.expr, values)) for c in entry.computed
+    }
+    items = tuple({**physical, **computed}[c.name] for c in entry.table.columns)
+    return Calc(input=scan, filter=None, items=items, base=scan.base, block=scan.block)
+
+
+def _normalized(context: Context, name: str, table: Table, place: int) -> tuple[str, ...]:
+    """The columns by which rows of a source replace each other, if it emits upserts or may repeat changes."""
+    if is_upsert_source(table):
+        return table.primary_key
+    if context.compiler.get(EVENTS_DUPLICATE) != "true" or source_kinds(table) == ("+I",):
+        return ()
+    if not table.primary_key:
+        raise context.source.error(
+            f"'{EVENTS_DUPLICATE}' is true, but the changelog '{name}' has no primary key to tell repeated changes by",
+            place,
+            "declare PRIMARY KEY (...) NOT ENFORCED",
+        )
+    return table.primary_key

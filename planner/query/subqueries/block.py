@@ -1,0 +1,144 @@
+"""A sub-query that is one SELECT, and may refer to the block around it in its WHERE."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from planner.context import Context
+from planner.expressions.comparisons import compared
+from planner.expressions.typed import BOOLEAN, Call, Expr, Field, Ref, call, fields_of, walk
+from planner.properties.nullability import may_be_null
+from planner.query.columns import column_for, filtered, projections
+from planner.query.compiler import QueryCompiler
+from planner.query.from_clause import build_from
+from planner.query.hint_scope.block import block_hints
+from planner.query.subqueries.single_values import check_columns
+from planner.query.subquery_kinds import is_grouped
+from planner.query.where_clause import filtered_block
+from planner.relations import Calc, Item, Relation, StateInput, identity
+from planner.syntax.dialect import offset_of
+from planner.translation.scope import Scope
+from planner.translation.translator import Translator
+
+__all__ = ["SubQueryBlock", "joined_on", "read_block", "selected_columns", "with_columns"]
+
+Equality = tuple[Expr, Expr, Expr]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubQueryBlock:
+    """A sub-query at ``node`` that is one SELECT: its rows, and the names that it can use of them.
+
+    ``equalities`` compare the rows with the block around: the inner side, the outer side, and the whole. ``name`` is
+    that of the block around, and ``state`` says how a hint would address the state of an aggregate of the rows.
+    """
+
+    context: Context
+    name: str
+    node: exp.Expr
+    select: exp.Select
+    rows: Relation
+    scope: Scope
+    state: StateInput
+    equalities: tuple[Equality, ...]
+
+    @property
+    def exists(self) -> bool:
+        """Whether it is asked only if there is a row."""
+        return isinstance(self.node, exp.Exists)
+
+    @property
+    def grouped(self) -> bool:
+        """Whether it aggregates."""
+        return is_grouped(self.select)
+
+    @property
+    def offset(self) -> int:
+        return offset_of(self.node)
+
+    @property
+    def own(self) -> frozenset[int]:
+        """The ids of its own columns."""
+        return frozenset(f.id for f in self.rows.fields)
+
+    @property
+    def keys(self) -> tuple[Expr, ...]:
+        """What of its rows is compared with the block around."""
+        return tuple(dict.fromkeys(inner for inner, _, _ in self.equalities))
+
+
+def read_block(compiler: QueryCompiler, scope: Scope, node: exp.Expr, select: exp.Select) -> SubQueryBlock:
+    """The sub-query ``select`` at ``node``, in a block that can use the names of ``scope``."""
+    context = compiler.context
+    aggregates = is_grouped(select) or not isinstance(node, exp.Query)
+    hints = block_hints(context, compiler.environment, select, aggregates=aggregates)
+    found = build_from(compiler, select, hints, scope)
+    rows, correlated = filtered_block(compiler, found, select, hints, aggregates=aggregates)
+    block = SubQueryBlock(
+        context=context,
+        name=compiler.block,
+        node=node,
+        select=select,
+        rows=rows,
+        scope=found.scope,
+        state=StateInput(name=found.name, hint=hints.of(found.name)),
+        equalities=(),
+    )
+    return replace(block, equalities=tuple(_equality(block, part) for part in correlated))
+
+
+def _equality(block: SubQueryBlock, part: Expr) -> Equality:
+    """The inner side of a condition on the outer block, the outer side, and the whole."""
+    if isinstance(part, Call) and part.function == "=":
+        for inner, outer in (part.args, part.args[::-1]):
+            sides = [{f.id in block.own for f in fields_of(e)} for e in (inner, outer)]
+            if sides == [{True}, {False}]:
+                return inner, outer, part
+    raise block.context.source.error(
+        "a scalar sub-query can refer to the outer block by equality only",
+        part.offset or block.offset,
+        "write inner.column = outer.column, or join the tables and group the result",
+    )
+
+
+def selected_columns(block: SubQueryBlock, translator: Translator) -> tuple[Expr, ...]:
+    """The columns of the sub-query; none if it is not asked for any."""
+    found = tuple(e for _, e in projections(block.context, block.select, translator))
+    if block.exists:
+        return ()
+    check_columns(block.context, block.node, len(found))
+    for expression in found:
+        _check_own(block, expression)
+    return found
+
+
+def _check_own(block: SubQueryBlock, expression: Expr) -> None:
+    for e in walk(expression):
+        if isinstance(e, Ref) and e.field.id not in block.own:
+            raise block.context.source.error(
+                "a scalar sub-query can refer to the outer block in its WHERE only",
+                e.offset,
+                "compute with the value outside the sub-query",
+            )
+
+
+def with_columns(block: SubQueryBlock, wanted: list[Expr]) -> tuple[Relation, tuple[Field, ...], tuple[Field, ...]]:
+    """The rows that can be compared, with the keys and all that is ``wanted`` as columns, and these columns."""
+    computed: list[Item] = []
+    keys, columns = (tuple(column_for(block.context, e, computed) for e in part) for part in (block.keys, wanted))
+    nullable = (k for k in block.keys if may_be_null(block.context, block.rows, k))
+    rows = filtered(block.rows, tuple(call("IS NOT NULL", (k,), BOOLEAN, block.offset) for k in nullable), block.name)
+    if computed:
+        items = (*identity(rows.fields), *computed)
+        rows = Calc(input=rows, filter=None, items=items, base=rows.base, block=block.name)
+    return rows, keys, columns
+
+
+def joined_on(block: SubQueryBlock, keys: tuple[Field, ...]) -> tuple[Expr, ...]:
+    fields = dict(zip(block.keys, keys, strict=True))
+    return tuple(
+        compared("=", (Ref(field=fields[inner], offset=inner.offset), outer), whole.offset)
+        for inner, outer, whole in block.equalities
+    )

@@ -1,0 +1,160 @@
+"""What a sub-query that is one SELECT is worth: whether it has rows, its one row, or what it aggregates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from sqlglot import exp
+
+from planner.expressions.comparisons import compared
+from planner.expressions.operands import comparable
+from planner.expressions.typed import BOOLEAN, AggregateCallExpr, Expr, Field, Ref, call, conjuncts, rewrite, walk
+from planner.query.columns import filtered
+from planner.query.subqueries.block import SubQueryBlock, joined_on, selected_columns, with_columns
+from planner.query.subqueries.empty_groups import Group, group_of, may_hold_for_nothing, zero_if_absent
+from planner.query.subqueries.single_values import (
+    group_rows,
+    has_one_row,
+    is_some,
+    row_count,
+    several_rows,
+    value_of_group,
+)
+from planner.query.subquery_values import Value
+from planner.relations import AggregateItem, Calc, Item, Relation, identity
+from planner.syntax.dialect import select_offset
+from planner.translation.expressions import clause_translator
+from planner.translation.translator import Translator
+
+__all__ = ["block_value", "contains"]
+
+
+def block_value(block: SubQueryBlock, asked: tuple[Expr, ...] | None) -> Value:
+    """What the sub-query is worth: its value, or whether that is ``asked``, or whether it has a row."""
+    one_group = block.grouped and block.select.args.get("group") is None
+    if block.exists and not block.grouped:
+        return _exists(block)
+    if not one_group and (block.exists or block.select.args.get("distinct")):
+        advice = "put it in WHERE, joined to the rest with AND" if block.exists else "aggregate the column"
+        what = "EXISTS of an aggregate" if block.exists else "a sub-query with DISTINCT"
+        raise block.context.source.error(f"{what} is not supported here", block.offset, advice)
+    scope = block.scope
+    translator = clause_translator(block.context, scope, "SELECT")
+    if not block.grouped:
+        return _one_row(block, translator)
+    return _aggregated(block, clause_translator(block.context, scope, "SELECT", aggregates=True), asked)
+
+
+def contains(block: SubQueryBlock, asked: Expr) -> Value:
+    """Whether the one column of the sub-query has the value ``asked``."""
+    (selected,) = selected_columns(block, clause_translator(block.context, block.scope, "SELECT"))
+    inner, outer = comparable(block.context.source, "IN", (selected, asked), block.offset)
+    same = compared("=", (inner, outer), block.offset)
+    return _exists(replace(block, equalities=((inner, outer, same), *block.equalities)))
+
+
+def _exists(block: SubQueryBlock) -> Value:
+    if not block.keys:
+        count = row_count(block.context)
+        grouped = group_rows(block.rows, (), (count,), block.state, block.offset, block.name)
+        return Value(relation=grouped, on=(), worth=is_some(count, block.offset), offset=block.offset)
+    relation, keys, _ = with_columns(block, [])
+    grouped = group_rows(relation, keys, (), block.state, block.offset, block.name)
+    found = call("IS NOT NULL", (Ref(field=keys[0]),), BOOLEAN, block.offset)
+    return Value(relation=grouped, on=joined_on(block, keys), worth=found, offset=block.offset)
+
+
+def _one_row(block: SubQueryBlock, translator: Translator) -> Value:
+    """A column of rows that are unique by what they are compared by."""
+    (selected,) = selected_columns(block, translator)
+    relation, keys, (column,) = with_columns(block, [selected])
+    if not keys:
+        items = (Item(field=block.context.field_for(selected, ""), expr=selected),)
+        shown = Calc(input=block.rows, filter=None, items=items, base=block.rows.base, block=block.name)
+        group = group_of(shown)
+        if group is not None:
+            return value_of_group(block.context, block.node, group, (), None)
+    if not has_one_row(block.context, relation, frozenset(f.id for f in keys)):
+        raise several_rows(block.context, block.offset)
+    return Value(relation=relation, on=joined_on(block, keys), worth=Ref(field=column), offset=block.offset)
+
+
+def _aggregated(block: SubQueryBlock, translator: Translator, asked: tuple[Expr, ...] | None) -> Value:
+    selected = selected_columns(block, translator)
+    having = block.select.args.get("having")
+    conditions: tuple[Expr, ...] = ()
+    if having is not None:
+        conditions = conjuncts(translator.condition(having.this))
+    groups = _groups(block, translator)
+    calls = tuple(
+        dict.fromkeys(e for root in (*selected, *conditions) for e in walk(root) if isinstance(e, AggregateCallExpr))
+    )
+    wanted = [e for c in calls for e in (c.argument, c.filter) if e is not None]
+    relation, keys, columns = with_columns(block, wanted)
+    columns_of = dict(zip(wanted, columns, strict=True))
+    items = tuple(
+        AggregateItem(
+            field=block.context.field("", c.type),
+            function=c.function,
+            distinct=c.distinct,
+            argument=None if c.argument is None else columns_of[c.argument],
+            filter=None if c.filter is None else columns_of[c.filter],
+            separator=c.separator,
+        )
+        for c in calls
+    )
+    grouped = group_rows(relation, keys, items, block.state, select_offset(block.select), block.name)
+    results: dict[Expr, Expr] = {k: Ref(field=f) for k, f in zip(block.keys, keys, strict=True) if k in groups}
+    results |= {c: Ref(field=item.field) for c, item in zip(calls, items, strict=True)}
+    below = tuple(_over(block, condition, results) for condition in conditions)
+    values = tuple(_over(block, e, results) for e in selected)
+    if block.select.args.get("group") is not None or (
+        isinstance(block.node, exp.Query) and not all(map(may_hold_for_nothing, conditions))
+    ):
+        return _of_groups(block, filtered(grouped, below, block.name), keys, values[0])
+    counts = {Ref(field=item.field) for item in items if item.function == "COUNT"}
+
+    def absent(e: Expr) -> Expr | None:
+        return zero_if_absent(e) if e in counts else None
+
+    group = Group(
+        relation=grouped,
+        values=tuple(rewrite(e, absent) for e in values),
+        conditions=tuple(rewrite(condition, absent) for condition in below),
+    )
+    return value_of_group(block.context, block.node, group, joined_on(block, keys), asked)
+
+
+def _of_groups(block: SubQueryBlock, relation: Relation, keys: tuple[Field, ...], value: Expr) -> Value:
+    """A value that is NULL without a group, whatever it is computed from."""
+    if not isinstance(value, Ref):
+        item = Item(field=block.context.field("", value.type), expr=value)
+        relation = Calc(
+            input=relation, filter=None, items=(*identity(keys), item), base=relation.base, block=block.name
+        )
+        value = Ref(field=item.field, offset=block.offset)
+    return Value(relation=relation, on=joined_on(block, keys), worth=value, offset=block.offset)
+
+
+def _groups(block: SubQueryBlock, translator: Translator) -> tuple[Expr, ...]:
+    """What the sub-query itself groups by: only what it is compared by, or it would have several rows."""
+    group = block.select.args.get("group")
+    if group is None:
+        return ()
+    found = tuple(translator.expression(node) for node in group.expressions)
+    if any(e not in block.keys for e in found):
+        raise several_rows(block.context, block.offset)
+    return found
+
+
+def _over(block: SubQueryBlock, expression: Expr, results: Mapping[Expr, Expr]) -> Expr:
+    found = rewrite(expression, results.get)
+    for e in walk(found):
+        if isinstance(e, Ref) and e.field.id in block.own and e not in results.values():
+            raise block.context.source.error(
+                f"column '{e.field.name}' is neither grouped nor aggregated",
+                e.offset,
+                f"aggregate it, such as MAX({e.field.name})",
+            )
+    return found

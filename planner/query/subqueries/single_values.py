@@ -1,0 +1,123 @@
+"""Values of at most one row for each row of the block around: a group, a row with a key, whether there is any row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sqlglot import exp
+
+from planner.context import Context
+from planner.expressions.comparisons import compared
+from planner.expressions.operands import comparable
+from planner.expressions.typed import BIGINT, BOOLEAN, INT, Expr, Field, Ref, call, conjunction, literal
+from planner.properties.unique_keys import unique_keys
+from planner.query.subqueries.empty_groups import Group
+from planner.query.subquery_values import Value
+from planner.relations import Aggregate, AggregateItem, Calc, Join, Relation, StateInput
+from planner.syntax.dialect import offset_of
+
+__all__ = [
+    "asked_values",
+    "check_columns",
+    "group_rows",
+    "has_one_row",
+    "is_some",
+    "row_count",
+    "same_values",
+    "several_rows",
+    "value_of_group",
+]
+
+
+def asked_values(node: exp.Expr) -> list[exp.Expr]:
+    """What stands before IN."""
+    return list(node.this.expressions) if isinstance(node.this, exp.Tuple) else [node.this]
+
+
+def same_values(context: Context, values: Iterable[Expr | Field], asked: tuple[Expr, ...], offset: int) -> Expr:
+    """Whether all that is ``asked`` equals the ``values``."""
+    found = (e if not isinstance(e, Field) else Ref(field=e, offset=offset) for e in values)
+    pairs = (comparable(context.source, "IN", pair, offset) for pair in zip(asked, found, strict=True))
+    same = conjunction(tuple(compared("=", pair, offset) for pair in pairs))
+    assert same is not None
+    return same
+
+
+def value_of_group(
+    context: Context, node: exp.Expr, group: Group, on: tuple[Expr, ...], asked: tuple[Expr, ...] | None
+) -> Value:
+    """The value of a sub-query that is one group: it has its row even of no rows, unless its HAVING is not true."""
+    offset = offset_of(node)
+    there = conjunction(group.conditions)
+    if there is not None and not isinstance(node, exp.Query):
+        there = call("coalesce", (there, literal("FALSE", BOOLEAN)), BOOLEAN, offset)
+    if isinstance(node, exp.Exists):
+        worth = literal("TRUE", BOOLEAN, offset) if there is None else there
+        return Value(relation=None if there is None else group.relation, on=on, worth=worth, offset=offset)
+    worth = group.values[0]
+    if asked is not None:
+        worth = same_values(context, group.values, asked, offset)
+        worth = worth if there is None else call("AND", (there, worth), BOOLEAN, offset)
+    elif there is not None:
+        worth = call("CASE", (there, worth, literal(None, worth.type)), worth.type, offset)
+    return Value(relation=group.relation, on=on, worth=worth, offset=offset)
+
+
+def row_count(context: Context) -> AggregateItem:
+    """COUNT(*)."""
+    return AggregateItem(
+        field=context.field("", BIGINT), function="COUNT", argument=None, distinct=False, filter=None, separator=None
+    )
+
+
+def is_some(count: AggregateItem, offset: int) -> Expr:
+    """Whether ``count`` is not 0, which it is as well where there is no group."""
+    some = call(">", (Ref(field=count.field), literal(0, INT)), BOOLEAN, offset)
+    return call("coalesce", (some, literal("FALSE", BOOLEAN)), BOOLEAN, offset)
+
+
+def group_rows(
+    relation: Relation,
+    keys: tuple[Field, ...],
+    calls: tuple[AggregateItem, ...],
+    state: StateInput,
+    offset: int,
+    block: str,
+) -> Aggregate:
+    """``relation`` grouped by ``keys``."""
+    return Aggregate(
+        input=relation, keys=keys, calls=calls, state=state, offset=offset, base=relation.base, block=block
+    )
+
+
+def check_columns(context: Context, node: exp.Expr, found: int) -> None:
+    """Refuse a value of several columns, and IN of more or fewer than it asks for; EXISTS takes any."""
+    wanted = len(asked_values(node)) if isinstance(node, exp.In) else 1
+    if isinstance(node, exp.Exists) or found == wanted:
+        return
+    columns = f"{found} column{'s' * (found != 1)}"
+    message = f"a scalar sub-query has one column, found {found}"
+    if isinstance(node, exp.In):
+        message = f"IN compares {'one value' if wanted == 1 else f'{wanted} values'} with {columns}"
+    advice = "select one column" if wanted == 1 else f"select {wanted} columns"
+    raise context.source.error(message, offset_of(node), advice)
+
+
+def several_rows(context: Context, offset: int) -> Exception:
+    """The error for a value that may be several."""
+    return context.source.error(
+        "this scalar sub-query may have more than one row",
+        offset,
+        "aggregate it, such as (SELECT MAX(x) FROM ...), or join the tables",
+    )
+
+
+def has_one_row(context: Context, relation: Relation, keys: frozenset[int]) -> bool:
+    """Whether at most one row of ``relation`` has given values of ``keys``."""
+    below = relation
+    while isinstance(below, Calc):
+        below = below.input
+    if isinstance(below, Join):  # what is a key of it is known only later
+        return False
+    tables = {name: entry.table for name, entry in context.catalog.tables.items()}
+    return any(key <= keys for key in unique_keys(relation, tables))

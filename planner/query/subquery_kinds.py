@@ -1,0 +1,163 @@
+"""What becomes of the sub-queries of a block, told by the syntax tree: semi and anti joins, or values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from planner.context import Context, Environment
+from planner.query import ordering
+from planner.query.sources.inputs import inputs_of, sources_of
+from planner.syntax.dialect import offset_of
+from planner.translation import aggregates
+from planner.translation.scope import Input
+
+__all__ = [
+    "SubQuery",
+    "has_values",
+    "is_grouped",
+    "is_one_group",
+    "joined_sub_query",
+    "joins_in_where",
+    "only_input",
+    "plain_conditions",
+    "plain_select",
+    "semi_join_inputs",
+    "sub_queries_in",
+    "values_in",
+    "where_conditions",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubQuery:
+    """``[value] [NOT] IN/EXISTS (query)``."""
+
+    query: exp.Expr
+    value: exp.Expr | None
+    negated: bool
+    offset: int
+
+
+def is_grouped(select: exp.Select) -> bool:
+    """Whether the block aggregates; SELECT DISTINCT alone does not count."""
+    if select.args.get("group") is not None:
+        return True
+    clauses = [*select.expressions, *([select.args["having"]] if select.args.get("having") else [])]
+    return any(_has_aggregate(c) for c in clauses)
+
+
+def _has_aggregate(node: exp.Expr) -> bool:
+    if isinstance(node, exp.Query | exp.Window):
+        return False
+    if _is_aggregate(node):
+        return True
+    return any(_has_aggregate(child) for child in node.iter_expressions())
+
+
+def _is_aggregate(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Anonymous) and node.name.upper() in aggregates.NAMES
+
+
+def is_one_group(query: exp.Expr) -> bool:
+    """Whether ``query`` aggregates without GROUP BY, so that it has one row."""
+    while isinstance(query, exp.Subquery) and not ordering.is_ordered(query):
+        query = query.this
+    return isinstance(query, exp.Select) and query.args.get("group") is None and is_grouped(query)
+
+
+def plain_select(query: exp.Expr) -> exp.Select | None:
+    """The one SELECT that a query is, parentheses aside; None if it is more."""
+    while isinstance(query, exp.Subquery) and not ordering.is_ordered(query) and not query.args.get("with_"):
+        query = query.this
+    return query if isinstance(query, exp.Select) else None
+
+
+def _parts(node: exp.Expr | None) -> Iterator[exp.Expr]:
+    if isinstance(node, exp.And):
+        yield from _parts(node.this)
+        yield from _parts(node.expression)
+    elif isinstance(node, exp.Paren):
+        inner = list(_parts(node.this))
+        yield from inner if len(inner) > 1 or joined_sub_query(node.this) else [node]
+    elif node is not None:
+        yield node
+
+
+def where_conditions(select: exp.Select) -> list[exp.Expr]:
+    clause = select.args.get("where")
+    return list(_parts(clause.this)) if clause is not None else []
+
+
+def joined_sub_query(node: exp.Expr) -> SubQuery | None:
+    negated, inner = False, node
+    while isinstance(inner, exp.Not | exp.Paren):
+        negated ^= isinstance(inner, exp.Not)
+        inner = inner.this
+    query = inner.this if isinstance(inner, exp.Exists) else inner.args.get("query")
+    if not isinstance(query, exp.Query) or is_one_group(query):
+        return None  # the latter is a value, whether it has rows or not
+    if isinstance(inner, exp.Exists):
+        return SubQuery(query=inner.this, value=None, negated=negated, offset=offset_of(inner))
+    if isinstance(inner, exp.In):
+        return SubQuery(query=query, value=inner.this, negated=negated, offset=offset_of(inner))
+    return None
+
+
+def joins_in_where(select: exp.Select) -> bool:
+    """Whether WHERE has sub-queries, which become joins."""
+    values = (value for part in plain_conditions(select) for value in values_in(part, filters=True))
+    return any(joined_sub_query(part) for part in where_conditions(select)) or any(True for _ in values)
+
+
+def plain_conditions(select: exp.Select) -> list[exp.Expr]:
+    """The conditions of WHERE that do not become semi or anti joins."""
+    return [part for part in where_conditions(select) if not joined_sub_query(part)]
+
+
+def values_in(node: exp.Expr, *, filters: bool = False) -> Iterator[exp.Expr]:
+    """The scalar sub-queries and EXISTS in an expression; not what ALL and ANY read, nor what is aggregated.
+
+    IN with a sub-query is one of them where its being NULL is as good as its being false: below AND and OR in what
+    ``filters``; and wherever the sub-query is one group.
+    """
+    below = filters and isinstance(node, exp.And | exp.Or | exp.Paren)
+    is_in = isinstance(node, exp.In) and node.args.get("query") is not None
+    if isinstance(node, exp.Query | exp.Exists) or (is_in and (filters or is_one_group(node.args["query"]))):
+        yield node
+    elif not isinstance(node, exp.All | exp.Any | exp.Filter) and not _is_aggregate(node):
+        for child in node.iter_expressions():
+            if not (is_in and child is node.args.get("query")):
+                yield from values_in(child, filters=below)
+
+
+def sub_queries_in(nodes: Iterable[exp.Expr], *, filters: bool = False) -> list[exp.Expr]:
+    """The sub-queries in ``nodes`` that are values, see :func:`values_in`."""
+    return [each for node in nodes for each in values_in(node, filters=filters)]
+
+
+def has_values(select: exp.Select) -> bool:
+    """Whether sub-queries in the clauses of ``select`` are values."""
+    having = select.args.get("having")
+    clauses = [*select.expressions, *([having] if having is not None else [])]
+    found = [value for clause in clauses for value in values_in(clause)]
+    found += [value for part in plain_conditions(select) for value in values_in(part, filters=True)]
+    return bool(found)
+
+
+def only_input(context: Context, environment: Environment, query: exp.Expr) -> Input | None:
+    select = plain_select(query)
+    if select is None or is_grouped(select) or select.args.get("distinct") or joins_in_where(select):
+        return None
+    inputs = [i for node in sources_of(select) for i in inputs_of(context, environment, node)]
+    return inputs[0] if len(inputs) == 1 else None
+
+
+def semi_join_inputs(context: Context, environment: Environment, select: exp.Select) -> Iterator[Input | None]:
+    """The right input of each semi or anti join as a hint would address it; None if it has no name."""
+    for part in where_conditions(select):
+        found = joined_sub_query(part)
+        if found is not None:
+            yield only_input(context, environment, found.query)

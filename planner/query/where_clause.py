@@ -1,0 +1,173 @@
+"""WHERE: plain conditions filter; ``IN (SELECT ...)`` and ``[NOT] EXISTS (SELECT ...)`` become semi and anti joins.
+
+A sub-query may refer to the outer block in its own WHERE; those conditions become the condition of the join. Only
+conditions that must be true on their own (joined by AND) are supported. ``NOT IN`` has other rules for NULL: a NULL on
+either side is as good as an equal value, so unless both sides are known to have none, every row meets every other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from planner.context import Context
+from planner.expressions.comparisons import compared
+from planner.expressions.operands import comparable
+from planner.expressions.typed import BOOLEAN, Expr, Ref, call, conjuncts, fields_of
+from planner.properties.nullability import may_be_null
+from planner.query import ordering
+from planner.query.cached_results import has_cached_hint
+from planner.query.columns import filtered, projections
+from planner.query.compiler import QueryCompiler
+from planner.query.from_clause import From, build_from
+from planner.query.hint_scope.block import block_hints
+from planner.query.hint_scope.state_ttl import BlockHints
+from planner.query.refused_clauses import refuse_clauses
+from planner.query.subquery_kinds import (
+    SubQuery,
+    is_grouped,
+    joined_sub_query,
+    only_input,
+    plain_conditions,
+    plain_select,
+    sub_queries_in,
+    where_conditions,
+)
+from planner.query.subquery_values import Value, check_around, join_values
+from planner.relations import Join, Relation, StateInput, identity
+from planner.syntax.dialect import select_offset
+from planner.translation.expressions import clause_translator
+from planner.translation.scope import Scope
+from planner.translation.translator import Translator
+
+__all__ = ["apply_where", "filtered_block"]
+
+
+def apply_where(
+    compiler: QueryCompiler, found: From, select: exp.Select, hints: BlockHints, *, aggregates: bool
+) -> Relation:
+    """Filter ``found`` by the WHERE clause of ``select``, which is no sub-query of another block."""
+    relation, correlated = filtered_block(compiler, found, select, hints, aggregates=aggregates)
+    assert not correlated
+    return relation
+
+
+def filtered_block(
+    compiler: QueryCompiler, found: From, select: exp.Select, hints: BlockHints, *, aggregates: bool
+) -> tuple[Relation, tuple[Expr, ...]]:
+    """The filtered relation, and the conditions that refer to an outer block.
+
+    If the block ``aggregates``, what hints say of its input is said of the aggregate, as in Flink, and of no join here.
+    """
+    context, conditions = compiler.context, plain_conditions(select)
+    translator = clause_translator(context, found.scope, "WHERE")
+    values = compiler.values(translator, sub_queries_in(conditions, filters=True))
+    of_values = {f.id for value in values.values() for f in value.fields}
+    own = {f.id for f in found.relation.fields} | of_values
+    plain: list[Expr] = []
+    above: list[Expr] = []
+    correlated: list[Expr] = []
+    for condition in _conjuncts(translator, conditions, values):
+        ids = {f.id for f in fields_of(condition)}
+        (correlated if not ids <= own else above if ids & of_values else plain).append(condition)
+    relation = filtered(found.relation, tuple(plain), compiler.block)
+    name = None if aggregates else found.name
+    for sub_query in filter(None, map(joined_sub_query, where_conditions(select))):
+        left = replace(found, relation=relation, name=name)
+        relation = _semi_join(compiler, left, sub_query, hints)
+        name = None
+    if values:
+        state = StateInput(name=name, hint=hints.of(name))
+        relation = join_values(context, relation, values, state, compiler.block, conditions=tuple(above))
+        relation = filtered(relation, tuple(above), compiler.block)
+    return relation, tuple(correlated)
+
+
+def _conjuncts(translator: Translator, conditions: list[exp.Expr], values: dict[int, Value]) -> list[Expr]:
+    translator = replace(translator, values={place: value.worth for place, value in values.items()})
+    return [each for part in conditions for each in conjuncts(translator.condition(part))]
+
+
+def _semi_join(compiler: QueryCompiler, left: From, sub_query: SubQuery, hints: BlockHints) -> Relation:
+    """The rows of ``left`` for which ``sub_query`` is true."""
+    context, scope = compiler.context, left.scope
+    left_state, keyless = StateInput(name=left.name, hint=hints.of(left.name)), False
+    right, outputs, on = _right_side(compiler, sub_query, scope)
+    if sub_query.value is not None:
+        same, keyless = _in(context, sub_query, scope, (left.relation, right), outputs)
+        on = (*same, *on)
+    check_around(context, on, {f.id for f in (*left.relation.fields, *right.fields)})
+    named = only_input(context, compiler.environment, sub_query.query)
+    taken = named is not None and any(named.name == i.name for i in scope.inputs)
+    name = named.name if named is not None and not taken else None
+    return Join(
+        left=left.relation,
+        right=right,
+        join_type="anti" if sub_query.negated else "semi",
+        on=on,
+        items=identity(left.relation.fields),
+        states=(left_state, StateInput(name=name, hint=hints.of(name))),
+        keyless=keyless,
+        offset=sub_query.offset,
+        base=(*left.relation.base, *right.base),
+        block=compiler.block,
+    )
+
+
+def _in(
+    context: Context, sub_query: SubQuery, scope: Scope, sides: tuple[Relation, Relation], outputs: tuple[Expr, ...]
+) -> tuple[tuple[Expr, ...], bool]:
+    """What of ``[NOT] IN`` joins the two sides, and whether NULLs make every row meet every other."""
+    source, offset, node = context.source, sub_query.offset, sub_query.value
+    nodes = node.expressions if isinstance(node, exp.Tuple) else [node]
+    if len(outputs) != len(nodes):
+        what = "one value" if len(nodes) == 1 else f"{len(nodes)} values"
+        columns = f"{len(outputs)} column{'s' * (len(outputs) != 1)}"
+        advice = "select one column" if len(nodes) == 1 else f"select {len(nodes)} columns"
+        raise source.error(f"IN compares {what} with {columns}", offset, advice)
+    if sub_query.negated and len(nodes) > 1:
+        advice = "write NOT EXISTS (SELECT ... WHERE inner.x = outer.x AND inner.y = outer.y)"
+        raise source.error("NOT IN of several values is not supported", offset, advice)
+    translator = clause_translator(context, scope, "WHERE")
+    pairs = [
+        comparable(source, "IN", (translator.expression(each), output), offset)
+        for each, output in zip(nodes, outputs, strict=True)
+    ]
+    if not sub_query.negated:
+        return tuple(compared("=", pair, offset) for pair in pairs), False
+    (pair,) = pairs
+    nulls = tuple(v for v, side in zip(pair, sides, strict=True) if may_be_null(context, side, v))
+    same = compared("=", pair, offset)
+    for value in nulls:
+        same = call("OR", (same, call("IS NULL", (value,), BOOLEAN, offset)), BOOLEAN, offset)
+    return (same,), bool(nulls)
+
+
+def _right_side(
+    compiler: QueryCompiler, sub_query: SubQuery, scope: Scope
+) -> tuple[Relation, tuple[Expr, ...], tuple[Expr, ...]]:
+    """The sub-query's relation, its output expressions, and its conditions on the outer block."""
+    context, environment = compiler.context, compiler.environment
+    select = plain_select(sub_query.query)
+    if select is not None and context.batch and sub_query.value is None:
+        select = ordering.without_idle_clauses(select)
+    if (
+        select is None
+        or is_grouped(select)
+        or select.args.get("distinct")
+        or select.args.get("with_")
+        or (context.batch and ordering.is_ordered(select))
+        or has_cached_hint(context, select_offset(select))
+    ):
+        relation = compiler.query(sub_query.query)
+        return relation, tuple(Ref(field=f) for f in relation.fields), ()
+    refuse_clauses(context, select)
+    own = block_hints(context, environment, select, aggregates=False)
+    found = build_from(compiler, select, own, scope)
+    relation, correlated = filtered_block(compiler, found, select, own, aggregates=False)
+    outputs: tuple[Expr, ...] = ()
+    if sub_query.value is not None:
+        translator = clause_translator(context, replace(found.scope, parent=None), "SELECT")
+        outputs = tuple(e for _, e in projections(context, select, translator))
+    return relation, outputs, correlated

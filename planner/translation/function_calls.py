@@ -1,0 +1,129 @@
+"""Calls of functions, whichever they are, casts, and sub-queries that are values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from planner.expressions import scalars
+from planner.expressions.casts import flink_cast
+from planner.expressions.coercion import castable
+from planner.expressions.functions.times import UNIT_FUNCTIONS, UNITS, unit_literal
+from planner.expressions.literals import temporal_literal
+from planner.expressions.typed import Expr, Literal
+from planner.syntax.dialect import offset_of
+from planner.translation import aggregates, grouping_sets
+from planner.translation.operators import arithmetic_operation
+from planner.translation.translator import Handler, Translator, only
+from planner.translation.user_calls import scalar_call
+from plans.declarations.types import parse_type
+
+__all__ = ["extract", "filtered_aggregate", "function_call", "special_form", "sub_query", "trim"]
+
+
+def function_call(t: Translator, node: exp.Expr) -> Expr:
+    name, offset = node.name.upper(), offset_of(node)
+    if name in ("CAST", "TRY_CAST"):
+        return _cast(t, node, name)
+    if t.functions is not None and name.lower() in t.functions:
+        return _user_call(t, node)
+    if name in aggregates.NAMES:
+        return aggregates.translate(t, node, None)
+    if name in grouping_sets.FUNCTIONS:
+        return grouping_sets.translate(t, node)
+    if any(isinstance(a, exp.Distinct) for a in node.expressions):
+        raise t.source.error(f"{name} does not take DISTINCT", offset, "remove DISTINCT")
+    if name == "MOD" and len(node.expressions) == 2:
+        return arithmetic_operation(t, exp.Mod(this=node.expressions[0], expression=node.expressions[1]))
+    if name not in scalars.known_functions():
+        return _user_call(t, node)
+    return scalars.translate(t.source, name, tuple(_arguments(t, name, node)), offset)
+
+
+def _arguments(t: Translator, name: str, node: exp.Expr) -> Iterator[Expr]:
+    """The arguments of a call; the unit of TIMESTAMPADD and its like is a bare word."""
+    for i, argument in enumerate(node.expressions):
+        if i == 0 and name in UNIT_FUNCTIONS and isinstance(argument, exp.Column):
+            if argument.name.upper() not in UNITS or argument.args.get("table"):
+                raise t.source.error(
+                    f"'{argument.name}' is not a unit", offset_of(argument), f"units are {', '.join(UNITS)}"
+                )
+            yield unit_literal(argument.name.upper(), offset_of(argument))
+        else:
+            yield t.expression(argument)
+
+
+def _user_call(t: Translator, node: exp.Expr) -> Expr:
+    name, offset = node.name, offset_of(node)
+    if t.functions is None:
+        message = f"{t.clause} can call built-in functions only, and '{name}' is none"
+        raise t.source.error(message, offset, "call it in the query, or in a view")
+    entry = t.functions.get(name.lower())
+    if entry is None:
+        scalar = [other for other, found in t.functions.items() if found.is_scalar]
+        raise scalars.unknown(t.source, name, offset, scalar)
+    return scalar_call(t.source, entry, name, tuple(t.expression(a) for a in node.expressions), offset)
+
+
+def _cast(t: Translator, node: exp.Expr, name: str) -> Expr:
+    value, target = node.expressions
+    found, offset = t.expression(value), offset_of(node)
+    try:
+        data_type = parse_type(target.name)
+    except ValueError as error:
+        raise t.source.error(str(error), offset_of(target), "use a type such as BIGINT or STRING") from None
+    if not castable(found.type, data_type):
+        raise t.source.error(
+            f"{name} from {found.type.as_nullable()} to {data_type} is not supported",
+            offset,
+            "Flink and Spark disagree on it, or it has no meaning; cast to another type",
+        )
+    if isinstance(found, Literal) and found.text is not None and found.type.is_text and data_type.root in ("DATE",):
+        return temporal_literal(t.source, data_type.root, found.text, offset)
+    return flink_cast(found, data_type, offset, function=name)
+
+
+def sub_query(t: Translator, node: exp.Expr) -> Expr:
+    """A sub-query that was compiled before, see :mod:`planner.query.subqueries.scalar`."""
+    offset = offset_of(node)
+    if offset in t.values:
+        return t.values[offset]
+    if t.clause == "an aggregate":
+        advice = "compute its value as a column of a sub-query in FROM"
+        raise t.source.error("a sub-query inside an aggregate function is not supported", offset, advice)
+    raise t.source.error(
+        f"a sub-query cannot stand in {t.clause}", offset, "put it in SELECT, WHERE or HAVING, or join the tables"
+    )
+
+
+def filtered_aggregate(t: Translator, node: exp.Expr) -> Expr:
+    if not isinstance(node.this, exp.Anonymous) or node.this.name.upper() not in aggregates.NAMES:
+        raise t.source.error("FILTER belongs to an aggregate function", offset_of(node), "remove it")
+    return aggregates.translate(t, node.this, node.expression.this)
+
+
+def special_form(function: str, *parts: str) -> Handler:
+    """A call that has a syntax of its own: its parts in order become the arguments of ``function``."""
+
+    def handle(t: Translator, node: exp.Expr) -> Expr:
+        only(t.source, node, *parts)
+        arguments = (node.args.get(part) for part in parts)
+        return scalars.translate(
+            t.source, function, tuple(t.expression(a) for a in arguments if isinstance(a, exp.Expr)), offset_of(node)
+        )
+
+    return handle
+
+
+def extract(t: Translator, node: exp.Expr) -> Expr:
+    return scalars.translate(t.source, node.name.upper(), (t.expression(node.expression),), offset_of(node))
+
+
+def trim(t: Translator, node: exp.Expr) -> Expr:
+    only(t.source, node, "this", "position", "expression")
+    character = node.args.get("expression")
+    blank = character is None or (isinstance(character, exp.Literal) and character.name == " ")
+    arguments = (t.expression(node.this), *([] if blank or character is None else [t.expression(character)]))
+    function = {"LEADING": "LTRIM", "TRAILING": "RTRIM"}.get(str(node.args.get("position") or "").upper(), "TRIM")
+    return scalars.translate(t.source, function, arguments, offset_of(node))

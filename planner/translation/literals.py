@@ -1,0 +1,61 @@
+"""Columns and literals, and what stands in parentheses."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from planner.expressions.literals import interval_literal, number_literal, temporal_literal
+from planner.expressions.typed import BOOLEAN, NULL, STRING, Expr, literal
+from planner.syntax.dialect import offset_of
+from planner.translation.scope import resolve
+from planner.translation.translator import Translator
+
+__all__ = ["column", "in_parentheses", "interval", "null", "plain_literal", "truth_value", "typed_literal"]
+
+
+def column(t: Translator, node: exp.Expr) -> Expr:
+    offset = offset_of(node)
+    if isinstance(node.this, exp.Star):
+        raise t.source.error("'*' cannot stand here", offset, "name the columns")
+    path = node.args.get("db")
+    qualifier = node.args.get("table")
+    if path is not None and qualifier is not None:
+        raise t.source.error(
+            f"'{path.name}.{qualifier.name}.{node.name}' has too many parts",
+            offset,
+            "write column or table.column; fields of a ROW cannot be read yet",
+        )
+    return resolve(t.source, t.scope, qualifier.name if qualifier else None, node.name, offset)
+
+
+def plain_literal(t: Translator, node: exp.Expr) -> Expr:
+    if node.args["is_string"]:
+        return literal(node.name, STRING, offset_of(node))
+    return number_literal(t.source, node.name, offset_of(node))
+
+
+def typed_literal(t: Translator, node: exp.Expr) -> Expr:
+    """``DATE '...'`` and ``TIMESTAMP '...'``; CAST(...) does not come here."""
+    offset = offset_of(node)
+    kind = node.args["to"].this.name
+    if not isinstance(node.this, exp.Literal) or kind not in ("DATE", "TIMESTAMP"):
+        raise t.source.error(f"a {kind} literal is not supported", offset, "use CAST('...' AS <type>)")
+    return temporal_literal(t.source, kind, node.this.name, offset)
+
+
+def interval(t: Translator, node: exp.Expr) -> Expr:
+    unit = node.args.get("unit")
+    value = node.this.name if isinstance(node.this, exp.Literal) else ""
+    return interval_literal(t.source, value, unit.name if isinstance(unit, exp.Var) else "", offset_of(node))
+
+
+def truth_value(t: Translator, node: exp.Expr) -> Expr:
+    return literal("TRUE" if node.this else "FALSE", BOOLEAN, offset_of(node))
+
+
+def null(t: Translator, node: exp.Expr) -> Expr:
+    return literal(None, NULL, offset_of(node))
+
+
+def in_parentheses(t: Translator, node: exp.Expr) -> Expr:
+    return t.expression(node.this)

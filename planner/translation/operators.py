@@ -1,0 +1,163 @@
+"""Conditions, arithmetic and CASE: what is written with operators and keywords, not as a call."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from planner.expressions import scalars
+from planner.expressions.comparisons import between, compared, is_in
+from planner.expressions.likes import like_pattern
+from planner.expressions.operands import arithmetic, comparable, mismatch, not_distinct, shift_time
+from planner.expressions.typed import BOOLEAN, NULL, STRING, Call, Expr, Literal, call, literal
+from planner.syntax.dialect import offset_of
+from planner.translation.translator import Translator, only
+
+__all__ = [
+    "ARITHMETIC",
+    "COMPARISONS",
+    "arithmetic_operation",
+    "between_bounds",
+    "case",
+    "comparison",
+    "concatenation",
+    "in_list",
+    "is_condition",
+    "like",
+    "logic",
+    "minus",
+    "negation",
+    "null_safe_equality",
+]
+
+
+def logic(t: Translator, node: exp.Expr) -> Expr:
+    return call(
+        "AND" if isinstance(node, exp.And) else "OR",
+        (t.condition(node.this), t.condition(node.expression)),
+        BOOLEAN,
+        offset_of(node),
+    )
+
+
+def negation(t: Translator, node: exp.Expr) -> Expr:
+    inner = t.condition(node.this)
+    if isinstance(inner, Call) and inner.function == "IS NULL":
+        return call("IS NOT NULL", inner.args, BOOLEAN, inner.offset)
+    return call("NOT", (inner,), BOOLEAN, offset_of(node))
+
+
+COMPARISONS: dict[type, str] = {exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
+
+
+def comparison(t: Translator, node: exp.Expr) -> Expr:
+    operator, offset = COMPARISONS[type(node)], offset_of(node)
+    values = comparable(t.source, f"'{operator}'", (t.expression(node.this), t.expression(node.expression)), offset)
+    return compared(operator, values, offset)
+
+
+def null_safe_equality(t: Translator, node: exp.Expr) -> Expr:
+    offset = offset_of(node)
+    a, b = t.expression(node.this), t.expression(node.expression)
+    if NULL in (a.type, b.type):
+        value = a if b.type == NULL else b
+        same: Expr = call("IS NULL", (value,), BOOLEAN, offset)
+    else:
+        same = not_distinct(t.source, "IS DISTINCT FROM", a, b, offset)
+    return same if isinstance(node, exp.NullSafeEQ) else call("NOT", (same,), BOOLEAN, offset)
+
+
+def is_condition(t: Translator, node: exp.Expr) -> Expr:
+    offset = offset_of(node)
+    value = t.expression(node.this)
+    if isinstance(node.expression, exp.Null):
+        return call("IS NULL", (value,), BOOLEAN, offset)
+    if isinstance(node.expression, exp.Boolean):
+        truth = t.boolean(value, node.this)
+        wanted = truth if node.expression.this else call("NOT", (truth,), BOOLEAN, offset)
+        return call("coalesce", (wanted, literal("FALSE", BOOLEAN, offset)), BOOLEAN, offset)
+    raise t.source.error("this IS is not supported", offset, "write IS NULL, IS TRUE, IS FALSE or IS DISTINCT FROM")
+
+
+def between_bounds(t: Translator, node: exp.Expr) -> Expr:
+    only(t.source, node, "this", "low", "high")
+    parts = (t.expression(node.this), t.expression(node.args["low"]), t.expression(node.args["high"]))
+    return between(comparable(t.source, "BETWEEN", parts, offset_of(node)), offset_of(node))
+
+
+def in_list(t: Translator, node: exp.Expr) -> Expr:
+    query = node.args.get("query")
+    if query is not None and offset_of(query) in t.values:
+        return t.values[offset_of(query)]
+    if query is not None:
+        raise t.source.error(
+            "IN (SELECT ...) is supported only in WHERE, below AND and OR",
+            offset_of(node),
+            "put it there, or write EXISTS (SELECT ... WHERE inner.x = outer.x)",
+        )
+    only(t.source, node, "this", "expressions")
+    values = (t.expression(node.this), *(t.expression(e) for e in node.expressions))
+    return is_in(comparable(t.source, "IN", values, offset_of(node)), offset_of(node))
+
+
+def like(t: Translator, node: exp.Expr) -> Expr:
+    escape = None
+    if isinstance(node, exp.Escape):
+        escape = node.expression.name if isinstance(node.expression, exp.Literal) else ""
+        node = node.this
+    offset = offset_of(node)
+    value, pattern = t.expression(node.this), node.expression
+    if not isinstance(node, exp.Like) or not isinstance(pattern, exp.Literal) or not pattern.is_string:
+        raise t.source.error("the pattern of LIKE must be a literal", offset_of(pattern), "write LIKE '...'")
+    if not value.type.is_text:
+        raise mismatch(t.source, "LIKE", value.type, STRING, offset)
+    try:
+        text = like_pattern(pattern.name, escape)
+    except ValueError as error:
+        raise t.source.error(str(error), offset_of(pattern), "write an escape before %, _ or itself") from None
+    found = call("LIKE", (value, literal(text, STRING, offset_of(pattern))), BOOLEAN, offset)
+    return call("NOT", (found,), BOOLEAN, offset) if node.args.get("negate") else found
+
+
+ARITHMETIC: dict[type, str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%"}
+
+
+def arithmetic_operation(t: Translator, node: exp.Expr) -> Expr:
+    operator, offset = ARITHMETIC[type(node)], offset_of(node)
+    left, right = t.expression(node.this), t.expression(node.expression)
+    if "INTERVAL" in (left.type.root, right.type.root):
+        return shift_time(t.source, operator, left, right, offset)
+    if not (left.type.is_numeric and right.type.is_numeric):
+        raise mismatch(t.source, f"'{operator}'", left.type, right.type, offset)
+    return arithmetic(t.source, operator, left, right, offset)
+
+
+def minus(t: Translator, node: exp.Expr) -> Expr:
+    value = t.expression(node.this)
+    if not value.type.is_numeric:
+        raise t.source.error(f"'-' does not take {value.type}", offset_of(node), "use a number")
+    if isinstance(value, Literal) and value.text is not None and not value.text.startswith("-"):
+        return literal("-" + value.text, value.type, offset_of(node))
+    return call("NEGATE", (value,), value.type, offset_of(node))
+
+
+def concatenation(t: Translator, node: exp.Expr) -> Expr:
+    values = (t.expression(node.this), t.expression(node.expression))
+    for value, part in zip(values, (node.this, node.expression), strict=True):
+        if not value.type.is_text:
+            raise t.source.error(f"'||' does not take {value.type}", offset_of(part), "write CAST(... AS STRING)")
+    return call("||", values, STRING, offset_of(node))
+
+
+def case(t: Translator, node: exp.Expr) -> Expr:
+    offset = offset_of(node)
+    subject = node.this if isinstance(node.this, exp.Expr) else None
+    parts: list[Expr] = []
+    for branch in node.args["ifs"]:
+        if subject is None:
+            parts.append(t.condition(branch.this))
+        else:
+            parts.append(comparison(t, exp.EQ(this=subject.copy(), expression=branch.this)))
+        parts.append(t.expression(branch.args["true"]))
+    default = node.args.get("default")
+    parts.append(t.expression(default) if default is not None else literal(None, NULL, offset))
+    return scalars.case(t.source, tuple(parts), offset)

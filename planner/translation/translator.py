@@ -1,0 +1,91 @@
+"""What translates the expressions of a clause: the names they may use, and the function for each kind of node.
+
+Owns the refusal of nodes, and of parts of nodes, that nothing translates. Which function translates what is said in
+:mod:`planner.translation.expressions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from planner.context import FunctionEntry
+from planner.expressions.typed import Expr
+from planner.syntax.dialect import offset_of
+from planner.syntax.source import Source
+from planner.translation.scope import Scope
+
+__all__ = ["Handler", "Translator", "only"]
+
+
+Handler = Callable[["Translator", exp.Expr], Expr]
+"""Translates one kind of node; what is below it, by the translator."""
+
+
+_JOIN_INSTEAD = "join the tables, or use IN (SELECT ...) or EXISTS as a condition of WHERE"
+
+
+_REFUSED: dict[type, tuple[str, str]] = {
+    exp.Window: ("window functions (OVER)", "use GROUP BY"),
+    exp.Dot: ("fields of a ROW", "flatten the column when reading it"),
+    exp.Bracket: ("elements of arrays and maps", "flatten the column when reading it"),
+    exp.Star: ("'*' in expressions", "name the columns"),
+    exp.Placeholder: ("placeholders", "write the value"),
+    exp.All: ("comparisons with ALL", _JOIN_INSTEAD),
+    exp.Any: ("comparisons with ANY", _JOIN_INSTEAD),
+    exp.SimilarTo: ("SIMILAR TO conditions", "use LIKE"),
+    exp.ILike: ("ILIKE conditions", "write UPPER(x) LIKE '...'"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Translator:
+    """What an expression is translated in: the names it may use, and where it stands (``clause``, for messages).
+
+    ``functions`` are the user-defined ones by name in lower case; None where none can be called. ``values`` are what
+    sub-queries that are values are worth, by their place; none where there can be none. ``handlers`` translate each
+    kind of node.
+    """
+
+    source: Source
+    scope: Scope
+    clause: str
+    aggregates: bool = False
+    functions: Mapping[str, FunctionEntry] | None = None
+    values: Mapping[int, Expr] = field(default_factory=dict)
+    handlers: Mapping[type, Handler]
+
+    def expression(self, node: exp.Expr) -> Expr:
+        """The typed expression for ``node``; SqlError where it is wrong or not supported."""
+        handler = self.handlers.get(type(node))
+        if handler is None:
+            what, advice = _REFUSED.get(type(node), (f"{node.key.upper()} expressions", "write it another way"))
+            raise self.source.error(f"{what} are not supported", offset_of(node), advice)
+        # LIKE alone reads it; a version of sqlglot may say it of other nodes, too.
+        if node.args.get("negate") and not isinstance(node, exp.Like | exp.Escape):
+            raise self.source.error(f"NOT {node.key.upper()} is not supported", offset_of(node), "write NOT (...)")
+        return handler(self, node)
+
+    def condition(self, node: exp.Expr) -> Expr:
+        """Like :meth:`expression`, but it must be boolean."""
+        found = self.expression(node)
+        return self.boolean(found, node)
+
+    def boolean(self, found: Expr, node: exp.Expr) -> Expr:
+        if found.type.root not in ("BOOLEAN", "NULL"):
+            raise self.source.error(
+                f"expected a condition, found {found.type}", offset_of(node), "compare it with something"
+            )
+        return found
+
+
+def only(source: Source, node: exp.Expr, *known: str) -> None:
+    """Refuse every part of ``node`` that the caller does not read."""
+    for key, value in node.args.items():
+        if key not in known and value:
+            place = value[0] if isinstance(value, list) else value
+            offset = offset_of(place) if isinstance(place, exp.Expr) else 0
+            what = {"with_": "WITH", "from_": "FROM"}.get(key, key.replace("_", " ").upper())
+            raise source.error(f"{what} is not supported here", offset or offset_of(node), "remove it")

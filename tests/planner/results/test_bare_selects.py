@@ -1,0 +1,137 @@
+"""Sub-queries without FROM give what SQL says wherever a value or condition may stand, or are refused with a place.
+
+The reference is SQLite on the query itself.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from planner.compile import compile_sql
+from plans.errors import SqlError
+from tests.planner.results.plan_in_sqlite import database, run_plan
+from tests.planner.results.test_values_of_no_rows import A, B, compiled
+from tests.runtime.pipeline import Pipeline
+
+CONDITIONS = (
+    "{x} IN (SELECT 1)",
+    "{x} NOT IN (SELECT 1)",
+    "{x} IN ((SELECT 2))",
+    "{x} IN (SELECT NULL)",
+    "{x} NOT IN (SELECT 1 WHERE k = 1)",
+    "{x} IN (SELECT k)",
+    "{x} IN (SELECT k AS y WHERE v > 0)",
+    "{x} NOT IN (SELECT DISTINCT k + 1 WHERE v IS NULL)",
+    "EXISTS (SELECT 1)",
+    "NOT EXISTS (SELECT 1)",
+    "EXISTS (SELECT 1 WHERE k = 1)",
+    "NOT EXISTS (SELECT {x} WHERE k = 1)",
+    "{x} > (SELECT 1)",
+    "{x} > (SELECT 1 WHERE v = 0)",
+    "{x} > (SELECT (SELECT 0) + (SELECT k WHERE v > 0))",
+    "({x}, k) IN (SELECT 0, 1)",
+    "NOT ({x}, k) IN (SELECT 0, 1 WHERE id > 0)",
+    "{x} BETWEEN (SELECT 0) AND ((SELECT 1))",
+    "{x} IN (SELECT (SELECT MAX(v) FROM b) WHERE EXISTS (SELECT * FROM b))",
+    "(SELECT {x}) IN (SELECT v FROM b)",
+    "{x} IN (SELECT v FROM b WHERE b.k IN (SELECT 1))",
+    "EXISTS (SELECT 1 FROM b WHERE b.k = a.k AND EXISTS (SELECT 1))",
+)
+
+
+def queries() -> list[str]:
+    found = []
+    for condition in CONDITIONS:
+        of_v = condition.format(x="v")
+        found += [
+            f"SELECT id, v FROM a WHERE {of_v}",
+            f"SELECT id, v FROM a WHERE id = 3 OR {of_v}",
+            f"SELECT id, v FROM a WHERE NOT ({of_v})",
+        ]
+        if "FROM b" not in condition or "EXISTS" not in condition:
+            found.append(f"SELECT id, CASE WHEN {of_v} THEN 1 WHEN NOT {of_v} THEN 2 ELSE 3 END AS x FROM a")
+        if (
+            not {"v", "id"} & set(condition.replace("(", " ").replace(")", " ").split())
+            and "SELECT {x}" not in condition
+        ):
+            of_count = condition.format(x="COUNT(*)")
+            found.append(f"SELECT k, COUNT(*) AS n FROM a GROUP BY k HAVING {of_count}")
+    found += [
+        "SELECT id, (SELECT 1) AS x, (SELECT v + 1 AS y) AS z FROM a",
+        "SELECT id, COALESCE((SELECT v WHERE k = 2), (SELECT -1)) AS x FROM a",
+        "SELECT a.id, b.id FROM a JOIN b ON a.k = b.k AND a.v > (SELECT 0)",
+        "SELECT k + (SELECT 1) AS x, COUNT(*) + (SELECT 2) AS n FROM a GROUP BY k + (SELECT 1)",
+        "SELECT k, SUM((SELECT v)) AS n FROM a GROUP BY k",
+        "SELECT id, (SELECT 1) AS x FROM a UNION ALL SELECT (SELECT 2), (SELECT id) FROM b",
+    ]
+    return found
+
+
+REFUSED_IN_SELECT = "IN (SELECT ...) is supported only in WHERE"
+
+
+@pytest.mark.parametrize("query", queries())
+def test_a_sub_query_without_from_is_what_sql_says(query: str) -> None:
+    rows = {"a": (("id", "k", "v"), A), "b": (("id", "k", "v"), B)}
+    try:
+        plan = compiled(query, "streaming")
+    except SqlError as error:  # a reason of the rest of the query
+        assert REFUSED_IN_SELECT in str(error)  # noqa: PT017
+        assert "IN (SELECT v FROM b" in query
+        return
+    wanted = Counter(database(rows).execute(query).fetchall())
+    pipeline = Pipeline(plan)
+    pipeline.batch({"a": A[:3], "b": B[:1]})
+    pipeline.batch({"a": A[3:], "b": B[1:]})
+    assert pipeline.result == wanted
+    assert Counter(run_plan(database(rows), compiled(query, "batch"))["sink_s"]) == wanted
+
+
+@pytest.mark.parametrize(
+    ("query", "message", "place"),
+    [
+        ("SELECT id FROM a WHERE v IN (SELECT 1, 2)", "IN compares one value with 2 columns", "v IN"),
+        ("SELECT id FROM a WHERE (v, k) IN (SELECT 1)", "IN compares 2 values with 1 column", "v, k"),
+        ("SELECT id FROM a WHERE v = (SELECT 1, 2)", "a scalar sub-query has one column, found 2", "SELECT 1"),
+        ("SELECT id FROM a WHERE v = (SELECT *)", "'*' in a sub-query without FROM is not supported", "SELECT *"),
+        ("SELECT (SELECT COUNT(*)) AS n FROM a", "an aggregate in a sub-query without FROM is not", "SELECT COUNT"),
+        ("SELECT (SELECT SUM(v)) AS n FROM a", "an aggregate in a sub-query without FROM is not", "SELECT SUM"),
+        ("SELECT id FROM a WHERE EXISTS (SELECT 1 HAVING 1 = 1)", "HAVING in a sub-query without FROM", "SELECT 1"),
+        ("SELECT id FROM a WHERE EXISTS (SELECT 1 GROUP BY k)", "GROUP BY in a sub-query without FROM", "SELECT 1"),
+        ("SELECT id FROM a WHERE EXISTS (SELECT 1 LIMIT 1)", "LIMIT in a sub-query without FROM", "SELECT 1"),
+        ("SELECT id FROM a WHERE v = (SELECT nothing)", "unknown column 'nothing'", "nothing"),
+        ("SELECT id FROM a WHERE v IN (SELECT 'x')", "IN does not take BIGINT and STRING", "v IN"),
+        ("SELECT id FROM a WHERE v IN (SELECT 1 UNION ALL SELECT 2)", "SELECT without FROM is not", "SELECT 1"),
+        ("SELECT id FROM a WHERE v = (SELECT 1 UNION SELECT 2)", "SELECT without FROM is not", "SELECT 1"),
+        ("SELECT id FROM a WHERE v IN (WITH w AS (SELECT 1 AS x) SELECT x FROM w)", "SELECT without FROM", "SELECT 1"),
+        # sub-queries where none can stand
+        (
+            "SELECT COUNT(*) FILTER (WHERE EXISTS (SELECT MAX(v) FROM a)) AS n FROM a",
+            "a sub-query inside an aggregate function is not supported",
+            "EXISTS",
+        ),
+        (
+            "SELECT COUNT(*) FILTER (WHERE v IN (SELECT MAX(v) FROM a)) AS n FROM a",
+            "IN (SELECT ...) is supported only in WHERE",
+            "v IN",
+        ),
+        ("SELECT a.v FROM a, LATERAL (SELECT) AS t", "a SELECT list inside LATERAL is not supported", "SELECT)"),
+        ("SELECT x FROM (SELECT 1 AS x) t", "SELECT without FROM is not supported", "SELECT 1"),
+    ],
+)
+def test_a_sub_query_without_from_that_cannot_be_is_refused_where_it_stands(
+    query: str, message: str, place: str
+) -> None:
+    files = "WITH ('connector' = 'filesystem', 'format' = 'json', 'path' = 'x')"
+    text = (
+        f"CREATE TABLE a (id BIGINT, k BIGINT, v BIGINT) {files};\n"
+        f"CREATE TABLE s (x BIGINT) WITH ('connector' = 'print');\nINSERT INTO s\n{query};"
+    )
+    with pytest.raises(SqlError) as caught:
+        compile_sql(text)
+    (found,) = caught.value.diagnostics
+    assert found.message.startswith(message)
+    assert (found.line, found.column) == (4, query.index(place) + 1)
+    assert found.hint
