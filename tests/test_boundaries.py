@@ -100,7 +100,7 @@ def test_what_workers_run_needs_no_library_that_only_the_driver_has() -> None:
     program = (
         "import importlib, sys\n"
         f"for name in {names!r}: importlib.import_module(name)\n"
-        "print([name for name in ('jsonschema_rs', 'orjson') if name in sys.modules])\n"
+        "print([name for name in ('jsonschema_rs', 'prompt_toolkit') if name in sys.modules])\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False

@@ -109,10 +109,10 @@ def _validators() -> ValidatorMap:
 
 @cache
 def _schema(pointer: str) -> Schema:
-    found: Any = _root()
+    found = _root()
     for part in pointer.split("/")[1:]:
         found = found[part]
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 @cache
