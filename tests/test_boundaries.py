@@ -90,3 +90,19 @@ def test_workers_load_neither_the_sql_parser_nor_the_command_line() -> None:
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr
+
+
+def test_what_workers_run_needs_no_library_that_only_the_driver_has() -> None:
+    # Nor does what a Spark Connect server runs for sinks; both may have nothing but PySpark, pyarrow and numpy.
+    folders = ("connectors", "engine", "functions", "kernels", "lookup", "operators", "results", "state", "worker")
+    paths = [path for path in modules("runtime") if path.relative_to(ROOT / "runtime").parts[0] in folders]
+    names = [".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for path in paths]
+    program = (
+        "import importlib, sys\n"
+        f"for name in {names!r}: importlib.import_module(name)\n"
+        "print([name for name in ('jsonschema_rs', 'prompt_toolkit') if name in sys.modules])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr

@@ -21,9 +21,10 @@ from plans.analysis.validate import validate
 from plans.errors import Diagnostic, PlanError
 from plans.format.digest import document_digests, plan_digests
 from plans.format.document import from_document, to_document
+from plans.format.finding import Finding, describe
 from plans.format.paths import find, show
 from plans.format.printer import print_document
-from plans.format.schema import ENOUGH, Finding, describe
+from plans.format.schema import ENOUGH
 from plans.format.schema import check as check_schema
 from plans.model.plan import FORMAT, Plan
 from plans.text.jsontext import MAX_BYTES, JsonText, Path

@@ -84,7 +84,7 @@ def document_digests(plan: Plan) -> dict[str, dict[str, str]]:
 
 
 def _digest(facts: dict[str, Any]) -> str:
-    # Sorted keys and no blanks: the digest must not depend on the layout of the file.
+    # Sorted keys and no blanks: the digest must not depend on the layout of the file. Not orjson: it has no escapes.
     text = json.dumps(facts, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -1,9 +1,8 @@
-"""Checks a plan document against ``plan.schema.json`` and words what is wrong for the person who edited it.
+"""Checks a plan document against ``plan.schema.json``, which is JSON Schema 2020-12 for editors and other tools.
 
-The schema file is JSON Schema 2020-12, for editors and other tools. This module reads the part of the language that
-the file uses: a general validator takes seconds for a plan of 10,000 operators, and its messages speak of schemas.
-``format`` goes beyond the standard: durations, times of day and column types are parsed. Knows nothing of what
-operators mean.
+jsonschema-rs says what is valid and which keywords an invalid value breaks; :mod:`plans.format.schema_findings` has the
+words for it. Only where something is wrong does this module walk down, in the order of the document, so that a reader
+meets the first problems first, and a hostile file with a million problems costs no more than one with a hundred.
 
 >>> [finding.message for finding in check({"format": "1.0"})][:2]
 ["missing key 'name'", "missing key 'mode'"]
@@ -12,55 +11,53 @@ operators mean.
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache, lru_cache
+from collections.abc import Callable, Iterator
+from functools import cache
 from importlib.resources import files
+from itertools import islice
 from typing import Any
 
-from plans.declarations.durations import DurationError, parse_duration
-from plans.declarations.types import parse_type
-from plans.settings.setting import SettingError, iso_time
+from jsonschema_rs import Draft202012Validator, RegexOptions, ValidationErrorKind, ValidatorMap, validator_map_for
+
+from plans.format.finding import Finding
+from plans.format.schema_findings import ORDER, Schema, unknown_key, worded
+from plans.format.schema_formats import FORMATS
 from plans.text.jsontext import Path
-from plans.text.names import did_you_mean, nearest
 
-__all__ = ["ENOUGH", "Finding", "check", "schema_text"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """What is wrong with the value at ``path``, or with its key if ``key``."""
-
-    path: Path
-    message: str
-    hint: str | None = None
-    key: bool = False
-
+__all__ = ["ENOUGH", "check", "schema_text"]
 
 ENOUGH = 101
 """Findings after which nobody reads on, and a hostile file only costs time."""
 
-Schema = dict[str, Any]
-Check = Callable[[Any, Path, list[Finding]], None]
+# What a schema says of the values in a value, and what it says in another place.
+_OF_CHILDREN = {"properties", "additionalProperties", "items"}
+_ELSEWHERE = {"$ref", "allOf", "$defs", "$schema", "$id"}
+# After them nothing that the value contains is worth a word.
+_ENDS = {"type", "maxItems"}
+_AFTER_CHILDREN = {"uniqueItems", "minProperties", "maxProperties"}
 
-_ANNOTATIONS = {"$schema", "$id", "$defs", "title", "description", "examples"}
-# Exact types: to Python True is an int. In JSON Schema 1.0 is an integer too, but an index is not written so.
-_TYPES: dict[str, type] = {
-    "object": dict,
-    "array": list,
-    "string": str,
-    "boolean": bool,
-    "null": type(None),
-    "integer": int,
-}
-_ARTICLES = {
-    "object": "an object",
-    "array": "an array",
-    "string": "a string",
-    "boolean": "true or false",
-    "null": "null",
-    "integer": "a whole number",
+
+class _Whole:
+    """The keyword ``whole``: in JSON Schema 1.0 is an integer too, but an index is not written so."""
+
+    def __init__(self, parent: Schema, value: Any, path: list[str | int]) -> None:
+        pass
+
+    def validate(self, instance: Any) -> None:
+        if isinstance(instance, float):
+            raise ValueError("not a whole number")
+
+
+def _accepts(problem: Callable[[str], object | None]) -> Callable[[str], bool]:
+    return lambda text: problem(text) is None
+
+
+_OPTIONS: dict[str, Any] = {
+    "formats": {name: _accepts(problem) for name, problem in FORMATS.items()},
+    "validate_formats": True,
+    "keywords": {"whole": _Whole},
+    "pattern_options": RegexOptions(),
+    "offline": True,
 }
 
 
@@ -70,264 +67,118 @@ def schema_text() -> str:
 
 
 def check(document: Any) -> list[Finding]:
-    """The findings in the order of the document, about the first hundred; none if it is well formed."""
-    findings: list[Finding] = []
-    _compiled()(document, (), findings)
+    """The findings in the order of the document, no more than ``ENOUGH``; none if it is well formed."""
+    if _validator().is_valid(document):
+        return []
+    findings = list(islice(_findings(document, (), "#"), ENOUGH))
+    if not findings:
+        raise NotImplementedError("plan.schema.json refuses the document with keywords that have no words here")
     return findings
 
 
-def describe(value: Any) -> str:
-    """A JSON value as a message names it, cut to a readable length."""
-    if isinstance(value, dict):
-        return "an object"
-    if isinstance(value, list):
-        return "an array"
-    if isinstance(value, bool) or value is None:
-        return json.dumps(value)
-    if isinstance(value, str):
-        return f"'{value[:60]}...'" if len(value) > 60 else f"'{value}'"
-    return f"the number {value}"
+@cache
+def _root() -> Schema:
+    schema: Schema = _exact(json.loads(schema_text()))
+    return schema
+
+
+def _exact(node: Any) -> Any:
+    """The schema as hintplan applies it: formats replace the patterns that stand beside them for editors."""
+    if isinstance(node, list):
+        return [_exact(child) for child in node]
+    if not isinstance(node, dict):
+        return node
+    exact = {key: _exact(child) for key, child in node.items()}
+    # A property may be called "format" or "type": then its schema stands here.
+    if isinstance(exact.get("format"), str):
+        exact.pop("pattern", None)
+    types = exact.get("type")
+    return {**exact, "whole": True} if isinstance(types, (str, list)) and "integer" in types else exact
 
 
 @cache
-def _compiled() -> Check:
-    root: Schema = json.loads(schema_text())
-    definitions: dict[str, Check] = {}
-
-    def resolve(reference: str) -> Check:
-        name = reference.removeprefix("#/$defs/")
-        if name not in definitions:
-            definitions[name] = _compile(root["$defs"][name], resolve)
-        return definitions[name]
-
-    return _compile(root, resolve)
+def _validator() -> Draft202012Validator:
+    return Draft202012Validator(_root(), **_OPTIONS)
 
 
-def _compile(schema: Schema, resolve: Callable[[str], Check]) -> Check:
-    """One function for all keywords of ``schema``; a keyword applies only to values of its type, as in the standard."""
-    checks: list[Check] = []
-    rest = set(schema) - _ANNOTATIONS
-    for keywords, build in _BUILDERS:
-        if rest & keywords:
-            checks.append(build(schema, resolve))
-            rest -= keywords
-    if rest - {"type", "allOf"}:
-        raise NotImplementedError(f"plan.schema.json uses keywords that are not read: {sorted(rest)}")
-    types = _type_names(schema)
-    accepted = frozenset(_TYPES[name] for name in types)
-    choose = _branches(schema, resolve) if "allOf" in schema else None
-    is_duration = schema.get("format") == "hintplan-duration"
-    if len(checks) == 1 and not types:
-        return checks[0]
-
-    def run(value: Any, path: Path, findings: list[Finding]) -> None:
-        if accepted and type(value) not in accepted:
-            findings.append(_wrong_type(types, value, path, is_duration=is_duration))
-            return
-        branch = choose(value) if choose else None
-        # A branch says again, more precisely, what the general part says.
-        for one in (branch,) if branch else checks:
-            one(value, path, findings)
-
-    return run
+@cache
+def _validators() -> ValidatorMap:
+    """A validator for every schema in the schema, by its pointer."""
+    return validator_map_for(_root(), **_OPTIONS)
 
 
-def _branches(schema: Schema, resolve: Callable[[str], Check]) -> Callable[[Any], Check | None]:
-    """``allOf`` of ``if`` a property has this constant ``then``: looked up by the value instead of tried in turn."""
-    branches: dict[str, Check] = {}
-    keys = set()
-    for branch in schema["allOf"]:
+@cache
+def _schema(pointer: str) -> Schema:
+    found = _root()
+    for part in pointer.split("/")[1:]:
+        found = found[part]
+    return found
+
+
+@cache
+def _own(pointer: str) -> Draft202012Validator:
+    """Checks what the schema at ``pointer`` says of a value itself, and nothing of what the value contains."""
+    own = {key: value for key, value in _schema(pointer).items() if key not in _OF_CHILDREN | _ELSEWHERE}
+    return Draft202012Validator(own, **_OPTIONS)
+
+
+def _findings(value: Any, path: Path, pointer: str) -> Iterator[Finding]:
+    """What is wrong with ``value`` by the schema at ``pointer``: first with itself, then with what it contains."""
+    pointer = _chosen(value, pointer)
+    schema = _schema(pointer)
+    kinds = sorted((error.kind for error in _own(pointer).iter_errors(_shell(value, schema))), key=_rank)
+    # A scalar breaks one keyword at a time: an empty text is not also of the wrong pattern.
+    if kinds and (kinds[0].name in _ENDS or not isinstance(value, (dict, list))):
+        yield from worded(kinds[0], schema, value, path)
+        return
+    for kind in kinds:
+        if kind.name not in _AFTER_CHILDREN:
+            yield from worded(kind, schema, value, path)
+    for key, part in _parts_of(value, schema, pointer):
+        if part is None:
+            yield unknown_key(str(key), schema, value, path)
+        elif not _validators()[part].is_valid(value[key]):
+            yield from _findings(value[key], (*path, key), part)
+    for kind in kinds:
+        if kind.name in _AFTER_CHILDREN:
+            yield from worded(kind, schema, value, path)
+
+
+def _rank(kind: ValidationErrorKind) -> int:
+    return ORDER.index(kind.name)
+
+
+def _chosen(value: Any, pointer: str) -> str:
+    """Where ``value`` is described best: references are followed, and ``allOf`` of ``if`` a property is this ``then``.
+
+    A branch says again, more precisely, what the schema around it says.
+    """
+    schema = _schema(pointer)
+    if "$ref" in schema:
+        return _chosen(value, schema["$ref"])
+    for branch in schema.get("allOf", ()):
         ((key, constant),) = branch["if"]["properties"].items()
-        keys.add(key)
-        branches[constant["const"]] = _compile(branch["then"], resolve)
-    (discriminator,) = keys
-
-    def choose(value: Any) -> Check | None:
-        chosen = value.get(discriminator) if type(value) is dict else None
-        return branches.get(chosen) if type(chosen) is str else None
-
-    return choose
+        if isinstance(value, dict) and value.get(key) == constant["const"]:
+            return _chosen(value, branch["then"]["$ref"])
+    return pointer
 
 
-def _type_names(schema: Schema) -> tuple[str, ...]:
-    types = schema.get("type", ())
-    return (types,) if isinstance(types, str) else tuple(types)
+def _parts_of(value: Any, schema: Schema, pointer: str) -> Iterator[tuple[str | int, str | None]]:
+    """Each key with the pointer to the schema of what stands there, or None if the key is unknown."""
+    if isinstance(value, list) and "items" in schema:
+        yield from ((index, f"{pointer}/items") for index in range(len(value)))
+    properties, others = schema.get("properties", ()), schema.get("additionalProperties")
+    for key in value if isinstance(value, dict) else ():
+        if key in properties:
+            yield key, f"{pointer}/properties/{key}"
+        elif isinstance(others, dict):
+            yield key, f"{pointer}/additionalProperties"
+        elif others is False:
+            yield key, None
 
 
-def _wrong_type(types: tuple[str, ...], value: Any, path: Path, *, is_duration: bool) -> Finding:
-    expected = " or ".join(_ARTICLES[name] for name in types)
-    hint = None
-    if is_duration and isinstance(value, (int, float)):
-        hint = f'write a number with its unit, in double quotes, such as "{json.dumps(value)} ms"'
-    elif "string" in types and isinstance(value, (int, float)):
-        hint = f'write "{json.dumps(value)}", in double quotes'
-    elif "integer" in types and isinstance(value, str) and value.isdigit():
-        hint = f"write {value}, without quotes"
-    elif "boolean" in types and isinstance(value, str) and value.lower() in ("true", "false"):
-        hint = f"write {value.lower()}, without quotes"
-    return Finding(path=path, message=f"expected {expected}, found {describe(value)}", hint=hint)
-
-
-def _reference(schema: Schema, resolve: Callable[[str], Check]) -> Check:
-    return resolve(schema["$ref"])
-
-
-def _object(schema: Schema, resolve: Callable[[str], Check]) -> Check:
-    properties = {name: _compile(child, resolve) for name, child in schema.get("properties", {}).items()}
-    required = tuple(schema.get("required", ()))
-    additional = schema.get("additionalProperties", True)
-    # False refuses unknown keys, True takes them, a schema checks them.
-    other = _compile(additional, resolve) if isinstance(additional, dict) else None
-    closed = additional is False
-    least, most = schema.get("minProperties", 0), schema.get("maxProperties")
-
-    def run(value: Any, path: Path, findings: list[Finding]) -> None:
-        if type(value) is not dict or len(findings) >= ENOUGH:
-            return
-        for key in required:
-            if key not in value:
-                misspelt = nearest(key, [k for k in value if k not in properties]) if closed else None
-                # A misspelt key is reported as unknown, with the right one as its hint.
-                if misspelt is None:
-                    findings.append(Finding(path=path, message=f"missing key '{key}'"))
-        for key, child in value.items():
-            if len(findings) >= ENOUGH:
-                return
-            one = properties.get(key, other)
-            if one is not None:
-                one(child, (*path, key), findings)
-            elif closed:
-                unused = [k for k in properties if k not in value]
-                hint = did_you_mean(key, unused, what="other keys here") if unused else "remove it"
-                findings.append(Finding(path=(*path, key), message=f"unknown key '{key[:80]}'", hint=hint, key=True))
-        if len(value) < least:
-            keys = ", ".join(f"'{name}'" for name in properties)
-            findings.append(Finding(path=path, message=f"expected at least one of the keys {keys}"))
-        if most is not None and len(value) > most:
-            expected = _count(most, "key") if least == most else f"at most {_count(most, 'key')}"
-            findings.append(Finding(path=path, message=f"expected {expected}, found {len(value)}"))
-
-    return run
-
-
-def _array(schema: Schema, resolve: Callable[[str], Check]) -> Check:
-    item = _compile(schema["items"], resolve) if "items" in schema else None
-    least, most, unique = schema.get("minItems", 0), schema.get("maxItems"), schema.get("uniqueItems", False)
-
-    def run(value: Any, path: Path, findings: list[Finding]) -> None:
-        if type(value) is not list or len(findings) >= ENOUGH:
-            return
-        if len(value) < least or (most is not None and len(value) > most):
-            expected = _count(least, "item") if least == most else None
-            expected = expected or (
-                f"at least {_count(least, 'item')}" if len(value) < least else f"at most {most} items"
-            )
-            findings.append(Finding(path=path, message=f"expected {expected}, found {len(value)}"))
-            if most is not None and len(value) > most:
-                return
-        if item is not None:
-            for index, child in enumerate(value):
-                item(child, (*path, index), findings)
-        if unique:
-            seen = set()
-            for index, child in enumerate(value):
-                text = json.dumps(child)
-                if text in seen:
-                    findings.append(Finding(path=(*path, index), message=f"{describe(child)} is given twice"))
-                seen.add(text)
-
-    return run
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
-
-
-def _enum(schema: Schema, resolve: Callable[[str], Check]) -> Check:
-    allowed = schema["enum"] if "enum" in schema else [schema["const"]]
-    expected = f"one of {', '.join(map(describe, allowed))}" if len(allowed) > 1 else describe(allowed[0])
-
-    def run(value: Any, path: Path, findings: list[Finding]) -> None:
-        if value not in allowed or type(value) is not type(allowed[0]):
-            found = nearest(value, allowed) if isinstance(value, str) and len(allowed) > 1 else None
-            hint = f"did you mean '{found}'?" if found else None
-            findings.append(Finding(path=path, message=f"expected {expected}, found {describe(value)}", hint=hint))
-
-    return run
-
-
-def _text(schema: Schema, resolve: Callable[[str], Check]) -> Check:
-    least, most = schema.get("minLength", 0), schema.get("maxLength")
-    # A format says more precisely what its pattern says for editors.
-    parse = _FORMATS[schema["format"]] if "format" in schema else None
-    pattern = re.compile(schema["pattern"]) if "pattern" in schema and parse is None else None
-    example = f"write it like '{schema['examples'][0]}'" if "examples" in schema else None
-
-    def run(value: Any, path: Path, findings: list[Finding]) -> None:
-        if type(value) is not str:
-            return
-        if len(value) < least:
-            findings.append(Finding(path=path, message="expected text, found an empty string"))
-        elif most is not None and len(value) > most:
-            message = f"expected at most {most} characters, found {len(value)}"
-            findings.append(Finding(path=path, message=message))
-        elif pattern is not None and not pattern.search(value):
-            message = f"expected text that matches {pattern.pattern}, found {describe(value)}"
-            findings.append(Finding(path=path, message=message, hint=example))
-        elif parse is not None:
-            problem = parse(value)
-            if problem is not None:
-                findings.append(Finding(path=path, message=problem[0], hint=problem[1]))
-
-    return run
-
-
-def _number(schema: Schema, resolve: Callable[[str], Check]) -> Check:
-    least = schema["minimum"]
-
-    def run(value: Any, path: Path, findings: list[Finding]) -> None:
-        if type(value) in (int, float) and value < least:
-            findings.append(Finding(path=path, message=f"expected at least {least}, found {value}"))
-
-    return run
-
-
-@lru_cache(maxsize=4096)
-def _duration_problem(text: str) -> tuple[str, str | None] | None:
-    try:
-        parse_duration(text, require_unit=True)
-    except DurationError as error:
-        return f"bad duration {describe(text)}: {error.reason}", error.hint
-    return None
-
-
-@lru_cache(maxsize=4096)
-def _type_problem(text: str) -> tuple[str, str | None] | None:
-    try:
-        parse_type(text)
-    except (ValueError, RecursionError) as error:
-        return f"bad type {describe(text)}: {error}", None
-    return None
-
-
-def _time_problem(text: str) -> tuple[str, str | None] | None:
-    try:
-        iso_time(text)
-    except SettingError as error:
-        return str(error), error.hint
-    return None
-
-
-_FORMATS: dict[str, Callable[[str], tuple[str, str | None] | None]] = {
-    "hintplan-duration": _duration_problem,
-    "hintplan-type": _type_problem,
-    "hintplan-time": _time_problem,
-}
-_BUILDERS: tuple[tuple[set[str], Callable[[Schema, Callable[[str], Check]], Check]], ...] = (
-    ({"$ref"}, _reference),
-    ({"properties", "required", "additionalProperties", "minProperties", "maxProperties"}, _object),
-    ({"items", "minItems", "maxItems", "uniqueItems"}, _array),
-    ({"enum", "const"}, _enum),
-    ({"pattern", "format", "minLength", "maxLength"}, _text),
-    ({"minimum"}, _number),
-)
+def _shell(value: Any, schema: Schema) -> Any:
+    """``value`` without what it contains, which every error would copy."""
+    if isinstance(value, dict):
+        return dict.fromkeys(value)
+    return [None] * len(value) if isinstance(value, list) and not schema.get("uniqueItems") else value

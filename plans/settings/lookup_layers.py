@@ -103,11 +103,10 @@ def resolve(
     full = cache.values[CACHE] == "FULL"
     unmet: list[Unmet] = []
     waits = _async(asked.get("async", {}), modes, unmet, full=full, insert_only=insert_only)
-    groups: dict[str, Settings] = {"async": waits, "cache": cache}
     deferred = parks and waits.values["output-mode"] == "allow_unordered"
     retry = _retry(asked.get("retry", {}), unmet, full=full, deferred=deferred)
-    if retry is not None:
-        groups["retry"] = retry
+    again = {} if retry is None else {"retry": retry}
+    groups = {"async": waits, **again, "cache": cache}
     return Resolved(groups=groups, unmet=tuple(unmet))
 
 

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import json
+import re
+import time
+from collections.abc import Iterator
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plans.format.schema import check, schema_text
+from plans.format.schema import ENOUGH, check, schema_text
+from plans.format.schema_findings import ORDER
 from plans.operators import BY_OP as OPS
 
 SCHEMA = json.loads(schema_text())
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+SAMPLES = sorted(Path(__file__).parent.glob("*.json"))
+"""Plans of streams with joins, lookups, function calls and grouping sets."""
 JUNK = st.sampled_from(
     [None, True, 0, -1, 7, "", "x", "3 d", "left.x", [], ["a"], ["a", "a"], {}, {"name": "x"}, "join"]
 )
@@ -35,6 +42,33 @@ def test_every_operator_has_a_definition_that_op_selects() -> None:
         assert definition["additionalProperties"] is False
         assert definition["properties"]["op"]["const"] == op
         assert definition["description"]
+
+
+def _schemas(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Every schema in ``schema``, but for the conditions of branches."""
+    yield schema
+    for name in ("properties", "$defs"):
+        for child in schema.get(name, {}).values():
+            yield from _schemas(child)
+    for name in ("items", "additionalProperties"):
+        if isinstance(schema.get(name), dict):
+            yield from _schemas(schema[name])
+
+
+def test_there_are_words_for_every_keyword_of_the_schema() -> None:
+    annotations = {"$schema", "$id", "title", "description", "examples"}
+    read = {"$defs", "$ref", "allOf", "properties", "additionalProperties", "items", *ORDER}
+    for schema in _schemas(SCHEMA):
+        assert not schema.keys() - annotations - read, schema
+        if "$ref" in schema:
+            assert not schema.keys() - annotations - {"$ref"}, "what stands beside a reference is not read"
+        # A name is written into a JSON pointer as it is.
+        assert all(re.fullmatch(r"[\w.-]+", name) for key in ("properties", "$defs") for name in schema.get(key, ()))
+        for branch in schema.get("allOf", ()):
+            assert branch.keys() == {"if", "then"}
+            assert branch["then"].keys() == {"$ref"}
+            ((key, constant),) = branch["if"]["properties"].items()
+            assert (constant.keys(), branch["if"]["required"]) == ({"const"}, [key])
 
 
 def test_the_sample_plan_is_valid_to_the_standard_validator(plan_text: str) -> None:
@@ -58,12 +92,10 @@ def _places(node: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [path, *(place for key, child in children for place in _places(child, (*path, key)))]
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=400, deadline=None)
 @given(data=st.data())
-def test_a_damaged_plan_is_refused_exactly_when_the_standard_validator_refuses_it(
-    plan_text: str, data: st.DataObject
-) -> None:
-    document = json.loads(plan_text)
+def test_a_damaged_plan_is_refused_exactly_when_the_standard_validator_refuses_it(data: st.DataObject) -> None:
+    document = json.loads(data.draw(st.sampled_from(SAMPLES)).read_text(encoding="utf-8"))
     for _ in range(data.draw(st.integers(1, 3))):
         *parents, last = data.draw(st.sampled_from(_places(document)[1:]))
         container = document
@@ -96,3 +128,54 @@ def _is_duration_pattern(error: jsonschema.ValidationError) -> bool:
 @pytest.mark.parametrize("text", ["3 d", "12 h", "PT1H30M", "0 ms", " 5 minutes ", "1500 µs"])
 def test_editors_accept_what_is_a_duration(text: str) -> None:
     jsonschema.Draft202012Validator(SCHEMA["$defs"]["duration"]).validate(text)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda document, many: document["operators"][0].update(columns=[0] * many),
+        lambda document, many: document["operators"][0].update(columns=["a"] * many + [1] * many),
+        lambda document, many: document.update(operators=[0] * many),
+        lambda document, many: document.update(reasons={f"x{index}": "" for index in range(many // 10)}),
+        lambda document, many: document.update({f"x{index}": [0] * 10 for index in range(many // 10)}),
+    ],
+    ids=["scalars", "second half", "operators", "members", "keys"],
+)
+def test_a_million_mistakes_are_refused_as_quickly_as_a_hundred(plan_text: str, damage: Any) -> None:
+    document = json.loads(plan_text)
+    damage(document, 1_000_000)
+    started = time.process_time()
+    found = check(document)
+    # At most a second on an idle core; a copy of every mistake would take half a minute, and gigabytes.
+    assert time.process_time() - started < 5
+    assert 0 < len(found) <= ENOUGH
+
+
+def test_what_is_wrong_with_an_operator_is_said_by_its_own_kind(plan_text: str) -> None:
+    document = json.loads(plan_text)
+    del document["operators"][0]["id"]
+    document["operators"][1] = "scan"
+    document["operators"][2]["op"] = "scann"
+    found = [(finding.path, finding.message, finding.hint) for finding in check(document)]
+    assert found[:2] == [
+        (("operators", 0), "missing key 'id'", None),
+        (("operators", 1), "expected an object, found 'scan'", None),
+    ]
+    assert found[2][0] == ("operators", 2, "op")
+    assert found[2][2] == "did you mean 'scan'?"
+    assert len(found) == 3
+
+
+def test_a_line_break_after_an_id_is_not_part_of_its_pattern(plan_text: str) -> None:
+    document = json.loads(plan_text)
+    document["operators"][0]["id"] += "\n"
+    (found,) = check(document)
+    assert found.path == ("operators", 0, "id")
+
+
+def test_an_index_is_not_written_with_a_decimal_point(plan_text: str) -> None:
+    document = json.loads(plan_text)
+    state = next(operator["state"] for operator in document["operators"] if "state" in operator)
+    state[0]["index"] = 0.0
+    (found,) = check(document)
+    assert found.message == "expected a whole number, found the number 0.0"

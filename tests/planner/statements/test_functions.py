@@ -312,7 +312,7 @@ def test_settings_of_calls_are_overridden_by_name_or_synonym() -> None:
     call = done.plan.operator("correlate_f")
     assert isinstance(call, Correlate)
     assert call.retry is not None
-    assert (call.retry.max_attempts, call.retry.origin["config"]) == (2, {"max-attempts": 2})
+    assert (call.retry.max_attempts, call.settings["retry"].origin["config"]) == (2, {"max-attempts": 2})
     said = compile_script(script, allow_modules=("tests",))
     place = said.positions["correlate_f", "retry.max-attempts", "config"]
     assert (place.line, place.column) == (1, 5)

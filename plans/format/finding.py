@@ -1,0 +1,38 @@
+"""What is wrong at one place of a plan document, and how a message names a JSON value."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from plans.text.jsontext import Path
+
+__all__ = ["Finding", "describe"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What is wrong with the value at ``path``, or with its key if ``key``."""
+
+    path: Path
+    message: str
+    hint: str | None = None
+    key: bool = False
+
+
+def describe(value: Any) -> str:
+    """A JSON value as a message names it, cut to a readable length.
+
+    >>> describe([1, 2]), describe(True), describe(7)
+    ('an array', 'true', 'the number 7')
+    """
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        return "an array"
+    if isinstance(value, bool) or value is None:
+        return json.dumps(value)
+    if isinstance(value, str):
+        return f"'{value[:60]}...'" if len(value) > 60 else f"'{value}'"
+    return f"the number {value}"
