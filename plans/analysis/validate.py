@@ -21,7 +21,8 @@ from plans.analysis.repeated import check_times
 from plans.analysis.run_limits import check_depth, check_nesting
 from plans.analysis.states import check_states
 from plans.analysis.upserts import check_upserts
-from plans.connectors.table import can_read, can_write, check_table, is_bounded, sink_kinds, source_kinds
+from plans.connectors.check import check_table
+from plans.connectors.table import bounding_option, can_read, can_write, is_bounded, sink_kinds, source_kinds
 from plans.declarations.row_kinds import RowKind
 from plans.edit.cached_edit import check_cached
 from plans.edit.phases_edit import check_phases
@@ -114,7 +115,7 @@ def _check_mode(plan: Plan) -> Iterator[Diagnostic]:
             if can_read(table) and not is_bounded(table):
                 message = f"table '{operator.table}' never ends, and a batch job would not either"
                 options = f"tables.{operator.table}.options"
-                yield Diagnostic(message=message, path=options, hint="set 'number-of-rows' to end it")
+                yield Diagnostic(message=message, path=options, hint=f"set '{bounding_option(table)}' to end it")
             if _is_changelog(plan, operator.table):
                 message = f"table '{operator.table}' is a changelog, which has no order in batch mode"
                 options = f"tables.{operator.table}.options.source.changelog"

@@ -20,7 +20,7 @@ from plans.analysis.changelog import output_kinds
 from plans.analysis.columns import check_columns
 from plans.analysis.states import state_of
 from plans.compare.diff import Change
-from plans.connectors.table import shown_options
+from plans.connectors.check import shown_options
 from plans.declarations.tables import Table
 from plans.format.digest import operator_facts
 from plans.format.document import to_document

@@ -22,7 +22,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.utils import is_remote
 
-from plans.connectors.table import SQLITE_URL
+from plans.connectors.jdbc import SQLITE_URL
 from plans.declarations.tables import Column, Table
 from plans.errors import RunError
 from runtime.connectors.netting import Net, Row, net

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from plans.analysis.streaming_queries import Query
 from plans.checkpoint.record import CheckpointRecord
 from plans.compare.carryover import QueryRecord
-from plans.connectors.table import SQLITE_URL
+from plans.connectors.jdbc import SQLITE_URL
 from plans.declarations.tables import Table
 from plans.errors import RunError
 from plans.model.plan import Plan

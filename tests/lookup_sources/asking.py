@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from plans.connectors.table import check_table
+from plans.connectors.check import check_table
 from plans.declarations.tables import Column, Table, TableColumn
 from runtime.lookup.api import AsyncLookupFunction, LookupContext, LookupFunction, ScanFunction
 from runtime.lookup.sources import open_source

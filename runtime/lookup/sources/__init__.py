@@ -9,8 +9,8 @@ import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from plans.connectors.connector import LookupMode
 from plans.connectors.jdbc import POSTGRES_URL
-from plans.connectors.options import LookupMode
 from plans.errors import RunError
 from runtime.lookup.api import AsyncLookupFunction, LookupContext, LookupFunction, ScanFunction
 from runtime.lookup.sources.addressing import addressed_columns

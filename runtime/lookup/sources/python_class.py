@@ -7,8 +7,8 @@ from the options of the context.
 
 from __future__ import annotations
 
-from plans.connectors.lookups import PYTHON_CLASSES
-from plans.connectors.options import LookupMode
+from plans.connectors.connector import LookupMode
+from plans.connectors.python import CLASSES
 from plans.declarations.class_shape import Flavour, Method
 from runtime.classes import load_class
 from runtime.lookup.api import AsyncLookupFunction, LookupContext, LookupFunction, ScanFunction
@@ -18,7 +18,7 @@ __all__ = ["python_source"]
 
 def python_source(mode: LookupMode, context: LookupContext) -> LookupFunction | AsyncLookupFunction | ScanFunction:
     """An instance of the class named for ``mode``; RunError if it may not be loaded, or cannot be called like that."""
-    option = PYTHON_CLASSES[mode]
+    option = CLASSES[mode]
     name = context.options[option]
     path = f"tables.{context.table}.options.{option}"
     modules = context.allowed_modules
