@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from plans.connectors.blackhole import BLACKHOLE
-from plans.connectors.connector import INSERT_ONLY, UPSERT_KINDS, Connector, LookupMode
+from plans.connectors.connector import INSERT_ONLY, UPSERT_KINDS, Connector, LookupMode, Reading, Writing
 from plans.connectors.datagen import DATAGEN
 from plans.connectors.filesystem import FILESYSTEM
 from plans.connectors.http import HTTP
@@ -36,7 +36,8 @@ __all__ = [
     "drops_rows",
     "in_order",
     "is_bounded",
-    "is_directory",
+    "is_looked_up_by_users_code",
+    "is_sink_directory",
     "is_upsert_sink",
     "is_upsert_source",
     "option",
@@ -47,6 +48,7 @@ __all__ = [
     "sink_place",
     "source_kinds",
     "takes_batches",
+    "writes_files",
 ]
 
 CONNECTORS: Mapping[str, Connector] = {
@@ -61,14 +63,13 @@ def connector_of(table: Table) -> Connector | None:
 
 def can_read(table: Table) -> bool:
     """Whether the table's connector can be scanned."""
-    connector = connector_of(table)
-    return connector is not None and connector.reading is not None
+    return _reading(table) is not None
 
 
 def source_kinds(table: Table) -> tuple[RowKind, ...]:
     """The row kinds that a scan of the table emits."""
-    connector = connector_of(table)
-    return INSERT_ONLY if connector is None or connector.reading is None else connector.reading.kinds(table)
+    reading = _reading(table)
+    return reading.kinds(table) if reading is not None else INSERT_ONLY
 
 
 def is_upsert_source(table: Table) -> bool:
@@ -78,14 +79,14 @@ def is_upsert_source(table: Table) -> bool:
 
 def is_bounded(table: Table) -> bool:
     """Whether reading the table comes to an end."""
-    connector = connector_of(table)
-    return connector is None or connector.reading is None or connector.reading.is_bounded(table)
+    reading = _reading(table)
+    return reading is None or reading.is_bounded(table)
 
 
 def bounding_option(table: Table) -> str:
-    """The option with which reading a table that does not end would; of a table that can be read."""
-    connector = connector_of(table)
-    return "" if connector is None or connector.reading is None else connector.reading.bounding_option
+    """The option with which reading the table would end, if it does not; empty if there is none."""
+    reading = _reading(table)
+    return reading.bounding_option if reading is not None else ""
 
 
 def bounding_options() -> frozenset[str]:
@@ -95,32 +96,32 @@ def bounding_options() -> frozenset[str]:
 
 
 def can_write(table: Table) -> bool:
-    """Whether the table's connector can be inserted into."""
+    """Whether the table can be inserted into."""
     return bool(sink_kinds(table))
 
 
 def sink_kinds(table: Table) -> frozenset[RowKind]:
     """The row kinds the table accepts as a sink; empty if it cannot be written to."""
-    connector = connector_of(table)
-    return frozenset(() if connector is None or connector.writing is None else connector.writing.kinds(table))
+    writing = _writing(table)
+    return frozenset(writing.kinds(table) if writing is not None else ())
 
 
 def is_upsert_sink(table: Table) -> bool:
     """Whether the sink replaces and deletes rows by the table's primary key."""
-    connector = connector_of(table)
-    return connector is not None and connector.writing is not None and connector.writing.upserts(table)
+    writing = _writing(table)
+    return writing is not None and writing.upserts(table)
 
 
 def takes_batches(table: Table) -> bool:
     """Whether the sink takes a micro-batch as it is, so that it can be in one query with others."""
-    connector = connector_of(table)
-    return connector is not None and connector.writing is not None and connector.writing.takes_batches
+    writing = _writing(table)
+    return writing is not None and writing.takes_batches
 
 
 def drops_rows(table: Table) -> bool:
     """Whether the sink does nothing with rows."""
-    connector = connector_of(table)
-    return connector is not None and connector.writing is not None and connector.writing.drops_rows
+    writing = _writing(table)
+    return writing is not None and writing.drops_rows
 
 
 def dropping_options() -> dict[str, str]:
@@ -130,22 +131,25 @@ def dropping_options() -> dict[str, str]:
 
 def sink_place(table: Table) -> str:
     """Where the sink puts rows, as its options say it; empty if they do not."""
-    connector = connector_of(table)
-    return "" if connector is None or connector.writing is None else table.options.get(connector.writing.place, "")
+    writing = _writing(table)
+    return table.options.get(writing.place, "") if writing is not None else ""
 
 
-def is_directory(table: Table, option: str) -> bool:
-    """Whether ``option`` says in which directory the sink writes files."""
-    connector = connector_of(table)
-    writing = connector.writing if connector is not None else None
-    return writing is not None and writing.writes_files and writing.place == option
+def writes_files(table: Table) -> bool:
+    """Whether the sink writes files, of which Spark's file sink counts the micro-batches in their directory."""
+    writing = _writing(table)
+    return writing is not None and writing.writes_files
 
 
 def sink_directory(table: Table) -> str:
     """The directory in which the sink writes files, empty if it writes none."""
-    connector = connector_of(table)
-    writes_files = connector is not None and connector.writing is not None and connector.writing.writes_files
-    return sink_place(table).rstrip("/") if writes_files else ""
+    return sink_place(table).rstrip("/") if writes_files(table) else ""
+
+
+def is_sink_directory(table: Table, option: str) -> bool:
+    """Whether ``option`` says in which directory the sink writes files."""
+    writing = _writing(table)
+    return writing is not None and writing.writes_files and writing.place == option
 
 
 def can_lookup(table: Table) -> frozenset[LookupMode]:
@@ -155,6 +159,12 @@ def can_lookup(table: Table) -> frozenset[LookupMode]:
         return frozenset()
     chosen = connector.looking_up.modes_of
     return frozenset(connector.looking_up.modes if chosen is None else chosen(table))
+
+
+def is_looked_up_by_users_code(table: Table) -> bool:
+    """Whether rows that are looked up come from code of the user's, so that they are checked against the columns."""
+    connector = connector_of(table)
+    return connector is not None and connector.looking_up is not None and connector.looking_up.by_users_code
 
 
 def option(table: Table, name: str) -> str | None:
@@ -181,3 +191,13 @@ def in_order(options: Mapping[str, str]) -> dict[str, str]:
     spec = CONNECTORS.get(options.get("connector", ""))
     known = ("connector", *(option.name for option in spec.options)) if spec is not None else ("connector",)
     return {**{name: options[name] for name in known if name in options}, **dict(sorted(options.items()))}
+
+
+def _reading(table: Table) -> Reading | None:
+    connector = connector_of(table)
+    return connector.reading if connector is not None else None
+
+
+def _writing(table: Table) -> Writing | None:
+    connector = connector_of(table)
+    return connector.writing if connector is not None else None
