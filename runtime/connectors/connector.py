@@ -6,7 +6,7 @@ before they come to any of its functions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,15 +15,14 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from plans.connectors.connector import Connector
 from plans.declarations.tables import Table
-from runtime.checkpoint.files import CheckpointFiles
 from runtime.engine.arrow_rows import ArrowRows
 from runtime.lookup.source import LookupSource
 
-__all__ = ["BatchesHad", "ConnectorCode", "FilesAt", "Reader", "Writer"]
+__all__ = ["BatchesHad", "ConnectorCode", "FilesBelow", "Reader", "Writer"]
 
 BatchReader = Callable[[SparkSession, str, Table, tuple[str, ...]], DataFrame]
-FilesAt = Callable[[str], CheckpointFiles]
-"""Lists what is below a directory."""
+FilesBelow = Callable[[str], Iterable[str]]
+"""The files below a directory, by their paths below it."""
 
 
 class Reader(Protocol):
@@ -56,7 +55,7 @@ class BatchesHad(Protocol):
     ``writer`` is what the sink knows the query by that writes to it, None while that has no name.
     """
 
-    def __call__(self, table: Table, writer: Callable[[], str | None], files_at: FilesAt) -> int: ...
+    def __call__(self, table: Table, writer: Callable[[], str | None], files_below: FilesBelow) -> int: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

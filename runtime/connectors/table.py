@@ -19,7 +19,7 @@ from plans.connectors.table import bounding_option, is_bounded
 from plans.declarations.tables import Table
 from plans.errors import RunError
 from runtime.connectors import blackhole, datagen, filesystem, http, jdbc, print_sink, python, redis
-from runtime.connectors.connector import ConnectorCode, FilesAt
+from runtime.connectors.connector import ConnectorCode, FilesBelow
 from runtime.engine.arrow_rows import ArrowRows
 from runtime.lookup.source import LookupSource
 
@@ -114,13 +114,13 @@ def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
     return _able(_code(table).batch_writer, "written to", name, table)(df, name, table)
 
 
-def batches_had(table: Table, writer: Callable[[], str | None], files_at: FilesAt) -> int:
+def batches_had(table: Table, writer: Callable[[], str | None], files_below: FilesBelow) -> int:
     """The last micro-batch that the sink has had, -1 if it does not count them or has had none.
 
     ``writer`` is what the sink knows the query by that writes to it, None while that has no name.
     """
     had = _code(table).batches_had
-    return -1 if had is None else had(table, writer, files_at)
+    return -1 if had is None else had(table, writer, files_below)
 
 
 def lookup_source(options: Mapping[str, str]) -> LookupSource:

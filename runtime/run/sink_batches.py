@@ -8,7 +8,7 @@ the sink has had, and the rows of its batches would be lost. Knows what a sink h
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from plans.analysis.streaming_queries import Query
@@ -21,10 +21,12 @@ from plans.model.plan import Plan
 from plans.operators import Sink
 from runtime.checkpoint.files import CheckpointFiles
 from runtime.checkpoint.parts import last_batches
-from runtime.connectors.connector import FilesAt
 from runtime.connectors.table import batches_had
 
 __all__ = ["refuse_other_batches"]
+
+FilesAt = Callable[[str], CheckpointFiles]
+"""Lists what is below a directory."""
 
 
 def refuse_other_batches(
@@ -53,7 +55,7 @@ def refuse_other_batches(
                         path=f"tables.{sink.table}.options.path",
                     )
             try:
-                had = batches_had(table, partial(_writer, query, name, checkpoint), files_at)
+                had = batches_had(table, partial(_writer, query, name, checkpoint), lambda at: files_at(at).sizes)
             except RunError as error:
                 (found,) = error.diagnostics
                 where = f"tables.{sink.table}"

@@ -17,7 +17,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from plans.connectors.table import option, sink_directory
 from plans.declarations.tables import Table
 from plans.errors import RunError
-from runtime.connectors.connector import FilesAt
+from runtime.connectors.connector import FilesBelow
 from runtime.connectors.filesystem.row_kinds import with_op
 from runtime.connectors.filesystem.source_files import STREAM_LOG, exists
 from runtime.connectors.filesystem.spark_options import write_options
@@ -59,8 +59,8 @@ def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
     return out.options(**write_options(table)).save
 
 
-def batches_had(table: Table, writer: Callable[[], str | None], files_at: FilesAt) -> int:
+def batches_had(table: Table, writer: Callable[[], str | None], files_below: FilesBelow) -> int:
     """The last batch in the directory's own list, whoever wrote it."""
-    log = files_at(f"{sink_directory(table)}/{STREAM_LOG}")
-    numbers = (name.removesuffix(".compact") for name in log.sizes)
+    log = files_below(f"{sink_directory(table)}/{STREAM_LOG}")
+    numbers = (name.removesuffix(".compact") for name in log)
     return max((int(number) for number in numbers if number.isdecimal()), default=-1)

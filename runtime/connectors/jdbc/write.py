@@ -25,7 +25,7 @@ from pyspark.sql.utils import is_remote
 from plans.connectors.jdbc import SQLITE_URL
 from plans.declarations.tables import Column, Table
 from plans.errors import RunError
-from runtime.connectors.connector import FilesAt
+from runtime.connectors.connector import FilesBelow
 from runtime.connectors.jdbc.netting import Net, Row, net
 from runtime.connectors.jdbc.sqlite import (
     SqliteTable,
@@ -129,7 +129,7 @@ def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
     return partial(batch.write_all, df)
 
 
-def batches_had(table: Table, writer: Callable[[], str | None], files_at: FilesAt) -> int:
+def batches_had(table: Table, writer: Callable[[], str | None], files_below: FilesBelow) -> int:
     """The last batch of ``writer`` that a table without a key has had, which the database remembers."""
     query = None if table.primary_key else writer()
     if query is None:
