@@ -14,7 +14,7 @@ from planner.statements.model import CreateTable, CreateView, Drop
 from planner.syntax.dialect import parse_expression
 from planner.translation.expressions import declaration_translator
 from planner.translation.scope import Input, Scope
-from plans.connectors.table import check_table
+from plans.connectors.check import check_table
 from plans.declarations.tables import Table, TableColumn, Watermark
 from plans.declarations.types import DataType
 from plans.text.names import did_you_mean

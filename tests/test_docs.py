@@ -21,7 +21,7 @@ from planner import compile_sql
 from planner.expressions import scalars
 from planner.translation import aggregates
 from plans.cli import COMMANDS, root
-from plans.connectors.datagen import SETTINGS as FIELD_SETTINGS
+from plans.connectors.connector import COLUMN_OPTIONS
 from plans.connectors.table import CONNECTORS
 from plans.declarations.durations import parse_duration
 from plans.declarations.functions import ALLOWED_FUNCTIONS
@@ -119,7 +119,7 @@ def test_every_connector_option_and_its_default_is_documented(name: str) -> None
             assert rows[option.name] == f"`{option.default}`"
         for choice in option.choices:
             assert f"`{choice}`" in page
-    fields = {f"fields.<column>.{setting}" for setting in FIELD_SETTINGS} if spec.field_options else set()
+    fields = {f"{COLUMN_OPTIONS}<column>.{option.name}" for option in spec.column_options}
     fields |= {f"{family}<name>" for family in spec.families}
     documented = {row for row in rows if "." in row or row in {o.name for o in spec.options}}
     assert documented == {o.name for o in spec.options} | fields
@@ -128,7 +128,9 @@ def test_every_connector_option_and_its_default_is_documented(name: str) -> None
 def test_what_connectors_read_and_write_is_documented() -> None:
     rows = re.findall(r"^\| \[`(\w+)`\]\(#\w+\) \| (yes)? ?\| (yes)? ?\|", text("docs/connectors.md"), re.MULTILINE)
     documented = {name: (bool(reads), bool(writes)) for name, reads, writes in rows}
-    assert documented == {name: (spec.readable, spec.writable) for name, spec in CONNECTORS.items()}
+    assert documented == {
+        name: (spec.reading is not None, spec.writing is not None) for name, spec in CONNECTORS.items()
+    }
 
 
 @pytest.mark.parametrize("op", OPS)

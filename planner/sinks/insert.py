@@ -30,7 +30,16 @@ from planner.sinks.keys import check_key_in_batch, materialized_by
 from planner.statements.model import Insert, Select
 from planner.syntax.dialect import offset_of
 from plans.analysis.changelog import refused_kinds
-from plans.connectors.table import can_lookup, can_read, can_write, is_bounded, sink_kinds
+from plans.connectors.suggestions import suggested_sinks, suggested_sources, updates_hint
+from plans.connectors.table import (
+    bounding_option,
+    can_lookup,
+    can_read,
+    can_write,
+    dropping_options,
+    is_bounded,
+    sink_kinds,
+)
 from plans.declarations.tables import Table, TableColumn
 from plans.declarations.types import parse_type
 from plans.text.names import did_you_mean
@@ -99,7 +108,7 @@ def result_table(context: Context, statement: Select) -> tuple[str, TableEntry]:
     types = ["STRING" if f.type == NULL else str(f.type) for f in relation.fields]
     columns = tuple(TableColumn(name=n, type=t) for n, t in zip(names, types, strict=True))
     # What takes every change and writes nothing: the run hands the rows to whoever asked.
-    table = Table(columns=columns, options={"connector": "blackhole"})
+    table = Table(columns=columns, options=dropping_options())
     physical = tuple(context.field(c.name, parse_type(c.type)) for c in columns)
     free = (f"query_result{n or ''}" for n in itertools.count())
     name = next(n for n in free if n not in context.catalog.names())
@@ -124,7 +133,7 @@ def _sink(context: Context, statement: Insert) -> TableEntry:
         raise source.error(
             f"connector '{entry.table.options.get('connector')}' of table '{name}' cannot be written to",
             statement.table_offset,
-            "insert into a table whose connector writes, such as 'print' or 'filesystem'",
+            f"insert into a table whose connector writes, such as {suggested_sinks()}",
         )
     return entry
 
@@ -173,13 +182,13 @@ def _check_scans(context: Context, relation: Relation) -> None:
             raise context.source.error(
                 f"table '{relation.table}' cannot be read: its connector is '{connector}'",
                 relation.offset,
-                f"{lookup}use a connector that reads, such as 'filesystem'",
+                f"{lookup}use a connector that reads, such as {suggested_sources()}",
             )
         if context.batch and not is_bounded(table):
             raise context.source.error(
                 f"table '{relation.table}' never ends, and a batch job would not either",
                 relation.offset,
-                "add 'number-of-rows' to its WITH (...)",
+                f"add '{bounding_option(table)}' to its WITH (...)",
             )
         if relation.options is not None:
             raise context.source.error(
@@ -217,14 +226,8 @@ def _check_changes(context: Context, statement: Insert, entry: TableEntry, relat
             f"sink '{statement.table}' ({table.options.get('connector')}) takes inserts only, but {what}{place} "
             "updates and deletes rows it has written",
             statement.table_offset,
-            _advice(table),
+            updates_hint(table),
         )
-
-
-def _advice(table: Table) -> str:
-    if table.options.get("connector") == "filesystem":
-        return "set 'sink.changelog' = 'true' on the table, or write to an upsert sink"
-    return "write to a sink that takes updates, such as 'print', or 'jdbc' with a PRIMARY KEY"
 
 
 def _first_updating(relation: Relation) -> tuple[str, int]:

@@ -19,12 +19,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from plans.connectors.table import takes_batches
 from plans.model.plan import Plan
 from plans.operators import Calc, Operator, Sink
 
 __all__ = ["Query", "can_share", "path_to", "queries", "single_queries"]
 
-_TAKE_BATCHES = ("blackhole", "jdbc", "print")
 _NOW = re.compile(r"\b(?:current_timestamp|current_date|now)\b", re.IGNORECASE)
 
 
@@ -73,7 +73,7 @@ def path_to(operators: dict[str, Operator], sink: Sink) -> tuple[Operator, ...]:
 def can_share(plan: Plan, sink: Sink, calcs: Sequence[Operator]) -> bool:
     """Whether ``sink``, below ``calcs``, can be written in one query with others."""
     table = plan.tables.get(sink.table)
-    if table is None or table.options.get("connector") not in _TAKE_BATCHES:
+    if table is None or not takes_batches(table):
         return False
     for calc in calcs:
         assert isinstance(calc, Calc)

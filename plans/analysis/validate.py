@@ -23,7 +23,8 @@ from plans.analysis.repeated import check_times
 from plans.analysis.run_limits import check_depth, check_nesting
 from plans.analysis.states import check_states
 from plans.analysis.upserts import check_upserts
-from plans.connectors.table import can_read, can_write, check_table, sink_kinds
+from plans.connectors.check import check_table
+from plans.connectors.table import can_read, can_write, sink_kinds
 from plans.declarations.row_kinds import RowKind
 from plans.errors import Diagnostic
 from plans.model.config import KEYS, known_keys, normalise

@@ -146,7 +146,7 @@ def _quoted(statement: str) -> Found:
         choices = [c for o in (spec.options if spec else ()) if o.name == value["key"] for c in o.choices]
         return _matching(word, choices)
     known = [option.name for option in spec.options] if spec else []
-    known += SETTINGS["cache"] if spec and spec.lookups else []
+    known += SETTINGS["cache"] if spec and spec.looking_up else []
     return _matching(word, [key for key in ("connector", *known) if key not in given])
 
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from plans.analysis.streaming_queries import Query, can_share, path_to
-from plans.connectors.table import source_kinds
+from plans.connectors.table import sink_directory, source_kinds
 from plans.format.digest import operator_facts
 from plans.model.plan import Plan
 from plans.operators import Aggregate, Join, LookupJoin, Operator, Scan, Sink, state_of
@@ -281,9 +281,7 @@ def _problem(plan: Plan, operators: dict[str, Operator], query: Query) -> str:
 def _files(plan: Plan, operators: Mapping[str, Operator], query: Query) -> str:
     operator = operators.get(query.sinks[0])
     table = plan.tables.get(operator.table) if isinstance(operator, Sink) else None
-    if table is None or table.options.get("connector") != "filesystem":
-        return ""
-    return table.options.get("path", "").rstrip("/")
+    return sink_directory(table) if table is not None else ""
 
 
 def _order(operators: Mapping[str, Operator], tops: Sequence[str]) -> list[str]:

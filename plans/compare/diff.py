@@ -18,7 +18,8 @@ from plans.compare.carryover import parks_rows
 from plans.compare.consequences import with_consequences
 from plans.compare.facts import brief, facts_between
 from plans.compare.match import Match, match
-from plans.connectors.table import shown_options
+from plans.connectors.check import shown_options
+from plans.connectors.table import is_sink_directory
 from plans.declarations.durations import DurationError, same_duration
 from plans.declarations.tables import Table
 from plans.format.digest import operator_facts, table_facts
@@ -180,7 +181,7 @@ def _tables(before: Plan, after: Plan) -> Iterator[Change]:
 
 def _files_go_elsewhere(option: str, old: Table, new: Table, name: str, plan: Plan) -> bool:
     """Whether ``option`` is the directory that a sink of ``plan`` writes files to, and is another one now."""
-    if option != "path" or new.options.get("connector") != "filesystem":
+    if not is_sink_directory(new, option):
         return False
     moved = old.options.get(option, "").rstrip("/") != new.options.get(option, "").rstrip("/")
     return moved and any(isinstance(operator, Sink) and operator.table == name for operator in plan.operators)

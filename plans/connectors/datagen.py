@@ -1,7 +1,7 @@
-"""The ``fields.<column>.<setting>`` options of the datagen connector: what each column's generator produces.
+"""The datagen connector: made-up rows, and the ``fields.<column>.<setting>`` options of each column's generator.
 
-``field_specs`` reads them into one :class:`FieldSpec` a column, filling in Flink's defaults; ``check_fields`` finds
-what is wrong with them. Producing the values is the runtime's work.
+``field_specs`` reads them into one :class:`FieldSpec` a column, filling in Flink's defaults; the connector's check
+finds what is wrong with them. Producing the values is the runtime's work.
 
 >>> table = Table(columns=(TableColumn(name="id", type="INT"),), options={"fields.id.kind": "sequence",
 ...     "fields.id.start": "1", "fields.id.end": "9"})
@@ -18,13 +18,24 @@ from decimal import Decimal
 from difflib import get_close_matches
 from typing import Literal
 
+from plans.connectors.connector import COLUMN_OPTIONS, Connector, Reading
+from plans.connectors.options import OptionSpec
 from plans.declarations.tables import Table, TableColumn
 from plans.declarations.types import DataType, parse_type
 from plans.errors import Diagnostic
 
-__all__ = ["FieldSpec", "check_fields", "field_specs", "row_limit"]
+__all__ = ["DATAGEN", "FieldSpec", "field_specs", "row_limit"]
 
-SETTINGS = ("kind", "min", "max", "length", "start", "end")
+_NUMBER_OF_ROWS = "number-of-rows"
+_COLUMN_OPTIONS = (
+    OptionSpec(name="kind", description="How the values of the column are made: random or sequence."),
+    OptionSpec(name="min", description="The least random number."),
+    OptionSpec(name="max", description="The greatest random number."),
+    OptionSpec(name="length", description="The length of random text and bytes."),
+    OptionSpec(name="start", description="The first value of a sequence."),
+    OptionSpec(name="end", description="The last value of a sequence."),
+)
+_SETTINGS = tuple(option.name for option in _COLUMN_OPTIONS)
 _DEFAULT_LENGTH = 100
 _LONGEST = 1_000_000
 _BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
@@ -56,30 +67,34 @@ def field_specs(table: Table) -> tuple[FieldSpec, ...]:
 def row_limit(table: Table) -> int | None:
     """How many rows a checked table yields: ``number-of-rows``, or less if a sequence ends; None if unbounded."""
     limits = [spec.end - spec.start + 1 for spec in field_specs(table) if spec.kind == "sequence"]
-    if "number-of-rows" in table.options:
-        limits.append(int(table.options["number-of-rows"]))
+    if _NUMBER_OF_ROWS in table.options:
+        limits.append(int(table.options[_NUMBER_OF_ROWS]))
     return min(limits) if limits else None
 
 
-def check_fields(path: str, table: Table) -> Iterator[Diagnostic]:
+def _check(path: str, table: Table) -> Iterator[Diagnostic]:
     """What is wrong with the ``fields.*`` options, and with column types that no generator produces."""
     columns = {column.name: column for column in table.columns if column.expression is None}
     for key in table.options:
-        if not key.startswith("fields."):
+        if not key.startswith(COLUMN_OPTIONS):
             continue
-        name, _, setting = key.removeprefix("fields.").rpartition(".")
+        name, _, setting = key.removeprefix(COLUMN_OPTIONS).rpartition(".")
         if name not in columns:
             close = get_close_matches(name, columns, n=1)
             yield Diagnostic(
                 message=f"{key!r} names no column of the table that datagen fills",
-                hint=f"did you mean 'fields.{close[0]}.{setting}'?" if close else f"columns are {', '.join(columns)}",
+                hint=f"did you mean '{COLUMN_OPTIONS}{close[0]}.{setting}'?"
+                if close
+                else f"columns are {', '.join(columns)}",
                 path=f"{path}.{key}",
             )
-        elif setting not in SETTINGS:
-            close = get_close_matches(setting, SETTINGS, n=1)
+        elif setting not in _SETTINGS:
+            close = get_close_matches(setting, _SETTINGS, n=1)
             yield Diagnostic(
                 message=f"the datagen connector has no field setting {setting!r}",
-                hint=f"did you mean 'fields.{name}.{close[0]}'?" if close else f"settings are {', '.join(SETTINGS)}",
+                hint=f"did you mean '{COLUMN_OPTIONS}{name}.{close[0]}'?"
+                if close
+                else f"settings are {', '.join(_SETTINGS)}",
                 path=f"{path}.{key}",
             )
     for column in columns.values():
@@ -91,7 +106,7 @@ def check_fields(path: str, table: Table) -> Iterator[Diagnostic]:
 
 
 def _check_column(path: str, table: Table, name: str, data_type: DataType) -> Iterator[Diagnostic]:
-    prefix = f"fields.{name}."
+    prefix = f"{COLUMN_OPTIONS}{name}."
     if data_type.root in _NO_GENERATOR:
         yield Diagnostic(
             message=f"datagen has no generator for column {name!r} of type {data_type}",
@@ -104,7 +119,7 @@ def _check_column(path: str, table: Table, name: str, data_type: DataType) -> It
         yield Diagnostic(message=problem, hint="write 'random' or 'sequence'", path=f"{path}.{prefix}kind")
         return
     good: dict[str, Decimal] = {}
-    for setting in SETTINGS[1:]:
+    for setting in _SETTINGS[1:]:
         value = table.options.get(prefix + setting)
         if value is None:
             if kind == "sequence" and setting in ("start", "end"):
@@ -183,8 +198,8 @@ def _range(data_type: DataType) -> tuple[Decimal, Decimal]:
 
 def _spec(table: Table, column: TableColumn) -> FieldSpec:
     data_type = parse_type(column.type)
-    prefix = f"fields.{column.name}."
-    given = {key: table.options[prefix + key] for key in SETTINGS if prefix + key in table.options}
+    prefix = f"{COLUMN_OPTIONS}{column.name}."
+    given = {key: table.options[prefix + key] for key in _SETTINGS if prefix + key in table.options}
     if given.get("kind") == "sequence":
         start, end = int(given["start"]), int(given["end"])
         return FieldSpec(name=column.name, type=column.type, kind="sequence", start=start, end=end)
@@ -198,3 +213,34 @@ def _spec(table: Table, column: TableColumn) -> FieldSpec:
     fixed = data_type.precision if data_type.is_text or data_type.root in _BYTES else None
     length = int(given.get("length", fixed or _DEFAULT_LENGTH))
     return FieldSpec(name=column.name, type=column.type, kind="random", length=length)
+
+
+def _is_bounded(table: Table) -> bool:
+    """Whether the table has a number of rows, or a sequence; it may be one with errors."""
+    if _NUMBER_OF_ROWS in table.options:
+        return True
+    return any(key.startswith(COLUMN_OPTIONS) and value == "sequence" for key, value in table.options.items())
+
+
+DATAGEN = Connector(
+    name="datagen",
+    description="A source that makes rows up.",
+    options=(
+        OptionSpec(
+            name="rows-per-second",
+            kind="int",
+            maximum=1_000_000_000,
+            default="10000",
+            description="Rows for each second since the query was started.",
+        ),
+        OptionSpec(
+            name=_NUMBER_OF_ROWS,
+            kind="int",
+            minimum=0,
+            description="The number of rows in all; without end if absent.",
+        ),
+    ),
+    column_options=_COLUMN_OPTIONS,
+    reading=Reading(is_bounded=_is_bounded, bounding_option=_NUMBER_OF_ROWS),
+    check=_check,
+)

@@ -1,4 +1,4 @@
-"""The jdbc connector's urls and table names: which database they mean, and what is wrong with them.
+"""The jdbc connector: a table of a database, which a url and a table's name say.
 
 An SQLite database is ``jdbc:sqlite:<path>``; PostgreSQL is ``jdbc:postgresql://host:port/database``, with parameters
 from a short list. Nothing here opens a connection, and no message repeats what a url may hold of secrets.
@@ -17,18 +17,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, unquote
 
-from plans.connectors.options import ENVIRONMENT
+from plans.connectors.columns import NESTED, refuse_types
+from plans.connectors.connector import INSERT_ONLY, UPSERT_KINDS, Connector, LookingUp, LookupMode, Writing
+from plans.connectors.options import ENVIRONMENT, OptionSpec
 from plans.connectors.reach import HostPlace, Place, local_file
+from plans.declarations.row_kinds import RowKind
 from plans.declarations.tables import Table
 from plans.errors import Diagnostic
 
 __all__ = [
+    "JDBC",
     "POSTGRES_URL",
     "SQLITE_URL",
     "PostgresAddress",
-    "check_jdbc",
-    "is_postgres",
-    "jdbc_places",
     "parse_postgres_url",
     "split_name",
 ]
@@ -56,9 +57,9 @@ class PostgresAddress:
     parameters: Mapping[str, str]
 
 
-def is_postgres(table: Table) -> bool:
-    """Whether a jdbc table is in a PostgreSQL database."""
-    return table.options.get("connector") == "jdbc" and table.options.get("url", "").startswith(POSTGRES_URL)
+def _is_postgres(table: Table) -> bool:
+    """Whether a table is in a PostgreSQL database."""
+    return table.options.get("url", "").startswith(POSTGRES_URL)
 
 
 def parse_postgres_url(url: str) -> PostgresAddress:
@@ -83,10 +84,10 @@ def parse_postgres_url(url: str) -> PostgresAddress:
     )
 
 
-def jdbc_places(table: Table) -> Iterator[Place]:
+def _reaches(table: Table) -> Iterator[Place]:
     """The server of a checked table and the certificates that its url names, or the file of its database."""
     url = table.options["url"]
-    if not is_postgres(table):
+    if not _is_postgres(table):
         yield local_file("url", url.removeprefix(SQLITE_URL))
         return
     address = parse_postgres_url(_REFERRED_PORT.sub(r"\1:1", url))
@@ -104,7 +105,14 @@ def split_name(name: str) -> tuple[str, ...]:
     return tuple(part[1:-1].replace('""', '"') if part.startswith('"') else part for part in parts)
 
 
-def check_jdbc(path: str, table: Table) -> Iterator[Diagnostic]:
+def _check(path: str, table: Table) -> Iterator[Diagnostic]:
+    yield from _check_url(path, table)
+    if not _is_postgres(table):
+        yield from refuse_types(path, table, NESTED, "an SQLite table cannot hold", "write its parts as columns")
+    yield from _check_key(path, table)
+
+
+def _check_url(path: str, table: Table) -> Iterator[Diagnostic]:
     """What is wrong with the url and what depends on it, with paths below ``path``."""
     url = table.options.get("url", SQLITE_URL + "x")
     if url.startswith(POSTGRES_URL):
@@ -153,3 +161,81 @@ def _check_postgres(path: str, table: Table, url: str) -> Iterator[Diagnostic]:
         split_name(table.options.get("table-name", "x"))
     except ValueError as error:
         yield Diagnostic(message=str(error), hint="write 'table-name' = 'public.rates'", path=f"{path}.table-name")
+
+
+def _check_key(path: str, table: Table) -> Iterator[Diagnostic]:
+    computed = [column.name for column in table.columns if column.expression is not None]
+    for name in table.primary_key:
+        if name in computed:
+            yield Diagnostic(
+                message=f"the primary key column {name!r} is computed, so it is not in the database",
+                hint="use physical columns in PRIMARY KEY",
+                path=f"{path}.connector",
+            )
+
+
+def _upserts(table: Table) -> bool:
+    return not _is_postgres(table) and bool(table.primary_key)
+
+
+def _sink_kinds(table: Table) -> tuple[RowKind, ...]:
+    if _is_postgres(table):
+        return ()
+    return UPSERT_KINDS if _upserts(table) else INSERT_ONLY
+
+
+def _lookup_modes(table: Table) -> tuple[LookupMode, ...]:
+    return ("sync", "async", "full") if _is_postgres(table) else ("sync", "full")
+
+
+def _overlaps(source: Table, sink: Table) -> bool:
+    return all(source.options.get(name) == sink.options.get(name) for name in ("url", "table-name"))
+
+
+JDBC = Connector(
+    name="jdbc",
+    description="A table in SQLite or PostgreSQL.",
+    options=(
+        OptionSpec(
+            name="url",
+            required=True,
+            environment=True,
+            description="jdbc:sqlite:<path> or jdbc:postgresql://host:port/database.",
+        ),
+        OptionSpec(name="table-name", required=True, description="The table in the database."),
+        OptionSpec(name="username", environment=True, description="The user of the database; SQLite has none."),
+        OptionSpec(name="password", secret=True, description="The password, as ${env:NAME}."),
+        OptionSpec(
+            name="connection.pool-size",
+            kind="int",
+            maximum=1_000,
+            default="10",
+            description="The most connections of a Python worker for asynchronous lookups.",
+        ),
+        OptionSpec(
+            name="connection.timeout",
+            kind="duration",
+            default="30 s",
+            description="How long a lookup waits for a connection.",
+        ),
+        OptionSpec(
+            name="statement.timeout",
+            kind="duration",
+            default="30 s",
+            description="When the server ends a query.",
+        ),
+        OptionSpec(
+            name="scan.fetch-size",
+            kind="int",
+            maximum=1_000_000,
+            default="10000",
+            description="The number of rows fetched at once for a full cache.",
+        ),
+    ),
+    writing=Writing(kinds=_sink_kinds, upserts=_upserts, place="table-name", takes_updates="with a PRIMARY KEY"),
+    looking_up=LookingUp(modes=("sync", "async", "full"), modes_of=_lookup_modes),
+    check=_check,
+    reaches=_reaches,
+    overlaps=_overlaps,
+    extra="postgres",
+)

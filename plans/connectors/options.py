@@ -1,8 +1,8 @@
 """What an option of a connector may be: its kind, default and limits, and what is wrong with a value.
 
-Connectors are put together from these in :mod:`plans.connectors.table`. Knows no connector and no table.
+Connectors are put together from these, each in a file of its own. Knows no connector and no table.
 
->>> port = OptionSpec(name="port", kind="int", default="6379")
+>>> port = OptionSpec(name="port", kind="int", default="6379", description="The port of the server.")
 >>> bad_value(port, "many")
 ("'port' is 'many', expected a whole number of at least 1", 'write digits only')
 """
@@ -10,18 +10,13 @@ Connectors are put together from these in :mod:`plans.connectors.table`. Knows n
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Literal
 
-from plans.connectors.reach import Place
 from plans.declarations.durations import DurationError, parse_duration
-from plans.declarations.tables import Table
 
-__all__ = ["ENVIRONMENT", "ConnectorSpec", "LookupMode", "OptionSpec", "bad_value"]
-
-LookupMode = Literal["sync", "async", "full"]
+__all__ = ["ENVIRONMENT", "OptionSpec", "bad_value"]
 
 ENVIRONMENT = re.compile(r"\$\{env:[A-Za-z_][A-Za-z0-9_]*\}")
 """A reference to an environment variable, which the run replaces as late as possible."""
@@ -30,6 +25,8 @@ ENVIRONMENT = re.compile(r"\$\{env:[A-Za-z_][A-Za-z0-9_]*\}")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptionSpec:
     """One option of a connector; ``default`` is what holds when it is not given, in the spelling of the option.
+
+    ``description`` says what it means in a line, which editors show while a plan is typed.
 
     An ``int`` is from ``minimum`` to ``maximum``; a ``duration`` is longer than nothing; a ``character`` is one
     character or ``\\t``; ``choices`` are the only values, of a ``word`` in any case. A ``secret`` must be written as
@@ -46,26 +43,7 @@ class OptionSpec:
     maximum: int = 10**18 - 1
     secret: bool = False
     environment: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectorSpec:
-    """What a connector can do. ``refusal`` says why for what it cannot.
-
-    ``lookups`` are the modes in which a lookup join can use it: one key at a time or some in one call (``sync``,
-    ``async``), or by reading all of it (``full``). ``families`` are prefixes of options that end in a name of the
-    user's. ``reaches`` gives the places that a table reads, writes or asks.
-    """
-
-    name: str
-    readable: bool
-    writable: bool
-    options: tuple[OptionSpec, ...]
-    lookups: tuple[LookupMode, ...] = ()
-    field_options: bool = False
-    families: tuple[str, ...] = ()
-    reaches: Callable[[Table], Iterable[Place]] = lambda table: ()
-    refusal: str = ""
+    description: str = ""
 
 
 def bad_value(spec: OptionSpec, value: str) -> tuple[str, str] | None:

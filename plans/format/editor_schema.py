@@ -14,8 +14,8 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from plans.connectors.option_text import CONNECTOR_WORDS, FIELD_WORDS, OPTION_WORDS
-from plans.connectors.options import ConnectorSpec, OptionSpec
+from plans.connectors.connector import COLUMN_OPTIONS, Connector
+from plans.connectors.options import OptionSpec
 from plans.connectors.table import CONNECTORS
 from plans.format.schema import schema_text
 from plans.model.config import KEYS
@@ -43,7 +43,7 @@ def editor_schema() -> Schema:
     options = definitions["table"]["properties"]["options"]
     options["properties"]["connector"] |= {
         "enum": list(CONNECTORS),
-        "enumDescriptions": [CONNECTOR_WORDS[name] for name in CONNECTORS],
+        "enumDescriptions": [connector.description for connector in CONNECTORS.values()],
     }
     options["allOf"] = [_connector(spec, definitions) for spec in CONNECTORS.values()]
     return schema
@@ -69,16 +69,16 @@ def _complete_config(config: Schema) -> None:
     config["additionalProperties"] = False
 
 
-def _connector(spec: ConnectorSpec, definitions: Schema) -> Schema:
+def _connector(spec: Connector, definitions: Schema) -> Schema:
     """What a connector's options may be, once ``connector`` says which it is."""
     properties: Schema = {"connector": {}}
-    properties |= {option.name: _option(option, OPTION_WORDS[spec.name][option.name]) for option in spec.options}
-    if spec.lookups:
+    properties |= {option.name: _option(option) for option in spec.options}
+    if spec.looking_up is not None:
         cache = definitions["lookup-cache"]["properties"]
         properties |= {name: _cache_option(cache[name], name) for name in CACHING.settings}
     patterns: Schema = {f"^{family.replace('.', '[.]')}": {"type": "string"} for family in spec.families}
-    if spec.field_options:
-        patterns |= {f"^fields[.].+[.]{name}$": {"description": words} for name, words in FIELD_WORDS.items()}
+    prefix = COLUMN_OPTIONS.replace(".", "[.]")
+    patterns |= {f"^{prefix}.+[.]{option.name}$": {"description": option.description} for option in spec.column_options}
     allowed: Schema = {"properties": properties, "additionalProperties": False}
     if patterns:
         allowed["patternProperties"] = patterns
@@ -89,8 +89,8 @@ def _connector(spec: ConnectorSpec, definitions: Schema) -> Schema:
     return {"if": condition, "then": allowed}
 
 
-def _option(option: OptionSpec, words: str) -> Schema:
-    found: Schema = {"description": words, "type": "string"}
+def _option(option: OptionSpec) -> Schema:
+    found: Schema = {"description": option.description, "type": "string"}
     if option.default is not None:
         found["default"] = option.default
     if option.secret:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from plans.connectors.table import shown_options
+from plans.connectors.check import shown_options
 from plans.merge.decompose import ABSENT, COMPILED, NO_EDIT, Digest, Group, Key, LayeredValue
 from plans.model.plan import Plan
 from plans.settings.setting import shown

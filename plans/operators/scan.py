@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from plans.connectors.table import can_read, is_bounded, source_kinds
+from plans.connectors.table import bounding_option, can_read, is_bounded, source_kinds
 from plans.declarations.row_kinds import INSERT_ONLY, RowKinds
 from plans.declarations.tables import physical_columns
 from plans.errors import Diagnostic
@@ -67,7 +67,7 @@ def _check_mode(scan: Scan, plan: Declared, path: str) -> Iterator[Diagnostic]:
     if can_read(table) and not is_bounded(table):
         message = f"table '{scan.table}' never ends, and a batch job would not either"
         options = f"tables.{scan.table}.options"
-        yield Diagnostic(message=message, path=options, hint="set 'number-of-rows' to end it")
+        yield Diagnostic(message=message, path=options, hint=f"set '{bounding_option(table)}' to end it")
     if source_kinds(table) != INSERT_ONLY:
         message = f"table '{scan.table}' is a changelog, which has no order in batch mode"
         options = f"tables.{scan.table}.options.source.changelog"

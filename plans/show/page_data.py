@@ -19,7 +19,7 @@ from typing import Any
 from plans.analysis.changelog import output_kinds
 from plans.analysis.columns import check_columns
 from plans.compare.diff import Change
-from plans.connectors.table import shown_options
+from plans.connectors.check import shown_options
 from plans.declarations.tables import Table
 from plans.format.digest import operator_facts
 from plans.format.document import to_document

@@ -21,13 +21,13 @@ from plans.analysis.fingerprints import meanings
 from plans.model.plan import Plan
 from plans.operators import Aggregate, Join, LookupJoin, Operator, Scan, Sink, Sort
 from plans.settings.cached import CACHED, ENABLED
-from runtime import connectors
 from runtime.batch.aggregate import native_aggregate
 from runtime.batch.cache import CacheEntry, ResultCache
 from runtime.batch.join import native_join
 from runtime.batch.observed import ObservedMetrics
 from runtime.batch.snapshot import snapshot
 from runtime.build.stream import BUILDERS, Edges
+from runtime.connectors import table as connectors
 from runtime.expressions.allowed import quoted
 from runtime.lookup.plan import LookupRun
 from runtime.results.files import KeepBatch

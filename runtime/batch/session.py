@@ -31,7 +31,7 @@ from plans.text.names import did_you_mean
 from runtime.batch.build import build_sinks
 from runtime.batch.cache import CachedResult, ResultCache
 from runtime.batch.execution import BatchExecution
-from runtime.connectors.filesystem import wrong_line
+from runtime.connectors.table import wrong_line
 from runtime.lookup.plan import LookupRun
 from runtime.results.files import keeping
 from runtime.run.shared_sub_plans import shared_operators

@@ -16,7 +16,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from plans.declarations.tables import Table
-from runtime.connectors import filesystem
+from runtime.connectors.table import files_reader
 from runtime.spark.session import is_remote
 
 __all__ = ["snapshot"]
@@ -24,11 +24,12 @@ __all__ = ["snapshot"]
 
 def snapshot(spark: SparkSession, frame: DataFrame, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:
     """The rows of ``frame``, a scan of ``columns`` of ``table``, from the files that it has listed, and no others."""
-    if table.options["connector"] != "filesystem":
+    read_files = files_reader(table)
+    if read_files is None:
         return frame
     if is_remote(spark):
         files = frame.inputFiles()
-        return filesystem.read_files(spark, name, table, columns, files) if files else frame.limit(0)
+        return read_files(spark, name, table, columns, files) if files else frame.limit(0)
     return _settled(spark, frame)
 
 

@@ -41,10 +41,10 @@ from plans.operators import (
     Stateful,
     Union,
 )
-from runtime import connectors
 from runtime.build.calc_in_arrow import calc_in_arrow
 from runtime.build.join_conditions import narrowed
 from runtime.build.rows import Rows
+from runtime.connectors import table as connectors
 from runtime.engine.arrow_rows import ArrowRows
 from runtime.engine.row_order import ARRIVAL
 from runtime.engine.stateful import apply_operator
@@ -256,11 +256,13 @@ def _join(operator: Join, inputs: list[Rows], edges: Edges) -> Rows:
 
 def _lookup(operator: LookupJoin, inputs: list[DataFrame], edges: Edges) -> DataFrame:
     (source,) = operator.inputs
+    table = edges.plan.tables[operator.table]
     return apply_lookup(
         operator,
         inputs[0],
         edges.columns[source],
-        edges.plan.tables[operator.table],
+        table,
+        connectors.lookup_source(table.options),
         edges.lookups,
         beside=edges.beside(operator.id),
         partitions=edges.partitions,

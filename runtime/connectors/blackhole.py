@@ -8,9 +8,11 @@ from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from plans.connectors.blackhole import BLACKHOLE
 from plans.declarations.tables import Table
+from runtime.connectors.connector import ConnectorCode
 
-__all__ = ["batch_writer", "micro_batch_writer", "writer"]
+__all__ = ["CODE", "batch_writer", "micro_batch_writer", "writer"]
 
 
 def writer(
@@ -36,3 +38,8 @@ def _drop(df: DataFrame, batch: int) -> int:
 def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
     """What computes all rows and drops them."""
     return df.write.format("noop").mode("overwrite").save
+
+
+CODE = ConnectorCode(
+    connector=BLACKHOLE, writer=writer, micro_batch_writer=micro_batch_writer, batch_writer=batch_writer
+)

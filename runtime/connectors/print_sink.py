@@ -18,12 +18,14 @@ from functools import partial
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from plans.connectors.print_sink import PRINT
 from plans.declarations.tables import Table
+from runtime.connectors.connector import ConnectorCode
 from runtime.connectors.rowtext import lines
 from runtime.operator import KIND
 from runtime.spark.shipping import written_by
 
-__all__ = ["PrintBatch", "batch_writer", "micro_batch_writer", "writer"]
+__all__ = ["CODE", "PrintBatch", "batch_writer", "micro_batch_writer", "writer"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,3 +72,6 @@ def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
 
 def _printer(table: Table) -> PrintBatch:
     return PrintBatch(identifier=table.options.get("print-identifier", ""))
+
+
+CODE = ConnectorCode(connector=PRINT, writer=writer, micro_batch_writer=micro_batch_writer, batch_writer=batch_writer)

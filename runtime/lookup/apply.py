@@ -31,6 +31,7 @@ from runtime.lookup.enrich import enrich
 from runtime.lookup.join import LookupRows
 from runtime.lookup.metrics import LOOKUP_METRICS
 from runtime.lookup.plan import LookupRun, fetched_columns, key_columns, lookup_spec
+from runtime.lookup.source import LookupSource
 from runtime.operators.lookup_retry import LookupRetry
 from runtime.types import to_arrow, to_spark
 
@@ -52,6 +53,7 @@ def apply_lookup(
     frame: DataFrame,
     columns: tuple[Column, ...],
     table: Table,
+    source: LookupSource,
     run: LookupRun,
     *,
     beside: pa.Schema,
@@ -59,7 +61,8 @@ def apply_lookup(
     lineage: str | None = None,
     observe_as: Callable[[str], Any] = str,
 ) -> DataFrame:
-    """The rows of ``frame``, which has ``columns`` and those ``beside`` them, joined with what they find in ``table``.
+    """The rows of ``frame``, which has ``columns`` and those ``beside`` them, joined with what they find in ``table``
+    by asking ``source``.
 
     RunError, naming the operator, for an expression or a class that may not run. Metrics are observed as what
     ``observe_as`` makes of the id.
@@ -89,7 +92,7 @@ def apply_lookup(
     with refusing(op.id, f"operators.{op.id}"):
         prepared = analysed(frame.select(*(column.alias(name) for name, (column, _) in chosen.items())))
     schema = pa.schema([(name, kind) for name, (_, kind) in chosen.items()])
-    spec = lookup_spec(op, table, rows, run)
+    spec = lookup_spec(op, table, source, rows, run)
     if op.retry is not None and op.retry.mode == "deferred" and spec.mode != "full":
         operator = LookupRetry(
             spec=spec,

@@ -7,11 +7,13 @@ cannot be compared. What a plan may say at all is checked before, in ``plans``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pyarrow as pa
 
+from plans.connectors.connector import LookupMode
+from plans.connectors.table import is_looked_up_by_users_code
 from plans.declarations.durations import parse_duration
 from plans.declarations.tables import Column, Table
 from plans.errors import RunError
@@ -20,7 +22,7 @@ from runtime.classes import load_class
 from runtime.lookup.api import CacheReloadTrigger, LookupCache, LookupContext
 from runtime.lookup.join import LookupRows
 from runtime.lookup.policy import FetchPolicy
-from runtime.lookup.sources import check_source
+from runtime.lookup.source import LookupSource
 from runtime.lookup.spec import CacheSpec, LookupSpec
 from runtime.types import to_arrow
 
@@ -63,7 +65,7 @@ def key_columns(op: LookupJoin, table: Table) -> tuple[Column, ...]:
     return keys
 
 
-def lookup_spec(op: LookupJoin, table: Table, rows: LookupRows, run: LookupRun) -> LookupSpec:
+def lookup_spec(op: LookupJoin, table: Table, source: LookupSource, rows: LookupRows, run: LookupRun) -> LookupSpec:
     """Bind ``op`` to its table, settings and run; RunError for classes or time zones that cannot be used."""
     cache = _cache(op, run)
     context = LookupContext(
@@ -86,14 +88,14 @@ def lookup_spec(op: LookupJoin, table: Table, rows: LookupRows, run: LookupRun) 
         delay=parse_duration(op.retry.fixed_delay) if op.retry is not None and inline else 0,
         caches_misses=inline or op.retry is None,
         max_failures=int(op.cache.values.get("lookup.max-retries", 3)),
-        declared=context.columns if table.options["connector"] == "python" else (),
+        declared=context.columns if is_looked_up_by_users_code(table) else (),
     )
-    mode: Literal["sync", "async", "full"] = "async" if op.async_.enabled else "sync"
+    mode: LookupMode = "async" if op.async_.enabled else "sync"
     mode = "full" if cache.kind == "FULL" else mode
-    check_source(table.options["connector"], mode, context)
+    source.check(mode, context)
     return LookupSpec(
         run=run.token,
-        connector=table.options["connector"],
+        source=source,
         mode=mode,
         context=context,
         policy=policy,

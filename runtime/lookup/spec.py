@@ -10,9 +10,11 @@ import hashlib
 from dataclasses import dataclass
 from typing import Literal
 
+from plans.connectors.connector import LookupMode
 from runtime.lookup.api import LookupContext
 from runtime.lookup.join import LookupRows
 from runtime.lookup.policy import FetchPolicy
+from runtime.lookup.source import LookupSource
 
 __all__ = ["CacheSpec", "LookupSpec"]
 
@@ -41,8 +43,8 @@ class LookupSpec:
     """One lookup operator; ``run`` tells runs on one cluster apart."""
 
     run: str
-    connector: str
-    mode: Literal["sync", "async", "full"]
+    source: LookupSource
+    mode: LookupMode
     context: LookupContext
     policy: FetchPolicy
     cache: CacheSpec
@@ -52,6 +54,6 @@ class LookupSpec:
     def identity(self) -> tuple[str, str]:
         """The operator, and a digest of the run, the settings and the table: what a shared cache is found by."""
         context = self.context
-        facts = (self.run, self.connector, self.mode, self.policy, self.cache, context.table)
+        facts = (self.run, self.source.connector, self.mode, self.policy, self.cache, context.table)
         columns = (sorted(context.options.items()), context.keys, context.columns)
         return self.policy.operator, hashlib.sha256(repr((facts, columns)).encode()).hexdigest()[:16]

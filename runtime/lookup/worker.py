@@ -26,6 +26,7 @@ from runtime.lookup.metrics import CacheGauges, LookupCounters
 from runtime.lookup.policy import named
 from runtime.lookup.resolve import BatchCache
 from runtime.lookup.rows import ABSENT, keyed_rows, python_rows
+from runtime.lookup.source import Source, open_source
 from runtime.lookup.spec import LookupSpec
 from runtime.state.layout import Int64s
 from runtime.worker.clock import Clock, SystemClock
@@ -33,8 +34,6 @@ from runtime.worker.event_loop import Portal, finish, worker_portal
 from runtime.worker.shared import shared
 
 __all__ = ["OpenLookup", "RowCache", "acquired"]
-
-Source = LookupFunction | AsyncLookupFunction | ScanFunction
 
 
 class RowCache:
@@ -168,7 +167,5 @@ def acquired(spec: LookupSpec) -> AbstractContextManager[OpenLookup]:
 
 
 def _open(spec: LookupSpec) -> OpenLookup:
-    from runtime.lookup.sources import open_source
-
-    source = open_source(spec.connector, spec.mode, spec.context)
+    source = open_source(spec.source, spec.mode, spec.context)
     return OpenLookup(spec, source, _clock, worker_portal(), ThreadScheduler(_clock))

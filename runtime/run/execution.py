@@ -31,12 +31,12 @@ from plans.checkpoint.continuation import continuation, record_after, record_of_
 from plans.checkpoint.report import checkpoint_notes
 from plans.compare.carryover import numbered_states
 from plans.connectors.policy import OPEN, Policy, refuse_reach
+from plans.connectors.table import drops_rows
 from plans.declarations.durations import parse_duration
 from plans.errors import PlanError, RunError
 from plans.model.config import PARALLELISM, TIME_ZONE
 from plans.model.plan import Plan
 from plans.operators import Operator, Scan, Sink, Stateful
-from runtime import connectors
 from runtime.batch.execution import BatchExecution
 from runtime.batch.session import Session
 from runtime.build.rows import Rows
@@ -45,7 +45,7 @@ from runtime.checkpoint.files import NO_FILES, files_of
 from runtime.checkpoint.parts import batches_kept, refuse_damaged
 from runtime.checkpoint.record import read_record, write_record
 from runtime.checkpoint.run_lock import RunLock, acquire
-from runtime.connectors.filesystem import wrong_line
+from runtime.connectors import table as connectors
 from runtime.engine.arrow_rows import ROWS
 from runtime.engine.row_order import ARRIVAL
 from runtime.lookup.plan import LookupRun
@@ -290,7 +290,7 @@ def execute(
         ),
         sinks={query.id: query.sinks for query in running if query.is_shared},
         _counts=counts,
-        _wrong_line=partial(wrong_line, own, plan.tables),
+        _wrong_line=partial(connectors.wrong_line, own, plan.tables),
         _owners={query.id: numbered_states(plan, query) for query in running},
     )
     if checkpoint is not None and not is_remote(own):
@@ -394,7 +394,7 @@ def _writer(plan: Plan, sink_id: str, rows: Mapping[str, Rows], location: str, r
     table = plan.tables[sink.table]
     found = rows[sink.inputs[0]]
     where = f"{location.rstrip('/')}/{sink.id}"
-    if results is None and found.in_arrow is not None and connectors.drops_rows(table):
+    if results is None and found.in_arrow is not None and drops_rows(table):
         counted = found.in_arrow.counted().observe(sink.id, F.sum(ROWS).alias("rows_out"))
         writer = connectors.writer(counted, sink.table, table, changelog=False, checkpoint=where)
     else:

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from plans.analysis.streaming_queries import Query
 from plans.checkpoint.record import CheckpointRecord
 from plans.compare.carryover import QueryRecord
-from plans.connectors.table import SQLITE_URL
+from plans.connectors.table import sink_directory, sink_place, writes_files
 from plans.declarations.tables import Table
 from plans.errors import RunError
 from plans.model.plan import Plan
 from plans.operators import Sink
 from runtime.checkpoint.files import CheckpointFiles
 from runtime.checkpoint.parts import last_batches
-from runtime.connectors.sqlite import last_appended
+from runtime.connectors.table import batches_had
 
 __all__ = ["refuse_other_batches"]
 
@@ -44,17 +45,17 @@ def refuse_other_batches(
             sink = plan.operator(name)
             assert isinstance(sink, Sink)
             table = plan.tables[sink.table]
-            if table.options["connector"] == "filesystem":
-                other = places.setdefault(table.options["path"].rstrip("/"), name)
+            if writes_files(table):
+                other = places.setdefault(sink_directory(table), name)
                 if other != name:
                     raise RunError(
-                        f"{other} and {name} would write files to the same directory, {table.options['path']!r}: of "
+                        f"{other} and {name} would write files to the same directory, {sink_place(table)!r}: of "
                         "two batches with the same number one would be taken for written, and its rows lost",
                         hint="give them a directory each, or write both with one INSERT of a UNION ALL",
                         path=f"tables.{sink.table}.options.path",
                     )
             try:
-                had = _had(table, query, name, checkpoint, files_at)
+                had = batches_had(table, partial(_writer, query, name, checkpoint), lambda at: files_at(at).sizes)
             except RunError as error:
                 (found,) = error.diagnostics
                 where = f"tables.{sink.table}"
@@ -62,7 +63,7 @@ def refuse_other_batches(
             ours = had == began and _is_written_to(before.get(query.id), table)
             if had <= ended or ours:
                 continue
-            where = table.options["path" if "path" in table.options else "table-name"]
+            where = sink_place(table)
             reached = f"ends with batch {began}" if began >= 0 else "has none yet"
             raise RunError(
                 f"table {sink.table}: a streaming job has written batches up to {had} to {where!r}, and this "
@@ -75,22 +76,15 @@ def refuse_other_batches(
 
 def _is_written_to(before: QueryRecord | None, table: Table) -> bool:
     """Whether the query has written to the table's place, so that its last batch may be there without its commit."""
-    if table.options["connector"] != "filesystem":
+    if not writes_files(table):
         return True
-    return before is not None and before.files == table.options["path"].rstrip("/")
+    return before is not None and before.files == sink_directory(table)
 
 
-def _had(table: Table, query: Query, sink: str, checkpoint: CheckpointFiles, files_at: FilesAt) -> int:
-    """The last batch that a sink has had, -1 if it does not count them or has had none."""
-    if table.options["connector"] == "filesystem":
-        log = files_at(f"{table.options['path'].rstrip('/')}/_spark_metadata")
-        numbers = (name.removesuffix(".compact") for name in log.sizes)
-        return max((int(number) for number in numbers if number.isdecimal()), default=-1)
-    if table.options["connector"] == "jdbc" and not table.primary_key:
-        found = checkpoint.read([f"{query.id}/metadata"]).get(f"{query.id}/metadata")
-        if found is None:
-            return -1
-        part = f"/{sink}" if query.is_shared else ""
-        path = table.options["url"].removeprefix(SQLITE_URL)
-        return last_appended(path, table.options["table-name"], json.loads(found)["id"] + part)
-    return -1
+def _writer(query: Query, sink: str, checkpoint: CheckpointFiles) -> str | None:
+    """What ``sink`` knows the query by that writes to it: by Spark's id, which it gets when its checkpoint is new."""
+    found = checkpoint.read([f"{query.id}/metadata"]).get(f"{query.id}/metadata")
+    if found is None:
+        return None
+    part = f"/{sink}" if query.is_shared else ""
+    return str(json.loads(found)["id"]) + part

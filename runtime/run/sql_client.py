@@ -18,6 +18,7 @@ from typing import Any
 
 from plans.analysis.columns import output_columns
 from plans.connectors.policy import Policy
+from plans.connectors.table import bounding_options, dropping_options
 from plans.errors import RunError
 from plans.model.config import TIME_ZONE
 from plans.model.plan import Plan
@@ -127,7 +128,7 @@ class Engine:
         """Compute the cached results that ``plan`` reads, whose rows nobody sees; 0, or a signal's exit code."""
         self._session()
         (sink,) = (operator for operator in plan.operators if isinstance(operator, Sink))
-        table = replace(plan.tables[sink.table], options={"connector": "blackhole"})
+        table = replace(plan.tables[sink.table], options=dropping_options())
         stop = Stop(STOPS_NOW)
         previous = signal.signal(signal.SIGINT, stop)
         try:
@@ -238,9 +239,10 @@ def _told_to_clients() -> Iterator[None]:
         yield
     except RunError as error:
         (problem, *others) = error.diagnostics
-        if others or not (problem.path or "").endswith(".number-of-rows"):
+        option = (problem.path or "").rpartition(".options.")[2]
+        if others or option not in bounding_options():
             raise
-        hint = "set 'number-of-rows'; an INSERT can go on in the background after SET 'table.dml-sync' = 'false'"
+        hint = f"set '{option}'; an INSERT can go on in the background after SET 'table.dml-sync' = 'false'"
         raise RunError(diagnostics=(replace(problem, hint=hint),)) from error
 
 

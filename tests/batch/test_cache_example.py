@@ -12,7 +12,7 @@ import pytest
 
 import planner
 from plans.connectors.datagen import field_specs
-from runtime.connectors.generators import batch
+from runtime.connectors.datagen.generators import batch
 from tests.cluster.installed import environment, installed
 
 pytestmark = [pytest.mark.spark, pytest.mark.integration]

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from plans.declarations.tables import Table, TableColumn
 from plans.errors import RunError
-from runtime.connectors import read, writer
+from runtime.connectors.table import read, writer
 from runtime.spark.shipping import ship_code
 
 OPTIONS = {

@@ -7,8 +7,9 @@ import sys
 
 import pytest
 
+from plans.connectors.check import check_table
 from plans.connectors.datagen import field_specs, row_limit
-from plans.connectors.table import can_read, can_write, check_table, is_upsert_sink, sink_kinds
+from plans.connectors.table import can_read, can_write, is_upsert_sink, sink_kinds
 from plans.declarations.tables import Table, TableColumn
 
 FILES = {"connector": "filesystem", "path": "data/orders", "format": "json"}

@@ -12,7 +12,7 @@ from pyspark.errors import StreamingQueryException
 
 from plans.declarations.tables import Table, TableColumn
 from plans.errors import RunError
-from runtime.connectors import read, refuse_unbounded, writer
+from runtime.connectors.table import read, refuse_unbounded, writer
 from runtime.operator import KIND
 
 pytestmark = pytest.mark.spark

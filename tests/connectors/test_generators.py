@@ -13,8 +13,8 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 from plans.connectors.datagen import FieldSpec, field_specs
 from plans.declarations.tables import Table, TableColumn
 from plans.errors import RunError
-from runtime.connectors.datagen import DatagenReader
-from runtime.connectors.generators import batch
+from runtime.connectors.datagen.generators import batch
+from runtime.connectors.datagen.source import DatagenReader
 from runtime.types import to_arrow
 
 ALL = ReadAllAvailable()

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from plans.declarations.tables import Table, TableColumn
 from plans.errors import RunError
-from runtime.connectors import batch_writer, read, read_batch, read_in_arrow, writer
+from runtime.connectors.table import batch_writer, read, read_batch, read_in_arrow, writer
 
 pytestmark = pytest.mark.spark
 

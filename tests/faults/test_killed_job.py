@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from plans.errors import RunError
 from plans.model.plan import Plan
-from runtime.connectors import sqlite as connector
+from runtime.connectors.jdbc import sqlite as connector
 from runtime.run.execution import execute
 from tests.faults.job import Feed, compiled, expected, rows_of
 

@@ -17,10 +17,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from plans.connectors.connector import LookupMode
 from plans.declarations.tables import Column
 from runtime.lookup.api import AsyncLookupFunction, Key, LookupContext, LookupFunction, Row
 from runtime.lookup.join import LookupRows
 from runtime.lookup.policy import FetchPolicy
+from runtime.lookup.source import LookupSource
 from runtime.lookup.spec import CacheSpec, LookupSpec
 from runtime.lookup.worker import OpenLookup
 from runtime.worker.steps import Steps
@@ -242,13 +244,17 @@ class BulkSyncSource(SyncSource):
     bulk_size = 3
 
 
+def _never_opened(mode: LookupMode, context: LookupContext) -> Any:
+    raise AssertionError("what is simulated is opened by the test")
+
+
 def spec(cache: CacheSpec | None = None, **policy: Any) -> LookupSpec:
     settings = {
         "capacity": 3, "timeout": 0, "ordered": True, "max_attempts": 0, "delay": 0, "max_failures": 0, **policy
     }  # fmt: skip
     return LookupSpec(
         run="test",
-        connector="simulated",
+        source=LookupSource(connector="simulated", modes=("sync",), open=_never_opened),
         mode="sync",
         context=LookupContext(table="rates", options={}, keys=COLUMNS[:1], columns=COLUMNS),
         policy=FetchPolicy(operator="lookup_rates", table="rates", **settings),

@@ -9,10 +9,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from plans.connectors.table import check_table
+from plans.connectors.check import check_table
 from plans.declarations.tables import Column, Table, TableColumn
+from runtime.connectors.table import lookup_source
 from runtime.lookup.api import AsyncLookupFunction, LookupContext, LookupFunction, ScanFunction
-from runtime.lookup.sources import open_source
+from runtime.lookup.source import Source, open_source
 from runtime.types import to_arrow
 
 Ask = Callable[..., list[list[tuple[Any, ...]]]]
@@ -42,10 +43,15 @@ def context(
     )
 
 
+def opened(mode: str, where: LookupContext) -> Source:
+    """The source of the table's connector for ``mode``, before its ``open`` is called."""
+    return open_source(lookup_source(where.options), mode, where)  # type: ignore[arg-type]
+
+
 @contextmanager
 def asked(mode: str, where: LookupContext) -> Iterator[Ask]:
     """A function that takes keys and returns the rows of each, on an open source that is closed at the end."""
-    source = open_source(where.options["connector"], mode, where)  # type: ignore[arg-type]
+    source = opened(mode, where)
     if isinstance(source, LookupFunction):
         source.open(where)
         try:
@@ -64,7 +70,7 @@ def asked(mode: str, where: LookupContext) -> Iterator[Ask]:
 
 def scanned(where: LookupContext) -> list[tuple[Any, ...]]:
     """All rows of a source for full caches, after a cast to the declared types."""
-    source = open_source(where.options["connector"], "full", where)
+    source = opened("full", where)
     assert isinstance(source, ScanFunction)
     schema = pa.schema([(column.name, to_arrow(column.type)) for column in where.columns])
     rows: list[tuple[Any, ...]] = []

@@ -14,8 +14,8 @@ import pytest
 
 from plans.declarations.tables import Table, TableColumn
 from plans.errors import RunError
-from runtime.lookup.sources import check_source, open_source
-from tests.lookup_sources.asking import asked, context, scanned
+from runtime.connectors.table import lookup_source
+from tests.lookup_sources.asking import asked, context, opened, scanned
 
 PLANE = {"tail": "STRING", "year": "INT", "price": "DECIMAL(10, 2)", "at": "TIMESTAMP(3)"}
 
@@ -135,7 +135,7 @@ def test_the_output_of_a_stream_is_refused(tmp_path):
 @pytest.mark.parametrize("chosen", ["csv", "json", "parquet"])
 def test_a_scan_reads_what_spark_reads(spark, tmp_path, chosen):
     """The same files, read by the stream's reader and by the scan, of every type that the format can hold."""
-    from runtime.connectors import read
+    from runtime.connectors.table import read
 
     declared = {
         "b": "BOOLEAN", "i": "TINYINT", "l": "BIGINT", "f": "FLOAT", "d": "DOUBLE", "n": "DECIMAL(12, 3)",
@@ -212,7 +212,7 @@ def test_a_class_of_the_users_answers_in_each_mode(module):
 @pytest.mark.parametrize("allowed", [(), ("users",), ("users_rates.Sync",), ("other",)])
 def test_a_module_that_nobody_allowed_is_not_imported(module, allowed):
     with pytest.raises(RunError, match="module users_rates is not allowed"):
-        open_source("python", "sync", place(module, allowed=allowed, **{"class": "Sync"}))
+        opened("sync", place(module, allowed=allowed, **{"class": "Sync"}))
     assert module not in sys.modules
 
 
@@ -222,7 +222,7 @@ def test_a_module_that_nobody_allowed_is_not_imported(module, allowed):
 )
 def test_a_class_that_is_no_source_is_named(module, name, message):
     with pytest.raises(RunError, match=message):
-        open_source("python", "sync", place(module, **{"class": name}))
+        opened("sync", place(module, **{"class": name}))
 
 
 @pytest.mark.parametrize(
@@ -257,10 +257,10 @@ def test_a_class_that_cannot_be_called_as_a_source_is_refused_before_the_run(mod
     option = {"sync": "class", "async": "async_class", "full": "scan_class"}[mode]
     where = place(module, **{option: "Odd"})
     with pytest.raises(RunError, match=re.escape(message)):
-        check_source("python", mode, where)
+        lookup_source(where.options).check(mode, where)
 
 
 def test_a_mode_that_a_connector_lacks_is_refused():
     where = context(options("x", "json"), PLANE, keys=["tail"])
     with pytest.raises(RunError, match="table t cannot be looked up in mode async: its connector is 'filesystem'"):
-        open_source("filesystem", "async", where)
+        opened("async", where)

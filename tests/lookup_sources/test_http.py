@@ -16,7 +16,7 @@ import pytest
 
 from plans.errors import RunError
 from runtime.lookup.sources.failures import SourceUnavailable
-from tests.lookup_sources.asking import asked, context
+from tests.lookup_sources.asking import asked, context, opened
 from tests.lookup_sources.servers import free_port
 
 MODES = ("sync", "async")
@@ -294,12 +294,10 @@ class TestLookups:
 def test_many_lookups_run_at_once_on_the_connections_of_the_pool(service):
     import asyncio
 
-    from runtime.lookup.sources import open_source
-
     place = where(service, "/held/{code}", **{"connection.pool-size": "4"})
 
     async def main():
-        source = open_source("http", "async", place)
+        source = opened("async", place)
         await source.open(place)
         tasks = [asyncio.create_task(source.lookup((str(i),))) for i in range(8)]
         while len(service.asked) < 4:
@@ -315,12 +313,13 @@ def test_many_lookups_run_at_once_on_the_connections_of_the_pool(service):
 
 
 def test_the_driver_refuses_what_would_fail_in_a_worker(monkeypatch):
-    from runtime.lookup.sources import check_source
+    from runtime.connectors.table import lookup_source
 
     monkeypatch.delenv("ONLY_IN_WORKERS", raising=False)
 
     def checked(url: str) -> None:
-        check_source("http", "sync", context({"connector": "http", "url": url}, RATE, keys=("code",)))
+        place = context({"connector": "http", "url": url}, RATE, keys=("code",))
+        lookup_source(place.options).check("sync", place)
 
     checked("https://example.com/${env:ONLY_IN_WORKERS}/{code}")
     with pytest.raises(RunError, match=r"'url' needs code, n\n  hint: join ON n = \.\.\. as well"):
@@ -330,9 +329,7 @@ def test_the_driver_refuses_what_would_fail_in_a_worker(monkeypatch):
 def test_without_httpx_the_error_names_the_extra(monkeypatch):
     import sys
 
-    from runtime.lookup.sources import open_source
-
     monkeypatch.setitem(sys.modules, "httpx", None)
     place = context({"connector": "http", "url": "http://h/{code}"}, RATE, keys=["code"])
     with pytest.raises(RunError, match=r"pip install 'hintplan\[http\]'"):
-        open_source("http", "async", place)
+        opened("async", place)

@@ -16,12 +16,13 @@ import pytest
 from planner import compile_sql
 from plans.connectors.policy import Policy
 from plans.errors import RunError
+from runtime.connectors.table import lookup_source
 from runtime.lookup.api import LookupContext
 from runtime.lookup.caches.schedule import ThreadScheduler
 from runtime.lookup.join import LookupRows
 from runtime.lookup.metrics import LookupCounters
 from runtime.lookup.policy import FetchPolicy
-from runtime.lookup.sources import open_source
+from runtime.lookup.source import open_source
 from runtime.lookup.spec import CacheSpec, LookupSpec
 from runtime.lookup.task import lookup_tables
 from runtime.lookup.worker import OpenLookup
@@ -99,7 +100,7 @@ def engine(
     """A function that takes codes and returns the rate of each, and has the counts in ``.counters``."""
     spec = LookupSpec(
         run=uuid.uuid4().hex,
-        connector=where.options["connector"],
+        source=lookup_source(where.options),
         mode=mode,  # type: ignore[arg-type]
         context=where,
         policy=FetchPolicy(
@@ -112,7 +113,7 @@ def engine(
             origins=(("left", "id"), ("right", "rate")),
         ),
     )  # fmt: skip
-    source = open_source(spec.connector, spec.mode, where)
+    source = open_source(spec.source, spec.mode, where)
     lookup = OpenLookup(spec, source, clock, worker_portal(), ThreadScheduler(clock))
 
     def ask(*codes: str) -> list[float | None]:

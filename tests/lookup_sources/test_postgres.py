@@ -10,7 +10,7 @@ import pytest
 from plans.errors import RunError
 from runtime.lookup.sources.failures import SourceUnavailable
 from runtime.lookup.sources.matching import MOST_ROWS
-from tests.lookup_sources.asking import asked, context, scanned
+from tests.lookup_sources.asking import asked, context, opened, scanned
 from tests.lookup_sources.servers import PASSWORD
 
 MODES = ("sync", "async")
@@ -261,18 +261,16 @@ class TestLookups:
 def test_many_lookups_share_the_connections_of_the_pool(server):
     import asyncio
 
-    from runtime.lookup.sources import open_source
-
     where = context(options(server, "rates", **{"connection.pool-size": "3"}), RATES, keys=["code"])
 
     async def main():
-        source = open_source("jdbc", "async", where)
+        source = opened("async", where)
         await source.open(where)
         try:
             found = await asyncio.gather(*(source.lookup(("USD",)) for _ in range(50)))
             other = context(options(server, "pg_stat_activity"), {"application_name": "STRING", "state": "STRING"},
                             keys=["application_name"])  # fmt: skip
-            watching = open_source("jdbc", "sync", other)
+            watching = opened("sync", other)
             watching.open(other)
             try:
                 sessions = watching.lookup(("hintplan",))
@@ -309,7 +307,7 @@ def test_a_lookup_by_an_indexed_column_uses_the_index(server):
     """Casts must not keep PostgreSQL from the index, or every lookup reads the table."""
     import psycopg
 
-    from runtime.lookup.sources.postgres_query import key_query, probe_query
+    from runtime.connectors.jdbc.postgres_query import key_query, probe_query
 
     server.execute(
         "DROP TABLE IF EXISTS indexed",
@@ -333,16 +331,14 @@ def test_a_lookup_by_an_indexed_column_uses_the_index(server):
 def test_without_psycopg_the_error_names_the_extra(monkeypatch):
     import sys
 
-    from runtime.lookup.sources import open_source
-
     monkeypatch.setitem(sys.modules, "psycopg", None)
     where = context({"connector": "jdbc", "url": "jdbc:postgresql://h/d", "table-name": "t"}, RATES, keys=["code"])
     with pytest.raises(RunError, match=r"pip install 'hintplan\[postgres\]'"):
-        open_source("jdbc", "sync", where)
+        opened("sync", where)
 
 
 def test_a_wrong_port_from_the_environment_is_not_repeated(monkeypatch):
-    from runtime.lookup.sources.postgres import _connection_settings
+    from runtime.connectors.jdbc.postgres_lookup import _connection_settings
 
     monkeypatch.setenv("DB_PORT", "99887")
     options = {"connector": "jdbc", "url": "jdbc:postgresql://localhost:${env:DB_PORT}/shop", "table-name": "t"}

@@ -10,7 +10,7 @@ import pytest
 
 from plans.errors import RunError
 from runtime.lookup.sources.failures import SourceUnavailable
-from tests.lookup_sources.asking import asked, context
+from tests.lookup_sources.asking import asked, context, opened
 from tests.lookup_sources.servers import PASSWORD, free_port
 
 MODES = ("sync", "async")
@@ -190,9 +190,7 @@ def test_the_values_in_the_json_are_exactly_those_in_the_text():
 def test_without_redis_the_error_names_the_extra(monkeypatch):
     import sys
 
-    from runtime.lookup.sources import open_source
-
     monkeypatch.setitem(sys.modules, "redis", None)
     where = context({"connector": "redis", "host": "h", "key-pattern": "{id}"}, USER, keys=["id"])
     with pytest.raises(RunError, match=r"pip install 'hintplan\[redis\]'"):
-        open_source("redis", "async", where)
+        opened("async", where)

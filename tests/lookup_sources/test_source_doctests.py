@@ -1,4 +1,4 @@
-"""The examples in the docstrings of lookup sources are true."""
+"""The examples in the docstrings of connectors and lookup sources are true."""
 
 from __future__ import annotations
 
@@ -8,9 +8,14 @@ import pkgutil
 
 import pytest
 
+from runtime import connectors
 from runtime.lookup import sources
 
-MODULES = [module.name for module in pkgutil.iter_modules(sources.__path__, f"{sources.__name__}.")]
+MODULES = [
+    module.name
+    for package in (connectors, sources)
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+]
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -11,8 +11,8 @@ import pytest
 
 from plans.declarations.tables import Column
 from plans.errors import RunError
-from runtime.connectors.jdbc import SqliteBatch
-from runtime.connectors.sqlite import SqliteTable
+from runtime.connectors.jdbc.sqlite import SqliteTable
+from runtime.connectors.jdbc.write import SqliteBatch
 from runtime.lookup.sources.matching import MOST_ROWS
 from runtime.types import to_arrow
 from tests.lookup_sources.asking import asked, context, scanned

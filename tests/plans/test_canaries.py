@@ -10,7 +10,8 @@ from click.testing import CliRunner, Result
 
 import plans
 from plans.cli import root
-from plans.connectors.table import CONNECTORS, check_table
+from plans.connectors.check import check_table
+from plans.connectors.table import CONNECTORS
 from plans.declarations.tables import Table, TableColumn
 
 CANARY = "canary-hunter2-7f3a"

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from plans.connectors.check import check_table
 from plans.connectors.policy import KEYS, OPEN, Policy, policy_for, read_policy, refuse_reach
-from plans.connectors.table import CONNECTORS, check_table, places
+from plans.connectors.table import CONNECTORS, places
 from plans.declarations.tables import Table, TableColumn
 from plans.errors import PlanError, RunError
 

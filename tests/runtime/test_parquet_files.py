@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from plans.errors import RunError
-from runtime.connectors.parquet_files import read_file
+from runtime.connectors.filesystem.parquet_files import read_file
 
 UTC = pa.timestamp("us", tz="UTC")
 

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from planner import compile_sql
 from plans.errors import RunError
-from runtime import connectors
+from runtime.connectors import table as connectors
 from runtime.run.execution import Execution, execute
 from tests.spark.programs import changes
 

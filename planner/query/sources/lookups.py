@@ -194,7 +194,7 @@ def _dimension(context: Context, relation: Relation, name: str, offset: int) -> 
 def _check_connector(context: Context, scan: Scan, offset: int) -> None:
     table = context.catalog.tables[scan.table].table
     if not can_lookup(table):
-        able = ", ".join(sorted(name for name, spec in CONNECTORS.items() if spec.lookups))
+        able = ", ".join(sorted(name for name, spec in CONNECTORS.items() if spec.looking_up is not None))
         connector = table.options.get("connector", "")
         raise context.source.error(
             f"table '{scan.table}' cannot be looked up: its connector is '{connector}'",

@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 import httpx
 
-from plans.connectors.lookups import HEADER
+from plans.connectors.http import HEADER
 from plans.connectors.reach import HostPlace, http_host
 from plans.declarations.durations import parse_duration
 from plans.errors import RunError

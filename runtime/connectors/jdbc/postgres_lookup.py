@@ -20,10 +20,10 @@ from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolTimeout
 from plans.connectors.jdbc import parse_postgres_url
 from plans.declarations.durations import parse_duration
 from plans.errors import RunError
+from runtime.connectors.jdbc.postgres_query import KeyQuery, key_query, probe_query, scan_query
 from runtime.lookup.api import AsyncLookupFunction, Key, LookupContext, LookupFunction, Row, ScanFunction
 from runtime.lookup.sources.failures import SourceUnavailable, redacted
 from runtime.lookup.sources.hosts import refuse_link_local
-from runtime.lookup.sources.postgres_query import KeyQuery, key_query, probe_query, scan_query
 from runtime.secrets import resolve
 from runtime.types import to_arrow
 

@@ -16,7 +16,7 @@ import pyarrow.csv
 import pyarrow.fs
 import pyarrow.parquet
 
-from plans.connectors.table import CONNECTORS
+from plans.connectors.filesystem import FILESYSTEM
 from plans.declarations.types import parse_type
 from plans.errors import RunError
 from runtime.lookup.api import LookupContext, ScanFunction
@@ -205,7 +205,7 @@ def _flag(context: LookupContext, name: str) -> bool:
 
 
 def _value(context: LookupContext, name: str) -> str | None:
-    default = next(option.default for option in CONNECTORS["filesystem"].options if option.name == name)
+    default = next(option.default for option in FILESYSTEM.options if option.name == name)
     return context.options.get(name, default)
 
 

@@ -3,7 +3,7 @@
 A running query gets ``rows-per-second`` rows for each second since it was started; what was missed while it was down is
 not made up for. A run that takes what is there and stops gets all rows of a bounded table at once, in micro-batches of
 ``rows-per-second`` rows, a batch job all in one; an unbounded table is refused by both. Rows are functions of their
-number (see :mod:`runtime.connectors.generators`), and a time column holds the time at which its micro-batch was
+number (see :mod:`runtime.connectors.datagen.generators`), and a time column holds the time at which its micro-batch was
 planned, which is part of the offset: a replayed micro-batch has the same rows.
 """
 
@@ -27,23 +27,21 @@ from plans.connectors.datagen import FieldSpec, field_specs, row_limit
 from plans.connectors.table import option
 from plans.declarations.tables import Table
 from plans.errors import RunError
-from runtime.connectors.generators import batch, row_width
+from runtime.connectors.datagen.generators import batch, row_width
 from runtime.connectors.schema import physical_schema
 
-__all__ = ["DatagenReader", "DatagenSource", "is_unbounded", "read", "read_batch"]
+__all__ = ["DatagenReader", "DatagenSource", "read", "read_batch"]
 
 _TASKS = 8
 _ROWS_PER_TASK = 50_000
 _BYTES_PER_BATCH = 4_000_000
 
 
-def is_unbounded(table: Table) -> bool:
-    """Whether the table has neither ``number-of-rows`` nor a sequence."""
-    return row_limit(table) is None
+def read(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], *, told: bool = False) -> DataFrame:
+    """The generated ``columns`` of ``table`` as a stream; which columns are read does not change their values.
 
-
-def read(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:
-    """The generated ``columns`` of ``table`` as a stream; which columns are read does not change their values."""
+    They are inserts, of which none is ``told`` when it arrived.
+    """
     return _load(spark.readStream, spark, table, columns)
 
 

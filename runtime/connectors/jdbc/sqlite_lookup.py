@@ -21,7 +21,7 @@ from plans.connectors.jdbc import SQLITE_URL
 from plans.declarations.tables import Column
 from plans.declarations.types import DataType, parse_type
 from plans.errors import RunError
-from runtime.connectors.sqlite import quoted, uri
+from runtime.connectors.jdbc.sqlite import quoted, uri
 from runtime.lookup.api import Key, LookupContext, LookupFunction, Row, ScanFunction
 from runtime.lookup.sources.decoding import Decoder, decimal_decoder, integer_decoder, text_decoder
 from runtime.lookup.sources.failures import SourceUnavailable, redacted

@@ -2,7 +2,7 @@
 
 Many keys are one call: a pipeline of HMGET for hashes, MGET otherwise. HMGET answers a hash without the fields like no
 hash, and MGET a value of another type like none, so those keys are asked for once more. What names and values mean is
-in :mod:`runtime.lookup.sources.redis_values`.
+in :mod:`runtime.connectors.redis.values`.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from redis.retry import Retry
 
 from plans.declarations.durations import parse_duration
 from plans.errors import RunError
+from runtime.connectors.redis.values import redis_values
 from runtime.lookup.api import AsyncLookupFunction, Key, LookupContext, LookupFunction, Row
 from runtime.lookup.sources.failures import SourceUnavailable, redacted
 from runtime.lookup.sources.hosts import refuse_link_local
-from runtime.lookup.sources.redis_values import redis_values
 from runtime.secrets import resolve
 
 __all__ = ["AsyncRedisLookup", "RedisLookup"]

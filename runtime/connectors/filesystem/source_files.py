@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from plans.errors import RunError
-from runtime.connectors.parquet_files import PATHS_DDL
+from runtime.connectors.filesystem.parquet_files import PATHS_DDL
 from runtime.spark.path_patterns import literally
 from runtime.spark.session import is_remote
 

@@ -22,23 +22,25 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.utils import is_remote
 
-from plans.connectors.table import SQLITE_URL
+from plans.connectors.jdbc import SQLITE_URL
 from plans.declarations.tables import Column, Table
 from plans.errors import RunError
-from runtime.connectors.netting import Net, Row, net
-from runtime.connectors.sqlite import (
+from runtime.connectors.connector import FilesBelow
+from runtime.connectors.jdbc.netting import Net, Row, net
+from runtime.connectors.jdbc.sqlite import (
     SqliteTable,
     append_rows,
     apply_net,
     check_target,
     insert_rows,
+    last_appended,
     storage_columns,
 )
 from runtime.operator import INSERT, KIND
 from runtime.secrets import resolve
 from runtime.spark.shipping import written_by
 
-__all__ = ["SqliteBatch", "batch_writer", "micro_batch_writer", "writer"]
+__all__ = ["SqliteBatch", "batch_writer", "batches_had", "micro_batch_writer", "writer"]
 
 _QUERY_ID = "sql.streaming.queryId"
 
@@ -125,6 +127,14 @@ def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
     batch = _sqlite_batch(table, checkpoint=None)
     check_target(batch.path(), batch.target)
     return partial(batch.write_all, df)
+
+
+def batches_had(table: Table, writer: Callable[[], str | None], files_below: FilesBelow) -> int:
+    """The last batch of ``writer`` that a table without a key has had, which the database remembers."""
+    query = None if table.primary_key else writer()
+    if query is None:
+        return -1
+    return last_appended(table.options["url"].removeprefix(SQLITE_URL), table.options["table-name"], query)
 
 
 def _sqlite_batch(table: Table, checkpoint: str | None, part: str = "") -> SqliteBatch:

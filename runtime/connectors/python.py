@@ -1,4 +1,4 @@
-"""Lookups by a class of the user's: ``'connector' = 'python', 'class' = 'module.Class'``.
+"""The python connector: lookups by a class of the user's, ``'connector' = 'python', 'class' = 'module.Class'``.
 
 ``class`` is a LookupFunction, ``async-class`` an AsyncLookupFunction and ``scan-class`` a ScanFunction; all are created
 without arguments. They come only from modules that whoever starts the run allows. ``properties.*`` are theirs to read
@@ -7,18 +7,20 @@ from the options of the context.
 
 from __future__ import annotations
 
-from plans.connectors.lookups import PYTHON_CLASSES
-from plans.connectors.options import LookupMode
+from plans.connectors.connector import LookupMode
+from plans.connectors.python import CLASSES, PYTHON
 from plans.declarations.class_shape import Flavour, Method
 from runtime.classes import load_class
+from runtime.connectors.connector import ConnectorCode
 from runtime.lookup.api import AsyncLookupFunction, LookupContext, LookupFunction, ScanFunction
+from runtime.lookup.source import LookupSource, Source
 
-__all__ = ["python_source"]
+__all__ = ["CODE"]
 
 
-def python_source(mode: LookupMode, context: LookupContext) -> LookupFunction | AsyncLookupFunction | ScanFunction:
+def _open(mode: LookupMode, context: LookupContext) -> Source:
     """An instance of the class named for ``mode``; RunError if it may not be loaded, or cannot be called like that."""
-    option = PYTHON_CLASSES[mode]
+    option = CLASSES[mode]
     name = context.options[option]
     path = f"tables.{context.table}.options.{option}"
     modules = context.allowed_modules
@@ -42,3 +44,12 @@ def _methods(rows: Flavour, value: Flavour) -> tuple[Method, ...]:
         Method(name="open", arguments=1, flavour=value),
         Method(name="close", arguments=0, flavour=value),
     )
+
+
+def _check(mode: LookupMode, context: LookupContext) -> None:
+    _open(mode, context)
+
+
+_SOURCE = LookupSource(connector=PYTHON.name, modes=tuple(CLASSES), open=_open, check=_check)
+
+CODE = ConnectorCode(connector=PYTHON, lookup=lambda options: _SOURCE)

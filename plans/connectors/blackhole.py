@@ -1,0 +1,13 @@
+"""The blackhole connector: a sink that drops what it gets."""
+
+from __future__ import annotations
+
+from plans.connectors.connector import Connector, Writing
+
+__all__ = ["BLACKHOLE"]
+
+BLACKHOLE = Connector(
+    name="blackhole",
+    description="A sink that drops what it gets.",
+    writing=Writing(drops_rows=True),
+)

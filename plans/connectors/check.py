@@ -1,0 +1,100 @@
+"""What is wrong with a table's options: unknown ones, wrong values, and what its connector checks itself.
+
+>>> from plans.declarations.tables import TableColumn
+>>> table = Table(columns=(TableColumn(name="v", type="INT"),), options={"connector": "print", "print-identifer": "x"})
+>>> print(*check_table("result", table))
+tables.result.options.print-identifer: the print connector has no option 'print-identifer'
+  hint: did you mean 'print-identifier'?
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+from plans.connectors.connector import COLUMN_OPTIONS, Connector
+from plans.connectors.options import OptionSpec, bad_value
+from plans.connectors.table import CONNECTORS, connector_of
+from plans.declarations.tables import Table
+from plans.errors import Diagnostic
+from plans.settings.lookup import SETTINGS
+from plans.settings.setting import SettingError, parse_value
+
+__all__ = ["check_table", "shown_options"]
+
+
+def shown_options(name: str, table: Table) -> dict[str, str]:
+    """The options to show; a value that is refused may be a literal secret, so it is not repeated."""
+    refused = {problem.path for problem in check_table(name, table)}
+    return {
+        key: "(refused)" if f"tables.{name}.options.{key}" in refused else value for key, value in table.options.items()
+    }
+
+
+def check_table(name: str, table: Table) -> tuple[Diagnostic, ...]:
+    """Everything wrong with the options of table ``name``, with paths such as ``tables.orders.options.path``."""
+    return tuple(_check(f"tables.{name}.options", table))
+
+
+def _check(path: str, table: Table) -> Iterator[Diagnostic]:
+    connector = table.options.get("connector")
+    spec = connector_of(table)
+    if spec is None:
+        known = ", ".join(sorted(CONNECTORS))
+        close = get_close_matches(connector or "", CONNECTORS, n=1)
+        yield Diagnostic(
+            message=f"there is no connector {connector!r}" if connector else "the table names no connector",
+            hint=f"did you mean {close[0]!r}? Known are {known}" if close else f"write 'connector' = one of {known}",
+            path=f"{path}.connector",
+        )
+        return
+    known_options = {o.name: o for o in spec.options}
+    for key, value in table.options.items():
+        if key == "connector" or (spec.column_options and key.startswith(COLUMN_OPTIONS)):
+            continue
+        if any(key.startswith(family) and key != family for family in spec.families):
+            yield from _check_placeholders(path, key, value)
+            continue
+        if key in SETTINGS["cache"] and spec.looking_up:
+            yield from _check_lookup_option(path, key, value)
+        elif key not in known_options:
+            yield _unknown(path, spec, key)
+        elif problem := bad_value(known_options[key], value):
+            message, hint = problem
+            yield Diagnostic(message=message, hint=hint, path=f"{path}.{key}")
+    for wanted in spec.options:
+        if wanted.required and wanted.name not in table.options:
+            yield Diagnostic(
+                message=f"the {spec.name} connector needs the option {wanted.name!r}",
+                hint=f"add '{wanted.name}' = " + (f"one of {', '.join(wanted.choices)}" if wanted.choices else "'...'"),
+                path=f"{path}.{wanted.name}",
+            )
+    yield from spec.check(path, table)
+
+
+def _check_lookup_option(path: str, key: str, value: str) -> Iterator[Diagnostic]:
+    """Whether the value is one; which options go together is known where the table is looked up."""
+    try:
+        parse_value(SETTINGS["cache"][key], value)
+    except SettingError as error:
+        yield Diagnostic(message=f"{key!r}: {error}", hint=error.hint, path=f"{path}.{key}")
+
+
+def _unknown(path: str, spec: Connector, key: str) -> Diagnostic:
+    names = [*(o.name for o in spec.options), *(SETTINGS["cache"] if spec.looking_up else ())]
+    close = get_close_matches(key, names, n=1)
+    if close:
+        hint = f"did you mean {close[0]!r}?"
+    elif names:
+        hint = f"it knows {', '.join(names)}" + (
+            f" and {COLUMN_OPTIONS}<column>.<setting>" if spec.column_options else ""
+        )
+    else:
+        hint = "it has no options; remove it"
+    return Diagnostic(message=f"the {spec.name} connector has no option {key!r}", hint=hint, path=f"{path}.{key}")
+
+
+def _check_placeholders(path: str, key: str, value: str) -> Iterator[Diagnostic]:
+    if problem := bad_value(OptionSpec(name=key, environment=True), value):
+        message, hint = problem
+        yield Diagnostic(message=message, hint=hint, path=f"{path}.{key}")

@@ -1,0 +1,32 @@
+"""What connectors ask of a table's columns: which are physical, and which have a type that they cannot hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from plans.declarations.tables import Table, TableColumn
+from plans.declarations.types import parse_type
+from plans.errors import Diagnostic
+
+__all__ = ["BINARY", "NESTED", "physical", "refuse_types"]
+
+NESTED = ("ARRAY", "MAP", "ROW")
+BINARY = ("BYTES", "BINARY", "VARBINARY")
+
+
+def physical(table: Table) -> tuple[TableColumn, ...]:
+    """The columns that are not computed."""
+    return tuple(column for column in table.columns if column.expression is None)
+
+
+def refuse_types(path: str, table: Table, roots: tuple[str, ...], message: str, hint: str) -> Iterator[Diagnostic]:
+    """A problem for each physical column whose type is one of ``roots``."""
+    for column in physical(table):
+        try:
+            root = parse_type(column.type).root
+        except ValueError:
+            continue  # a wrong type is reported with the column, not with the options
+        if root in roots:
+            yield Diagnostic(
+                message=f"{message} column {column.name!r} of type {column.type}", hint=hint, path=f"{path}.connector"
+            )

@@ -1,0 +1,119 @@
+"""What a connector is, as data: everything that code elsewhere asks of one, so that it need not know its name.
+
+A connector has a file of its own beside this one, with one :class:`Connector` in it; :mod:`plans.connectors.table`
+lists them, and answers for a table. How a connector reads, writes and looks up is the runtime's, in the folder or file
+of the same name in ``runtime/connectors``.
+
+>>> sink = Connector(name="null", description="Drops rows.", writing=Writing(drops_rows=True))
+>>> sink.reading is None, sorted(sink.writing.kinds(Table(columns=(), options={"connector": "null"})))
+(True, ['+I', '+U', '-D', '-U'])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from plans.connectors.options import OptionSpec
+from plans.connectors.reach import Place
+from plans.declarations.row_kinds import RowKind
+from plans.declarations.tables import Table
+from plans.errors import Diagnostic
+
+__all__ = [
+    "ALL_KINDS",
+    "COLUMN_OPTIONS",
+    "INSERT_ONLY",
+    "UPSERT_KINDS",
+    "Connector",
+    "LookingUp",
+    "LookupMode",
+    "Reading",
+    "Writing",
+]
+
+LookupMode = Literal["sync", "async", "full"]
+
+ALL_KINDS: tuple[RowKind, ...] = ("+I", "-U", "+U", "-D")
+UPSERT_KINDS: tuple[RowKind, ...] = ("+I", "+U", "-D")
+INSERT_ONLY: tuple[RowKind, ...] = ("+I",)
+
+COLUMN_OPTIONS = "fields."
+"""What the options of columns start with: ``fields.<column>.<option>``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """How a table is scanned: the row ``kinds`` that a scan emits, and whether it ends.
+
+    ``bounding_option`` makes one that does not end do so. ``is_suggested`` where a source is asked for.
+    """
+
+    kinds: Callable[[Table], tuple[RowKind, ...]] = lambda table: INSERT_ONLY
+    is_bounded: Callable[[Table], bool] = lambda table: True
+    bounding_option: str = ""
+    is_suggested: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writing:
+    """How a table is inserted into: the row ``kinds`` that its sink takes, none if this table cannot be written to.
+
+    ``upserts`` says whether the sink replaces and deletes rows by the primary key. A sink that ``takes_batches`` gets a
+    micro-batch as it is, so that several can be in one query; one that ``drops_rows`` does nothing with them.
+    ``place`` is the option that says where rows go; with ``writes_files`` it is a directory, of which Spark's file sink
+    keeps which micro-batches it has.
+
+    ``is_suggested`` where a sink is asked for, and where one that takes updates is, if ``takes_updates`` says on which
+    condition it does, which may be empty. ``updates_hint`` is what else makes the sink of this connector take them.
+    """
+
+    kinds: Callable[[Table], tuple[RowKind, ...]] = lambda table: ALL_KINDS
+    upserts: Callable[[Table], bool] = lambda table: False
+    takes_batches: bool = True
+    drops_rows: bool = False
+    place: str = ""
+    writes_files: bool = False
+    is_suggested: bool = False
+    takes_updates: str | None = None
+    updates_hint: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookingUp:
+    """How lookup joins can use a table: one key at a time or some in one call (``sync``, ``async``), or by reading all
+    of it (``full``).
+
+    ``modes`` are those of the connector, ``modes_of`` those of one table, all if None. ``by_users_code`` says that rows
+    come from code of the user's, which are checked against the columns.
+    """
+
+    modes: tuple[LookupMode, ...]
+    modes_of: Callable[[Table], Iterable[LookupMode]] | None = None
+    by_users_code: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connector:
+    """What a connector is and can do; what it cannot is None.
+
+    ``families`` are prefixes of options that end in a name of the user's. ``column_options`` can be set for each
+    column, after ``COLUMN_OPTIONS`` and the column's name. ``check`` finds what is wrong with more than one option, or
+    with options and columns, with paths below the one it is given. ``reaches`` gives the places that a checked table
+    reads, writes or asks. ``overlaps`` says whether what is written to the second table could be read from the first.
+    ``extra`` is the extra of the distribution with the packages that it needs.
+    """
+
+    name: str
+    description: str
+    options: tuple[OptionSpec, ...] = ()
+    column_options: tuple[OptionSpec, ...] = ()
+    families: tuple[str, ...] = ()
+    reading: Reading | None = None
+    writing: Writing | None = None
+    looking_up: LookingUp | None = None
+    check: Callable[[str, Table], Iterable[Diagnostic]] = lambda path, table: ()
+    reaches: Callable[[Table], Iterable[Place]] = lambda table: ()
+    overlaps: Callable[[Table, Table], bool] = lambda source, sink: False
+    extra: str = ""

@@ -1,0 +1,15 @@
+"""The print connector: a sink that prints its rows as Flink does."""
+
+from __future__ import annotations
+
+from plans.connectors.connector import Connector, Writing
+from plans.connectors.options import OptionSpec
+
+__all__ = ["PRINT"]
+
+PRINT = Connector(
+    name="print",
+    description="A sink that prints its rows as Flink does.",
+    options=(OptionSpec(name="print-identifier", description="What stands before each line."),),
+    writing=Writing(is_suggested=True, takes_updates=""),
+)

@@ -1,0 +1,68 @@
+"""The python connector, which looks rows up with a class of the user's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from plans.connectors.connector import Connector, LookingUp, LookupMode
+from plans.connectors.literal_secrets import check_secret
+from plans.connectors.options import OptionSpec
+from plans.declarations.tables import Table
+from plans.errors import Diagnostic
+
+__all__ = ["CLASSES", "PYTHON"]
+
+PROPERTY = "properties."
+CLASSES: Mapping[LookupMode, str] = {"sync": "class", "async": "async-class", "full": "scan-class"}
+"""The option that names the class for each mode of lookup."""
+
+_CLASS_NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
+
+
+def _check(path: str, table: Table) -> Iterator[Diagnostic]:
+    """That at least one class is named, and each as ``module.Class``."""
+    given = {name: table.options[name] for name in CLASSES.values() if name in table.options}
+    if not given:
+        yield Diagnostic(
+            message="the python connector needs one of the options 'class', 'async-class' and 'scan-class'",
+            hint="write 'class' = 'module.Class', the name of a LookupFunction",
+            path=f"{path}.class",
+        )
+    for key, value in table.options.items():
+        if key.startswith(PROPERTY):
+            yield from check_secret(f"{path}.{key}", f"the property {key.removeprefix(PROPERTY)}", value)
+    for name, value in given.items():
+        if not _CLASS_NAME.fullmatch(value):
+            yield Diagnostic(
+                message=f"{name!r} is {value!r}, expected the dotted name of a class",
+                hint="write 'module.Class'",
+                path=f"{path}.{name}",
+            )
+
+
+PYTHON = Connector(
+    name="python",
+    description="Looks rows up with a class of yours.",
+    options=(
+        OptionSpec(
+            name=CLASSES["sync"],
+            description="A LookupFunction, as module.Class, for synchronous lookups.",
+        ),
+        OptionSpec(
+            name=CLASSES["async"],
+            description="An AsyncLookupFunction, as module.Class, for asynchronous lookups.",
+        ),
+        OptionSpec(
+            name=CLASSES["full"],
+            description="A ScanFunction, as module.Class, for a full cache.",
+        ),
+    ),
+    families=(PROPERTY,),
+    looking_up=LookingUp(
+        modes=tuple(CLASSES),
+        modes_of=lambda table: (mode for mode, option in CLASSES.items() if option in table.options),
+        by_users_code=True,
+    ),
+    check=_check,
+)

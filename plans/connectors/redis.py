@@ -1,0 +1,90 @@
+"""The redis connector, which looks rows up in Redis: by a key that a pattern makes of the join's key columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from plans.connectors.connector import Connector, LookingUp
+from plans.connectors.key_pattern import check_pattern, pattern_columns
+from plans.connectors.options import OptionSpec
+from plans.connectors.reach import HostPlace, Place
+from plans.declarations.tables import Table
+from plans.errors import Diagnostic
+
+__all__ = ["KEY_PATTERN", "REDIS"]
+
+KEY_PATTERN = "key-pattern"
+
+
+def _check(path: str, table: Table) -> Iterator[Diagnostic]:
+    """The key pattern, and for plain strings that one column is left for the value."""
+    pattern = table.options.get(KEY_PATTERN, "")
+    if not pattern:
+        return
+    yield from check_pattern(path, KEY_PATTERN, pattern, table)
+    if table.options.get("data-type") == "string":
+        try:
+            keys = pattern_columns(pattern)
+        except ValueError:
+            return
+        values = [column.name for column in table.columns if column.expression is None and column.name not in keys]
+        if len(values) != 1:
+            yield Diagnostic(
+                message=f"a string has one value, but the table has {len(values)} columns besides those in "
+                f"{KEY_PATTERN!r}",
+                hint="declare one column for the value, or use 'data-type' = 'hash' or 'json'",
+                path=f"{path}.data-type",
+            )
+
+
+def _reaches(table: Table) -> Iterator[Place]:
+    options = table.options
+    yield HostPlace("host", options["host"].lower(), int(options.get("port", "6379")), usual=6379)
+
+
+REDIS = Connector(
+    name="redis",
+    description="Looks rows up in Redis.",
+    options=(
+        OptionSpec(name="host", required=True, description="The host of the server."),
+        OptionSpec(name="port", kind="int", maximum=65_535, default="6379", description="The port of the server."),
+        OptionSpec(name="database", kind="int", minimum=0, default="0", description="The number of the database."),
+        OptionSpec(name="username", environment=True, description="The user."),
+        OptionSpec(name="password", secret=True, description="The password, as ${env:NAME}."),
+        OptionSpec(
+            name="ssl",
+            kind="bool",
+            default="false",
+            description="Whether the connection is encrypted, and the certificate verified.",
+        ),
+        OptionSpec(
+            name=KEY_PATTERN,
+            required=True,
+            environment=True,
+            description="How keys are made, with columns in braces, such as user:{id}.",
+        ),
+        OptionSpec(
+            name="data-type",
+            default="hash",
+            choices=("hash", "json", "string"),
+            description="What the values are.",
+        ),
+        OptionSpec(
+            name="connection.pool-size",
+            kind="int",
+            maximum=1_000,
+            default="10",
+            description="The most connections of a Python worker for asynchronous lookups.",
+        ),
+        OptionSpec(
+            name="timeout",
+            kind="duration",
+            default="10 s",
+            description="How long connecting may take, and each answer.",
+        ),
+    ),
+    looking_up=LookingUp(modes=("sync", "async")),
+    check=_check,
+    reaches=_reaches,
+    extra="redis",
+)

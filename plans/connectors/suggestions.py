@@ -1,0 +1,46 @@
+"""What messages suggest where another connector would do: to read from, to write to, or to write updates to.
+
+The simplest comes first, which is the one with the fewest options that must be given.
+
+>>> suggested_sources(), suggested_sinks()
+("'filesystem'", "'print' or 'filesystem'")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from plans.connectors.connector import Connector
+from plans.connectors.table import CONNECTORS, connector_of
+from plans.declarations.tables import Table
+
+__all__ = ["suggested_sinks", "suggested_sources", "updates_hint"]
+
+
+def suggested_sources() -> str:
+    """Connectors that can be read, as a hint names them."""
+    return _named(c for c in CONNECTORS.values() if c.reading is not None and c.reading.is_suggested)
+
+
+def suggested_sinks() -> str:
+    """Connectors that can be written to, as a hint names them."""
+    return _named(c for c in CONNECTORS.values() if c.writing is not None and c.writing.is_suggested)
+
+
+def updates_hint(table: Table) -> str:
+    """What to do with a ``table`` that takes inserts only, for a sink to take updates."""
+    connector = connector_of(table)
+    if connector is not None and connector.writing is not None and connector.writing.updates_hint:
+        return connector.writing.updates_hint
+    conditions = ((c, c.writing.takes_updates) for c in CONNECTORS.values() if c.writing is not None)
+    able = {c: condition for c, condition in conditions if condition is not None}
+    sinks = (f"'{c.name}' {able[c]}".rstrip() for c in _simplest_first(able))
+    return f"write to a sink that takes updates, such as {', or '.join(sinks)}"
+
+
+def _named(connectors: Iterable[Connector]) -> str:
+    return " or ".join(f"'{connector.name}'" for connector in _simplest_first(connectors))
+
+
+def _simplest_first(connectors: Iterable[Connector]) -> list[Connector]:
+    return sorted(connectors, key=lambda connector: sum(option.required for option in connector.options))

@@ -1,0 +1,79 @@
+"""What a connector can have code for; what it says of itself is its :class:`~plans.connectors.connector.Connector`.
+
+Each has one :class:`ConnectorCode` in its file or in the ``__init__`` of its folder. Tables have passed ``check_table``
+before they come to any of its functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from plans.connectors.connector import Connector
+from plans.declarations.tables import Table
+from runtime.engine.arrow_rows import ArrowRows
+from runtime.lookup.source import LookupSource
+
+__all__ = ["BatchesHad", "ConnectorCode", "FilesBelow", "Reader", "Writer"]
+
+BatchReader = Callable[[SparkSession, str, Table, tuple[str, ...]], DataFrame]
+FilesBelow = Callable[[str], Iterable[str]]
+"""The files below a directory, by their paths below it."""
+
+
+class Reader(Protocol):
+    """Reads a table as a stream; the rows of a changelog say when they arrived if they are to be ``told``."""
+
+    def __call__(
+        self, spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], *, told: bool = False
+    ) -> DataFrame: ...
+
+
+class Writer(Protocol):
+    """Configures a sink; ``changelog`` says that ``df`` ends with the row kind column."""
+
+    def __call__(
+        self, df: DataFrame, name: str, table: Table, *, changelog: bool, checkpoint: str | None
+    ) -> DataStreamWriter: ...
+
+
+class MicroBatchWriter(Protocol):
+    """Makes what writes a micro-batch; ``part`` tells the sinks of one query apart."""
+
+    def __call__(
+        self, name: str, table: Table, *, changelog: bool, checkpoint: str | None, part: str
+    ) -> Callable[[DataFrame, int], int]: ...
+
+
+class BatchesHad(Protocol):
+    """The last micro-batch that a sink has had, -1 if it does not count them or has had none.
+
+    ``writer`` is what the sink knows the query by that writes to it, None while that has no name.
+    """
+
+    def __call__(self, table: Table, writer: Callable[[], str | None], files_below: FilesBelow) -> int: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectorCode:
+    """The code of a connector: None where it cannot do that, or has no own way to.
+
+    ``read_files`` reads some of the files of a table, ``wrong_line`` finds the format of one and its first line that
+    does not fit. ``lookup`` gives the source of lookups by the options of a table.
+    """
+
+    connector: Connector
+    read: Reader | None = None
+    read_in_arrow: Callable[[SparkSession, str, Table, tuple[str, ...]], ArrowRows | None] | None = None
+    read_batch: BatchReader | None = None
+    read_files: Callable[[SparkSession, str, Table, tuple[str, ...], list[str]], DataFrame] | None = None
+    wrong_line: Callable[[SparkSession, Table, str], tuple[str, str] | None] | None = None
+    writer: Writer | None = None
+    micro_batch_writer: MicroBatchWriter | None = None
+    batch_writer: Callable[[DataFrame, str, Table], Callable[[], None]] | None = None
+    batches_had: BatchesHad | None = None
+    lookup: Callable[[Mapping[str, str]], LookupSource] | None = None

@@ -1,0 +1,11 @@
+"""The datagen connector: a source of made-up rows."""
+
+from __future__ import annotations
+
+from plans.connectors.datagen import DATAGEN
+from runtime.connectors.connector import ConnectorCode
+from runtime.connectors.datagen.source import read, read_batch
+
+__all__ = ["CODE"]
+
+CODE = ConnectorCode(connector=DATAGEN, read=read, read_batch=read_batch)

@@ -1,0 +1,26 @@
+"""The filesystem connector: directories of CSV, JSON or Parquet files, which are read, appended to and looked up in."""
+
+from __future__ import annotations
+
+from plans.connectors.filesystem import FILESYSTEM
+from runtime.connectors.connector import ConnectorCode
+from runtime.connectors.filesystem.read import read, read_batch, read_files, read_in_arrow, wrong_line
+from runtime.connectors.filesystem.write import batch_writer, batches_had, writer
+from runtime.lookup.source import source_of_classes
+
+__all__ = ["CODE"]
+
+_SOURCE = source_of_classes(FILESYSTEM.name, f"{__name__}.scan", {"full": "FilesScan"})
+
+CODE = ConnectorCode(
+    connector=FILESYSTEM,
+    read=read,
+    read_in_arrow=read_in_arrow,
+    read_batch=read_batch,
+    read_files=read_files,
+    wrong_line=wrong_line,
+    writer=writer,
+    batch_writer=batch_writer,
+    batches_had=batches_had,
+    lookup=lambda options: _SOURCE,
+)

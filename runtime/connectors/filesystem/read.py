@@ -1,0 +1,184 @@
+"""Reads the files of a table, as a stream or as they are.
+
+Each file is read once, in order of modification time; new files are picked up as they appear, and a file that
+arrives with an old time stamp is not skipped. A row that does not fit the columns fails the run; with
+``ignore-parse-errors`` a field that cannot be read becomes NULL, and a row of which nothing can be read is skipped.
+An empty CSV field is NULL, an empty quoted one is the empty string. Spark records the names of the files in the
+checkpoint, so a path may come from the environment, but must not hold a secret.
+
+With ``'source.changelog' = 'true'`` a row has a field ``op`` with its kind, as a changelog sink writes it. With
+``upsert`` it may have one: a row without it is an upsert. Spark reads the files of a batch, and pieces of large ones,
+at once; where the order matters, each row says when it arrived: by modification time, path and place in the file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException, IllegalArgumentException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.readwriter import DataStreamReader
+from pyspark.sql.types import StringType
+
+from plans.connectors.table import option
+from plans.declarations.tables import Table
+from plans.errors import RunError
+from runtime.connectors.filesystem.parquet_files import PATHS_DDL, are_local, rows_of_files
+from runtime.connectors.filesystem.row_kinds import OP, kind_of_op, quoted
+from runtime.connectors.filesystem.source_files import (
+    are_partitioned,
+    load_batch,
+    load_files,
+    load_stream,
+)
+from runtime.connectors.filesystem.spark_options import read_options
+from runtime.connectors.schema import physical_schema
+from runtime.engine.arrow_rows import ArrowRows
+from runtime.engine.row_order import ARRIVAL
+from runtime.operator import KIND
+from runtime.spark.failure import root_cause
+from runtime.spark.session import is_remote
+from runtime.types import to_arrow
+
+__all__ = ["read", "read_batch", "read_files", "read_in_arrow", "wrong_line"]
+
+_CORRUPT = "__corrupt"
+_EVERY_AGE = "36500d"
+
+
+def read(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], *, told: bool = False) -> DataFrame:
+    """The files of ``table`` as a stream of ``columns``, of a changelog with its kinds; RunError if there is no path.
+
+    ``told`` adds the columns of ``ARRIVAL``.
+    """
+    return _load(_stream(spark, table), partial(load_stream, spark), name, table, columns, told=told)
+
+
+def read_in_arrow(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> ArrowRows | None:
+    """The same rows as those of :func:`read`, read by the workers in Arrow; None if only Spark can read them.
+
+    That is so unless they are in local files of Parquet whose paths say nothing of their columns, and not on Spark
+    Connect, where nothing is known of the file system.
+    """
+    path = table.options["path"]
+    inserts = option(table, "source.changelog") == "false"
+    if table.options["format"] != "parquet" or not inserts or is_remote(spark):
+        return None
+    try:
+        if not are_local(spark, path):
+            return None
+    except (Py4JJavaError, IllegalArgumentException):
+        return None  # as read() will say
+    if any(pa.types.is_nested(to_arrow(column.type)) for column in table.columns if column.name in columns):
+        return None
+    try:
+        if are_partitioned(spark, path):
+            return None
+    except AnalysisException as error:
+        if error.getCondition() != "PATH_NOT_FOUND":
+            raise
+        return None  # as read() will say
+    paths = load_stream(spark, _stream(spark, table).format("binaryFile").schema(PATHS_DDL), path)
+    return rows_of_files(paths.select("path"), name, table, columns)
+
+
+def _stream(spark: SparkSession, table: Table) -> DataStreamReader:
+    reader = spark.readStream.option("maxFileAge", _EVERY_AGE)  # by default, files older by a week are dropped
+    files = table.options.get("source.max-files-per-trigger")
+    return reader.option("maxFilesPerTrigger", files) if files else reader
+
+
+def read_batch(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:
+    """The files that ``table`` has now; otherwise as :func:`read`."""
+    return _load(spark.read, partial(load_batch, spark), name, table, columns)
+
+
+def read_files(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], files: list[str]) -> DataFrame:
+    """As :func:`read_batch`, from these ``files`` of the table only, named as ``DataFrame.inputFiles`` names them."""
+    # Columns that directories are named after are found from the table's path on.
+    reader = spark.read.option("basePath", table.options["path"])
+    return _load(reader, lambda reader, path: load_files(reader, files), name, table, columns)
+
+
+def _load(
+    reader: Any,
+    load: Callable[[Any, str], DataFrame],
+    name: str,
+    table: Table,
+    columns: tuple[str, ...],
+    *,
+    told: bool = False,
+) -> DataFrame:
+    """What ``reader``, of a stream or not, finds at the path of ``table``, where ``load`` looks."""
+    schema = physical_schema(table)
+    changelog = option(table, "source.changelog")
+    if changelog != "false":
+        schema = schema.add(OP, StringType())
+    chosen = table.options["format"]
+    lenient = chosen != "parquet" and option(table, f"{chosen}.ignore-parse-errors") == "true"
+    reader = reader.format(chosen)
+    reader = reader.options(**read_options(table))
+    if lenient:
+        schema = schema.add(_CORRUPT, StringType())
+        reader = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", _CORRUPT)
+    elif chosen != "parquet":
+        reader = reader.option("mode", "FAILFAST")
+    try:
+        rows = load(reader.schema(schema), table.options["path"])
+        rows.schema.fieldNames()  # on Spark Connect, only asking for the schema makes the server look at the path
+    except AnalysisException as error:
+        if error.getCondition() != "PATH_NOT_FOUND":
+            raise
+        raise RunError(
+            f"table {name} cannot be read: there is nothing at {table.options['path']!r}",
+            hint="create the directory, or correct the path; a relative path starts where the run starts",
+            path=f"tables.{name}.options.path",
+        ) from error
+    except (Py4JJavaError, IllegalArgumentException) as error:
+        raise RunError(
+            f"table {name} cannot be read: {table.options['path']}: {root_cause(error)}",
+            hint="check the scheme and the host of the path, and whether Spark has what the file system needs",
+            path=f"tables.{name}.options.path",
+        ) from error
+    if lenient:
+        readable = [F.col(quoted(field)).isNotNull() for field in schema.fieldNames() if field != _CORRUPT]
+        some = readable[0]
+        for one in readable[1:]:
+            some = some | one
+        rows = rows.where(F.col(_CORRUPT).isNull() | some)
+    kind = [] if changelog == "false" else [kind_of_op(upserts=changelog == "upsert").alias(KIND)]
+    arrival = _arrival(rows) if told else []
+    selected: DataFrame = rows.select(*(quoted(column) for column in columns), *kind, *arrival)
+    return selected
+
+
+def wrong_line(spark: SparkSession, table: Table, file: str) -> tuple[str, str] | None:
+    """The format of ``file`` and its first line that does not fit ``table``; None if it has none or is not its own."""
+    chosen = table.options["format"]
+    path = os.path.abspath(re.sub("^file:(//)?", "", table.options["path"]))
+    if chosen not in ("csv", "json") or path not in (file, *map(str, Path(file).parents)):
+        return None
+    schema = physical_schema(table)
+    if option(table, "source.changelog") != "false":
+        schema = schema.add(OP, StringType())
+    reader = spark.read.format(chosen).options(**read_options(table))
+    reader = reader.schema(schema.add(_CORRUPT, StringType()))
+    reader = reader.option("mode", "PERMISSIVE").option("columnNameOfCorruptRecord", _CORRUPT)
+    for row in load_batch(spark, reader, file).where(F.col(_CORRUPT).isNotNull()).limit(1).collect():
+        return chosen, str(row[_CORRUPT])
+    return None
+
+
+def _arrival(rows: DataFrame) -> list[Column]:
+    """The columns of ``ARRIVAL``."""
+    file = rows.metadataColumn("_metadata")
+    values = (F.unix_micros(file["file_modification_time"]), file["file_path"], file["file_block_start"])
+    return [value.alias(field.name) for value, field in zip(values, ARRIVAL, strict=True)]

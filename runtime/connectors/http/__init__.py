@@ -1,0 +1,28 @@
+"""The http connector: looks rows up in a web service."""
+
+from __future__ import annotations
+
+from plans.connectors.connector import LookupMode
+from plans.connectors.http import HTTP
+from runtime.connectors.connector import ConnectorCode
+from runtime.lookup.api import LookupContext
+from runtime.lookup.source import source_of_classes
+from runtime.lookup.sources.addressing import addressed_columns
+
+__all__ = ["CODE"]
+
+
+def _check(mode: LookupMode, context: LookupContext) -> None:
+    addressed_columns(context, "url")
+
+
+_SOURCE = source_of_classes(
+    HTTP.name,
+    f"{__name__}.lookup",
+    {"sync": "HttpLookup", "async": "AsyncHttpLookup"},
+    check=_check,
+    extra=HTTP.extra,
+    packages=("httpx",),
+)
+
+CODE = ConnectorCode(connector=HTTP, lookup=lambda options: _SOURCE)

@@ -1,0 +1,28 @@
+"""The redis connector: looks rows up in Redis."""
+
+from __future__ import annotations
+
+from plans.connectors.connector import LookupMode
+from plans.connectors.redis import KEY_PATTERN, REDIS
+from runtime.connectors.connector import ConnectorCode
+from runtime.lookup.api import LookupContext
+from runtime.lookup.source import source_of_classes
+from runtime.lookup.sources.addressing import addressed_columns
+
+__all__ = ["CODE"]
+
+
+def _check(mode: LookupMode, context: LookupContext) -> None:
+    addressed_columns(context, KEY_PATTERN)
+
+
+_SOURCE = source_of_classes(
+    REDIS.name,
+    f"{__name__}.lookup",
+    {"sync": "RedisLookup", "async": "AsyncRedisLookup"},
+    check=_check,
+    extra=REDIS.extra,
+    packages=("redis",),
+)
+
+CODE = ConnectorCode(connector=REDIS, lookup=lambda options: _SOURCE)

@@ -1,0 +1,155 @@
+"""The connectors' code by name, and what is done with a table: its connector does it, which nothing here names.
+
+What options mean and which are allowed is :mod:`plans.connectors`' business, and tables have passed its ``check_table``
+before they come here. Nothing here starts a query, knows an operator, or keeps a session.
+
+    orders = read(spark, "orders", table, ("o_id", "o_total"))
+    query = writer(orders, "result", result, changelog=False).option("checkpointLocation", path).start()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from plans.connectors.table import bounding_option, is_bounded
+from plans.declarations.tables import Table
+from plans.errors import RunError
+from runtime.connectors import blackhole, datagen, filesystem, http, jdbc, print_sink, python, redis
+from runtime.connectors.connector import ConnectorCode, FilesBelow
+from runtime.engine.arrow_rows import ArrowRows
+from runtime.lookup.source import LookupSource
+
+__all__ = [
+    "CODE",
+    "batch_writer",
+    "batches_had",
+    "files_reader",
+    "lookup_source",
+    "micro_batch_writer",
+    "read",
+    "read_batch",
+    "read_in_arrow",
+    "refuse_unbounded",
+    "writer",
+    "wrong_line",
+]
+
+CODE: Mapping[str, ConnectorCode] = {
+    module.CODE.connector.name: module.CODE
+    for module in (blackhole, datagen, filesystem, http, jdbc, print_sink, python, redis)
+}
+
+
+def read(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], *, told: bool = False) -> DataFrame:
+    """The rows of table ``name`` as a stream of exactly the physical ``columns``, with the types of ``runtime.types``.
+
+    A changelog has ``__kind`` behind them, and one that is ``told`` by arrival also the columns of ``ARRIVAL``.
+    RunError if the connector cannot be read, or if what it should read does not exist.
+    """
+    return _able(_code(table).read, "read", name, table)(spark, name, table, columns, told=told)
+
+
+def read_in_arrow(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> ArrowRows | None:
+    """The rows that :func:`read` would give, in Arrow in the workers; None if they cannot be had like that."""
+    reader = _code(table).read_in_arrow
+    return None if reader is None else reader(spark, name, table, columns)
+
+
+def read_batch(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:
+    """All rows that table ``name`` has now; otherwise as :func:`read`."""
+    return _able(_code(table).read_batch, "read", name, table)(spark, name, table, columns)
+
+
+def files_reader(
+    table: Table,
+) -> Callable[[SparkSession, str, Table, tuple[str, ...], list[str]], DataFrame] | None:
+    """What reads some files of the table only, as :func:`read_batch` reads all of them; None if it has no files."""
+    return _code(table).read_files
+
+
+def wrong_line(spark: SparkSession, tables: Mapping[str, Table], file: str) -> tuple[str, str] | None:
+    """The format of ``file``, and its first line that does not fit its table; None if there is none to be found."""
+    for table in tables.values():
+        find = _code(table).wrong_line
+        found = find(spark, table, file) if find is not None else None
+        if found is not None:
+            return found
+    return None
+
+
+def writer(
+    df: DataFrame, name: str, table: Table, *, changelog: bool, checkpoint: str | None = None
+) -> DataStreamWriter:
+    """A writer of ``df`` into table ``name``, configured but for name, checkpoint and trigger, and not started.
+
+    ``changelog`` says whether the last column of ``df`` is the row kind. ``checkpoint`` is the checkpoint location that
+    the caller will set; a sink may need it to tell a replayed batch from a new one. RunError if the connector cannot
+    be written to or its target does not fit.
+    """
+    chosen = _able(_code(table).writer, "written to", name, table)
+    return chosen(df, name, table, changelog=changelog, checkpoint=checkpoint)
+
+
+def micro_batch_writer(
+    name: str, table: Table, *, changelog: bool, checkpoint: str, part: str
+) -> Callable[[DataFrame, int], int]:
+    """What writes one micro-batch into table ``name`` and returns its number of rows, for a query with several sinks.
+
+    ``part`` is this sink among them; otherwise as :func:`writer`.
+    """
+    chosen = _able(_code(table).micro_batch_writer, "written to", name, table)
+    return chosen(name, table, changelog=changelog, checkpoint=checkpoint, part=part)
+
+
+def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
+    """What writes all of ``df``, which is insert-only, into table ``name`` when it is called, in a job of its own.
+
+    A call that fails leaves nothing of ``df`` in the table. RunError, now, if the connector cannot be written to or its
+    target does not fit.
+    """
+    return _able(_code(table).batch_writer, "written to", name, table)(df, name, table)
+
+
+def batches_had(table: Table, writer: Callable[[], str | None], files_below: FilesBelow) -> int:
+    """The last micro-batch that the sink has had, -1 if it does not count them or has had none.
+
+    ``writer`` is what the sink knows the query by that writes to it, None while that has no name.
+    """
+    had = _code(table).batches_had
+    return -1 if had is None else had(table, writer, files_below)
+
+
+def lookup_source(options: Mapping[str, str]) -> LookupSource:
+    """The source of lookups in a table with these ``options``, whose connector looks up."""
+    lookup = CODE[options["connector"]].lookup
+    assert lookup is not None
+    return lookup(options)
+
+
+def refuse_unbounded(name: str, table: Table) -> None:
+    """RunError if table ``name`` never ends, so that a run that stops when all is read would not stop."""
+    if not is_bounded(table):
+        option = bounding_option(table)
+        raise RunError(
+            f"table {name} generates rows without end, so a run that takes what is there and stops cannot read it",
+            hint=f"set '{option}', or run without --once",
+            path=f"tables.{name}.options.{option}",
+        )
+
+
+def _code(table: Table) -> ConnectorCode:
+    return CODE[table.options["connector"]]
+
+
+_Way = TypeVar("_Way")
+
+
+def _able(way: _Way | None, verb: str, name: str, table: Table) -> _Way:
+    if way is None:
+        connector = table.options["connector"]
+        raise RunError(f"table {name} cannot be {verb}: its connector is {connector!r}", path=f"tables.{name}")
+    return way

@@ -1,0 +1,201 @@
+"""Every connector is complete, in its own files, and nothing outside of them knows it by its name.
+
+That editors offer all of them is tests/plans/test_editor_schema.py's, the defaults in their documentation
+tests/test_docs.py's.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+import plans.connectors
+from plans.connectors.check import check_table
+from plans.connectors.connector import Connector
+from plans.connectors.options import bad_value
+from plans.connectors.table import CONNECTORS, can_lookup, can_read, can_write, is_bounded, takes_batches, writes_files
+from plans.declarations.tables import Column, Table, TableColumn
+from runtime.connectors.table import CODE, lookup_source
+from runtime.lookup.api import AsyncLookupFunction, LookupContext, LookupFunction, ScanFunction
+from runtime.lookup.source import open_source
+
+ROOT = Path(__file__).parent.parent.parent
+CLASSES = "tests.connectors.test_every_connector"
+SHAPES = {"sync": LookupFunction, "async": AsyncLookupFunction, "full": ScanFunction}
+
+OPTIONS: Mapping[str, tuple[Mapping[str, str], ...]] = {
+    "blackhole": ({},),
+    "datagen": ({"number-of-rows": "1"}, {}),
+    "filesystem": ({"path": "/o", "format": "json"},),
+    "http": ({"url": "https://example.com/{id}"},),
+    "jdbc": (
+        {"url": "jdbc:sqlite:x.db", "table-name": "t"},
+        {"url": "jdbc:postgresql://localhost/d", "table-name": "t"},
+    ),
+    "print": ({},),
+    "python": (
+        {"class": f"{CLASSES}.OneByOne", "async-class": f"{CLASSES}.Awaited", "scan-class": f"{CLASSES}.Whole"},
+    ),
+    "redis": ({"host": "localhost", "key-pattern": "{id}"},),
+}
+"""A table of each kind that a connector tells apart."""
+
+TABLES = [
+    pytest.param(Table(columns=(TableColumn(name="id", type="INT"), TableColumn(name="v", type="STRING")),
+                       options={"connector": name, **options}), id=f"{name}-{number}")
+    for name, each in OPTIONS.items() for number, options in enumerate(each)
+]  # fmt: skip
+
+OTHER_MEANINGS = {
+    ("plans/connectors/policy.py", "http"): "the scheme of a url",
+    ("plans/connectors/reach.py", "http"): "the scheme of a url",
+}
+"""Where a text is the name of a connector, and means something else."""
+
+
+class OneByOne(LookupFunction):
+    def lookup(self, key):
+        return []
+
+
+class Awaited(AsyncLookupFunction):
+    async def lookup(self, key):
+        return []
+
+
+class Whole(ScanFunction):
+    def scan(self, context):
+        yield from ()
+
+
+def own_modules() -> dict[str, str]:
+    """The connectors by the name of the module in ``plans/connectors`` that holds their descriptor."""
+    found = {}
+    for path in Path(plans.connectors.__path__[0]).glob("*.py"):
+        module = importlib.import_module(f"plans.connectors.{path.stem}".removesuffix(".__init__"))
+        own = [value for value in vars(module).values() if isinstance(value, Connector)]
+        if path.stem != "table" and own:
+            (connector,) = own
+            found[path.stem] = connector.name
+    return found
+
+
+def names_in(path: Path) -> Iterator[tuple[int, str]]:
+    """The line and the connector of each text of a module that is or quotes a connector's name; not of docstrings."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    docstrings = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, documented) and node.body and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
+            for name in CONNECTORS:
+                if node.value == name or re.search(rf"['\"]{name}['\"]", node.value):
+                    yield node.lineno, name
+
+
+def test_every_connector_has_a_file_in_plans_and_a_file_or_folder_of_that_name_in_runtime():
+    found = own_modules()
+    assert sorted(found.values()) == sorted(CONNECTORS)
+    assert {name: importlib.import_module(f"runtime.connectors.{stem}").CODE for stem, name in found.items()} == CODE
+    assert {name: code.connector for name, code in CODE.items()} == CONNECTORS
+
+
+def test_no_other_module_names_a_connector():
+    own = own_modules()
+    found, used = [], set()
+    for package in ("plans", "planner", "runtime"):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            place = path.relative_to(ROOT)
+            home = own.get(place.with_suffix("").parts[2]) if place.parts[1] == "connectors" else None
+            for line, name in names_in(path):
+                if (str(place), name) in OTHER_MEANINGS:
+                    used.add((str(place), name))
+                elif name != home:
+                    found.append(f"{place}:{line} names {name}")
+    assert found == []
+    assert used == set(OTHER_MEANINGS)
+
+
+@pytest.mark.parametrize("connector", CONNECTORS.values(), ids=CONNECTORS)
+def test_every_option_has_a_name_of_its_own_a_description_and_a_default_that_may_be_written(connector):
+    options = (*connector.options, *connector.column_options)
+    assert len({option.name for option in options}) == len(options)
+    assert connector.description.endswith(".")
+    for option in options:
+        assert option.description.endswith("."), option.name
+        assert "\n" not in option.description
+        assert option.default is None or bad_value(option, option.default) is None
+
+
+@pytest.mark.parametrize("connector", CONNECTORS.values(), ids=CONNECTORS)
+def test_the_page_of_connectors_says_what_it_can_and_names_its_options(connector):
+    page = (ROOT / "docs" / "connectors.md").read_text(encoding="utf-8")
+    (row,) = re.findall(rf"^\| \[`{connector.name}`\]\(#{connector.name}\) \|(.*)$", page, re.MULTILINE)
+    reads, writes, looks_up, *_ = [cell.strip() for cell in row.split("|")]
+    ways = (connector.reading, connector.writing, connector.looking_up)
+    assert [bool(cell) for cell in (reads, writes, looks_up)] == [way is not None for way in ways]
+    (section,) = re.findall(rf"^## {connector.name}\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
+    assert [o.name for o in connector.options if f"`{o.name}`" not in section] == []
+    assert [o.name for o in connector.column_options if f"`fields.<column>.{o.name}`" not in section] == []
+
+
+def test_there_is_a_table_of_every_connector():
+    assert set(OPTIONS) == set(CONNECTORS)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_the_runtime_has_code_for_what_a_connector_says_it_can(table):
+    assert check_table("t", table) == ()
+    connector, code = CONNECTORS[table.options["connector"]], CODE[table.options["connector"]]
+    ways = (code.read, code.read_batch, code.writer, code.batch_writer, code.micro_batch_writer)
+    reads, writes = connector.reading is not None, connector.writing is not None
+    assert [way is not None for way in ways] == [reads, reads, writes, writes, takes_batches(table)]
+    assert (code.lookup is not None) == (connector.looking_up is not None)
+    assert can_read(table) == reads
+    assert writes or not can_write(table)
+    if writes_files(table):
+        assert code.batches_had is not None
+    if not is_bounded(table):
+        assert connector.reading is not None
+        assert connector.reading.bounding_option in {option.name for option in connector.options}
+    if connector.writing is not None and connector.writing.place:
+        assert connector.writing.place in {option.name for option in connector.options}
+
+
+@pytest.mark.parametrize("table", [table for table in TABLES if can_lookup(table.values[0])])
+def test_the_runtime_looks_up_in_the_modes_that_a_connector_says(table):
+    source = lookup_source(table.options)
+    assert set(source.modes) == can_lookup(table)
+    looking_up = CONNECTORS[table.options["connector"]].looking_up
+    assert looking_up is not None
+    assert can_lookup(table) <= set(looking_up.modes)
+    columns = tuple(Column(name=column.name, type=column.type) for column in table.columns)
+    where = LookupContext(
+        table="t", options=table.options, keys=columns[:1], columns=columns, declared=columns,
+        allowed_modules=(CLASSES,),
+    )  # fmt: skip
+    for mode in source.modes:
+        source.check(mode, where)
+        assert isinstance(open_source(source, mode, where), SHAPES[mode])
+
+
+@pytest.mark.parametrize("connector", CONNECTORS.values(), ids=CONNECTORS)
+def test_the_distribution_has_the_extra_that_a_connector_needs(connector):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    tables = [{"connector": connector.name, **options} for options in OPTIONS[connector.name]]
+    needs = [lookup_source(options) for options in tables if connector.looking_up is not None]
+    assert {source.extra for source in needs if source.packages} == {connector.extra} - {""}
+    assert not connector.extra or connector.extra in extras
+    installed = {re.match(r"[\w-]+", requirement)[0] for requirement in extras.get(connector.extra, ())}
+    packages = {package.partition("_")[0] for source in needs for package in source.packages}
+    assert packages == installed
