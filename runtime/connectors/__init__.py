@@ -82,14 +82,16 @@ BATCH_WRITERS: Mapping[str, Callable[[DataFrame, str, Table], Callable[[], None]
 }
 
 
-def read(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], *, told: bool = False) -> DataFrame:
+def read(
+    spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], *, row_order: bool = False
+) -> DataFrame:
     """The rows of table ``name`` as a stream of exactly the physical ``columns``, with the types of ``runtime.types``.
 
-    A changelog has ``__kind`` behind them, and one that is ``told`` by arrival also the columns of ``ARRIVAL``.
+    A changelog has ``__kind`` behind them, and with ``row_order`` also the columns of ``ROW_ORDER``.
     RunError if the connector cannot be read, or if what it should read does not exist.
     """
     chosen = _chosen(READERS, "read", name, table)
-    return chosen(spark, name, table, columns, **({"told": True} if told else {}))
+    return chosen(spark, name, table, columns, **({"row_order": True} if row_order else {}))
 
 
 def read_in_arrow(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> ArrowRows | None:

@@ -41,7 +41,7 @@ from runtime.connectors.parquet_files import PATHS_DDL, are_local, rows_of_files
 from runtime.connectors.schema import physical_schema
 from runtime.connectors.source_files import STREAM_LOG, are_partitioned, exists, load_batch, load_files, load_stream
 from runtime.engine.arrow_rows import ArrowRows
-from runtime.engine.row_order import ARRIVAL
+from runtime.engine.row_order import ROW_ORDER
 from runtime.operator import KIND, UPDATE_BEFORE
 from runtime.spark.failure import root_cause
 from runtime.spark.session import is_remote
@@ -59,12 +59,14 @@ _LONGEST = str(2**31 - 1)
 """Bytes of a text; by default, the parser of JSON takes no more than 20 million characters."""
 
 
-def read(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], *, told: bool = False) -> DataFrame:
+def read(
+    spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], *, row_order: bool = False
+) -> DataFrame:
     """The files of ``table`` as a stream of ``columns``, of a changelog with its kinds; RunError if there is no path.
 
-    ``told`` adds the columns of ``ARRIVAL``.
+    ``row_order`` adds the columns of ``ROW_ORDER``.
     """
-    return _load(_stream(spark, table), partial(load_stream, spark), name, table, columns, told=told)
+    return _load(_stream(spark, table), partial(load_stream, spark), name, table, columns, row_order=row_order)
 
 
 def read_in_arrow(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> ArrowRows | None:
@@ -120,7 +122,7 @@ def _load(
     table: Table,
     columns: tuple[str, ...],
     *,
-    told: bool = False,
+    row_order: bool = False,
 ) -> DataFrame:
     """What ``reader``, of a stream or not, finds at the path of ``table``, where ``load`` looks."""
     schema = physical_schema(table)
@@ -160,8 +162,8 @@ def _load(
             some = some | one
         rows = rows.where(F.col(_CORRUPT).isNull() | some)
     kind = [] if changelog == "false" else [_kind_of_op(upserts=changelog == "upsert").alias(KIND)]
-    arrival = _arrival(rows) if told else []
-    selected: DataFrame = rows.select(*(_quoted(column) for column in columns), *kind, *arrival)
+    order = _row_order(rows) if row_order else []
+    selected: DataFrame = rows.select(*(_quoted(column) for column in columns), *kind, *order)
     return selected
 
 
@@ -199,11 +201,11 @@ def _kind_of_op(*, upserts: bool) -> Column:
     return kind.cast("tinyint")
 
 
-def _arrival(rows: DataFrame) -> list[Column]:
-    """The columns of ``ARRIVAL``."""
+def _row_order(rows: DataFrame) -> list[Column]:
+    """The columns of ``ROW_ORDER``."""
     file = rows.metadataColumn("_metadata")
     values = (F.unix_micros(file["file_modification_time"]), file["file_path"], file["file_block_start"])
-    return [value.alias(field.name) for value, field in zip(values, ARRIVAL, strict=True)]
+    return [value.alias(field.name) for value, field in zip(values, ROW_ORDER, strict=True)]
 
 
 def writer(

@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 
 from runtime.state.identity import encode_groups
 
-__all__ = ["ARRIVAL", "in_order"]
+__all__ = ["ROW_ORDER", "in_order"]
 
-ARRIVAL = pa.schema(
+ROW_ORDER = pa.schema(
     [
         ("__arrival_time", pa.int64()),
         ("__arrival_path", pa.string()),
@@ -27,11 +27,11 @@ piece stand in their order wherever they go."""
 
 
 def in_order(delta: pa.Table) -> pa.Table:
-    """``delta`` in the order in which its rows arrived, without the columns of ``ARRIVAL``; as it is if it has none."""
-    if ARRIVAL.names[0] not in delta.column_names:
+    """``delta`` in the order of its rows, without the columns of ``ROW_ORDER``; as it is if it has none."""
+    if ROW_ORDER.names[0] not in delta.column_names:
         return delta
-    order = _places(delta.select(ARRIVAL.names))
-    delta = delta.drop_columns(ARRIVAL.names)
+    order = _places(delta.select(ROW_ORDER.names))
+    delta = delta.drop_columns(ROW_ORDER.names)
     return delta if bool((np.diff(order) > 0).all()) else delta.take(pa.array(order))
 
 

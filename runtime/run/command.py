@@ -250,8 +250,8 @@ def _is_gone(spark: Any) -> bool:
 
 def run_plan(plan: Plan, start: Callable[[], Any], *, as_json: bool) -> int:
     """Run ``plan``, as ``start`` starts it, to its end and tell of its batches; 0, or the code of a signal's exit."""
+    from runtime.progress import FunctionProgress, JobProgress, LookupProgress, total_functions, total_lookups
     from runtime.run.patience import FirstBatch
-    from runtime.run.progress import FunctionProgress, JobProgress, LookupProgress, total_functions, total_lookups
     from runtime.run.report import open_report
 
     batch_plan = plan.mode == "batch"

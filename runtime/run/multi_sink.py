@@ -15,7 +15,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.storagelevel import StorageLevel
 
-__all__ = ["SeveralSinks", "SinkWriter"]
+__all__ = ["MultiSinkWriter", "RowCounts", "SinkWriter"]
 
 RowCounts = MutableMapping[tuple[str, int], int]
 """How many rows a sink was given in a batch, by sink and batch."""
@@ -31,7 +31,7 @@ class SinkWriter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SeveralSinks:
+class MultiSinkWriter:
     """Writes a micro-batch to each sink in turn; for ``foreachBatch``."""
 
     writers: tuple[SinkWriter, ...]

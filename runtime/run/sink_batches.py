@@ -17,7 +17,7 @@ from plans.connectors.table import SQLITE_URL
 from plans.declarations.tables import Table
 from plans.errors import RunError
 from plans.model.plan import Plan
-from plans.operators import Sink
+from runtime.build.sub_plans import sinks
 from runtime.checkpoint.files import CheckpointFiles
 from runtime.checkpoint.parts import last_batches
 from runtime.connectors.sqlite import last_appended
@@ -38,12 +38,12 @@ def refuse_other_batches(
     """RunError if a sink has had batches that ``checkpoint``, which ``recorded`` is of, has not begun."""
     before = {query.id: query for query in recorded.queries} if recorded is not None else {}
     places: dict[str, str] = {}
+    tables = {sink.id: sink.table for sink in sinks(plan)}
     for query in queries:
         began, ended = last_batches(checkpoint, query.id)
         for name in query.sinks:
-            sink = plan.operator(name)
-            assert isinstance(sink, Sink)
-            table = plan.tables[sink.table]
+            table_name = tables[name]
+            table = plan.tables[table_name]
             if table.options["connector"] == "filesystem":
                 other = places.setdefault(table.options["path"].rstrip("/"), name)
                 if other != name:
@@ -51,25 +51,25 @@ def refuse_other_batches(
                         f"{other} and {name} would write files to the same directory, {table.options['path']!r}: of "
                         "two batches with the same number one would be taken for written, and its rows lost",
                         hint="give them a directory each, or write both with one INSERT of a UNION ALL",
-                        path=f"tables.{sink.table}.options.path",
+                        path=f"tables.{table_name}.options.path",
                     )
             try:
                 had = _had(table, query, name, checkpoint, files_at)
             except RunError as error:
                 (found,) = error.diagnostics
-                where = f"tables.{sink.table}"
-                raise RunError(f"table {sink.table}: {found.message}", hint=found.hint, path=where) from error
+                where = f"tables.{table_name}"
+                raise RunError(f"table {table_name}: {found.message}", hint=found.hint, path=where) from error
             ours = had == began and _is_written_to(before.get(query.id), table)
             if had <= ended or ours:
                 continue
             where = table.options["path" if "path" in table.options else "table-name"]
             reached = f"ends with batch {began}" if began >= 0 else "has none yet"
             raise RunError(
-                f"table {sink.table}: a streaming job has written batches up to {had} to {where!r}, and this "
+                f"table {table_name}: a streaming job has written batches up to {had} to {where!r}, and this "
                 f"checkpoint {reached}: batches with these numbers would be taken for written, and their rows lost",
                 hint="go on with the checkpoint that wrote there, or give the table another place; to write all "
                 "anew, remove first what is there",
-                path=f"tables.{sink.table}",
+                path=f"tables.{table_name}",
             )
 
 

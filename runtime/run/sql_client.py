@@ -20,10 +20,10 @@ from plans.analysis.columns import output_columns
 from plans.connectors.policy import Policy
 from plans.errors import RunError
 from plans.model.plan import Plan
-from plans.operators import Sink
 from plans.settings.config import TIME_ZONE
 from plans.text.names import did_you_mean
 from plans.text.terminal import say
+from runtime.build.sub_plans import sinks
 from runtime.run.command import STOPS_AFTER_BATCH, STOPS_NOW, Stop, absolute, follow, opened_session, run_plan
 
 __all__ = ["Engine", "Job", "Row"]
@@ -126,7 +126,7 @@ class Engine:
     def fill(self, plan: Plan) -> int:
         """Compute the cached results that ``plan`` reads, whose rows nobody sees; 0, or a signal's exit code."""
         self._session()
-        (sink,) = (operator for operator in plan.operators if isinstance(operator, Sink))
+        (sink,) = sinks(plan)
         table = replace(plan.tables[sink.table], options={"connector": "blackhole"})
         stop = Stop(STOPS_NOW)
         previous = signal.signal(signal.SIGINT, stop)
@@ -212,7 +212,7 @@ class Engine:
         from runtime.results.json_values import json_value
         from runtime.results.text import cell
 
-        (sink,) = (operator for operator in plan.operators if isinstance(operator, Sink))
+        (sink,) = sinks(plan)
         zone = plan.config.get(TIME_ZONE, "UTC")
         types = [column.type for column in output_columns(plan)[sink.inputs[0]]]
         writers = [json_value(name) if self.as_json else cell(name, zone) for name in types]

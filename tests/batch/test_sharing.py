@@ -8,7 +8,7 @@ from dataclasses import replace
 import planner
 from plans.analysis.streaming_queries import queries, single_queries
 from plans.operators import Sink
-from runtime.run import shared_sub_plans as sharing
+from runtime.build import sub_plans as sharing
 from runtime.run.execution import _repeated
 
 SCRIPT = """

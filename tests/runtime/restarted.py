@@ -17,10 +17,10 @@ from pyspark.sql.types import Row
 from plans.compare.carryover import state_lineages
 from plans.model.plan import Plan
 from plans.operators import Aggregate, Join, Sink
+from runtime.build.table import build_operator
 from runtime.engine.blobs import from_blob, to_blob
 from runtime.engine.process import PartitionProcessor
 from runtime.operator import hash_column
-from runtime.operators import build_operator
 from tests.runtime.changelog import stable_hash
 from tests.runtime.pipeline import Pipeline
 

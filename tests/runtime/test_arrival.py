@@ -6,7 +6,7 @@ from itertools import permutations
 
 import pyarrow as pa
 
-from runtime.engine.row_order import ARRIVAL, in_order
+from runtime.engine.row_order import ROW_ORDER, in_order
 
 
 def test_rows_stand_in_the_order_of_their_arrival_wherever_their_piece_was_read() -> None:
@@ -14,7 +14,7 @@ def test_rows_stand_in_the_order_of_their_arrival_wherever_their_piece_was_read(
     pieces = [[(2, "a", 0, 2)], [(1, "z", 64, 1)], [(2, "b", 64, 4), (2, "b", 64, 5)], [(2, "b", 0, 3)]]
     for order in permutations(pieces):
         columns = zip(*(row for piece in order for row in piece), strict=True)
-        delta = pa.table(list(columns), names=[*ARRIVAL.names, "value"])
+        delta = pa.table(list(columns), names=[*ROW_ORDER.names, "value"])
         assert in_order(delta).to_pydict() == {"value": [1, 2, 3, 4, 5]}
 
 
@@ -24,5 +24,5 @@ def test_rows_that_do_not_say_when_they_arrived_stay_as_they_are() -> None:
 
 
 def test_a_delta_without_rows_has_an_order_too() -> None:
-    empty = ARRIVAL.append(pa.field("value", pa.int64())).empty_table()
+    empty = ROW_ORDER.append(pa.field("value", pa.int64())).empty_table()
     assert in_order(empty).schema == pa.schema([("value", pa.int64())])

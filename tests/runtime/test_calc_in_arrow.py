@@ -12,7 +12,7 @@ import pytest
 from plans.declarations.tables import Column
 from plans.errors import RunError
 from plans.operators import Calc, SelectItem
-from runtime.build.calc_in_arrow import calc_in_arrow
+from runtime.build.calc import calc_in_arrow
 
 COLUMNS = (
     Column(name="a", type="BIGINT"),
@@ -35,7 +35,7 @@ def calc(*select: SelectItem, filter: str | None = None) -> Calc:
     return Calc(id="calc_t", inputs=("scan_t",), select=select, filter=filter)
 
 
-def test_columns_are_chosen_and_named_and_kinds_stay_beside_them() -> None:
+def test_columns_are_chosen_and_named_and_kinds_stay_with_them() -> None:
     made = calc_in_arrow(
         calc(SelectItem(name="e"), SelectItem(name="text", type="STRING", expression="`b c`")), COLUMNS, ("__kind",)
     )

@@ -18,7 +18,8 @@ from plans.analysis.columns import output_columns
 from plans.errors import RunError
 from plans.model.plan import Plan
 from plans.operators import Join
-from runtime.build.join_conditions import narrowed
+from runtime.build.join import with_condition_above
+from runtime.build.stream import conditions_above
 from runtime.expressions.condition import compile_condition
 from runtime.expressions.exact import Split, split_condition
 from runtime.state.memory import MemoryStore
@@ -221,9 +222,17 @@ CREATE TABLE o (x BIGINT, y BIGINT) WITH ('connector'='print');
 WITHIN_HOURS = "b.t BETWEEN a.t AND a.t + INTERVAL '4' HOUR"
 
 
+def with_pushed_conditions(plan: Plan) -> Plan:
+    """The plan whose joins are those that a stream builds."""
+    above, columns = conditions_above(plan), output_columns(plan)
+    operators = (
+        with_condition_above(op, above.get(op.id), columns) if isinstance(op, Join) else op for op in plan.operators
+    )
+    return replace(plan, operators=tuple(operators))
+
+
 def conditions_of(plan: Plan) -> list[str | None]:
-    joins = narrowed(plan.operators, output_columns(plan))
-    return [op.condition for op in joins if isinstance(op, Join)]
+    return [op.condition for op in with_pushed_conditions(plan).operators if isinstance(op, Join)]
 
 
 @pytest.mark.parametrize(
@@ -243,7 +252,7 @@ def test_comparisons_above_an_inner_join_narrow_it(join: str, expected: str | No
     assert conditions_of(plan) == [expected]
 
 
-def test_a_join_that_others_read_too_is_not_narrowed() -> None:
+def test_no_condition_is_pushed_into_a_join_that_others_read_too() -> None:
     plan = compile_sql(f"{TABLES} INSERT INTO o SELECT a.x, b.y FROM a JOIN b ON a.k = b.k AND {WITHIN_HOURS};")
     *_, calc, sink = plan.operators
     other = (replace(calc, id="calc_other"), replace(sink, id="sink_other", inputs=("calc_other",)))
@@ -259,13 +268,13 @@ def test_a_filter_that_may_not_run_is_refused_as_such() -> None:
         conditions_of(replace(plan, operators=(*plan.operators[:-2], unsafe, sink)))
 
 
-def test_narrowed_joins_leave_the_same_rows() -> None:
+def test_joins_with_pushed_conditions_leave_the_same_rows() -> None:
     query = f"SELECT a.x, b.y FROM a JOIN b ON a.k = b.k AND a.x < b.y AND {WITHIN_HOURS}"
     plan = compile_sql(f"{TABLES} INSERT INTO o {query};")
     noon = dt.datetime(2024, 2, 29, 12)
     a = [(1, x, noon + dt.timedelta(hours=x)) for x in range(5)]
     b = [(1, y, noon + dt.timedelta(hours=y, minutes=1 if y == 6 else 0)) for y in range(8)]
-    within = Pipeline(replace(plan, operators=narrowed(plan.operators, output_columns(plan))))
+    within = Pipeline(with_pushed_conditions(plan))
     above = Pipeline(plan)
     for left, right in ((a[:2], b[:5]), (a[2:], b[5:])):
         for pipeline in (within, above):

@@ -10,7 +10,8 @@ import pytest
 
 import planner
 from plans.operators import Calc
-from runtime.build.stream import build, edges_of
+from runtime.build.edges import edges_of
+from runtime.build.stream import build
 from runtime.lookup.plan import LookupRun
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ from plans.declarations.tables import Column
 from plans.errors import RunError
 from plans.model.plan import Plan
 from plans.operators import Calc, SelectItem
-from runtime.build.stream import BUILDERS, Edges
+from runtime.build.calc import calc_in_spark
+from runtime.build.edges import Edges
 from runtime.expressions.allowed import _SYMBOLS, _WORDS
 from runtime.lookup.plan import LookupRun
 
@@ -116,7 +117,7 @@ def refused(row: tuple[DataFrame, Edges], text: str) -> bool:
     frame, edges = row
     calc = Calc(id="c", inputs=("t",), filter=None, select=(SelectItem(name="n", expression=text),))
     try:
-        BUILDERS[Calc](calc, [frame], edges)
+        calc_in_spark(calc, [frame], edges)
     except RunError as error:
         (found,) = error.diagnostics
         assert found.message.startswith("operator c: "), text
@@ -150,5 +151,5 @@ def test_a_shift_is_one_sign_and_means_what_it_means_to_spark(row: tuple[DataFra
     frame, edges = row
     texts = {"i >> 1": 3, "i << 2": 28, "i + 1 >> 1 + 1": 2}
     select = tuple(SelectItem(name=f"c{n}", expression=text) for n, text in enumerate(texts))
-    found = BUILDERS[Calc](Calc(id="c", inputs=("t",), filter=None, select=select), [frame], edges).first()
+    found = calc_in_spark(Calc(id="c", inputs=("t",), filter=None, select=select), [frame], edges).first()
     assert list(found) == list(texts.values())

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import Row
 
-from runtime.run.progress import BatchProgress, OperatorProgress, batch_progress
+from runtime.progress import BatchProgress, OperatorProgress, batch_progress
 from runtime.run.report import JsonReport, LineReport, TableReport, human_bytes, human_duration
 from runtime.spark.failure import root_cause
 

@@ -1,22 +1,22 @@
 """A correlate operator as a step between DataFrames: arguments in, ``mapInArrow``, metrics.
 
-Constant arguments are computed by Spark, as columns. The only module of the package that builds DataFrames; works the
-same in streams and batches, on Spark classic and Spark Connect.
+Constant arguments are computed by Spark, as columns. Works the same in streams and batches, on Spark classic and Spark
+Connect.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from plans.declarations.tables import Column, Function
 from plans.operators import Correlate
+from runtime.build.builder import OperatorBuilder, from_frames
+from runtime.build.edges import Edges
 from runtime.engine.mapped import map_batches
 from runtime.expressions.allowed import check_expression, quoted
 from runtime.expressions.analysis import analysed, refusing
@@ -25,33 +25,22 @@ from runtime.functions.metrics import FUNCTION_METRICS
 from runtime.functions.plan import function_spec
 from runtime.functions.task import call_functions
 from runtime.kernels.found_rows import JoinedRows
-from runtime.lookup.plan import LookupRun
 from runtime.types import to_arrow, to_spark
 
-__all__ = ["apply_function"]
+__all__ = ["BUILDER", "call_function"]
 
 
-def apply_function(
-    op: Correlate,
-    frame: DataFrame,
-    columns: tuple[Column, ...],
-    function: Function,
-    run: LookupRun,
-    *,
-    beside: pa.Schema,
-    observe_as: Callable[[str], Any] = str,
-) -> DataFrame:
-    """The rows of ``frame`` joined with what ``function`` returns for them.
+def call_function(op: Correlate, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
+    """The rows of the only input joined with what the function returns for them.
 
-    ``frame`` has ``columns``, and those ``beside`` them, which are passed on.
-
-    RunError, naming the operator, for a constant or a class that may not run. Metrics are observed as what
-    ``observe_as`` makes of the id.
+    RunError, naming the operator, for a constant or a class that may not run.
     """
-    types = {column.name: column.type for column in columns}
+    (frame,) = inputs
+    function = edges.plan.functions[op.function]
+    types = {column.name: column.type for column in edges.columns[op.inputs[0]]}
     read = {column.column for column in op.output if column.side == "left"}
     read |= {argument.column for argument in op.arguments if argument.column is not None}
-    inputs: dict[str, tuple[SparkColumn, pa.DataType]] = {
+    computed: dict[str, tuple[SparkColumn, pa.DataType]] = {
         name: (F.col(quoted(name)), to_arrow(kind)) for name, kind in types.items() if name in read
     }
     arguments = []
@@ -64,24 +53,27 @@ def apply_function(
         arguments.append(f"__argument{index}")
         with refusing(op.id, path):
             value = spark_expression(frame, constant.sql)
-        inputs[f"__argument{index}"] = (value.cast(to_spark(kind)), to_arrow(kind))
+        computed[f"__argument{index}"] = (value.cast(to_spark(kind)), to_arrow(kind))
     origins = [(column.side, column.column) for column in op.output]
     fields = [pa.field(column.name, to_arrow(column.type)) for column in op.output]
-    for field in beside:
-        inputs[field.name] = (F.col(field.name), field.type)
+    for field in edges.metadata(op.id):
+        computed[field.name] = (F.col(field.name), field.type)
         origins.append(("left", field.name))
         fields.append(field)
-    if not inputs:  # a function without arguments, of whose input nothing is kept: its rows must still be counted
-        inputs["__row"] = (F.lit(None).cast("tinyint"), pa.int8())
+    if not computed:  # a function without arguments, of whose input nothing is kept: its rows must still be counted
+        computed["__row"] = (F.lit(None).cast("tinyint"), pa.int8())
     rows = JoinedRows(
         padded=op.join_type == "left",
         conditions=(),
         output=pa.schema(fields),
         origins=tuple(origins),
     )
-    spec = function_spec(op, function, tuple(arguments), rows, run)
+    spec = function_spec(op, function, tuple(arguments), rows, edges.lookups)
     with refusing(op.id, f"operators.{op.id}"):
-        prepared = analysed(frame.select(*(column.alias(name) for name, (column, _) in inputs.items())))
-    schema = pa.schema([(name, kind) for name, (_, kind) in inputs.items()])
+        prepared = analysed(frame.select(*(column.alias(name) for name, (column, _) in computed.items())))
+    schema = pa.schema([(name, kind) for name, (_, kind) in computed.items()])
     run_task = partial(call_functions, spec=spec, schema=schema)
-    return map_batches(prepared, run_task, rows.output, observe_as(op.id), FUNCTION_METRICS)
+    return map_batches(prepared, run_task, rows.output, edges.observe_as(op.id), FUNCTION_METRICS)
+
+
+BUILDER = OperatorBuilder(stream=from_frames(call_function), batch=call_function)

@@ -1,4 +1,4 @@
-"""What the sinks of a plan have in common: operators that lead to several of them.
+"""Parts of a plan: its scans and sinks, and what sinks have in common, operators that lead to several of them.
 
 A batch plan has a job per sink, and a stream a query for all sinks that :mod:`plans.analysis.streaming_queries` puts
 together; each of them computes what it shares with others. Pure: a plan in, names out.
@@ -16,7 +16,17 @@ from __future__ import annotations
 from plans.model.plan import Plan
 from plans.operators import Scan, Sink
 
-__all__ = ["above", "shared_operators"]
+__all__ = ["above", "scans", "shared_operators", "sinks"]
+
+
+def scans(plan: Plan) -> tuple[Scan, ...]:
+    """The scans of ``plan``, in its order."""
+    return tuple(operator for operator in plan.operators if isinstance(operator, Scan))
+
+
+def sinks(plan: Plan) -> tuple[Sink, ...]:
+    """The sinks of ``plan``, in its order."""
+    return tuple(operator for operator in plan.operators if isinstance(operator, Sink))
 
 
 def shared_operators(plan: Plan) -> dict[str, tuple[str, ...]]:
@@ -24,19 +34,19 @@ def shared_operators(plan: Plan) -> dict[str, tuple[str, ...]]:
 
     In the order of the plan.
     """
-    sinks: dict[str, set[str]] = {operator.id: set() for operator in plan.operators}
+    reached: dict[str, set[str]] = {operator.id: set() for operator in plan.operators}
     readers: dict[str, set[str]] = {operator.id: set() for operator in plan.operators}
+    ends = {sink.id for sink in sinks(plan)}
     for operator in reversed(plan.operators):
-        reached = {operator.id} if isinstance(operator, Sink) else sinks[operator.id]
         for name in operator.inputs:
-            sinks[name] |= reached
+            reached[name] |= {operator.id} if operator.id in ends else reached[operator.id]
             readers[name].add(operator.id)
     return {
-        operator.id: tuple(o.id for o in plan.operators if o.id in sinks[operator.id])
+        operator.id: tuple(o.id for o in plan.operators if o.id in reached[operator.id])
         for operator in plan.operators
-        if not isinstance(operator, Sink | Scan)
-        and len(sinks[operator.id]) > 1
-        and all(sinks[reader] != sinks[operator.id] for reader in readers[operator.id])
+        if operator.inputs  # a scan reads anew what it shares
+        and len(reached[operator.id]) > 1
+        and all(reached[reader] != reached[operator.id] for reader in readers[operator.id])
     }
 
 

@@ -1,16 +1,16 @@
-"""A lookup join as a step between DataFrames: keys in, ``mapInArrow`` or the stateful shell, filter, metrics.
+"""A lookup join as a step between DataFrames: keys in, ``mapInArrow`` or the engine, filter, metrics.
 
 What an INNER join keeps is decided by Spark, after the lookup; what a LEFT join pads depends on its conditions, so they
-are evaluated with the lookup. A pre-filter is evaluated by Spark, before. The only module of the package that builds
-DataFrames; works the same on Spark classic and Spark Connect.
+are evaluated with the lookup. A pre-filter is evaluated by Spark, before. Works the same on Spark classic and Spark
+Connect.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
@@ -20,6 +20,8 @@ from pyspark.sql import functions as F
 from plans.declarations.durations import parse_duration
 from plans.declarations.tables import Column, Table
 from plans.operators import JoinColumn, LookupJoin
+from runtime.build.builder import OperatorBuilder, from_frames
+from runtime.build.edges import Edges
 from runtime.engine.mapped import map_batches
 from runtime.engine.stateful import apply_operator
 from runtime.expressions.allowed import check_expression, quoted
@@ -30,11 +32,11 @@ from runtime.kernels.pairs import JoinCondition
 from runtime.lookup.enrich import enrich
 from runtime.lookup.join import LookupRows
 from runtime.lookup.metrics import LOOKUP_METRICS
-from runtime.lookup.plan import LookupRun, fetched_columns, key_columns, lookup_spec
+from runtime.lookup.plan import fetched_columns, key_columns, lookup_spec
 from runtime.operators.lookup_retry import LookupRetry
 from runtime.types import to_arrow, to_spark
 
-__all__ = ["apply_lookup"]
+__all__ = ["BUILDER", "look_up"]
 
 ASKS = "__asks"
 
@@ -47,33 +49,24 @@ class _Checked:
     carried: tuple[JoinColumn, ...]
 
 
-def apply_lookup(
-    op: LookupJoin,
-    frame: DataFrame,
-    columns: tuple[Column, ...],
-    table: Table,
-    run: LookupRun,
-    *,
-    beside: pa.Schema,
-    partitions: int,
-    lineage: str | None = None,
-    observe_as: Callable[[str], Any] = str,
-) -> DataFrame:
-    """The rows of ``frame``, which has ``columns`` and those ``beside`` them, joined with what they find in ``table``.
+def look_up(op: LookupJoin, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
+    """The rows of the only input joined with what they find in the table.
 
-    RunError, naming the operator, for an expression or a class that may not run. Metrics are observed as what
-    ``observe_as`` makes of the id.
+    RunError, naming the operator, for an expression or a class that may not run.
     """
+    (frame,) = inputs
+    columns, table = edges.columns[op.inputs[0]], edges.plan.tables[op.table]
+    metadata = edges.metadata(op.id)
     types = {column.name: column.type for column in columns}
     checked = _checked(op, types, fetched_columns(op, table))
     native = op.join_type == "inner"
     output = (*op.output, *checked.carried) if native else op.output
     origins: list[tuple[Literal["left", "right"], str]] = [(column.side, column.column) for column in output]
     fields = [pa.field(column.name, to_arrow(column.type)) for column in output]
-    origins += [("left", name) for name in beside.names]
-    fields += list(beside)
+    origins += [("left", name) for name in metadata.names]
+    fields += list(metadata)
     conditions = () if native else _compiled(op, columns, fetched_columns(op, table))
-    keys, inputs = _inputs(op, frame, columns, table, beside)
+    keys, computed = _inputs(op, frame, columns, table, metadata)
     rows = LookupRows(
         keys=keys,
         asks=ASKS if op.pre_filter is not None else None,
@@ -85,30 +78,31 @@ def apply_lookup(
     )
     wanted = {name for side, name in rows.origins if side == "left"} | {*keys, ASKS}
     wanted |= {name for condition in conditions for name in condition.left}
-    chosen = {name: column for name, column in inputs.items() if name in wanted}
+    chosen = {name: column for name, column in computed.items() if name in wanted}
     with refusing(op.id, f"operators.{op.id}"):
         prepared = analysed(frame.select(*(column.alias(name) for name, (column, _) in chosen.items())))
     schema = pa.schema([(name, kind) for name, (_, kind) in chosen.items()])
-    spec = lookup_spec(op, table, rows, run)
+    spec = lookup_spec(op, table, rows, edges.lookups)
     if op.retry is not None and op.retry.mode == "deferred" and spec.mode != "full":
         operator = LookupRetry(
             spec=spec,
             columns=schema,
             max_attempts=op.retry.max_attempts,
             delay=parse_duration(op.retry.fixed_delay),
-            once=run.once,
+            once=edges.lookups.once,
         )
-        parked = apply_operator(op.id, operator, [prepared], partitions, lineage=lineage, metrics=LOOKUP_METRICS)
+        lineage = edges.lineages.get(op.id)
+        parked = apply_operator(op.id, operator, [prepared], edges.partitions, lineage=lineage, metrics=LOOKUP_METRICS)
         joined = parked.in_spark()
     else:
         run_task = partial(enrich, spec=spec, schema=schema)
-        joined = map_batches(prepared, run_task, rows.output, observe_as(op.id), LOOKUP_METRICS)
+        joined = map_batches(prepared, run_task, rows.output, edges.observe_as(op.id), LOOKUP_METRICS)
     if not native:
         return joined
     for text in checked.filters:
         with refusing(op.id, f"operators.{op.id}"):
             joined = analysed(joined.where(spark_expression(joined, text)))
-    return joined.select(*(quoted(column.name) for column in op.output), *beside.names)
+    return joined.select(*(quoted(column.name) for column in op.output), *metadata.names)
 
 
 def _schema(columns: tuple[Column, ...]) -> pa.Schema:
@@ -147,7 +141,7 @@ def _compiled(op: LookupJoin, left: tuple[Column, ...], right: tuple[Column, ...
 
 
 def _inputs(
-    op: LookupJoin, frame: DataFrame, columns: tuple[Column, ...], table: Table, beside: pa.Schema
+    op: LookupJoin, frame: DataFrame, columns: tuple[Column, ...], table: Table, metadata: pa.Schema
 ) -> tuple[tuple[str, ...], dict[str, tuple[SparkColumn, pa.DataType]]]:
     """The names of the key columns; and by name what Spark computes for the lookup to read, with its type."""
     types = {column.name: column.type for column in columns}
@@ -173,5 +167,21 @@ def _inputs(
         checked = check_expression(op.pre_filter, known, operator=op.id, path=path)
         with refusing(op.id, path):
             found[ASKS] = (spark_expression(frame, checked.sql), pa.bool_())
-    found |= {field.name: (F.col(field.name), field.type) for field in beside}
+    found |= {field.name: (F.col(field.name), field.type) for field in metadata}
     return tuple(names), found
+
+
+def _batch(op: LookupJoin, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
+    if op.retry is not None and op.retry.mode == "deferred":
+        # Deferred retries park rows in the state of a stream; here nothing comes that a waiting row could hold up.
+        op = replace(op, retry=replace(op.retry, mode="inline"))
+    return look_up(op, inputs, edges)
+
+
+def _batch_note(op: LookupJoin) -> str | None:
+    if op.retry is None or op.retry.mode != "deferred":
+        return None
+    return f"retries of {op.id} wait inline: a batch job keeps no state to defer them in"
+
+
+BUILDER = OperatorBuilder(stream=from_frames(look_up), batch=_batch, batch_note=_batch_note)

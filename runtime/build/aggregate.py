@@ -1,16 +1,16 @@
-"""A group aggregate as Spark's own, with the results of the streaming kernels (:mod:`runtime.kernels.accumulators`).
+"""A group aggregate: in streams the kernel on the engine, in batch jobs Spark's own with the same results.
 
 Types and NULL rules are Flink's: integer sums wrap around at the width of their type, AVG of an integer is truncated to
 that type, SUM and AVG of no values are NULL, and of DECIMAL if they have more than 38 digits. A sum of BIGINT is added
 up in halves of 32 bits, since Spark's own either fails at an overflow or gives NULL. NaN is greater than all numbers.
-FIRST_VALUE, LAST_VALUE and LISTAGG go by the order in which Spark happens to bring the rows.
+In batch jobs FIRST_VALUE, LAST_VALUE and LISTAGG go by the order in which Spark happens to bring the rows.
 
     native_aggregate(aggregate, frame, {"country": "STRING", "amount": "BIGINT"})
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
 from pyspark.sql import Column, DataFrame
@@ -19,14 +19,36 @@ from pyspark.sql.types import DecimalType
 
 from plans.declarations.types import DataType, parse_type
 from plans.operators import Aggregate, AggregateCall
-from runtime.batch.floats import normal_floats
+from plans.settings.phases import strategy_of
+from runtime.build.builder import BoundInputs, OperatorBuilder, with_state
+from runtime.build.edges import Edges
 from runtime.expressions.allowed import quoted
-from runtime.types import to_spark
+from runtime.expressions.normal_floats import normal_floats
+from runtime.operators.aggregate import AggregateOperator
+from runtime.types import to_arrow, to_spark
 
-__all__ = ["native_aggregate"]
+__all__ = ["BUILDER", "native_aggregate"]
 
 _BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 _LOW_HALF = 0xFFFFFFFF
+
+
+def _bind(operator: Aggregate, inputs: BoundInputs) -> AggregateOperator:
+    return AggregateOperator(
+        columns=inputs.schemas[0],
+        changelog=inputs.changelog[0],
+        keys=operator.keys,
+        calls=operator.aggregates,
+        types=tuple(to_arrow(call.type) for call in operator.aggregates),
+        ttl=inputs.ttls[0],
+        kinds=operator.changelog,
+        phases=strategy_of(operator),
+    )
+
+
+def _batch(operator: Aggregate, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
+    types = {column.name: column.type for column in edges.columns[operator.inputs[0]]}
+    return native_aggregate(operator, inputs[0], types)
 
 
 def native_aggregate(operator: Aggregate, frame: DataFrame, types: Mapping[str, str]) -> DataFrame:
@@ -104,3 +126,6 @@ def _average(total: Column, count: Column, kind: DataType) -> Column:
         # The quotient has scale max(6, s) and is rounded half up: Flink's type and rule.
         return F.try_divide(total, count.cast("decimal(20, 0)"))
     return F.when(count > 0, total / count)
+
+
+BUILDER = OperatorBuilder(stream=with_state(_bind), batch=_batch, bind=_bind)
