@@ -1,7 +1,7 @@
-"""When rows of a source arrived, in columns beside their data, and the order that follows.
+"""The order of the rows of a source, in metadata columns, and the putting of rows in that order.
 
 Scans of changes add the columns (:mod:`plans.analysis.row_order`), what stands between them and an operator with state
-passes them on, and the shell puts a delta in order before the operator sees it. Knows no Spark.
+passes them on, and the engine puts a delta in order before the operator sees it. Knows no Spark.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ def in_order(delta: pa.Table) -> pa.Table:
     return delta if bool((np.diff(order) > 0).all()) else delta.take(pa.array(order))
 
 
-def _places(arrival: pa.Table) -> npt.NDArray[np.int64]:
-    """The places of rows in the order of their arrival; a batch has few pieces of files, and many rows of each."""
-    if not arrival.num_rows:
+def _places(columns: pa.Table) -> npt.NDArray[np.int64]:
+    """The places of rows in their order; a batch has few pieces of files, and many rows of each."""
+    if not columns.num_rows:
         return np.empty(0, np.int64)
-    pieces, first = encode_groups([column.combine_chunks() for column in arrival.columns])
-    by_time = [(name, "ascending") for name in arrival.column_names]
-    order = pc.sort_indices(arrival.take(first), sort_keys=by_time).to_numpy()
+    pieces, first = encode_groups([column.combine_chunks() for column in columns.columns])
+    by_time = [(name, "ascending") for name in columns.column_names]
+    order = pc.sort_indices(columns.take(first), sort_keys=by_time).to_numpy()
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
     places: npt.NDArray[np.int64] = np.argsort(rank[pieces], kind="stable")

@@ -21,7 +21,7 @@ from plans.declarations.row_kinds import RowKind
 from plans.operators import AggregateCall
 from plans.settings.groups import PhaseStrategy
 from runtime.kernels.accumulators import Accumulator, accumulators_of, combine, contribution, known, result, summed
-from runtime.kernels.arrivals import arrivals_layout
+from runtime.kernels.ordered_values import ordered_values_layout
 from runtime.kernels.partial import ROWS, WEIGHT, PartialSums
 from runtime.kernels.retraction import overdrawn, weights_of
 from runtime.kernels.values import VALUE, ValueChange, update_values, values_layout
@@ -68,7 +68,7 @@ class AggregateOperator:
 
     @property
     def orders(self) -> dict[Order, tuple[Accumulator, ...]]:
-        """The accumulators fed from a table of arrivals: in order of rows, of which some may go or count once."""
+        """The accumulators fed from a table of ordered values: in order of rows, of which some may go or count once."""
         found: dict[Order, tuple[Accumulator, ...]] = {}
         for a in self.accumulators:
             if not (a.is_linear or a.is_extreme) and (a.distinct or self.changelog):
@@ -78,7 +78,7 @@ class AggregateOperator:
 
     @property
     def stored(self) -> tuple[tuple[str, pa.DataType], ...]:
-        """What a group's row holds beside its keys: accumulators, and marks of those in order of rows."""
+        """What a group's row holds besides its keys: accumulators, and marks of those in order of rows."""
         marks = (mark for order, accumulators in self.orders.items() for mark in marks_of(order, accumulators))
         return (*((a.name, a.type) for a in self.accumulators), *((mark, pa.int64()) for mark in marks))
 
@@ -96,7 +96,7 @@ class AggregateOperator:
     def layouts(self) -> tuple[StateLayout, ...]:
         values = (values_layout(a, f, self.key_columns, self.columns.field(a).type) for a, f in self.arguments)
         arrivals = (
-            arrivals_layout(a, f, distinct, self.key_columns, self.columns.field(a).type)
+            ordered_values_layout(a, f, distinct, self.key_columns, self.columns.field(a).type)
             for a, f, distinct in self.orders
         )
         return (self.groups_layout, *values, *arrivals)

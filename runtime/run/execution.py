@@ -52,7 +52,7 @@ from runtime.progress import BatchProgress, LookupProgress, OperatorProgress, ba
 from runtime.results import files
 from runtime.run.sink_batches import refuse_other_batches
 from runtime.run.writers import query_writer
-from runtime.spark.explanation import Owners, WrongLine, failed
+from runtime.spark.explanation import StateOwners, WrongLine, failed
 from runtime.spark.session import default_partitions, is_remote, prepare_session, shares_machine, start_session
 from runtime.spark.shipping import ship_code
 
@@ -81,7 +81,7 @@ class Execution:
     sinks: Mapping[str, Sequence[str]] = field(default_factory=dict)
     _lock: RunLock | None = None
     _wrong_line: WrongLine = lambda file: None
-    _owners: Mapping[str, Owners] = field(default_factory=dict)
+    _state_owners: Mapping[str, StateOwners] = field(default_factory=dict)
     _counts: dict[tuple[str, int], int] = field(default_factory=dict)
     _seen: dict[str, int] = field(default_factory=dict)
     _operators: dict[str, Mapping[str, OperatorProgress]] = field(default_factory=dict)
@@ -173,8 +173,10 @@ class Execution:
             if error is not None:
                 self.stop()
                 named = " and ".join(self.sinks.get(sink, (sink,)))
-                owners = self._owners.get(sink, ())
-                raise failed(f"the query of {named} failed", error, self._wrong_line, owners=owners) from error
+                state_owners = self._state_owners.get(sink, ())
+                raise failed(
+                    f"the query of {named} failed", error, self._wrong_line, state_owners=state_owners
+                ) from error
 
     def stop_between_batches(self) -> bool:
         """Stop every query that is not in the middle of a micro-batch, or has finished one since the first call.
@@ -282,7 +284,7 @@ def execute(
         sinks={query.id: query.sinks for query in running if query.is_shared},
         _counts=counts,
         _wrong_line=partial(wrong_line, own, plan.tables),
-        _owners={query.id: numbered_states(plan, query) for query in running},
+        _state_owners={query.id: numbered_states(plan, query) for query in running},
     )
     if checkpoint is not None and not is_remote(own):
         execution._lock = acquire(own, checkpoint, take_over=take_over)

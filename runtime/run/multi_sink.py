@@ -1,4 +1,4 @@
-"""One query that writes several sinks: what its operator puts out in a micro-batch is kept, and written to each.
+"""A multi-sink query: what its operator puts out in a micro-batch is kept, and written to each.
 
 A sink is written as its own query would write it. If one fails, the batch is replayed for all of them after a restart:
 jdbc sinks then skip or repeat what they have, so that nothing is there twice, and print sinks print it again. On

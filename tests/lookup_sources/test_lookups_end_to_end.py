@@ -25,7 +25,7 @@ from runtime.lookup.sources import open_source
 from runtime.lookup.spec import CacheSpec, LookupSpec
 from runtime.lookup.task import lookup_tables
 from runtime.lookup.worker import OpenLookup
-from runtime.worker.event_loop import worker_portal
+from runtime.worker.event_loop import worker_event_loop
 from tests.lookup_sources.asking import context
 from tests.lookup_sources.servers import PASSWORD
 
@@ -113,7 +113,7 @@ def engine(
         ),
     )  # fmt: skip
     source = open_source(spec.connector, spec.mode, where)
-    lookup = OpenLookup(spec, source, clock, worker_portal(), ThreadScheduler(clock))
+    lookup = OpenLookup(spec, source, clock, worker_event_loop(), ThreadScheduler(clock))
 
     def ask(*codes: str) -> list[float | None]:
         batch = pa.table({"id": pa.array(range(len(codes)), pa.int64()), "code": list(codes)})

@@ -1,4 +1,4 @@
-"""A plan's operators in the shell's own processors, on states that are found by number, as Spark finds them.
+"""A plan's operators in the engine's own processors, on states that are found by number, as Spark finds them.
 
 What a Spark job does when it is restarted with another plan, without Spark: the processors store, read and drop state
 as in a job; the sink has what it was given before. The numbers are those of a walk from the sink, each operator before

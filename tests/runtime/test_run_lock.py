@@ -20,7 +20,7 @@ from click.testing import CliRunner
 
 from plans.errors import RunError
 from runtime.checkpoint import run_lock
-from runtime.checkpoint.lock_owner import birth_of, holder_of
+from runtime.checkpoint.lock_owner import birth_of, lock_owner_of
 from runtime.checkpoint.run_lock import LOCK, lock_local, refuse_held
 from runtime.run.command import run_command
 
@@ -115,7 +115,7 @@ def test_a_killed_run_is_followed_without_a_word(tmp_path: Path) -> None:
     with another_run(tmp_path) as process:
         process.send_signal(signal.SIGKILL)
         process.wait(DEADLINE_SECONDS)
-        named = holder_of((tmp_path / LOCK).read_text(encoding="utf-8"))
+        named = lock_owner_of((tmp_path / LOCK).read_text(encoding="utf-8"))
         assert named is not None
         assert named.pid == process.pid
         refuse_held(str(tmp_path))

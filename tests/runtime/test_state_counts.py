@@ -142,7 +142,7 @@ def test_parked_rows_count_with_their_last_look() -> None:
 
 
 class Parts(dict):
-    """The state store of a partition, as the shell writes it."""
+    """The state store of a partition, as the engine writes it."""
 
     def updateValue(self, key, value):
         self[key[0]] = value[0]

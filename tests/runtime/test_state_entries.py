@@ -10,7 +10,7 @@ from plans.format.document import op_name
 from plans.model.plan import Plan
 from runtime.engine.saved import Saved
 from runtime.inspect.entries import entries_of
-from runtime.inspect.state_owner import Owner, owner_of
+from runtime.inspect.state_owner import StateOwner, state_owner_of
 
 SCRIPT = """
 SET 'table.exec.state.ttl' = '1 h';
@@ -52,18 +52,18 @@ def join_plan(query: str) -> Plan:
     )
 
 
-def owner(stored: Saved, plan: Plan) -> Owner:
+def owner(stored: Saved, plan: Plan) -> StateOwner:
     operators = [operator.id for operator in plan.operators]
-    return owner_of(3, {0: stored}, plan, entries_of(plan, None), operators)
+    return state_owner_of(3, {0: stored}, plan, entries_of(plan, None), operators)
 
 
 def test_state_belongs_to_the_operator_for_which_it_means_the_same() -> None:
     before = join_plan("SELECT a, l.k FROM l JOIN r ON l.k = r.k")
     stored = Saved(operator="join_l_r", lineage=state_lineages(before)["join_l_r"])
-    assert owner(stored, before) == Owner(id="join_l_r", status="read")
+    assert owner(stored, before) == StateOwner(id="join_l_r", status="read")
     renamed = join_plan("SELECT a, x.k FROM l AS x JOIN r ON x.k = r.k")
-    assert owner(stored, renamed) == Owner(id="join_x_r", status="read", was="join_l_r")
+    assert owner(stored, renamed) == StateOwner(id="join_x_r", status="read", was="join_l_r")
     outer = join_plan("SELECT a, l.k FROM l LEFT JOIN r ON l.k = r.k")
-    assert owner(stored, outer) == Owner(id="join_l_r", status="other-meaning")
-    assert owner(stored, join_plan("SELECT a, k FROM l")) == Owner(id="join_l_r", status="orphan")
-    assert owner(Saved(), before) == Owner(id="operator 3 of Spark", status="unnamed")
+    assert owner(stored, outer) == StateOwner(id="join_l_r", status="other-meaning")
+    assert owner(stored, join_plan("SELECT a, k FROM l")) == StateOwner(id="join_l_r", status="orphan")
+    assert owner(Saved(), before) == StateOwner(id="operator 3 of Spark", status="unnamed")

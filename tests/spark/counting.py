@@ -1,6 +1,6 @@
-"""A stateful operator for tests of the shell: keeps all rows in one segment and puts out what came in, with a count.
+"""A stateful operator for tests of the engine: keeps all rows in one segment and puts out what came in, with a count.
 
-Nothing of the engine's kernels is used, so the tests of the shell stand on their own.
+Nothing of the product's kernels is used, so the tests of the engine stand on their own.
 """
 
 from __future__ import annotations

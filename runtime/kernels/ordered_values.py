@@ -20,12 +20,12 @@ from runtime.state.identity import Mask, encode_groups
 from runtime.state.keyed import KeyedState
 from runtime.state.layout import COUNT, HASH, WRITE, Int64s, StateLayout, prefixed_hash
 
-__all__ = ["ArrivalChange", "Placed", "all_placed", "arrivals_layout", "update_arrivals"]
+__all__ = ["OrderedChange", "Placed", "all_placed", "ordered_values_layout", "update_ordered_values"]
 
 PLACES = "__places"
 
 
-def arrivals_layout(
+def ordered_values_layout(
     argument: str, filter_: str | None, distinct: bool, keys: pa.Schema, kind: pa.DataType
 ) -> StateLayout:
     """The layout of the table of places of ``argument`` where ``filter_``, by group key."""
@@ -50,7 +50,7 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ArrivalChange:
+class OrderedChange:
     """What a micro-batch did: what it ``added`` that is still there, and the places that it emptied.
 
     ``arrived`` is how many values each group has ever numbered; ``lost_groups`` and ``lost_places`` go together.
@@ -62,7 +62,7 @@ class ArrivalChange:
     lost_places: Int64s
 
 
-def update_arrivals(
+def update_ordered_values(
     state: KeyedState,
     keys: pa.Table,
     key_hashes: Int64s,
@@ -74,7 +74,7 @@ def update_arrivals(
     now: int,
     *,
     distinct: bool,
-) -> ArrivalChange:
+) -> OrderedChange:
     """Apply a batch's values (one per row, NULL for none) to ``state``, and say what changed.
 
     ``keys``, ``key_hashes`` and ``arrived`` are per group, the others per row.
@@ -107,7 +107,7 @@ def update_arrivals(
     is_new = place >= arrived[group[entry]]
     added, lost = kept & is_new, ~kept & ~is_new
     total = arrived + np.bincount(groups[weights > 0], minlength=len(arrived))
-    return ArrivalChange(
+    return OrderedChange(
         arrived=total,
         added=Placed.sorted(group[entry[added]], place[added], value.take(pa.array(entry[added]))),
         lost_groups=group[entry[lost]],

@@ -1,4 +1,4 @@
-"""The Spark shell of stateful operators, driven by an operator of the tests' own."""
+"""The engine of stateful operators, driven by an operator of the tests' own."""
 
 from __future__ import annotations
 
