@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from runtime.kernels.grouped import GroupedRows, RowValues
 from runtime.kernels.retraction import overdrawn
 from runtime.kernels.values import VALUE
 from runtime.state.identity import Mask, encode_groups
@@ -53,39 +54,30 @@ class Placed:
 class OrderedChange:
     """What a micro-batch did: what it ``added`` that is still there, and the places that it emptied.
 
-    ``arrived`` is how many values each group has ever numbered; ``lost_groups`` and ``lost_places`` go together.
+    ``numbered`` is how many values each group has ever numbered; ``lost_groups`` and ``lost_places`` go together.
     """
 
-    arrived: Int64s
+    numbered: Int64s
     added: Placed
     lost_groups: Int64s
     lost_places: Int64s
 
 
 def update_ordered_values(
-    state: KeyedState,
-    keys: pa.Table,
-    key_hashes: Int64s,
-    groups: Int64s,
-    values: pa.Array,
-    value_hashes: Int64s,
-    weights: Int64s | None,
-    arrived: Int64s,
-    now: int,
-    *,
-    distinct: bool,
+    state: KeyedState, batch: GroupedRows, given: RowValues, numbered: Int64s, now: int, *, distinct: bool
 ) -> OrderedChange:
-    """Apply a batch's values (one per row, NULL for none) to ``state``, and say what changed.
+    """Apply the values ``given`` in a batch to ``state``, and say what changed.
 
-    ``keys``, ``key_hashes`` and ``arrived`` are per group, the others per row.
+    ``numbered`` is how many values each group had before.
     """
-    used = np.flatnonzero(np.asarray(pc.is_valid(values)))
-    groups, values, value_hashes = groups[used], values.take(pa.array(used)), value_hashes[used]
-    weights = np.ones(len(used), np.int64) if weights is None else weights[used]
+    used = np.flatnonzero(np.asarray(pc.is_valid(given.values)))
+    groups, values, value_hashes = batch.groups[used], given.values.take(pa.array(used)), given.hashes[used]
+    weights = np.ones(len(used), np.int64) if batch.weights is None else batch.weights[used]
     entries, first = encode_groups([pa.array(groups), values])
     group, value = groups[first], values.take(pa.array(first))
-    hashes = prefixed_hash(key_hashes[group], value_hashes[first])
-    identity = pa.table([*keys.take(group).columns, value], [*keys.column_names, VALUE])  # there may be no keys
+    hashes = prefixed_hash(batch.hashes[group], value_hashes[first])
+    names = [*batch.keys.column_names, VALUE]
+    identity = pa.table([*batch.keys.take(group).columns, value], names)  # there may be no keys
     codes = state.find(identity, hashes)
     live = state.live(codes)
     old = np.zeros(len(first), np.int64)
@@ -93,7 +85,7 @@ def update_ordered_values(
     if len(used) and weights.min() < 0:
         counted = ~overdrawn(entries, weights, old)
         entries, weights, groups = entries[counted], weights[counted], groups[counted]
-    numbers = arrived[groups] + _rank(groups, weights > 0)
+    numbers = numbered[groups] + _rank(groups, weights > 0)
     count = old + np.bincount(entries, weights=weights, minlength=len(first)).astype(np.int64)
     # The places that there were, then those of the batch, each of an entry: by entry, oldest first.
     stored = state.take(codes[live], [PLACES])[PLACES].combine_chunks()
@@ -103,12 +95,14 @@ def update_ordered_values(
         entry, place, kept = _first_places(before, was, entries, numbers, weights, old, count)
     else:
         entry, place, kept = _oldest_out(before, was, entries, numbers, weights)
-    _put(state, identity, hashes, codes, entry[kept], place[kept], count, now)
-    is_new = place >= arrived[group[entry]]
+    rows = identity.add_column(0, HASH, pa.array(hashes))
+    rows = rows.append_column(PLACES, _by_entry(entry[kept], place[kept], len(first)))
+    rows = rows.append_column(COUNT, pa.array(count)).append_column(WRITE, pa.array(np.full(len(first), now)))
+    state.put(rows.cast(state.layout.schema), codes >= 0)
+    is_new = place >= numbered[group[entry]]
     added, lost = kept & is_new, ~kept & ~is_new
-    total = arrived + np.bincount(groups[weights > 0], minlength=len(arrived))
     return OrderedChange(
-        arrived=total,
+        numbered=numbered + np.bincount(groups[weights > 0], minlength=len(numbered)),
         added=Placed.sorted(group[entry[added]], place[added], value.take(pa.array(entry[added]))),
         lost_groups=group[entry[lost]],
         lost_places=place[lost],
@@ -161,29 +155,17 @@ def _first_places(
     )
 
 
-def _put(
-    state: KeyedState,
-    identity: pa.Table,
-    hashes: Int64s,
-    codes: Int64s,
-    entry: Int64s,
-    place: Int64s,
-    count: Int64s,
-    now: int,
-) -> None:
-    lengths = np.bincount(entry, minlength=len(hashes))
-    offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
+def _by_entry(entry: Int64s, place: Int64s, entries: int) -> pa.ListArray:
+    """The places of each of ``entries``."""
+    offsets = np.concatenate(([0], np.cumsum(np.bincount(entry, minlength=entries)))).astype(np.int32)
     order = np.argsort(entry, kind="stable")
-    rows = identity.add_column(0, HASH, pa.array(hashes))
-    rows = rows.append_column(PLACES, pa.ListArray.from_arrays(pa.array(offsets), pa.array(place[order])))
-    rows = rows.append_column(COUNT, pa.array(count)).append_column(WRITE, pa.array(np.full(len(hashes), now)))
-    state.put(rows.cast(state.layout.schema), codes >= 0)
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(place[order]))
 
 
-def all_placed(state: KeyedState, keys: pa.Table, hashes: Int64s, groups: Int64s) -> Placed:
-    """All values of ``groups``, as places in ``keys`` and ``hashes``."""
+def all_placed(state: KeyedState, batch: GroupedRows, groups: Int64s) -> Placed:
+    """All values of ``groups`` of those in ``batch``."""
     found = [(np.empty(0, np.int64), np.empty(0, np.int64), pa.array([], state.layout.schema.field(VALUE).type))]
-    for place, code in state.scan(keys.take(groups), hashes[groups]):
+    for place, code in state.scan(batch.keys.take(groups), batch.hashes[groups]):
         rows = state.take(code, [VALUE, PLACES])
         places = rows[PLACES].combine_chunks()
         row = np.repeat(np.arange(len(code)), np.asarray(pc.list_value_length(places)))

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from runtime.kernels.accumulators import Accumulator, combine, summed
+from runtime.kernels.grouped import GroupedRows, RowValues
 from runtime.kernels.ordered_values import OrderedChange, Placed, all_placed, update_ordered_values
 from runtime.state.identity import encode_groups
 from runtime.state.keyed import KeyedState
@@ -40,30 +41,25 @@ def changed_in_order(
     order: Order,
     accumulators: Sequence[Accumulator],
     state: KeyedState,
-    keys: pa.Table,
-    hashes: Int64s,
-    groups: Int64s,
-    values: pa.Array,
-    value_hashes: Int64s,
-    weights: Int64s | None,
+    batch: GroupedRows,
+    given: RowValues,
     old: Mapping[str, pa.Array],
     now: int,
 ) -> dict[str, pa.Array]:
-    """The ``accumulators`` and their marks after a batch, by name; ``keys`` and ``old`` are per group."""
+    """The ``accumulators`` and their marks after a batch, by name; ``old`` is per group."""
     counter, *_ = marks_of(order, accumulators)
-    arrived = np.asarray(pc.fill_null(old[counter], 0))
-    change = update_ordered_values(
-        state, keys, hashes, groups, values, value_hashes, weights, arrived, now, distinct=order[2]
-    )
+    numbered = np.asarray(pc.fill_null(old[counter], 0))
+    change = update_ordered_values(state, batch, given, numbered, now, distinct=order[2])
     read = {a.name: _to_read(a, old, change) for a in accumulators}
-    whole = all_placed(state, keys, hashes, np.unique(np.concatenate(list(read.values()))))
-    new: dict[str, pa.Array] = {counter: pa.array(change.arrived)}
+    whole = all_placed(state, batch, np.unique(np.concatenate(list(read.values()))))
+    new: dict[str, pa.Array] = {counter: pa.array(change.numbered)}
+    size = len(batch.hashes)
     for accumulator in accumulators:
-        again = np.zeros(len(hashes), np.bool_)
+        again = np.zeros(size, np.bool_)
         again[read[accumulator.name]] = True
         mask = pa.array(again)
-        added, places = _shown(accumulator, change.added, len(hashes))
-        rest, rest_places = _shown(accumulator, whole, len(hashes))
+        added, places = _shown(accumulator, change.added, size)
+        rest, rest_places = _shown(accumulator, whole, size)
         kept = combine(accumulator, old[accumulator.name], added)
         new[accumulator.name] = pc.if_else(mask, rest, kept)
         if accumulator.function != "list":
