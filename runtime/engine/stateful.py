@@ -6,7 +6,7 @@ The only module of the engine that builds DataFrames. Works the same on Spark cl
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from functools import partial, reduce
+from functools import reduce
 from typing import Literal
 
 import pyarrow as pa
@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from runtime.engine.arrow_rows import ArrowRows
 from runtime.engine.blobs import rows_of_blobs
 from runtime.engine.buckets import bucket_ids
-from runtime.engine.pack import PACKED_DDL, UNCOUNTED, as_it_is, pack
+from runtime.engine.pack import PACKED_DDL, UNCOUNTED, Packing, as_it_is
 from runtime.engine.process import METRICS, OUTPUT_DDL, PartitionProcessor, deferred
 from runtime.engine.row_order import ROW_ORDER
 from runtime.operator import KIND, InputSpec, StatefulOperator
@@ -76,8 +76,7 @@ def _pack_input(
     schema = pa.schema([*spec.columns, *extra])
     if not isinstance(rows, ArrowRows):
         rows = ArrowRows(frame=rows.select(*map(_quoted, schema.names)), read=as_it_is, schema=schema)
-    packing = partial(
-        pack,
+    packing = Packing(
         side=side,
         schema=schema,
         route=spec.hashes[0],

@@ -25,6 +25,7 @@ from plans.text.names import did_you_mean
 from plans.text.terminal import say
 from runtime.build.sub_plans import sinks
 from runtime.run.command import STOPS_AFTER_BATCH, STOPS_NOW, Stop, absolute, follow, opened_session, run_plan
+from runtime.run.spark_options import SparkOptions
 
 __all__ = ["Engine", "Job", "Row"]
 
@@ -199,7 +200,8 @@ class Engine:
         if self._spark is None:
             if sys.stderr.isatty():
                 say(f"connecting to {self.remote}" if self.remote else "starting Spark")
-            session = opened_session(self.master, self.remote, self.conf, debug=self.debug)
+            options = SparkOptions(master=self.master, remote=self.remote, conf=self.conf, debug=self.debug)
+            session = opened_session(options)
             self._spark = self._stack.enter_context(session)
         return self._spark
 

@@ -28,7 +28,7 @@ from runtime.build.edges import edges_of
 from runtime.build.stream import build
 from runtime.engine.arrow_rows import ArrowRows, tables
 from runtime.engine.blobs import from_blob
-from runtime.engine.pack import TICK, hashed, pack
+from runtime.engine.pack import TICK, Packing, hashed
 from runtime.engine.process import joined
 from runtime.engine.row_order import ROW_ORDER, in_order
 from runtime.lookup.plan import LookupRun
@@ -149,15 +149,14 @@ class Stream:
             ]
             schema = pa.schema([*spec.columns, *extra])
             here = rows.here() if isinstance(rows, _LocalRows) else _collected(rows.select(*schema.names), schema)
-            packed = pack(
-                here.select(schema.names).cast(schema).to_batches(),
+            packing = Packing(
                 side=side,
                 schema=schema,
                 route=spec.hashes[0],
                 buckets=range(partitions),
                 presum=None if side in row_order else spec.presum,
             )
-            for batch in packed:
+            for batch in packing(here.select(schema.names).cast(schema).to_batches()):
                 for row in batch.to_pylist():
                     if row["side"] != TICK:
                         deltas.setdefault((row["bucket"], side), []).append(from_blob(row["blob"]))

@@ -6,7 +6,6 @@ import datetime as dt
 import time
 from collections.abc import Callable, Sequence
 from decimal import Decimal
-from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -23,7 +22,7 @@ import tests.spark.counting as counting_module
 from plans.declarations.types import parse_type
 from runtime.engine.blobs import from_blob
 from runtime.engine.buckets import bucket_ids, murmur3
-from runtime.engine.pack import PACKED_DDL, TICK, hashed, pack
+from runtime.engine.pack import PACKED_DDL, TICK, Packing, hashed
 from runtime.engine.stateful import apply_operator
 from runtime.operator import InputSpec, StatefulOperator
 from runtime.spark.failure import root_cause
@@ -275,7 +274,7 @@ def test_packing_hashes_keys_as_spark_does(session: SparkSession, tmp_path: Path
         str(tmp_path / "in")
     )
     columns = (*((name,) for name in names), tuple(names), ())
-    packing = partial(pack, side=0, schema=schema, route=columns[0], buckets=bucket_ids(1))
+    packing = Packing(side=0, schema=schema, route=columns[0], buckets=bucket_ids(1))
     packed = rows.coalesce(1).mapInArrow(packing, PACKED_DDL).collect()
     (blob,) = [row.blob for row in packed if row.side == 0]
     table = hashed(from_blob(blob), columns, 1)
