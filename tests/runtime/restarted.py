@@ -2,7 +2,7 @@
 
 What a Spark job does when it is restarted with another plan, without Spark: the processors store, read and drop state
 as in a job; the sink has what it was given before. The numbers are those of a walk from the sink, each operator before
-its inputs, as tests/spark/test_continued.py finds them.
+its inputs, as tests/spark/run/test_continued.py finds them.
 """
 
 from __future__ import annotations

@@ -24,8 +24,8 @@ from runtime.operators.schema import state_schema
 from runtime.spark.session import prepare_session
 from runtime.state.memory import MemoryStore
 from tests.runtime.changelog import delta, events_of, fold
-from tests.spark.condition_values import COMPARISONS, ROWS, SCHEMA, TYPES, answers, column, in_spark, pairs
-from tests.spark.random_conditions import DECIMALS, FLOATING, INTEGERS, NUMBERS, Conditions
+from tests.spark.expressions.condition_values import COMPARISONS, ROWS, SCHEMA, TYPES, answers, column, in_spark, pairs
+from tests.spark.expressions.random_conditions import DECIMALS, FLOATING, INTEGERS, NUMBERS, Conditions
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

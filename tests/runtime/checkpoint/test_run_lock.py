@@ -25,7 +25,7 @@ from runtime.checkpoint.run_lock import LOCK, lock_local, refuse_held
 from runtime.run.command import run_command
 
 DEADLINE_SECONDS = 180
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 HOLD = """
 import sys
 from pathlib import Path

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructField, StructType
 
-import tests.spark.counting as counting_module
+import tests.spark.engine.counting as counting_module
 from plans.declarations.types import parse_type
 from runtime.engine.blobs import from_blob
 from runtime.engine.buckets import bucket_ids, murmur3
@@ -28,7 +28,7 @@ from runtime.operator import InputSpec, StatefulOperator
 from runtime.spark.failure import root_cause
 from runtime.spark.session import prepare_session
 from runtime.types import to_arrow, to_spark
-from tests.spark.counting import counting
+from tests.spark.engine.counting import counting
 
 pytestmark = pytest.mark.spark
 

@@ -24,8 +24,8 @@ from runtime.expressions.condition import compile_condition
 from runtime.expressions.exact import Split, split_condition
 from runtime.state.memory import MemoryStore
 from tests.runtime.changelog import delta, events_of, fold
+from tests.runtime.operators.test_join_operator import join
 from tests.runtime.pipeline import Pipeline
-from tests.runtime.test_join_operator import join
 
 TYPES: dict[str, tuple[pa.DataType, list[Any]]] = {
     "tiny": (pa.int8(), [-128, 0, 127]),

@@ -23,7 +23,7 @@ from tests.spark.programs import CUSTOMER_ROWS, add_rows, expected, revenue_plan
 
 DEADLINE_SECONDS = 180
 SIGNALS = [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.integration)]
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def command(*arguments: str) -> list[str]:

@@ -87,7 +87,7 @@ def test_a_process_that_has_other_code_of_that_name_gets_what_is_carried(tmp_pat
         own.mkdir(exist_ok=True)
         (own / "shop.py").write_text(f"def version(): return {version}\n", encoding="utf-8")
         done = subprocess.run(
-            [sys.executable, "-c", PICKLING, own], capture_output=True, cwd=Path(__file__).parents[2], check=True
+            [sys.executable, "-c", PICKLING, own], capture_output=True, cwd=Path(__file__).parents[3], check=True
         )
         pickled.append(done.stdout)
     program = "import pickle\nprint([pickle.loads(each)() for each in found])"

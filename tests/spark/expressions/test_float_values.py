@@ -17,8 +17,8 @@ from pyspark.sql import SparkSession
 import planner
 from runtime.run.execution import execute
 from tests.batch.programs import batch_plan
+from tests.runtime.kernels.test_float_values import KINDS, PLANS, QUERIES, TABLES, VALUES, rounded
 from tests.runtime.pipeline import Pipeline
-from tests.runtime.test_float_values import KINDS, PLANS, QUERIES, TABLES, VALUES, rounded
 
 pytestmark = pytest.mark.spark
 

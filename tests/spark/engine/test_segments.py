@@ -25,7 +25,7 @@ from runtime.engine.saved import STATE_VERSION, Saved, decode
 from runtime.engine.segments import Segments
 from runtime.spark.by_value import Deferred
 from tests.runtime.restarted import OneValue
-from tests.spark.counting import counting
+from tests.spark.engine.counting import counting
 
 ROWS = pa.schema([("id", pa.int64())])
 

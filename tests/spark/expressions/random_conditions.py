@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from tests.spark.condition_values import COMPARISONS
+from tests.spark.expressions.condition_values import COMPARISONS
 
 INTEGERS = ("tiny", "small", "int", "big")
 FLOATING = ("real", "double")
