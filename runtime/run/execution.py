@@ -104,7 +104,7 @@ class Execution:
     def new_batches(self) -> Iterator[BatchProgress]:
         """The micro-batches that finished since the last call, in order for each sink.
 
-        Of a query with several sinks each has its own; what the query read and keeps is told of the first one.
+        Of a multi-sink query each has its own; what the query read and keeps is reported with the first one.
         """
         for name, query in self.queries.items():
             last = query.lastProgress
@@ -127,7 +127,7 @@ class Execution:
                     yield one
 
     def _of_other_sink(self, sink: str, batch: BatchProgress) -> BatchProgress:
-        """What a sink got in a batch that is told of another sink of the same query."""
+        """What a sink got in a batch that is reported with another sink of the same query."""
         return BatchProgress(
             sink=sink,
             batch=batch.batch,

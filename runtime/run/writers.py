@@ -34,13 +34,13 @@ def query_writer(
     """
     where = f"{checkpoint.rstrip('/')}/{query.id}"
     if query.is_shared:
-        writer = _of_several_sinks(query, edges, rows, where, counts)
+        writer = _multi_sink_writer(query, edges, rows, where, counts)
     else:
-        writer = _of_one_sink(query, edges, rows, where, results)
+        writer = _single_sink_writer(query, edges, rows, where, results)
     return writer.queryName(query.id).option("checkpointLocation", where)
 
 
-def _of_several_sinks(query: Query, edges: Edges, rows: Mapping[str, Rows], where: str, counts: RowCounts) -> Any:
+def _multi_sink_writer(query: Query, edges: Edges, rows: Mapping[str, Rows], where: str, counts: RowCounts) -> Any:
     operators = {operator.id: operator for operator in edges.plan.operators}
     found = {sink.id: sink for sink in sinks(edges.plan)}
     # The query keeps the id it was begun with, whatever the operator above its sinks is called now.
@@ -62,7 +62,7 @@ def _rows_of_sink(calcs: Sequence[Operator], rows: Any, *, edges: Edges) -> Any:
     return apply_operators(calcs, rows, edges=edges).drop(*ROW_ORDER.names)
 
 
-def _of_one_sink(query: Query, edges: Edges, rows: Mapping[str, Rows], where: str, results: str | None) -> Any:
+def _single_sink_writer(query: Query, edges: Edges, rows: Mapping[str, Rows], where: str, results: str | None) -> Any:
     (sink,) = (sink for sink in sinks(edges.plan) if sink.id == query.id)
     table, found = edges.plan.tables[sink.table], rows[sink.id]
     if results is None and found.in_arrow is not None and connectors.drops_rows(table):
