@@ -23,7 +23,6 @@ import tempfile
 import time
 from pathlib import Path
 
-import pyarrow as pa
 from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
@@ -33,9 +32,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # for the worke
 from benchmarks.one_core import one_core, seconds
 from benchmarks.waiting import DELAY_SECONDS, WaitAsync
 from plans.declarations.tables import Column, Function
+from plans.model.plan import Plan
 from plans.operators import Argument, Correlate, JoinColumn
 from plans.settings.calls import CALL_GROUPS
-from runtime.functions.apply import apply_function
+from runtime.build.correlate import call_function
+from runtime.build.edges import Edges
 from runtime.lookup.plan import LookupRun
 
 CAPACITIES = (1, 10, 100)
@@ -97,11 +98,18 @@ def measure(spark: SparkSession, name: str, capacity: int, arrow_rows: int, rows
     )
     own = spark.newSession()
     own.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(arrow_rows))
-    run = LookupRun(token="benchmark", allowed_modules=("benchmarks",))
+    edges = Edges(
+        spark=own,
+        plan=Plan(name="benchmark", functions={"wait": function}, operators=(call,)),
+        columns={"scan_numbers": NUMBERS},
+        changelog={call.id: False},
+        partitions=1,
+        lookups=LookupRun(token="benchmark", allowed_modules=("benchmarks",)),
+    )
 
     def calls(number: int) -> float:
         numbers = own.range(0, number, 1, 1).toDF("id")
-        return seconds(apply_function(call, numbers, NUMBERS, function, run, beside=pa.schema([])))
+        return seconds(call_function(call, [numbers], edges))
 
     calls(min(rows, 10 * capacity))
     return rows / calls(rows)

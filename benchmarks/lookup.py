@@ -41,7 +41,8 @@ from benchmarks.sources import DELAY_SECONDS, SlowAsync
 from planner import compile_sql
 from plans.declarations.tables import Column
 from plans.operators import LookupJoin
-from runtime.lookup.apply import apply_lookup
+from runtime.build.edges import Edges
+from runtime.build.lookup_join import look_up
 from runtime.lookup.plan import LookupRun
 from tests.lookup_sources.servers import PASSWORD, Postgres, postgres_server
 
@@ -216,13 +217,17 @@ def measure(spark: SparkSession, scratch: Path, case: Case, scale: float) -> flo
     text = QUERY.format(options=options, is_async=str(is_async).lower(), capacity=max(case.capacity, 1))
     plan = compile_sql(text)
     (lookup,) = (operator for operator in plan.operators if isinstance(operator, LookupJoin))
-    run = LookupRun(token=case.name, allowed_modules=("benchmarks",))
-    columns = (Column(name="id", type="BIGINT"), Column(name="k", type="BIGINT"))
+    edges = Edges(
+        spark=spark,
+        plan=plan,
+        columns={lookup.inputs[0]: (Column(name="id", type="BIGINT"), Column(name="k", type="BIGINT"))},
+        changelog={lookup.id: False},
+        partitions=1,
+        lookups=LookupRun(token=case.name, allowed_modules=("benchmarks",)),
+    )
 
     def joined(keys: np.ndarray) -> DataFrame:
-        requests = written(spark, scratch, keys)
-        table = plan.tables[lookup.table]
-        return apply_lookup(lookup, requests, columns, table, run, beside=pa.schema([]), partitions=1)
+        return look_up(lookup, [written(spark, scratch, keys)], edges)
 
     rows = int(case.rows * scale)
     seconds(joined(case.warm_up(rows) if case.warm_up else case.keys(min(rows, 100))))

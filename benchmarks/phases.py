@@ -25,7 +25,7 @@ from rich.table import Table
 from plans.operators import AggregateCall
 from runtime.engine.blobs import from_blob
 from runtime.engine.buckets import bucket_ids
-from runtime.engine.pack import pack
+from runtime.engine.pack import Packing
 from runtime.engine.process import joined
 from runtime.operators.aggregate import AggregateOperator
 from runtime.state.memory import MemoryStore
@@ -85,19 +85,13 @@ class Job:
 
     def run(self, batch: pa.Table, now: int) -> None:
         buckets, (spec,) = bucket_ids(PARTITIONS), self.operator.inputs
+        pack = Packing(side=0, schema=EVENTS, route=spec.hashes[0], buckets=buckets, presum=spec.presum)
         share = batch.num_rows // TASKS
         begin = time.process_time()
         packed = [
             record
             for task in range(TASKS)
-            for record in pack(
-                batch.slice(task * share, share).to_batches(max_chunksize=65536),
-                side=0,
-                schema=EVENTS,
-                route=spec.hashes[0],
-                buckets=buckets,
-                presum=spec.presum,
-            )
+            for record in pack(batch.slice(task * share, share).to_batches(max_chunksize=65536))
         ]
         packing = time.process_time() - begin
         blobs = pa.Table.from_batches(packed)

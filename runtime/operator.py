@@ -1,11 +1,11 @@
-"""What a stateful operator is to the Spark shell around it, and what the shell is to the operator.
+"""What a stateful operator is to the engine that runs it on Spark, and what the engine is to the operator.
 
 An operator is a pure function over Arrow tables, called once per partition and micro-batch:
 
     (input deltas, stored state, now) -> (output delta, state to store)
 
 It never sees Spark, a clock or a file: ``now`` is passed in, and segments of state are read and written through a
-:class:`SegmentStore`. The shell hashes, routes and packs the rows, calls ``process``, and persists what it returns.
+:class:`SegmentStore`. The engine hashes, routes and packs the rows, calls ``process``, and persists what it returns.
 """
 
 from __future__ import annotations

@@ -83,7 +83,8 @@ def test_what_plans_exports_exists() -> None:
 def test_workers_load_neither_the_sql_parser_nor_the_command_line() -> None:
     # Executors may lack sqlglot, and every second of start-up is paid once per Python worker.
     program = (
-        "import sys, runtime.operators.aggregate, runtime.operators.join, runtime.engine.process\n"
+        "import sys, runtime.engine.process\n"
+        "import runtime.operators.aggregate, runtime.operators.calc, runtime.operators.join\n"
         "print([name for name in ('sqlglot', 'pandas', 'rich', 'click') if name in sys.modules])\n"
     )
     done = subprocess.run(

@@ -27,10 +27,9 @@ from plans.connectors.policy import Policy
 from plans.declarations.types import ROOTS
 from plans.format.schema import schema_text
 from plans.model.plan import Plan
-from plans.operators import BY_OP, KINDS, Operator, Sink, Stateful, op_name
+from plans.operators import BY_OP, KINDS, Operator, Stateful, op_name
 from plans.operators.state import stated
-from runtime.batch.build import BATCH_BUILDERS
-from runtime.build.stream import BUILDERS
+from runtime.build.table import BUILDERS
 from runtime.run.execution import execute
 from runtime.types import to_arrow, to_spark
 from tests.operator_kinds import BATCHES, MODULES, PROGRAMS, compiled, expected, rates, table_of
@@ -62,10 +61,11 @@ def table_name(cls: type) -> str | None:
 
 
 def test_every_kind_has_a_builder_in_streams_and_in_batch() -> None:
-    stateful, without = set(get_args(Stateful)), {Sink}
     batch_only, stream_only = {OPS["sort"]}, {OPS["changelog-normalize"], OPS["sink-materialize"]}
-    assert set(BUILDERS) == set(OPS.values()) - stateful - without - batch_only
-    assert set(BATCH_BUILDERS) == set(OPS.values()) - without - stream_only
+    assert set(BUILDERS) == set(get_args(Operator))
+    assert {kind for kind, builder in BUILDERS.items() if builder.stream is None} == batch_only
+    assert {kind for kind, builder in BUILDERS.items() if builder.batch is None} == stream_only
+    assert {kind for kind, builder in BUILDERS.items() if builder.bind is not None} == set(get_args(Stateful))
 
 
 @pytest.mark.parametrize("op", OPS)

@@ -1,16 +1,15 @@
 """Plan -> batch DataFrames: for each sink, the DataFrame that is written to it.
 
-Builders are those of a streaming run where an operator means the same row by row; scans, joins and aggregates are
-Spark's own here. An operator whose result is cached, or was cached by an earlier job of the session, is built once and
-kept by :class:`runtime.batch.cache.ResultCache`. Starts nothing.
+How each operator is built says the table of builders (:mod:`runtime.build.table`). An operator whose result is cached,
+or was cached by an earlier job of the session, is built once and kept by :class:`runtime.batch.cache.ResultCache`.
+Starts nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -19,20 +18,19 @@ from plans.analysis.changelog import output_kinds
 from plans.analysis.columns import output_columns
 from plans.analysis.fingerprints import meanings
 from plans.model.plan import Plan
-from plans.operators import Aggregate, Join, LookupJoin, Operator, Scan, Sink, Sort
+from plans.operators import Operator, Scan, Sink
 from plans.settings.cached import CACHED, ENABLED
-from runtime.batch.aggregate import native_aggregate
 from runtime.batch.cache import CacheEntry, ResultCache
-from runtime.batch.join import native_join
 from runtime.batch.observed import ObservedMetrics
 from runtime.batch.snapshot import snapshot
-from runtime.build.stream import BUILDERS, Edges
+from runtime.build.edges import Edges
+from runtime.build.sub_plans import scans, sinks
+from runtime.build.table import builder_of
 from runtime.connectors import table as connectors
-from runtime.expressions.allowed import quoted
 from runtime.lookup.plan import LookupRun
 from runtime.results.files import KeepBatch
 
-__all__ = ["BATCH_BUILDERS", "BuiltSink", "build_sinks"]
+__all__ = ["BuiltSink", "build_sinks"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +62,16 @@ def build_sinks(
         partitions=1,
         lookups=lookups,
     )
-    building = _Building(edges=edges, cache=cache, meanings=meanings(plan), results=results, scans={}, snapshots={})
-    return tuple(building.sink(operator) for operator in plan.operators if isinstance(operator, Sink))
+    building = _Building(
+        edges=edges,
+        cache=cache,
+        meanings=meanings(plan),
+        results=results,
+        scans={scan.id: scan for scan in scans(plan)},
+        listed={},
+        snapshots={},
+    )
+    return tuple(building.sink(sink) for sink in sinks(plan))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,8 +80,9 @@ class _Building:
     cache: ResultCache
     meanings: Mapping[str, str]
     results: str | None
-    scans: dict[str, DataFrame]
-    """Scans by id: one listing of files serves all sinks."""
+    scans: Mapping[str, Scan]
+    listed: dict[str, DataFrame]
+    """What scans read, by id: one listing of files serves all sinks."""
     snapshots: dict[str, DataFrame]
     """The same scans, as cached results read them."""
 
@@ -83,7 +90,7 @@ class _Building:
         observed = ObservedMetrics()
         edges = replace(self.edges, observe_as=observed.named)
         frames, reads = self.frames(sink, edges)
-        top = frames[sink.inputs[0]].observe(observed.named(sink.id), F.count(F.lit(1)).alias("rows_out"))
+        top = frames[sink.id].observe(observed.named(sink.id), F.count(F.lit(1)).alias("rows_out"))
         if self.results is not None:
             write: Callable[[], None] = partial(KeepBatch(directory=self.results), top, 0)
         else:
@@ -110,11 +117,11 @@ class _Building:
                 frames[operator.id], reads[operator.id] = self.frame(operator, frames, edges, kept), below
             else:
                 frames[operator.id], reads[operator.id] = entry.frame, (entry,)
-        return frames, reads[sink.inputs[0]]
+        return frames, reads[sink.id]
 
     def needed(self, sink: Sink) -> set[str]:
         found: set[str] = set()
-        open_ids = list(sink.inputs)
+        open_ids = [sink.id]
         while open_ids:
             name = open_ids.pop()
             if name not in found:
@@ -146,70 +153,20 @@ class _Building:
         return found & needed
 
     def frame(self, operator: Operator, frames: Mapping[str, DataFrame], edges: Edges, kept: set[str]) -> DataFrame:
-        if not isinstance(operator, Scan):
-            frame: DataFrame = BATCH_BUILDERS[type(operator)](operator, [frames[i] for i in operator.inputs], edges)
-            return frame
-        if operator.id not in self.scans:
-            self.scans[operator.id] = BATCH_BUILDERS[Scan](operator, [], edges)
-        if operator.id not in kept:
-            return self.scans[operator.id]
-        if operator.id not in self.snapshots:
-            table = edges.plan.tables[operator.table]
-            listed = self.scans[operator.id]
-            self.snapshots[operator.id] = snapshot(edges.spark, listed, operator.table, table, operator.columns)
-        return self.snapshots[operator.id]
+        build = builder_of(operator).batch
+        assert build is not None, f"{operator.id} is of streaming plans only"
+        scan = self.scans.get(operator.id)
+        if scan is None:
+            return build(operator, [frames[name] for name in operator.inputs], edges)
+        if scan.id not in self.listed:
+            self.listed[scan.id] = build(scan, [], edges)
+        if scan.id not in kept:
+            return self.listed[scan.id]
+        if scan.id not in self.snapshots:
+            table = edges.plan.tables[scan.table]
+            self.snapshots[scan.id] = snapshot(edges.spark, self.listed[scan.id], scan.table, table, scan.columns)
+        return self.snapshots[scan.id]
 
 
-def _distinct(entries: Any) -> tuple[CacheEntry, ...]:
+def _distinct(entries: Iterable[CacheEntry]) -> tuple[CacheEntry, ...]:
     return tuple({id(entry): entry for entry in entries}.values())
-
-
-def _scan(operator: Scan, inputs: list[DataFrame], edges: Edges) -> DataFrame:
-    table = edges.plan.tables[operator.table]
-    return connectors.read_batch(edges.spark, operator.table, table, operator.columns)
-
-
-def _join(operator: Join, inputs: list[DataFrame], edges: Edges) -> DataFrame:
-    left, right = operator.inputs
-    return native_join(operator, inputs[0], inputs[1], edges.names(left), edges.names(right))
-
-
-def _aggregate(operator: Aggregate, inputs: list[DataFrame], edges: Edges) -> DataFrame:
-    types = {column.name: column.type for column in edges.columns[operator.inputs[0]]}
-    return native_aggregate(operator, inputs[0], types)
-
-
-def _lookup(operator: LookupJoin, inputs: list[DataFrame], edges: Edges) -> DataFrame:
-    if operator.retry is not None and operator.retry.mode == "deferred":
-        # Deferred retries park rows in the state of a stream; here nothing comes that a waiting row could hold up.
-        retry = operator.settings["retry"]
-        inline = replace(retry, values={**retry.values, "mode": "inline"})
-        operator = replace(operator, settings={**operator.settings, "retry": inline})
-    frame: DataFrame = BUILDERS[LookupJoin](operator, inputs, edges)
-    return frame
-
-
-def _sort(operator: Sort, inputs: list[DataFrame], edges: Edges) -> DataFrame:
-    (frame,) = inputs
-    if operator.order:
-        keys = []
-        for key in operator.order:
-            column = F.col(quoted(key.column))
-            if key.direction == "asc":
-                keys.append(column.asc_nulls_first() if key.nulls == "first" else column.asc_nulls_last())
-            else:
-                keys.append(column.desc_nulls_first() if key.nulls == "first" else column.desc_nulls_last())
-        frame = frame.orderBy(*keys)
-    if operator.offset:
-        frame = frame.offset(operator.offset)
-    return frame if operator.limit is None else frame.limit(operator.limit)
-
-
-BATCH_BUILDERS: Mapping[type[Operator], Callable[[Any, list[DataFrame], Edges], DataFrame]] = {
-    **BUILDERS,
-    Aggregate: _aggregate,
-    Join: _join,
-    LookupJoin: _lookup,
-    Scan: _scan,
-    Sort: _sort,
-}

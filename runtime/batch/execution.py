@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from runtime.batch.build import BuiltSink
 from runtime.batch.cache import ResultCache
-from runtime.run.progress import CachedProgress, JobProgress
+from runtime.progress import CachedProgress, JobProgress
 from runtime.spark.explanation import WrongLine, failed
 
 __all__ = ["BatchExecution"]

@@ -26,15 +26,15 @@ from plans.connectors.policy import OPEN, Policy, refuse_reach
 from plans.errors import PlanError, RunError
 from plans.model.config import PARALLELISM, TIME_ZONE
 from plans.model.plan import Plan
-from plans.operators import LookupJoin
 from plans.text.names import did_you_mean
 from runtime.batch.build import build_sinks
 from runtime.batch.cache import CachedResult, ResultCache
 from runtime.batch.execution import BatchExecution
+from runtime.build.sub_plans import shared_operators
+from runtime.build.table import builder_of
 from runtime.connectors.table import wrong_line
 from runtime.lookup.plan import LookupRun
 from runtime.results.files import keeping
-from runtime.run.shared_sub_plans import shared_operators
 from runtime.spark.session import prepare_session, start_session
 from runtime.spark.shipping import ship_code
 
@@ -183,12 +183,7 @@ class Session:
 
 def _notes(plan: Plan) -> tuple[str, ...]:
     """What a run does otherwise than the plan may make one think."""
-    deferred = [
-        operator.id
-        for operator in plan.operators
-        if isinstance(operator, LookupJoin) and operator.retry is not None and operator.retry.mode == "deferred"
-    ]
-    notes = [f"retries of {name} wait inline: a batch job keeps no state to defer them in" for name in deferred]
+    notes = [note for each in plan.operators if (note := builder_of(each).batch_note(each)) is not None]
     for name, sinks in shared_operators(plan).items():
         if plan.operator(name).cached is None:
             notes.append(

@@ -2,7 +2,7 @@
 
 The number of a process that has ended is given to another one sooner or later, hence its birth. Knows no locks.
 
-    holder_of(path.read_text())    # Holder(host="etl-1", pid=4711, since="2026-11-20 10:32:02 UTC", ...)
+    lock_owner_of(path.read_text())    # LockOwner(host="etl-1", pid=4711, since="2026-11-20 10:32:02 UTC", ...)
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-__all__ = ["Holder", "birth_of", "holder_of", "is_here", "is_us", "lives", "ourselves"]
+__all__ = ["LockOwner", "birth_of", "is_here", "is_us", "lives", "lock_owner_of", "ourselves"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Holder:
+class LockOwner:
     """A process that runs on a checkpoint, and the JVM that it has started."""
 
     host: str
@@ -34,11 +34,11 @@ class Holder:
 
 
 def ourselves(jvm: int | None) -> str:
-    """This process, as :func:`holder_of` reads it."""
+    """This process, as :func:`lock_owner_of` reads it."""
     pid = os.getpid()
     return json.dumps(
         asdict(
-            Holder(
+            LockOwner(
                 host=socket.gethostname(),
                 pid=pid,
                 since=datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
@@ -50,22 +50,22 @@ def ourselves(jvm: int | None) -> str:
     )
 
 
-def holder_of(text: str) -> Holder | None:
+def lock_owner_of(text: str) -> LockOwner | None:
     """Who ``text`` names; None if nobody, or if it was cut off by a full disk or a crash."""
     try:
-        return Holder(**json.loads(text))
+        return LockOwner(**json.loads(text))
     except (ValueError, TypeError):
         return None
 
 
-def is_here(holder: Holder) -> bool:
+def is_here(owner: LockOwner) -> bool:
     """Whether the process runs, or ran, on this machine."""
-    return holder.host == socket.gethostname()
+    return owner.host == socket.gethostname()
 
 
-def is_us(holder: Holder) -> bool:
+def is_us(owner: LockOwner) -> bool:
     """Whether it is this process."""
-    return is_here(holder) and holder.pid == os.getpid() and holder.birth == birth_of(os.getpid())
+    return is_here(owner) and owner.pid == os.getpid() and owner.birth == birth_of(os.getpid())
 
 
 def lives(pid: int, birth: str | None) -> bool:

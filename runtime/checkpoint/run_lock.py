@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from plans.errors import RunError
 from runtime.checkpoint.files import local_directory
-from runtime.checkpoint.lock_owner import Holder, holder_of, is_here, is_us, lives, ourselves
+from runtime.checkpoint.lock_owner import LockOwner, is_here, is_us, lives, lock_owner_of, ourselves
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -65,25 +65,25 @@ def refuse_held(checkpoint: str, *, take_over: bool = False) -> None:
     if "://" in checkpoint:
         return
     path = Path(checkpoint.removeprefix("file:")) / LOCK
-    holder = holder_of(_text(path))
-    if holder is None or is_us(holder):
+    owner = lock_owner_of(_text(path))
+    if owner is None or is_us(owner):
         return
-    if is_here(holder):
-        _refuse_living(checkpoint, holder, path)
+    if is_here(owner):
+        _refuse_living(checkpoint, owner, path)
     elif not take_over and _is_shared(path):
-        raise _elsewhere(checkpoint, holder, str(path))
+        raise _elsewhere(checkpoint, owner, str(path))
 
 
 def is_held(directory: Path) -> bool:
     """Whether a run goes on in the checkpoint at ``directory``, as far as this machine knows."""
-    holder = holder_of(_text(directory / LOCK))
-    return holder is not None and (not is_here(holder) or lives(holder.pid, holder.birth))
+    owner = lock_owner_of(_text(directory / LOCK))
+    return owner is not None and (not is_here(owner) or lives(owner.pid, owner.birth))
 
 
 def acquire(spark: SparkSession, checkpoint: str, *, take_over: bool = False) -> RunLock:
     """Hold ``checkpoint``, for a run of ``spark`` that is not on Spark Connect, or raise RunError with who holds it.
 
-    ``take_over`` goes ahead if the holder cannot be asked, because it is on another machine.
+    ``take_over`` goes ahead if the owner cannot be asked, because it is on another machine.
     """
     jvm: Any = spark.sparkContext._jvm
     process = int(jvm.java.lang.ProcessHandle.current().pid())
@@ -110,13 +110,13 @@ def lock_local(checkpoint: str, directory: Path, *, jvm: int | None = None, take
         ) from error
     try:
         certain = _flock(file)
-        holder = holder_of(_text(path))
+        owner = lock_owner_of(_text(path))
         if certain is False:
-            raise _living(checkpoint, holder)
-        if holder is not None and is_here(holder) and not is_us(holder):
-            _refuse_living(checkpoint, holder, path, jvm, certain=certain is True)
-        elif holder is not None and not is_here(holder) and not take_over and _is_shared(path):
-            raise _elsewhere(checkpoint, holder, str(path))
+            raise _living(checkpoint, owner)
+        if owner is not None and is_here(owner) and not is_us(owner):
+            _refuse_living(checkpoint, owner, path, jvm, certain=certain is True)
+        elif owner is not None and not is_here(owner) and not take_over and _is_shared(path):
+            raise _elsewhere(checkpoint, owner, str(path))
         os.ftruncate(file, 0)
         os.pwrite(file, ourselves(jvm).encode(), 0)
     except OSError as error:
@@ -170,13 +170,13 @@ def _lock_through(jvm: Any, system: Any, checkpoint: str, path: Any, process: in
                 text = bytes(jvm.org.apache.commons.io.IOUtils.toByteArray(source)).decode()
             finally:
                 source.close()
-            holder = holder_of(text)
-            if holder is not None and is_here(holder):
-                if is_us(holder):
-                    raise _living(checkpoint, holder)
-                _refuse_living(checkpoint, holder, None, process)
+            owner = lock_owner_of(text)
+            if owner is not None and is_here(owner):
+                if is_us(owner):
+                    raise _living(checkpoint, owner)
+                _refuse_living(checkpoint, owner, None, process)
             elif not take_over:
-                raise _elsewhere(checkpoint, holder, name)
+                raise _elsewhere(checkpoint, owner, name)
             system.delete(path, False)
         try:
             out.write(bytearray(ourselves(process).encode()))
@@ -197,42 +197,42 @@ def _forget_ended(name: str) -> None:
 
 
 def _refuse_living(
-    checkpoint: str, holder: Holder, path: Path | None, jvm: int | None = None, *, certain: bool = False
+    checkpoint: str, owner: LockOwner, path: Path | None, jvm: int | None = None, *, certain: bool = False
 ) -> None:
-    """RunError if the run of ``holder`` goes on on this machine; waits for the JVM of one whose process is gone.
+    """RunError if the run of ``owner`` goes on on this machine; waits for the JVM of one whose process is gone.
 
     ``jvm`` is our own, in which Spark itself refuses a second run of a query. ``certain`` says that the process has
     given up its lock, so that only its JVM may be left.
     """
-    if not certain and lives(holder.pid, holder.birth):
-        raise _living(checkpoint, holder)
+    if not certain and lives(owner.pid, owner.birth):
+        raise _living(checkpoint, owner)
     deadline = time.monotonic() + _JVM_SECONDS
-    while holder.jvm not in (None, jvm) and lives(holder.jvm, holder.jvm_birth):
-        if path is not None and holder_of(_text(path)) != holder:
+    while owner.jvm not in (None, jvm) and lives(owner.jvm, owner.jvm_birth):
+        if path is not None and lock_owner_of(_text(path)) != owner:
             return  # given back, or taken by another run, which is the lock's to say
         if time.monotonic() >= deadline:
             raise RunError(
-                f"checkpoint {checkpoint} is still in use by process {holder.jvm}, the JVM of a run that was killed "
-                f"({holder})",
-                hint=f"end it with: kill -9 {holder.jvm}",
+                f"checkpoint {checkpoint} is still in use by process {owner.jvm}, the JVM of a run that was killed "
+                f"({owner})",
+                hint=f"end it with: kill -9 {owner.jvm}",
             )
         time.sleep(0.1)
 
 
-def _living(checkpoint: str, holder: Holder | None) -> RunError:
-    who = "another run that is just starting" if holder is None else str(holder)
-    if holder is not None and is_us(holder):
-        who = f"this process, since {holder.since}"
+def _living(checkpoint: str, owner: LockOwner | None) -> RunError:
+    who = "another run that is just starting" if owner is None else str(owner)
+    if owner is not None and is_us(owner):
+        who = f"this process, since {owner.since}"
     return RunError(
         f"checkpoint {checkpoint} is in use by {who}",
         hint="a checkpoint has one run at a time: stop the other one"
-        + ("" if holder is None or is_us(holder) else f" (kill {holder.pid} ends it after its batch)")
+        + ("" if owner is None or is_us(owner) else f" (kill {owner.pid} ends it after its batch)")
         + ", or give this run a checkpoint of its own",
     )
 
 
-def _elsewhere(checkpoint: str, holder: Holder | None, path: str) -> RunError:
-    who = "a run that did not say who it is" if holder is None else str(holder)
+def _elsewhere(checkpoint: str, owner: LockOwner | None, path: str) -> RunError:
+    who = "a run that did not say who it is" if owner is None else str(owner)
     return RunError(
         f"checkpoint {checkpoint} was taken by {who}, and nothing says that it has ended",
         hint="stop it if it runs. If it has surely ended, hintplan run --take-over goes on, or remove the file "

@@ -26,10 +26,10 @@ FilesBelow = Callable[[str], Iterable[str]]
 
 
 class Reader(Protocol):
-    """Reads a table as a stream; the rows of a changelog say when they arrived if they are to be ``told``."""
+    """Reads a table as a stream; the rows of a changelog say when they arrived with ``row_order``."""
 
     def __call__(
-        self, spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], *, told: bool = False
+        self, spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], *, row_order: bool = False
     ) -> DataFrame: ...
 
 

@@ -44,13 +44,15 @@ CODE: Mapping[str, ConnectorCode] = {
 }
 
 
-def read(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], *, told: bool = False) -> DataFrame:
+def read(
+    spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], *, row_order: bool = False
+) -> DataFrame:
     """The rows of table ``name`` as a stream of exactly the physical ``columns``, with the types of ``runtime.types``.
 
-    A changelog has ``__kind`` behind them, and one that is ``told`` by arrival also the columns of ``ARRIVAL``.
+    A changelog has ``__kind`` behind them, and with ``row_order`` also the columns of ``ROW_ORDER``.
     RunError if the connector cannot be read, or if what it should read does not exist.
     """
-    return _able(_code(table).read, "read", name, table)(spark, name, table, columns, told=told)
+    return _able(_code(table).read, "read", name, table)(spark, name, table, columns, row_order=row_order)
 
 
 def read_in_arrow(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> ArrowRows | None:

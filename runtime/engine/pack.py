@@ -10,6 +10,7 @@ and no operator.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +23,7 @@ from runtime.kernels.xxhash import hash_rows
 from runtime.operator import Presum, hash_column
 from runtime.worker.zip_paths import forget_zip_finders
 
-__all__ = ["PACKED_DDL", "TICK", "UNCOUNTED", "as_it_is", "hashed", "pack"]
+__all__ = ["PACKED_DDL", "TICK", "UNCOUNTED", "Packing", "as_it_is", "hashed"]
 
 UNCOUNTED = "uncounted"
 """The column that says how many rows a task has read beyond those that Spark has counted."""
@@ -50,47 +51,53 @@ def as_it_is(batch: pa.RecordBatch) -> Iterator[pa.Table]:
     yield pa.Table.from_batches([batch])
 
 
-def pack(
-    batches: Iterable[pa.RecordBatch],
-    *,
-    side: int,
-    schema: pa.Schema,
-    route: tuple[str, ...],
-    buckets: Sequence[int],
-    presum: Presum | None = None,
-    read: Read = as_it_is,
-    steps: Sequence[Step] = (),
-) -> Iterator[pa.RecordBatch]:
-    """Yield packed rows for the batches of one task; task 0 also yields a tick for every bucket.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Packing:
+    """How the rows of the input ``side`` are packed; picklable.
 
-    A stage of Spark that runs at all has a task 0, so with any data anywhere each partition is called, and an idle one
-    can expire its state. ``schema`` has the columns of rows that are wanted, to which the hash of the columns ``route``
-    is added, by which rows are routed; ``buckets`` is the bucket id per target partition. A tick at the end says how
-    many rows were read beyond those of ``batches``.
+    ``schema`` has the columns of rows that are wanted, to which the hash of the columns ``route`` is added, by which
+    rows are routed; ``buckets`` is the bucket id per target partition. ``read`` and ``steps`` make the rows of what a
+    batch has, and ``presum`` sums them up.
     """
-    forget_zip_finders()
-    task = TaskContext.get()
-    number = 0 if task is None else task.partitionId()
-    if number == 0:
-        yield _ticks(buckets, number, None)
-    counter = _Counter()
-    sequence = 0
-    for table in _gather(tables(counter.counted(batches, read), steps)):
-        rows = hashed(normal_floats(_conform(table.select(schema.names), schema)), [route])
-        sums = None if presum is None else presum.sum_up(rows)
-        if sums is None:
-            presum = None
-        parts = _split(rows if sums is None else sums, len(buckets))
-        yield _rows(
-            [buckets[p] for p, _ in parts],
-            [side] * len(parts),
-            number,
-            range(sequence, sequence + len(parts)),
-            blob_column([part for _, part in parts]),
-        )
-        sequence += len(parts)
-    if counter.uncounted:
-        yield _ticks(buckets[:1], number, counter.uncounted)
+
+    side: int
+    schema: pa.Schema
+    route: tuple[str, ...]
+    buckets: Sequence[int]
+    presum: Presum | None = None
+    read: Read = as_it_is
+    steps: Sequence[Step] = ()
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield packed rows for the batches of one task; task 0 also yields a tick for every bucket.
+
+        A stage of Spark that runs at all has a task 0, so with any data anywhere each partition is called, and an idle
+        one can expire its state. A tick at the end says how many rows were read beyond those of ``batches``.
+        """
+        forget_zip_finders()
+        task = TaskContext.get()
+        number = 0 if task is None else task.partitionId()
+        if number == 0:
+            yield _ticks(self.buckets, number, None)
+        counter = _Counter()
+        sequence = 0
+        presum = self.presum
+        for table in _gather(tables(counter.counted(batches, self.read), self.steps)):
+            rows = hashed(normal_floats(_conform(table.select(self.schema.names), self.schema)), [self.route])
+            sums = None if presum is None else presum.sum_up(rows)
+            if sums is None:
+                presum = None
+            parts = _split(rows if sums is None else sums, len(self.buckets))
+            yield _rows(
+                [self.buckets[p] for p, _ in parts],
+                [self.side] * len(parts),
+                number,
+                range(sequence, sequence + len(parts)),
+                blob_column([part for _, part in parts]),
+            )
+            sequence += len(parts)
+        if counter.uncounted:
+            yield _ticks(self.buckets[:1], number, counter.uncounted)
 
 
 class _Counter:

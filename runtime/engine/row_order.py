@@ -1,7 +1,7 @@
-"""When rows of a source arrived, in columns beside their data, and the order that follows.
+"""The order of the rows of a source, in metadata columns, and the putting of rows in that order.
 
 Scans of changes add the columns (:mod:`plans.analysis.row_order`), what stands between them and an operator with state
-passes them on, and the shell puts a delta in order before the operator sees it. Knows no Spark.
+passes them on, and the engine puts a delta in order before the operator sees it. Knows no Spark.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 
 from runtime.state.identity import encode_groups
 
-__all__ = ["ARRIVAL", "in_order"]
+__all__ = ["ROW_ORDER", "in_order"]
 
-ARRIVAL = pa.schema(
+ROW_ORDER = pa.schema(
     [
         ("__arrival_time", pa.int64()),
         ("__arrival_path", pa.string()),
@@ -27,21 +27,21 @@ piece stand in their order wherever they go."""
 
 
 def in_order(delta: pa.Table) -> pa.Table:
-    """``delta`` in the order in which its rows arrived, without the columns of ``ARRIVAL``; as it is if it has none."""
-    if ARRIVAL.names[0] not in delta.column_names:
+    """``delta`` in the order of its rows, without the columns of ``ROW_ORDER``; as it is if it has none."""
+    if ROW_ORDER.names[0] not in delta.column_names:
         return delta
-    order = _places(delta.select(ARRIVAL.names))
-    delta = delta.drop_columns(ARRIVAL.names)
+    order = _places(delta.select(ROW_ORDER.names))
+    delta = delta.drop_columns(ROW_ORDER.names)
     return delta if bool((np.diff(order) > 0).all()) else delta.take(pa.array(order))
 
 
-def _places(arrival: pa.Table) -> npt.NDArray[np.int64]:
-    """The places of rows in the order of their arrival; a batch has few pieces of files, and many rows of each."""
-    if not arrival.num_rows:
+def _places(columns: pa.Table) -> npt.NDArray[np.int64]:
+    """The places of rows in their order; a batch has few pieces of files, and many rows of each."""
+    if not columns.num_rows:
         return np.empty(0, np.int64)
-    pieces, first = encode_groups([column.combine_chunks() for column in arrival.columns])
-    by_time = [(name, "ascending") for name in arrival.column_names]
-    order = pc.sort_indices(arrival.take(first), sort_keys=by_time).to_numpy()
+    pieces, first = encode_groups([column.combine_chunks() for column in columns.columns])
+    by_time = [(name, "ascending") for name in columns.column_names]
+    order = pc.sort_indices(columns.take(first), sort_keys=by_time).to_numpy()
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
     places: npt.NDArray[np.int64] = np.argsort(rank[pieces], kind="stable")

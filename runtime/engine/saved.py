@@ -1,7 +1,7 @@
-"""What the state store holds of one operator in one partition, beside its segments: the value of ``manifest``.
+"""What the state store holds of one operator in one partition, besides its segments: the value of ``manifest``.
 
 It says whose state it is, when the partition is to be called next, and where its segments are; what the operator itself
-keeps there are bytes to the shell. Format 1 did not say whose state it is: it is read, and written anew at the next
+keeps there are bytes to the engine. Format 1 did not say whose state it is: it is read, and written anew at the next
 call. Knows no Spark.
 
 >>> decode(encode("join_o_c", Saved(timer=5, state_rows=1)), "join_o_c").timer

@@ -1,12 +1,12 @@
 """A stateful operator as a step between rows: pack, shuffle, process, observe.
 
-The only module of the shell that builds DataFrames. Works the same on Spark classic and Spark Connect.
+The only module of the engine that builds DataFrames. Works the same on Spark classic and Spark Connect.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from functools import partial, reduce
+from functools import reduce
 from typing import Literal
 
 import pyarrow as pa
@@ -16,9 +16,9 @@ from pyspark.sql import functions as F
 from runtime.engine.arrow_rows import ArrowRows
 from runtime.engine.blobs import rows_of_blobs
 from runtime.engine.buckets import bucket_ids
-from runtime.engine.pack import PACKED_DDL, UNCOUNTED, as_it_is, pack
+from runtime.engine.pack import PACKED_DDL, UNCOUNTED, Packing, as_it_is
 from runtime.engine.process import METRICS, OUTPUT_DDL, PartitionProcessor, deferred
-from runtime.engine.row_order import ARRIVAL
+from runtime.engine.row_order import ROW_ORDER
 from runtime.operator import KIND, InputSpec, StatefulOperator
 from runtime.spark.shipping import with_code
 
@@ -32,19 +32,19 @@ def apply_operator(
     partitions: int,
     *,
     lineage: str | None = None,
-    told: Collection[int] = (),
+    row_order: Collection[int] = (),
     metrics: Sequence[tuple[str, Literal["sum", "max"]]] = (),
 ) -> ArrowRows:
     """The output of ``operator`` over streaming ``inputs``, which have at least the columns their ``InputSpec`` names.
 
     ``partitions`` must be the session's ``spark.sql.shuffle.partitions``. Metrics are observed under ``name``;
-    ``told`` are the numbers of the inputs whose rows have the columns of ``ARRIVAL``, and are put in that order;
+    ``row_order`` are the numbers of the inputs whose rows have the columns of ``ROW_ORDER``, and are put in that order;
     ``lineage`` says whose state it is (:mod:`plans.compare.carryover`): what is stored under another is dropped.
     ``metrics`` names those in ``Result.metrics``, and how they are aggregated over the partitions.
     """
     buckets = bucket_ids(partitions)
     packed = [
-        _pack_input(name, rows, spec, side, buckets, told=side in told)
+        _pack_input(name, rows, spec, side, buckets, row_order=side in row_order)
         for side, (rows, spec) in enumerate(zip(inputs, operator.inputs, strict=True))
     ]
     processed = (
@@ -70,19 +70,18 @@ def aggregated(column: str, index: int, name: str, how: Literal["sum", "max"]) -
 
 
 def _pack_input(
-    name: str, rows: DataFrame | ArrowRows, spec: InputSpec, side: int, buckets: Sequence[int], *, told: bool
+    name: str, rows: DataFrame | ArrowRows, spec: InputSpec, side: int, buckets: Sequence[int], *, row_order: bool
 ) -> DataFrame:
-    extra = [*([pa.field(KIND, pa.int8())] if spec.changelog else []), *(ARRIVAL if told else [])]
+    extra = [*([pa.field(KIND, pa.int8())] if spec.changelog else []), *(ROW_ORDER if row_order else [])]
     schema = pa.schema([*spec.columns, *extra])
     if not isinstance(rows, ArrowRows):
         rows = ArrowRows(frame=rows.select(*map(_quoted, schema.names)), read=as_it_is, schema=schema)
-    packing = partial(
-        pack,
+    packing = Packing(
         side=side,
         schema=schema,
         route=spec.hashes[0],
         buckets=buckets,
-        presum=None if told else spec.presum,  # sums have no order
+        presum=None if row_order else spec.presum,  # sums have no order
         read=rows.read,
         steps=rows.steps,
     )

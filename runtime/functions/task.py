@@ -89,7 +89,7 @@ def _asynchronous(
     function: AsyncTableFunction | AsyncScalarFunction,
     counters: FunctionCounters,
 ) -> Iterator[pa.Table]:
-    calls = AsyncCalls(function, opened.spec.policy, counters, opened.portal.steps)
+    calls = AsyncCalls(function, opened.spec.policy, counters, opened.event_loop.steps)
 
     def steps() -> Iterator[Step[pa.Table]]:
         for piece in pieces:
@@ -98,7 +98,7 @@ def _asynchronous(
             result = partial(_joined, piece, rows, found, opened)
             yield Step(result=result, work=calls.answer(rows, found), size=piece.num_rows)
 
-    return flowing(steps(), calls.room, opened.portal, ordered=True, most=_MOST_WAITING)
+    return flowing(steps(), calls.room, opened.event_loop, ordered=True, most=_MOST_WAITING)
 
 
 def _joined(piece: pa.Table, rows: list[Arguments], found: list[list[Any]], opened: OpenFunction) -> pa.Table:

@@ -23,7 +23,7 @@ from runtime.functions.api import (
 from runtime.functions.failures import Blame
 from runtime.functions.rows import ReturnedRows, returned_rows
 from runtime.functions.spec import FunctionSpec
-from runtime.worker.event_loop import Portal, finish, worker_portal
+from runtime.worker.event_loop import EventLoop, finish, worker_event_loop
 from runtime.worker.shared import shared
 
 __all__ = ["OpenFunction", "acquired", "load_function"]
@@ -39,12 +39,12 @@ _INTERFACES: dict[FunctionKind, Any] = {
 
 
 class OpenFunction:
-    """An open function; ``portal`` is the worker's. ``returned`` is what it declares to return."""
+    """An open function; ``event_loop`` is the worker's. ``returned`` is what it declares to return."""
 
-    def __init__(self, spec: FunctionSpec, function: Function, portal: Portal) -> None:
+    def __init__(self, spec: FunctionSpec, function: Function, event_loop: EventLoop) -> None:
         self.spec = spec
         self.function = function
-        self.portal = portal
+        self.event_loop = event_loop
         self.returned: ReturnedRows = returned_rows(
             function.result, spec.kind, tuple(column.name for column in spec.returned)
         )
@@ -53,7 +53,7 @@ class OpenFunction:
         context = FunctionContext(function=policy.function, operator=policy.operator)
         blame = Blame(lambda: f"operator {policy.operator}: opening function {policy.function}")
         if isinstance(function, AsyncTableFunction | AsyncScalarFunction):
-            finish(portal, _opened(function, context, blame))
+            finish(event_loop, _opened(function, context, blame))
         else:
             with blame:
                 function.open(context)
@@ -61,7 +61,7 @@ class OpenFunction:
     def close(self) -> None:
         """Close the function."""
         if isinstance(self.function, AsyncTableFunction | AsyncScalarFunction):
-            finish(self.portal, self.function.close())
+            finish(self.event_loop, self.function.close())
         else:
             self.function.close()
 
@@ -73,7 +73,7 @@ async def _opened(function: AsyncTableFunction | AsyncScalarFunction, context: F
 
 def acquired(spec: FunctionSpec) -> AbstractContextManager[OpenFunction]:
     """The function of ``spec`` in this process, opened if it is not; tasks that use it at once share it."""
-    return shared(spec.identity, spec.run, lambda: OpenFunction(spec, load_function(spec)(), worker_portal()))
+    return shared(spec.identity, spec.run, lambda: OpenFunction(spec, load_function(spec)(), worker_event_loop()))
 
 
 def load_function(spec: FunctionSpec) -> type[Any]:

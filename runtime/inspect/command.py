@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import click
 
 from plans.checkpoint.record import is_local_path
 from plans.commands.plan_commands import allow_fact_edits_option, read_plan, show_json
-from plans.commands.run_options import conf_option, debug_option, master_option, one_spark, remote_option
+from plans.commands.run_options import conf_option, debug_option, master_option, remote_option
 from plans.edit.edit import set_value
 from plans.errors import PlanError, RunError
 from plans.model.config import TIME_ZONE, canonical_key
@@ -20,6 +22,7 @@ from plans.text.terminal import say, show, wants_colour
 from runtime.checkpoint.parts import undamaged_record
 from runtime.inspect.report import Part, state_json, state_text
 from runtime.run.command import absolute, opened_session
+from runtime.run.spark_options import SparkOptions, with_spark_options
 
 __all__ = ["state_command"]
 
@@ -37,20 +40,8 @@ __all__ = ["state_command"]
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @allow_fact_edits_option
 @debug_option
-def state_command(
-    path: str,
-    checkpoint: str,
-    entries: tuple[str, ...],
-    edits: tuple[str, ...],
-    shown: int,
-    at: str | None,
-    master: str | None,
-    remote: str | None,
-    conf: dict[str, str],
-    as_json: bool,
-    allow_fact_edits: bool,
-    debug: bool,
-) -> None:
+@with_spark_options
+def state_command(**given: Any) -> None:
     """Show what a checkpoint holds, per state: rows, keys, bytes, last writes, what expires.
 
     \b
@@ -58,27 +49,51 @@ def state_command(
     hintplan state plan.json --checkpoint DIR --if join_o_c.leftState.ttl=3d --if config.table.exec.state.ttl='2 h'
     hintplan state plan.json --checkpoint DIR --entry join_o_c.leftState --show 20
     """
-    one_spark(master, remote)
-    plan = read_plan(path, allow_fact_edits=allow_fact_edits)
-    edited = _edited(plan, edits)
-    now = _time(at, plan)
+    _show_state(StateOptions(**given))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateOptions:
+    """The options of ``hintplan state``; ``path`` is its argument."""
+
+    path: str
+    checkpoint: str
+    entries: tuple[str, ...]
+    edits: tuple[str, ...]
+    shown: int
+    at: str | None
+    spark: SparkOptions
+    as_json: bool
+    allow_fact_edits: bool
+
+
+def _show_state(options: StateOptions) -> None:
+    plan, checkpoint = read_plan(options.path, allow_fact_edits=options.allow_fact_edits), options.checkpoint
+    edited = _edited(plan, options.edits)
+    now = _time(options.at, plan)
     if "://" not in checkpoint and not Path(checkpoint).is_dir():
         raise RunError(f"there is no directory {checkpoint}", hint="give the checkpoint directory of a run")
-    if is_local_path(checkpoint) and remote is None:
-        undamaged_record(absolute(checkpoint) or checkpoint, conf)
-    with opened_session(master, remote, conf, debug=debug) as spark:
+    if is_local_path(checkpoint) and options.spark.remote is None:
+        undamaged_record(absolute(checkpoint) or checkpoint, options.spark.conf)
+    with opened_session(options.spark) as spark:
         from runtime.inspect.read import read_state
 
         found = read_state(
-            plan, absolute(checkpoint) or checkpoint, spark, at=now, edited=edited, entries=entries, show=shown
+            plan,
+            absolute(checkpoint) or checkpoint,
+            spark,
+            at=now,
+            edited=edited,
+            entries=options.entries,
+            show=options.shown,
         )
-    if as_json:
+    if options.as_json:
         show_json(state_json(found))
     elif wants_colour():
         show(state_text(found, paint=_painted), styled=True)
     else:
         show(state_text(found))
-    if edits and not any(e.edited for query in found.queries for o in query.operators for e in o.entries):
+    if options.edits and not any(e.edited for query in found.queries for o in query.operators for e in o.entries):
         say("--if changes no TTL of what is shown")
 
 

@@ -16,12 +16,12 @@ from plans.compare.carryover import parks_rows
 from plans.declarations.durations import parse_duration
 from plans.errors import PlanError, RunError
 from plans.model.plan import Plan
-from plans.operators import LookupJoin, Operator, state_of
+from plans.operators import Operator, state_of
 from plans.text.names import did_you_mean
+from runtime.build.table import build_operator
 from runtime.engine.saved import Saved
 from runtime.inspect.contents import Amount
 from runtime.inspect.partition import PARKED
-from runtime.operators import build_operator
 from runtime.operators.lookup_retry import is_parked, read_parked
 from runtime.state.layout import StateLayout
 from runtime.state.manifest import read_manifest, read_tables
@@ -50,8 +50,8 @@ def entries_of(plan: Plan, edited: Plan | None) -> dict[str, tuple[Entry, ...]]:
     found: dict[str, tuple[Entry, ...]] = {}
     for operator in plan.operators:
         if parks_rows(operator):
-            assert isinstance(operator, LookupJoin)
-            found[operator.id] = (Entry(name=PARKED, keys=tuple(key.left or "" for key in operator.keys)),)
+            lookup: Any = operator
+            found[operator.id] = (Entry(name=PARKED, keys=tuple(key.left or "" for key in lookup.keys)),)
         elif state_of(operator):
             stateful: Any = operator
             inputs = tuple(columns[name] for name in operator.inputs)

@@ -33,7 +33,7 @@ from runtime.inspect.counts import Counted, Under, newest_first
 from runtime.inspect.entries import Entry, choice, entries_of, stored_amounts
 from runtime.inspect.partition import PARKED, Kept, Parked, Question
 from runtime.inspect.plain_path import plain_path
-from runtime.inspect.state_owner import Owner, owner_of
+from runtime.inspect.state_owner import StateOwner, state_owner_of
 from runtime.spark.failure import root_cause
 from runtime.spark.session import prepare_session, start_session
 from runtime.spark.shipping import ship_code
@@ -83,7 +83,7 @@ def read_state(
             saved = saved_states(own, path, committed)
             queries = _queries(plan, record, batches)
             owners = {
-                number: owner_of(number[1], found, plan, kept, operators_of(plan, queries[number[0]]))
+                number: state_owner_of(number[1], found, plan, kept, operators_of(plan, queries[number[0]]))
                 for number, found in saved.items()
             }
             wanted = choice(kept, {owner.id for owner in owners.values()}, entries)
@@ -183,7 +183,7 @@ class _Found:
 
     plan: Plan
     saved: Mapping[_Number, Mapping[int, Saved]]
-    owners: Mapping[_Number, Owner]
+    owners: Mapping[_Number, StateOwner]
     kept: Mapping[str, Sequence[Entry]]
     readable: Mapping[_Number, Sequence[Entry]]
     answers: Mapping[tuple[str, int, str], Sequence[Counted]]

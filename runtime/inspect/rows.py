@@ -1,4 +1,4 @@
-"""Stored rows as people and scripts read them: keys first, what the engine keeps beside them last.
+"""Stored rows as people and scripts read them: keys first, what the engine keeps besides them last.
 
 The hash that a segment is sorted by is left out. ``__count`` is how often a row is there, in a table of groups how many
 rows a group has; ``__partners`` how many rows of the other side match; ``__attempts`` how often a row was looked up

@@ -15,11 +15,11 @@ from runtime.engine.saved import Saved
 from runtime.inspect.contents import Status
 from runtime.inspect.entries import Entry, fits
 
-__all__ = ["Owner", "owner_of"]
+__all__ = ["StateOwner", "state_owner_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Owner:
+class StateOwner:
     """The operator by its ``id`` in the plan, or else as it was stored; ``was`` is the stored one if it differs."""
 
     id: str
@@ -27,27 +27,27 @@ class Owner:
     was: str | None = None
 
 
-def owner_of(
+def state_owner_of(
     number: int,
     partitions: Mapping[int, Saved],
     plan: Plan,
     kept: Mapping[str, Sequence[Entry]],
     operators: Sequence[str],
-) -> Owner:
+) -> StateOwner:
     """Who owns what ``partitions`` have saved under ``number``, among ``operators``, those of the query in the plan."""
     said = next((saved for saved in partitions.values() if saved.operator), None)
     if said is None or said.operator is None:
-        return Owner(id=f"operator {number} of Spark", status="unnamed")
+        return StateOwner(id=f"operator {number} of Spark", status="unnamed")
     name = said.operator
     lineages = state_lineages(plan)
     same = [each for each in operators if each in kept and lineages[each] == said.lineage]
     mine = name if name in same or (name in operators and name in kept) else None
     if said.lineage is not None and mine not in same:
         if len(same) != 1:
-            return Owner(id=name, status="orphan" if mine is None else "other-meaning")
+            return StateOwner(id=name, status="orphan" if mine is None else "other-meaning")
         mine = same[0]
     if mine is None:
-        return Owner(id=name, status="orphan")
+        return StateOwner(id=name, status="orphan")
     if not fits(kept[mine], partitions.values()):
-        return Owner(id=name, status="other-layout")
-    return Owner(id=mine, status="read", was=None if mine == name else name)
+        return StateOwner(id=name, status="other-layout")
+    return StateOwner(id=mine, status="read", was=None if mine == name else name)

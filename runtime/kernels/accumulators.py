@@ -5,10 +5,10 @@ retraction a sum of floating-point numbers is that of the finite ones, with coun
 it, which could not be subtracted again. MIN and MAX keep the extreme, NaN being greater than all numbers; under
 retraction they and DISTINCT calls also need the values themselves (:mod:`runtime.kernels.values`). FIRST_VALUE,
 LAST_VALUE and LISTAGG go by the order in which rows come, and pass over NULL; under retraction or DISTINCT they need
-the values in that order (:mod:`runtime.kernels.arrivals`). Result types and NULL rules are Flink's: AVG of an integer
-is truncated to that integer type, integer sums wrap around, AVG of a DECIMAL rounds half up, SUM of no values is NULL.
-A sum of DECIMAL that needs more than 38 digits is NULL, and stays so as long as there is the group: its digits are
-lost, and Flink's sum of only the values that come after it a wrong one.
+the values in that order (:mod:`runtime.kernels.ordered_values`). Result types and NULL rules are Flink's: AVG of an
+integer is truncated to that integer type, integer sums wrap around, AVG of a DECIMAL rounds half up, SUM of no values
+is NULL. A sum of DECIMAL that needs more than 38 digits is NULL, and stays so as long as there is the group: its digits
+are lost, and Flink's sum of only the values that come after it a wrong one.
 """
 
 from __future__ import annotations

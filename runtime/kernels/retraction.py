@@ -32,7 +32,7 @@ def overdrawn(groups: Int64s, weights: Int64s, start: Int64s) -> Mask:
     """Mark the rows that would take their group's count below zero.
 
     ``groups`` and ``weights`` (+1 or -1, or what rows summed up weigh together, which is not negative) are per row in
-    arrival order; ``start`` is each group's count before them.
+    row order; ``start`` is each group's count before them.
     """
     result = np.zeros(len(groups), np.bool_)
     taken = np.bincount(groups[weights < 0], minlength=len(start))

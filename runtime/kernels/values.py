@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from runtime.kernels.grouped import GroupedRows, RowValues
 from runtime.kernels.retraction import overdrawn
 from runtime.state.identity import Mask, encode_groups
 from runtime.state.keyed import KeyedState
@@ -43,27 +44,16 @@ class ValueChange:
     gone: Mask
 
 
-def update_values(
-    state: KeyedState,
-    keys: pa.Table,
-    key_hashes: Int64s,
-    groups: Int64s,
-    values: pa.Array,
-    value_hashes: Int64s,
-    weights: Int64s | None,
-    now: int,
-) -> ValueChange:
-    """Apply a batch's values (one per row, NULL for none) to ``state``, and say what changed.
-
-    ``keys`` and ``key_hashes`` are per group, the others per row.
-    """
-    used = np.flatnonzero(np.asarray(pc.is_valid(values)))
-    groups, values, value_hashes = groups[used], values.take(used), value_hashes[used]
-    weights = np.ones(len(used), np.int64) if weights is None else weights[used]
+def update_values(state: KeyedState, batch: GroupedRows, given: RowValues, now: int) -> ValueChange:
+    """Apply the values ``given`` in a batch to ``state``, and say what changed."""
+    used = np.flatnonzero(np.asarray(pc.is_valid(given.values)))
+    groups, values, value_hashes = batch.groups[used], given.values.take(used), given.hashes[used]
+    weights = np.ones(len(used), np.int64) if batch.weights is None else batch.weights[used]
     entries, first = encode_groups([pa.array(groups), values])
     group, value = groups[first], values.take(first)
-    hashes = prefixed_hash(key_hashes[group], value_hashes[first])
-    identity = pa.table([*keys.take(group).columns, value], [*keys.column_names, VALUE])  # there may be no keys
+    hashes = prefixed_hash(batch.hashes[group], value_hashes[first])
+    names = [*batch.keys.column_names, VALUE]
+    identity = pa.table([*batch.keys.take(group).columns, value], names)  # there may be no keys
     codes = state.find(identity, hashes)
     live = state.live(codes)
     old = np.zeros(len(first), np.int64)

@@ -101,9 +101,9 @@ def _asynchronous(
     batches: Iterable[AskedRows], lookup: OpenLookup, source: AsyncLookupFunction, counters: LookupCounters
 ) -> Iterator[Answered]:
     ordered = lookup.spec.policy.ordered
-    fetcher = AsyncFetcher(source, lookup.spec.policy, lookup.clock, counters, lookup.portal.steps)
+    fetcher = AsyncFetcher(source, lookup.spec.policy, lookup.clock, counters, lookup.event_loop.steps)
     steps = _steps(batches, lookup, fetcher, counters)
-    return flowing(steps, fetcher.room, lookup.portal, ordered=ordered, most=_MOST_WAITING)
+    return flowing(steps, fetcher.room, lookup.event_loop, ordered=ordered, most=_MOST_WAITING)
 
 
 def _steps(

@@ -30,7 +30,7 @@ from runtime.lookup.source import Source, open_source
 from runtime.lookup.spec import LookupSpec
 from runtime.state.layout import Int64s
 from runtime.worker.clock import Clock, SystemClock
-from runtime.worker.event_loop import Portal, finish, worker_portal
+from runtime.worker.event_loop import EventLoop, finish, worker_event_loop
 from runtime.worker.shared import shared
 
 __all__ = ["OpenLookup", "RowCache", "acquired"]
@@ -59,12 +59,14 @@ class RowCache:
 
 
 class OpenLookup:
-    """An open source with its cache; ``clock``, ``portal`` and ``scheduler`` are the worker's."""
+    """An open source with its cache; ``clock``, ``event_loop`` and ``scheduler`` are the worker's."""
 
-    def __init__(self, spec: LookupSpec, source: Source, clock: Clock, portal: Portal, scheduler: Scheduler) -> None:
+    def __init__(
+        self, spec: LookupSpec, source: Source, clock: Clock, event_loop: EventLoop, scheduler: Scheduler
+    ) -> None:
         self.spec = spec
         self.clock = clock
-        self.portal = portal
+        self.event_loop = event_loop
         self.flights = SingleFlight()
         self.cache: BatchCache | None = None
         self.full: FullCache | None = None
@@ -75,7 +77,7 @@ class OpenLookup:
         self._trigger: CacheReloadTrigger | None = None
         self._lookup_cache: LookupCache | None = None
         if isinstance(source, AsyncLookupFunction):
-            finish(portal, source.open(spec.context))
+            finish(event_loop, source.open(spec.context))
         elif isinstance(source, LookupFunction):
             source.open(spec.context)
         if isinstance(source, ScanFunction):
@@ -104,7 +106,7 @@ class OpenLookup:
         if self._lookup_cache is not None:
             self._lookup_cache.close()
         if isinstance(self._source, AsyncLookupFunction):
-            finish(self.portal, self._source.close())
+            finish(self.event_loop, self._source.close())
         elif isinstance(self._source, LookupFunction):
             self._source.close()
 
@@ -168,4 +170,4 @@ def acquired(spec: LookupSpec) -> AbstractContextManager[OpenLookup]:
 
 def _open(spec: LookupSpec) -> OpenLookup:
     source = open_source(spec.source, spec.mode, spec.context)
-    return OpenLookup(spec, source, _clock, worker_portal(), ThreadScheduler(_clock))
+    return OpenLookup(spec, source, _clock, worker_event_loop(), ThreadScheduler(_clock))

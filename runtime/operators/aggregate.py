@@ -21,7 +21,8 @@ from plans.declarations.row_kinds import RowKind
 from plans.operators import AggregateCall
 from plans.settings.phases import PhaseStrategy
 from runtime.kernels.accumulators import Accumulator, accumulators_of, combine, contribution, known, result, summed
-from runtime.kernels.arrivals import arrivals_layout
+from runtime.kernels.grouped import GroupedRows, RowValues
+from runtime.kernels.ordered_values import ordered_values_layout
 from runtime.kernels.partial import ROWS, WEIGHT, PartialSums
 from runtime.kernels.retraction import overdrawn, weights_of
 from runtime.kernels.values import VALUE, ValueChange, update_values, values_layout
@@ -68,7 +69,7 @@ class AggregateOperator:
 
     @property
     def orders(self) -> dict[Order, tuple[Accumulator, ...]]:
-        """The accumulators fed from a table of arrivals: in order of rows, of which some may go or count once."""
+        """The accumulators fed from a table of ordered values: in order of rows, of which some may go or count once."""
         found: dict[Order, tuple[Accumulator, ...]] = {}
         for a in self.accumulators:
             if not (a.is_linear or a.is_extreme) and (a.distinct or self.changelog):
@@ -78,7 +79,7 @@ class AggregateOperator:
 
     @property
     def stored(self) -> tuple[tuple[str, pa.DataType], ...]:
-        """What a group's row holds beside its keys: accumulators, and marks of those in order of rows."""
+        """What a group's row holds besides its keys: accumulators, and marks of those in order of rows."""
         marks = (mark for order, accumulators in self.orders.items() for mark in marks_of(order, accumulators))
         return (*((a.name, a.type) for a in self.accumulators), *((mark, pa.int64()) for mark in marks))
 
@@ -96,7 +97,7 @@ class AggregateOperator:
     def layouts(self) -> tuple[StateLayout, ...]:
         values = (values_layout(a, f, self.key_columns, self.columns.field(a).type) for a, f in self.arguments)
         arrivals = (
-            arrivals_layout(a, f, distinct, self.key_columns, self.columns.field(a).type)
+            ordered_values_layout(a, f, distinct, self.key_columns, self.columns.field(a).type)
             for a, f, distinct in self.orders
         )
         return (self.groups_layout, *values, *arrivals)
@@ -180,7 +181,8 @@ def _update(
         return operator.output.empty_table()
     change = np.bincount(groups, weights=weights, minlength=len(first)).astype(np.int64)
     new_count = old_count + change
-    new = _changed(operator, states, batch, weights, groups, keys, hashes, old, now)
+    grouped = GroupedRows(keys=keys, hashes=hashes, groups=groups, weights=weights)
+    new = _changed(operator, states, batch, grouped, old, now)
     rows = [pa.array(hashes), *keys.columns, *new.values(), pa.array(new_count), pa.array(np.full(len(first), now))]
     table = pa.table(rows, [HASH, *operator.keys, *new, COUNT, WRITE]).cast(operator.groups_layout.schema)
     groups_state.put(table, codes >= 0)
@@ -214,48 +216,43 @@ def _changed(
     operator: AggregateOperator,
     states: dict[str, KeyedState],
     batch: pa.Table,
-    weights: Int64s | None,
-    groups: Int64s,
-    keys: pa.Table,
-    hashes: Int64s,
+    grouped: GroupedRows,
     old: dict[str, pa.Array],
     now: int,
 ) -> dict[str, pa.Array]:
+    """What is stored of each group after ``batch``, by name."""
     in_order = {a.name for accumulators in operator.orders.values() for a in accumulators}
     plain = [a for a in operator.accumulators if not operator.remembered(a) and a.name not in in_order]
     if WEIGHT in batch.column_names:
         given = [batch[a.name].combine_chunks() for a in plain]
     else:
-        given = [contribution(a, batch, weights) for a in plain]
-    parts = summed(groups, plain, given)
+        given = [contribution(a, batch, grouped.weights) for a in plain]
+    parts = summed(grouped.groups, plain, given)
     new = {a.name: combine(a, old[a.name], part) for a, part in zip(plain, parts, strict=True)}
     for index, (argument, filter_) in enumerate(operator.arguments):
         state = states[operator.layouts[index + 1].name]
-        values = _values(batch, argument, filter_)
-        value_hashes = batch[hash_name(index + 1)].to_numpy()
-        change = update_values(state, keys, hashes, groups, values, value_hashes, weights, now)
+        change = update_values(state, grouped, _values(batch, argument, filter_, index + 1), now)
         for accumulator in operator.accumulators:
             if (accumulator.argument, accumulator.filter) == (argument, filter_) and operator.remembered(accumulator):
                 before = old[accumulator.name]
                 if accumulator.is_extreme:
-                    new[accumulator.name] = _extreme(accumulator, state, keys, hashes, before, change)
+                    new[accumulator.name] = _extreme(accumulator, state, grouped, before, change)
                 else:
-                    new[accumulator.name] = _distinct(accumulator, before, change, len(hashes))
+                    new[accumulator.name] = _distinct(accumulator, before, change, len(grouped.hashes))
     for index, (order, accumulators) in enumerate(operator.orders.items(), len(operator.arguments) + 1):
         state = states[operator.layouts[index].name]
-        values, value_hashes = _values(batch, *order[:2]), batch[hash_name(index)].to_numpy()
-        new |= changed_in_order(
-            order, accumulators, state, keys, hashes, groups, values, value_hashes, weights, old, now
-        )
+        given_values = _values(batch, *order[:2], index)
+        new |= changed_in_order(order, accumulators, state, grouped, given_values, old, now)
     return {name: new[name] for name, _ in operator.stored}
 
 
-def _values(batch: pa.Table, argument: str, filter_: str | None) -> pa.Array:
-    """``argument`` of each row, NULL where ``filter_`` is not true."""
+def _values(batch: pa.Table, argument: str, filter_: str | None, number: int) -> RowValues:
+    """``argument`` of each row, NULL where ``filter_`` is not true; its hashes are those with ``number``."""
     values = batch[argument].combine_chunks()
-    if not filter_:
-        return values
-    return pc.if_else(pc.fill_null(batch[filter_], False).combine_chunks(), values, pa.scalar(None, values.type))
+    if filter_:
+        is_used = pc.fill_null(batch[filter_], False).combine_chunks()
+        values = pc.if_else(is_used, values, pa.scalar(None, values.type))
+    return RowValues(values=values, hashes=batch[hash_name(number)].to_numpy())
 
 
 def _distinct(accumulator: Accumulator, old: pa.Array, change: ValueChange, size: int) -> pa.Array:
@@ -276,12 +273,11 @@ def _distinct(accumulator: Accumulator, old: pa.Array, change: ValueChange, size
 def _extreme(
     accumulator: Accumulator,
     state: KeyedState,
-    keys: pa.Table,
-    hashes: Int64s,
+    batch: GroupedRows,
     old: pa.Array,
     change: ValueChange,
 ) -> pa.Array:
-    size = len(hashes)
+    size = len(batch.hashes)
     there = np.flatnonzero(~change.gone)
     added = _spread(accumulator, change.groups[there], change.values.take(there), size)
     new = combine(accumulator, old, added)
@@ -293,7 +289,7 @@ def _extreme(
         return new
     # The extreme itself went: look for the next one among the group's remaining values.
     places, values = [np.empty(0, np.int64)], [change.values.slice(0, 0)]
-    for place, code in state.scan(keys.take(again), hashes[again]):
+    for place, code in state.scan(batch.keys.take(again), batch.hashes[again]):
         places.append(again[place])
         values.append(state.take(code, [VALUE])[VALUE].combine_chunks())
     rest = _spread(accumulator, np.concatenate(places), pa.concat_arrays(values), size)

@@ -1,7 +1,7 @@
 """Upserts made a changelog: each row replaces the row of its key, and what it replaces is taken back.
 
 Rows come as upserts (+I, +U) and deletes (-D) by key; -U rows, which a whole changelog has too, are passed over. A
-batch is put into the order of arrival, and what it does to each key in the end is emitted: +I for a new key, -U
+batch is put into the order of its rows, and what it does to each key in the end is emitted: +I for a new key, -U
 directly followed by +U for another row, -D with the row as it was. With a TTL an equal row is emitted again, so that
 state downstream stays alive, as Flink does; without one it is not. A row that has expired is new. State layout, format
 1: table ``rows`` (hash of the key; key; the other columns; 1, or 0 when deleted; last write).

@@ -1,8 +1,8 @@
 """FIRST_VALUE, LAST_VALUE and LISTAGG of an aggregate whose rows may be taken back, or counted once.
 
-What they yield stays in the group's row of state, as for insert-only input; beside it stand, per table of
-:mod:`runtime.kernels.arrivals`, how many values came, and per first or last value its place. Only a group that loses
-the value it shows, or any value of a list, is read as a whole.
+What they yield stays in the group's row of state, as for insert-only input; with it stand, per table of
+:mod:`runtime.kernels.ordered_values`, how many values came, and per first or last value its place. Only a group that
+loses the value it shows, or any value of a list, is read as a whole.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from runtime.kernels.accumulators import Accumulator, combine, summed
-from runtime.kernels.arrivals import ArrivalChange, Placed, all_placed, update_arrivals
+from runtime.kernels.grouped import GroupedRows, RowValues
+from runtime.kernels.ordered_values import OrderedChange, Placed, all_placed, update_ordered_values
 from runtime.state.identity import encode_groups
 from runtime.state.keyed import KeyedState
 from runtime.state.layout import Int64s
@@ -22,11 +23,11 @@ from runtime.state.layout import Int64s
 __all__ = ["Order", "changed_in_order", "marks_of"]
 
 Order = tuple[str, str | None, bool]
-"""Argument, filter and DISTINCT of the calls that share a table of arrivals."""
+"""Argument, filter and DISTINCT of the calls that share a table of ordered values."""
 
 
 def marks_of(order: Order, accumulators: Sequence[Accumulator]) -> tuple[str, ...]:
-    """The int64 columns of a group's row beside ``accumulators``, which are those of ``order``."""
+    """The int64 columns of a group's row besides ``accumulators``, which are those of ``order``."""
     argument, filter_, distinct = order
     arrived = f"__arrived({'distinct ' if distinct else ''}{argument})" + (f" where {filter_}" if filter_ else "")
     return (arrived, *(_at(a) for a in accumulators if a.function != "list"))
@@ -40,30 +41,25 @@ def changed_in_order(
     order: Order,
     accumulators: Sequence[Accumulator],
     state: KeyedState,
-    keys: pa.Table,
-    hashes: Int64s,
-    groups: Int64s,
-    values: pa.Array,
-    value_hashes: Int64s,
-    weights: Int64s | None,
+    batch: GroupedRows,
+    given: RowValues,
     old: Mapping[str, pa.Array],
     now: int,
 ) -> dict[str, pa.Array]:
-    """The ``accumulators`` and their marks after a batch, by name; ``keys`` and ``old`` are per group."""
+    """The ``accumulators`` and their marks after a batch, by name; ``old`` is per group."""
     counter, *_ = marks_of(order, accumulators)
-    arrived = np.asarray(pc.fill_null(old[counter], 0))
-    change = update_arrivals(
-        state, keys, hashes, groups, values, value_hashes, weights, arrived, now, distinct=order[2]
-    )
+    numbered = np.asarray(pc.fill_null(old[counter], 0))
+    change = update_ordered_values(state, batch, given, numbered, now, distinct=order[2])
     read = {a.name: _to_read(a, old, change) for a in accumulators}
-    whole = all_placed(state, keys, hashes, np.unique(np.concatenate(list(read.values()))))
-    new: dict[str, pa.Array] = {counter: pa.array(change.arrived)}
+    whole = all_placed(state, batch, np.unique(np.concatenate(list(read.values()))))
+    new: dict[str, pa.Array] = {counter: pa.array(change.numbered)}
+    size = len(batch.hashes)
     for accumulator in accumulators:
-        again = np.zeros(len(hashes), np.bool_)
+        again = np.zeros(size, np.bool_)
         again[read[accumulator.name]] = True
         mask = pa.array(again)
-        added, places = _shown(accumulator, change.added, len(hashes))
-        rest, rest_places = _shown(accumulator, whole, len(hashes))
+        added, places = _shown(accumulator, change.added, size)
+        rest, rest_places = _shown(accumulator, whole, size)
         kept = combine(accumulator, old[accumulator.name], added)
         new[accumulator.name] = pc.if_else(mask, rest, kept)
         if accumulator.function != "list":
@@ -73,7 +69,7 @@ def changed_in_order(
     return new
 
 
-def _to_read(accumulator: Accumulator, old: Mapping[str, pa.Array], change: ArrivalChange) -> Int64s:
+def _to_read(accumulator: Accumulator, old: Mapping[str, pa.Array], change: OrderedChange) -> Int64s:
     """The groups of which ``accumulator`` must be found anew."""
     if accumulator.function == "list":
         return np.unique(change.lost_groups)

@@ -116,6 +116,35 @@ class JoinOperator:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _NetRows:
+    """The distinct rows of one side of a batch, in the order of their hashes, in which state keeps and finds them.
+
+    ``net`` is what the batch changes the count of each by, without the ``dropped`` retractions of what was not there;
+    ``came`` is where in the batch each came first.
+    """
+
+    side: int
+    rows: pa.Table
+    hashes: Int64s
+    net: Int64s
+    dropped: Int64s
+    came: Int64s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Met:
+    """Rows of the other side that rows of a batch met, by their codes: the partners each ``gained`` and ``lost``.
+
+    ``came`` is where in the batch the row that was met came first.
+    """
+
+    codes: Int64s
+    gained: Int64s
+    lost: Int64s
+    came: Int64s
+
+
 class _Output:
     """Collects what a phase emits; deletes leave before inserts."""
 
@@ -174,10 +203,10 @@ def _apply(
             _pad_netted(operator, output, side, batch.filter(pa.array(~keyed)), weights[~keyed])
         batch, weights = batch.filter(pa.array(keyed)), weights[keyed]
     if batch.num_rows:
-        rows, net, partners, came = _net(operator, side, batch, weights, states, now, output)
+        net_rows, partners = _net(operator, side, batch, weights, states, now, output)
         if _PRESERVED[operator.kind][side]:
             shown = partners > 0 if operator.kind == "semi" else partners == 0
-            _pad(output, side, rows, np.where(shown, net, 0), came)
+            _pad(output, side, net_rows.rows, np.where(shown, net_rows.net, 0), net_rows.came)
     return output.pieces()
 
 
@@ -197,14 +226,13 @@ def _net(
     states: tuple[KeyedState, ...],
     now: int,
     output: _Output,
-) -> tuple[pa.Table, Int64s, Int64s, Int64s]:
+) -> tuple[_NetRows, Int64s]:
     """Net the batch, join it with the other side's state, and make it part of its own side's state.
 
-    Returns the distinct rows, the net change of each, how many partners each has, and where in the batch it came first.
+    Returns the distinct rows, and how many partners each has.
     """
     own = states[side]
     row_hashes = prefixed_hash(batch[hash_name(0)].to_numpy(), batch[hash_name(1)].to_numpy())
-    # From here on, rows are in the order of their hashes, in which state keeps and finds them.
     rows = batch.select(operator.sides[side].names)
     entries, first = hashed_groups([without_chunks(column) for column in rows.columns], row_hashes)
     rows, hashes = rows.take(first), row_hashes[first]
@@ -219,8 +247,8 @@ def _net(
     if operator.changelog[side] and weights.min() < 0:
         dropped = np.bincount(entries[overdrawn(entries, weights, old)], minlength=len(first))
     new = old + net + dropped
-    key_hashes = hashes & ~SUFFIX_MASK
-    partners = _match(operator, side, rows, key_hashes, net, dropped, first, states[1 - side], now, output)
+    net_rows = _NetRows(side=side, rows=rows, hashes=hashes, net=net, dropped=dropped, came=first)
+    partners = _match(operator, net_rows, states[1 - side], now, output)
     stored = [pa.array(hashes), *rows.columns]
     if _PRESERVED[operator.kind][side]:
         # Flink counts the partners of a row each time that it comes, also if it is gone again within the batch.
@@ -230,28 +258,18 @@ def _net(
         stored.append(pa.array(known))
     stored += [pa.array(new), pa.array(np.full(len(first), now, np.int64))]
     own.put(pa.table(stored, schema=own.layout.schema), codes >= 0)
-    return rows, net, partners, first
+    return net_rows, partners
 
 
-def _match(
-    operator: JoinOperator,
-    side: int,
-    rows: pa.Table,
-    key_hashes: Int64s,
-    net: Int64s,
-    dropped: Int64s,
-    came: Int64s,
-    other: KeyedState,
-    now: int,
-    output: _Output,
-) -> Int64s:
-    """Emit the pairs of ``rows`` with the other side's live rows, and return how many partners each row has."""
+def _match(operator: JoinOperator, batch: _NetRows, other: KeyedState, now: int, output: _Output) -> Int64s:
+    """Emit the pairs of rows of ``batch`` with the other side's live rows; how many partners each row has."""
+    side, rows = batch.side, batch.rows
     partners = np.zeros(rows.num_rows, np.int64)
     counted, tracked = _PRESERVED[operator.kind][side], _PRESERVED[operator.kind][1 - side]
     met_codes, met_rows = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     keys = rows.select(list(operator.keys[side])).rename_columns(list(operator.keys[1 - side]))
     mine_shown, theirs_shown = _shown(operator, side), _shown(operator, 1 - side)
-    for place, code in other.scan(keys, key_hashes):
+    for place, code in other.scan(keys, batch.hashes & ~SUFFIX_MASK):
         if operator.condition is not None:
             holds = _holds(operator.condition, side, rows, place, other, code)
             place, code = place[holds], code[holds]
@@ -264,15 +282,20 @@ def _match(
             mine = _taken(rows.select(mine_shown), place)
             theirs = other.take(code, theirs_shown)
             left, right = (mine, theirs) if side == LEFT else (theirs, mine)
-            output.add(left, right, net[place] * copies, came[place])
+            output.add(left, right, batch.net[place] * copies, batch.came[place])
         if tracked:
             met_codes.append(code)
             met_rows.append(place)
     if tracked:
-        met = np.concatenate(met_rows)
-        gained = np.maximum(net + dropped, 0)[met]
-        lost = (dropped + np.maximum(-(net + dropped), 0))[met]
-        _associate(operator, 1 - side, other, np.concatenate(met_codes), gained, lost, came[met], now, output)
+        places = np.concatenate(met_rows)
+        change = batch.net + batch.dropped
+        met = _Met(
+            codes=np.concatenate(met_codes),
+            gained=np.maximum(change, 0)[places],
+            lost=(batch.dropped + np.maximum(-change, 0))[places],
+            came=batch.came[places],
+        )
+        _associate(operator, 1 - side, other, met, now, output)
     return partners
 
 
@@ -295,35 +318,25 @@ def _holds(condition: JoinCondition, side: int, rows: pa.Table, place: Int64s, o
     return condition.holds(left, right, len(place))
 
 
-def _associate(
-    operator: JoinOperator,
-    side: int,
-    state: KeyedState,
-    met_codes: Int64s,
-    gained: Int64s,
-    lost: Int64s,
-    came: Int64s,
-    now: int,
-    output: _Output,
-) -> None:
-    """Update how many partners the preserved rows ``met_codes`` of ``side`` have; emit those that gain or lose all.
+def _associate(operator: JoinOperator, side: int, state: KeyedState, met: _Met, now: int, output: _Output) -> None:
+    """Update how many partners the preserved rows of ``side`` that were ``met`` have; emit those that gain or lose all.
 
     Losses count before gains and never below zero: a partner that had expired before this row came was never counted,
     and the retraction of it must not use up the partner that replaces it.
     """
-    codes, place = np.unique(met_codes, return_inverse=True)
+    codes, place = np.unique(met.codes, return_inverse=True)
     if not codes.size:
         return
     old = state.integers(codes, PARTNERS)
-    less = np.bincount(place, weights=lost, minlength=len(codes)).astype(np.int64)
-    more = np.bincount(place, weights=gained, minlength=len(codes)).astype(np.int64)
+    less = np.bincount(place, weights=met.lost, minlength=len(codes)).astype(np.int64)
+    more = np.bincount(place, weights=met.gained, minlength=len(codes)).astype(np.int64)
     new = np.maximum(old - less, 0) + more
     rows = state.take(codes, state.layout.schema.names)
     copies = rows[COUNT].to_numpy()
     sign = 1 if operator.kind == "semi" else -1
     became = np.where((old == 0) & (new > 0), sign, 0) + np.where((old > 0) & (new == 0), -sign, 0)
     last = np.zeros(len(codes), np.int64)
-    np.maximum.at(last, place, came)
+    np.maximum.at(last, place, met.came)
     _pad(output, side, rows, became * copies, last)
     names = state.layout.schema.names
     rows = rows.set_column(names.index(PARTNERS), PARTNERS, pa.array(new))

@@ -15,11 +15,12 @@ from plans.checkpoint.continuation import continuation
 from plans.checkpoint.record import CheckpointRecord, is_local_path
 from plans.checkpoint.report import check_json, check_text
 from plans.commands.plan_commands import allow_fact_edits_option, read_plan, show_json
-from plans.commands.run_options import conf_option, debug_option, one_spark
+from plans.commands.run_options import conf_option, debug_option
 from plans.text.names import nearest
 from plans.text.terminal import show, wants_colour
 from runtime.checkpoint.parts import undamaged_record
 from runtime.run.command import absolute, opened_session
+from runtime.run.spark_options import SparkOptions, with_spark_options
 
 __all__ = ["check_command"]
 
@@ -34,16 +35,9 @@ __all__ = ["check_command"]
 @allow_fact_edits_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @debug_option
+@with_spark_options
 def check_command(
-    path: str,
-    checkpoint: str,
-    exit_code: bool,
-    master: str | None,
-    remote: str | None,
-    conf: dict[str, str],
-    allow_fact_edits: bool,
-    as_json: bool,
-    debug: bool,
+    path: str, checkpoint: str, exit_code: bool, spark: SparkOptions, allow_fact_edits: bool, as_json: bool
 ) -> int:
     """Tell what a run on a checkpoint would do with each state: carry it over, start empty, or be refused.
 
@@ -53,31 +47,29 @@ def check_command(
       1   the run would be refused, whatever it is told
       2   with --exit-code: it goes on only without some state, and with --allow-state-drop
     """
-    one_spark(master, remote)
     plan = read_plan(path, allow_fact_edits=allow_fact_edits)
     if plan.mode == "batch":
         raise click.UsageError(f"{plan.name} is a batch plan: it keeps no state, so it has no checkpoint")
-    spark: str | None
-    if is_local_path(checkpoint) and remote is None:
-        record, spark = undamaged_record(absolute(checkpoint) or checkpoint, conf), _installed_spark()
+    spark_version: str | None
+    if is_local_path(checkpoint) and spark.remote is None:
+        record, spark_version = undamaged_record(absolute(checkpoint) or checkpoint, spark.conf), _installed_spark()
     else:
-        record, spark = _through_spark(checkpoint, master, remote, conf, debug=debug)
-    found = continuation(record, plan, share=remote is None)
+        record, spark_version = _through_spark(checkpoint, spark)
+    found = continuation(record, plan, share=spark.remote is None)
+    missing = _missing(checkpoint)
     if as_json:
-        show_json(check_json(found, record, plan, checkpoint, spark=spark, missing=_missing(checkpoint)))
+        show_json(check_json(found, record, plan, checkpoint, spark=spark_version, missing=missing))
     elif wants_colour():
-        show(check_text(found, record, plan, spark=spark, missing=_missing(checkpoint), paint=_painted), styled=True)
+        show(check_text(found, record, plan, spark=spark_version, missing=missing, paint=_painted), styled=True)
     else:
-        show(check_text(found, record, plan, spark=spark, missing=_missing(checkpoint)))
+        show(check_text(found, record, plan, spark=spark_version, missing=missing))
     if found.refused:
         return 1
     return 2 if exit_code and found.loses else 0
 
 
-def _through_spark(
-    checkpoint: str, master: str | None, remote: str | None, conf: dict[str, str], *, debug: bool
-) -> tuple[CheckpointRecord | None, str]:
-    with opened_session(master, remote, conf, debug=debug) as spark:
+def _through_spark(checkpoint: str, options: SparkOptions) -> tuple[CheckpointRecord | None, str]:
+    with opened_session(options) as spark:
         from runtime.checkpoint.record import read_undamaged
 
         return read_undamaged(spark, absolute(checkpoint) or checkpoint), str(spark.version)

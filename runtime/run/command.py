@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +29,6 @@ from plans.commands.run_options import (
     conf_option,
     debug_option,
     master_option,
-    one_spark,
     policy_options,
     remote_option,
     trigger_option,
@@ -39,6 +38,7 @@ from plans.errors import PlanError, RunError
 from plans.files.codec import fingerprint
 from plans.model.plan import Plan
 from plans.text.terminal import say
+from runtime.run.spark_options import SparkOptions, with_spark_options
 from runtime.spark.quiet import SparkLog
 
 __all__ = [
@@ -88,58 +88,68 @@ class Stop:
 @allow_state_drop_option
 @allow_fact_edits_option
 @debug_option
-def run_command(
-    path: str,
-    once: bool,
-    trigger: str | None,
-    checkpoint: str | None,
-    expect: str | None,
-    take_over: bool,
-    master: str | None,
-    remote: str | None,
-    conf: dict[str, str],
-    as_json: bool,
-    policy: Policy,
-    allow_state_drop: bool,
-    allow_fact_edits: bool,
-    debug: bool,
-) -> int:
+@with_spark_options
+def run_command(**given: Any) -> int:
     """Run a plan on Spark, until it is stopped or, with --once, until its input is read."""
-    if once and trigger:
-        raise click.UsageError("--once takes what is there and stops; it has no --trigger")
-    one_spark(master, remote)
-    plan = read_plan(path, allow_fact_edits=allow_fact_edits)
-    _tell_digest(plan, path, expect)
-    if plan.mode == "batch":
-        _refuse_streaming_options(plan, once=once, trigger=trigger, checkpoint=checkpoint)
-    refuse_reach(plan.tables, policy, checkpoint)
-    if checkpoint is not None and remote is None:
-        from runtime.checkpoint.parts import undamaged_record
-        from runtime.checkpoint.run_lock import refuse_held
+    return _run(RunOptions(**given))
 
-        refuse_held(checkpoint, take_over=take_over)
-        if is_local_path(checkpoint):
-            # What would be refused when Spark is up is refused before.
-            found = continuation(undamaged_record(absolute(checkpoint) or checkpoint, conf), plan)
-            refuse(found, checkpoint, allow_drop=allow_state_drop)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """The options of ``hintplan run``; ``path`` is its argument."""
+
+    path: str
+    once: bool
+    trigger: str | None
+    checkpoint: str | None
+    expect: str | None
+    take_over: bool
+    spark: SparkOptions
+    as_json: bool
+    policy: Policy
+    allow_state_drop: bool
+    allow_fact_edits: bool
+
+
+def _run(options: RunOptions) -> int:
+    if options.once and options.trigger:
+        raise click.UsageError("--once takes what is there and stops; it has no --trigger")
+    plan = read_plan(options.path, allow_fact_edits=options.allow_fact_edits)
+    _tell_digest(plan, options.path, options.expect)
+    if plan.mode == "batch":
+        _refuse_streaming_options(plan, options)
+    refuse_reach(plan.tables, options.policy, options.checkpoint)
+    if options.checkpoint is not None and options.spark.remote is None:
+        _refuse_checkpoint(plan, options.checkpoint, options)
     if sys.stderr.isatty():
-        say(f"connecting to {remote}" if remote else "starting Spark")
-    with opened_session(master, remote, conf, debug=debug) as spark:
+        say(f"connecting to {options.spark.remote}" if options.spark.remote else "starting Spark")
+    with opened_session(options.spark) as spark:
         from runtime.run.execution import execute
 
         def start() -> Any:
             return execute(
                 plan,
                 spark,
-                checkpoint=absolute(checkpoint),
-                once=once and plan.mode != "batch",
-                trigger=trigger,
-                take_over=take_over,
-                policy=policy,
-                allow_state_drop=allow_state_drop,
+                checkpoint=absolute(options.checkpoint),
+                once=options.once and plan.mode != "batch",
+                trigger=options.trigger,
+                take_over=options.take_over,
+                policy=options.policy,
+                allow_state_drop=options.allow_state_drop,
             )
 
-        return run_plan(plan, start, as_json=as_json)
+        return run_plan(plan, start, as_json=options.as_json)
+
+
+def _refuse_checkpoint(plan: Plan, checkpoint: str, options: RunOptions) -> None:
+    """Refuse now what would be refused when Spark is up."""
+    from runtime.checkpoint.parts import undamaged_record
+    from runtime.checkpoint.run_lock import refuse_held
+
+    refuse_held(checkpoint, take_over=options.take_over)
+    if is_local_path(checkpoint):
+        found = continuation(undamaged_record(absolute(checkpoint) or checkpoint, options.spark.conf), plan)
+        refuse(found, checkpoint, allow_drop=options.allow_state_drop)
 
 
 def _tell_digest(plan: Plan, path: str, expect: str | None) -> None:
@@ -154,18 +164,18 @@ def _tell_digest(plan: Plan, path: str, expect: str | None) -> None:
     say(f"{plan.name}: digest {digest}")
 
 
-def _refuse_streaming_options(plan: Plan, *, once: bool, trigger: str | None, checkpoint: str | None) -> None:
+def _refuse_streaming_options(plan: Plan, options: RunOptions) -> None:
     """A batch plan always takes what is there and ends: --once says nothing new, the others cannot be meant."""
-    if trigger is not None:
+    if options.trigger is not None:
         raise click.UsageError(f"{plan.name} is a batch plan: it runs once, so it has no --trigger")
-    if checkpoint is not None:
+    if options.checkpoint is not None:
         raise click.UsageError(f"{plan.name} is a batch plan: it keeps no state, so it has no --checkpoint")
-    if once:
+    if options.once:
         say(f"{plan.name} is a batch plan: it takes what is there and stops, with or without --once")
 
 
 @contextmanager
-def opened_session(master: str | None, remote: str | None, conf: Mapping[str, str], *, debug: bool) -> Iterator[Any]:
+def opened_session(options: SparkOptions) -> Iterator[Any]:
     """A Spark session for the time of the block; what Spark says goes to a file that an error names."""
     from py4j.protocol import Py4JError, Py4JNetworkError
     from pyspark.errors import PySparkException
@@ -173,12 +183,12 @@ def opened_session(master: str | None, remote: str | None, conf: Mapping[str, st
     from runtime.spark.explanation import failed
     from runtime.spark.session import refuse_managed, start_session, stop_session, without_effect
 
-    refuse_managed(conf)
-    log = None if debug else SparkLog()
+    refuse_managed(options.conf)
+    log = None if options.debug else SparkLog()
     try:
         with _signals_kept(STOPS_WHEN_STARTED, log) as received, log.captured() if log else nullcontext():
-            spark = start_session(master, conf, remote=remote)
-        if log and remote is None:
+            spark = start_session(options.master, options.conf, remote=options.remote)
+        if log and options.remote is None:
             log.mute_loss(spark)
         for note in without_effect(spark):
             say(note)
@@ -250,8 +260,8 @@ def _is_gone(spark: Any) -> bool:
 
 def run_plan(plan: Plan, start: Callable[[], Any], *, as_json: bool) -> int:
     """Run ``plan``, as ``start`` starts it, to its end and tell of its batches; 0, or the code of a signal's exit."""
+    from runtime.progress import FunctionProgress, JobProgress, LookupProgress, total_functions, total_lookups
     from runtime.run.patience import FirstBatch
-    from runtime.run.progress import FunctionProgress, JobProgress, LookupProgress, total_functions, total_lookups
     from runtime.run.report import open_report
 
     batch_plan = plan.mode == "batch"

@@ -23,39 +23,34 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
-from plans.analysis.streaming_queries import Query, path_to
+from plans.analysis.streaming_queries import Query
 from plans.analysis.validate import validate
 from plans.checkpoint.continuation import continuation, record_after, record_of_begun, refuse
 from plans.checkpoint.report import checkpoint_notes
 from plans.compare.carryover import numbered_states
 from plans.connectors.policy import OPEN, Policy, refuse_reach
-from plans.connectors.table import drops_rows
 from plans.declarations.durations import parse_duration
 from plans.errors import PlanError, RunError
 from plans.model.config import PARALLELISM, TIME_ZONE
 from plans.model.plan import Plan
-from plans.operators import Operator, Scan, Sink, Stateful
+from plans.operators import state_of
 from runtime.batch.execution import BatchExecution
 from runtime.batch.session import Session
-from runtime.build.rows import Rows
-from runtime.build.stream import Edges, apply_operators, build, edges_of
+from runtime.build.edges import edges_of
+from runtime.build.stream import build
+from runtime.build.sub_plans import above, scans, shared_operators
 from runtime.checkpoint.files import NO_FILES, files_of
 from runtime.checkpoint.parts import batches_kept, refuse_damaged
 from runtime.checkpoint.record import read_record, write_record
 from runtime.checkpoint.run_lock import RunLock, acquire
 from runtime.connectors import table as connectors
-from runtime.engine.arrow_rows import ROWS
-from runtime.engine.row_order import ARRIVAL
 from runtime.lookup.plan import LookupRun
-from runtime.operator import KIND
+from runtime.progress import BatchProgress, LookupProgress, OperatorProgress, batch_progress
 from runtime.results import files
-from runtime.run.multi_sink import SeveralSinks, SinkWriter
-from runtime.run.progress import BatchProgress, LookupProgress, OperatorProgress, batch_progress
-from runtime.run.shared_sub_plans import above, shared_operators
 from runtime.run.sink_batches import refuse_other_batches
-from runtime.spark.explanation import Owners, WrongLine, failed
+from runtime.run.writers import query_writer
+from runtime.spark.explanation import StateOwners, WrongLine, failed
 from runtime.spark.session import default_partitions, is_remote, prepare_session, shares_machine, start_session
 from runtime.spark.shipping import ship_code
 
@@ -84,7 +79,7 @@ class Execution:
     sinks: Mapping[str, Sequence[str]] = field(default_factory=dict)
     _lock: RunLock | None = None
     _wrong_line: WrongLine = lambda file: None
-    _owners: Mapping[str, Owners] = field(default_factory=dict)
+    _state_owners: Mapping[str, StateOwners] = field(default_factory=dict)
     _counts: dict[tuple[str, int], int] = field(default_factory=dict)
     _seen: dict[str, int] = field(default_factory=dict)
     _operators: dict[str, Mapping[str, OperatorProgress]] = field(default_factory=dict)
@@ -107,7 +102,7 @@ class Execution:
     def new_batches(self) -> Iterator[BatchProgress]:
         """The micro-batches that finished since the last call, in order for each sink.
 
-        Of a query with several sinks each has its own; what the query read and keeps is told of the first one.
+        Of a multi-sink query each has its own; what the query read and keeps is reported with the first one.
         """
         for name, query in self.queries.items():
             last = query.lastProgress
@@ -130,7 +125,7 @@ class Execution:
                     yield one
 
     def _of_other_sink(self, sink: str, batch: BatchProgress) -> BatchProgress:
-        """What a sink got in a batch that is told of another sink of the same query."""
+        """What a sink got in a batch that is reported with another sink of the same query."""
         return BatchProgress(
             sink=sink,
             batch=batch.batch,
@@ -176,8 +171,10 @@ class Execution:
             if error is not None:
                 self.stop()
                 named = " and ".join(self.sinks.get(sink, (sink,)))
-                owners = self._owners.get(sink, ())
-                raise failed(f"the query of {named} failed", error, self._wrong_line, owners=owners) from error
+                state_owners = self._state_owners.get(sink, ())
+                raise failed(
+                    f"the query of {named} failed", error, self._wrong_line, state_owners=state_owners
+                ) from error
 
     def stop_between_batches(self) -> bool:
         """Stop every query that is not in the middle of a micro-batch, or has finished one since the first call.
@@ -242,9 +239,8 @@ def execute(
     refuse_reach(plan.tables, policy, checkpoint)
     settings = _trigger(once, trigger)
     if once:
-        for operator in plan.operators:
-            if isinstance(operator, Scan):
-                connectors.refuse_unbounded(operator.table, plan.tables[operator.table])
+        for scan in scans(plan):
+            connectors.refuse_unbounded(scan.table, plan.tables[scan.table])
     spark = spark or SparkSession.getActiveSession() or start_session(None, {})
     own = prepare_session(spark, time_zone=plan.config.get(TIME_ZONE, "UTC"), once=once, take_over=take_over)
     if checkpoint is None and not shares_machine(own):
@@ -273,12 +269,7 @@ def execute(
     location = checkpoint or tempfile.mkdtemp(prefix="hintplan-checkpoint-")
     running = found.queries
     counts: dict[tuple[str, int], int] = {}
-    writers = {
-        query.id: _shared_writer(query, edges, rows, location, counts)
-        if query.is_shared
-        else _writer(plan, query.id, rows, location, results)
-        for query in running
-    }
+    writers = {query.id: query_writer(query, edges, rows, location, results, counts) for query in running}
     execution = Execution(
         queries={},
         checkpoint=location,
@@ -291,7 +282,7 @@ def execute(
         sinks={query.id: query.sinks for query in running if query.is_shared},
         _counts=counts,
         _wrong_line=partial(connectors.wrong_line, own, plan.tables),
-        _owners={query.id: numbered_states(plan, query) for query in running},
+        _state_owners={query.id: numbered_states(plan, query) for query in running},
     )
     if checkpoint is not None and not is_remote(own):
         execution._lock = acquire(own, checkpoint, take_over=take_over)
@@ -362,52 +353,6 @@ def _refuse_cached(plan: Plan) -> None:
             )
 
 
-def _shared_writer(
-    query: Query, edges: Edges, rows: Mapping[str, Rows], location: str, counts: dict[tuple[str, int], int]
-) -> Any:
-    """A writer of one query into each of its sinks; how many rows each got goes to ``counts``."""
-    where = f"{location.rstrip('/')}/{query.id}"
-    operators = {operator.id: operator for operator in edges.plan.operators}
-    writers = []
-    sinks = [sink for name in query.sinks if isinstance(sink := operators[name], Sink)]
-    # The query keeps the id it was begun with, whatever the operator above its sinks is called now.
-    frame = rows[path_to(operators, sinks[0])[0].id].frame
-    for sink in sinks:
-        table = edges.plan.tables[sink.table]
-        write = connectors.micro_batch_writer(
-            sink.table, table, changelog=KIND in frame.columns, checkpoint=where, part=f"/{sink.id}"
-        )
-        calcs = path_to(operators, sink)[1:]
-        writers.append(SinkWriter(sink=sink.id, select=partial(_rows_of_sink, calcs, edges=edges), write=write))
-    several = SeveralSinks(writers=tuple(writers), counts=counts)
-    out = frame.writeStream.outputMode("append").foreachBatch(several)
-    return out.queryName(query.id).option("checkpointLocation", where)
-
-
-def _rows_of_sink(calcs: Sequence[Operator], rows: Any, *, edges: Edges) -> Any:
-    return apply_operators(calcs, rows, edges=edges).drop(*ARRIVAL.names)
-
-
-def _writer(plan: Plan, sink_id: str, rows: Mapping[str, Rows], location: str, results: str | None) -> Any:
-    sink = plan.operator(sink_id)
-    assert isinstance(sink, Sink)
-    table = plan.tables[sink.table]
-    found = rows[sink.inputs[0]]
-    where = f"{location.rstrip('/')}/{sink.id}"
-    if results is None and found.in_arrow is not None and drops_rows(table):
-        counted = found.in_arrow.counted().observe(sink.id, F.sum(ROWS).alias("rows_out"))
-        writer = connectors.writer(counted, sink.table, table, changelog=False, checkpoint=where)
-    else:
-        frame = found.frame.drop(*ARRIVAL.names)
-        changelog = KIND in frame.columns
-        counted = frame.observe(sink.id, F.count(F.lit(1)).alias("rows_out"))
-        if results is not None:
-            writer = files.writer(counted, results)
-        else:
-            writer = connectors.writer(counted, sink.table, table, changelog=changelog, checkpoint=where)
-    return writer.queryName(sink.id).option("checkpointLocation", where)
-
-
 def _trigger(once: bool, trigger: str | None) -> dict[str, Any]:
     if once and trigger is not None:
         raise RunError("a run that takes what is there and stops has no trigger", hint="give one or the other")
@@ -428,7 +373,7 @@ def _repeated(plan: Plan, running: Sequence[Query]) -> list[str]:
         found = tuple(dict.fromkeys(query_of[sink] for sink in sinks))
         if len(found) == 1:
             continue
-        stateful = any(isinstance(plan.operator(each), Stateful) for each in above(plan, name))
+        stateful = any(state_of(plan.operator(each)) for each in above(plan, name))
         notes.append(
             f"{name} runs once in the query of each of {len(found)} sinks ({', '.join(found)})"
             + (", with state of its own in each" if stateful else "")

@@ -1,4 +1,4 @@
-"""One query that writes several sinks: what its operator puts out in a micro-batch is kept, and written to each.
+"""A multi-sink query: what its operator puts out in a micro-batch is kept, and written to each.
 
 A sink is written as its own query would write it. If one fails, the batch is replayed for all of them after a restart:
 jdbc sinks then skip or repeat what they have, so that nothing is there twice, and print sinks print it again. On
@@ -15,7 +15,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.storagelevel import StorageLevel
 
-__all__ = ["SeveralSinks", "SinkWriter"]
+__all__ = ["MultiSinkWriter", "RowCounts", "SinkWriter"]
 
 RowCounts = MutableMapping[tuple[str, int], int]
 """How many rows a sink was given in a batch, by sink and batch."""
@@ -31,7 +31,7 @@ class SinkWriter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SeveralSinks:
+class MultiSinkWriter:
     """Writes a micro-batch to each sink in turn; for ``foreachBatch``."""
 
     writers: tuple[SinkWriter, ...]

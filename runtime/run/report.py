@@ -16,7 +16,7 @@ from dataclasses import asdict
 from typing import Any, Protocol, TextIO
 
 from plans.text.terminal import say
-from runtime.run.progress import BatchProgress, CachedProgress, JobProgress
+from runtime.progress import BatchProgress, CachedProgress, JobProgress
 
 __all__ = [
     "JsonReport",

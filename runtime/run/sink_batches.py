@@ -18,7 +18,7 @@ from plans.connectors.table import sink_directory, sink_place, writes_files
 from plans.declarations.tables import Table
 from plans.errors import RunError
 from plans.model.plan import Plan
-from plans.operators import Sink
+from runtime.build.sub_plans import sinks
 from runtime.checkpoint.files import CheckpointFiles
 from runtime.checkpoint.parts import last_batches
 from runtime.connectors.table import batches_had
@@ -39,12 +39,12 @@ def refuse_other_batches(
     """RunError if a sink has had batches that ``checkpoint``, which ``recorded`` is of, has not begun."""
     before = {query.id: query for query in recorded.queries} if recorded is not None else {}
     places: dict[str, str] = {}
+    tables = {sink.id: sink.table for sink in sinks(plan)}
     for query in queries:
         began, ended = last_batches(checkpoint, query.id)
         for name in query.sinks:
-            sink = plan.operator(name)
-            assert isinstance(sink, Sink)
-            table = plan.tables[sink.table]
+            table_name = tables[name]
+            table = plan.tables[table_name]
             if writes_files(table):
                 other = places.setdefault(sink_directory(table), name)
                 if other != name:
@@ -52,25 +52,25 @@ def refuse_other_batches(
                         f"{other} and {name} would write files to the same directory, {sink_place(table)!r}: of "
                         "two batches with the same number one would be taken for written, and its rows lost",
                         hint="give them a directory each, or write both with one INSERT of a UNION ALL",
-                        path=f"tables.{sink.table}.options.path",
+                        path=f"tables.{table_name}.options.path",
                     )
             try:
                 had = batches_had(table, partial(_writer, query, name, checkpoint), lambda at: files_at(at).sizes)
             except RunError as error:
                 (found,) = error.diagnostics
-                where = f"tables.{sink.table}"
-                raise RunError(f"table {sink.table}: {found.message}", hint=found.hint, path=where) from error
+                where = f"tables.{table_name}"
+                raise RunError(f"table {table_name}: {found.message}", hint=found.hint, path=where) from error
             ours = had == began and _is_written_to(before.get(query.id), table)
             if had <= ended or ours:
                 continue
             where = sink_place(table)
             reached = f"ends with batch {began}" if began >= 0 else "has none yet"
             raise RunError(
-                f"table {sink.table}: a streaming job has written batches up to {had} to {where!r}, and this "
+                f"table {table_name}: a streaming job has written batches up to {had} to {where!r}, and this "
                 f"checkpoint {reached}: batches with these numbers would be taken for written, and their rows lost",
                 hint="go on with the checkpoint that wrote there, or give the table another place; to write all "
                 "anew, remove first what is there",
-                path=f"tables.{sink.table}",
+                path=f"tables.{table_name}",
             )
 
 

@@ -22,10 +22,11 @@ from plans.connectors.table import bounding_options, dropping_options
 from plans.errors import RunError
 from plans.model.config import TIME_ZONE
 from plans.model.plan import Plan
-from plans.operators import Sink
 from plans.text.names import did_you_mean
 from plans.text.terminal import say
+from runtime.build.sub_plans import sinks
 from runtime.run.command import STOPS_AFTER_BATCH, STOPS_NOW, Stop, absolute, follow, opened_session, run_plan
+from runtime.run.spark_options import SparkOptions
 
 __all__ = ["Engine", "Job", "Row"]
 
@@ -127,7 +128,7 @@ class Engine:
     def fill(self, plan: Plan) -> int:
         """Compute the cached results that ``plan`` reads, whose rows nobody sees; 0, or a signal's exit code."""
         self._session()
-        (sink,) = (operator for operator in plan.operators if isinstance(operator, Sink))
+        (sink,) = sinks(plan)
         table = replace(plan.tables[sink.table], options=dropping_options())
         stop = Stop(STOPS_NOW)
         previous = signal.signal(signal.SIGINT, stop)
@@ -200,7 +201,8 @@ class Engine:
         if self._spark is None:
             if sys.stderr.isatty():
                 say(f"connecting to {self.remote}" if self.remote else "starting Spark")
-            session = opened_session(self.master, self.remote, self.conf, debug=self.debug)
+            options = SparkOptions(master=self.master, remote=self.remote, conf=self.conf, debug=self.debug)
+            session = opened_session(options)
             self._spark = self._stack.enter_context(session)
         return self._spark
 
@@ -213,7 +215,7 @@ class Engine:
         from runtime.results.json_values import json_value
         from runtime.results.text import cell
 
-        (sink,) = (operator for operator in plan.operators if isinstance(operator, Sink))
+        (sink,) = sinks(plan)
         zone = plan.config.get(TIME_ZONE, "UTC")
         types = [column.type for column in output_columns(plan)[sink.inputs[0]]]
         writers = [json_value(name) if self.as_json else cell(name, zone) for name in types]

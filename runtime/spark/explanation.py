@@ -14,7 +14,7 @@ from plans.errors import RunError
 from runtime.spark.failure import evidence, root_cause
 from runtime.spark.worker_faults import worker_fault
 
-__all__ = ["Explanation", "Owners", "WrongLine", "explained", "failed"]
+__all__ = ["Explanation", "StateOwners", "WrongLine", "explained", "failed"]
 
 Explanation = tuple[str, str]
 """What is wrong, and what to do."""
@@ -22,7 +22,7 @@ Explanation = tuple[str, str]
 WrongLine = Callable[[str], tuple[str, str] | None]
 """Finds the format of a file, and its first line that cannot be read, which Spark does not tell."""
 
-Owners = Sequence[str]
+StateOwners = Sequence[str]
 """The operators that keep state in the query, each at the number that Spark knows it by."""
 
 _RESUME = "then run again; nothing that was committed is lost"
@@ -35,9 +35,11 @@ _SHOWN = 80
 _URL = r"(?:file:(?://)?)?"
 
 
-def failed(what: str, error: BaseException, wrong_line: WrongLine, after: str = "", owners: Owners = ()) -> RunError:
+def failed(
+    what: str, error: BaseException, wrong_line: WrongLine, after: str = "", state_owners: StateOwners = ()
+) -> RunError:
     """The error that a user gets for one of Spark's: ``what`` failed, of what, ``after`` it, and what mends it."""
-    if known := explained(error, wrong_line, owners) or worker_fault(evidence(error)):
+    if known := explained(error, wrong_line, state_owners) or worker_fault(evidence(error)):
         cause, hint = known
         return RunError(f"{what}: {cause}{after}", hint=hint)
     cause = root_cause(error)
@@ -45,12 +47,12 @@ def failed(what: str, error: BaseException, wrong_line: WrongLine, after: str = 
     return RunError(f"{what}: {cause}{after}", hint=_OWN_MODULE.format(own[1]) if own else None)
 
 
-def explained(error: BaseException, wrong_line: WrongLine, owners: Owners = ()) -> Explanation | None:
+def explained(error: BaseException, wrong_line: WrongLine, state_owners: StateOwners = ()) -> Explanation | None:
     """What ``error`` of a query that ended or did not start comes from; None if it is none of the known faults."""
     text = evidence(error)
     if "Traceback (most recent call last)" in text:
         return None  # from Python code, whose own error says it best
-    found = _malformed_row(text, wrong_line) or _no_room(text) or _damaged_state(text, owners)
+    found = _malformed_row(text, wrong_line) or _no_room(text) or _damaged_state(text, state_owners)
     return found or next((found for explain in _FAULTS if (found := explain(text)) is not None), None)
 
 
@@ -101,20 +103,20 @@ def _not_allowed(text: str) -> Explanation | None:
     )
 
 
-def _damaged_state(text: str, owners: Owners) -> Explanation | None:
+def _damaged_state(text: str, state_owners: StateOwners) -> Explanation | None:
     """A file of the checkpoint that has changed since it was written, or is gone."""
     state = re.search(rf"{_URL}(/\S*?/state/\d+/\d+/[^\s,:;()\]]+?)(?=[.,;:]?(?:\s|\)|\]|$))", text)
     checksum = re.search(r"CHECKPOINT_FILE_CHECKSUM_VERIFICATION_FAILED\].*?File: (\S+)", text, re.DOTALL)
     if checksum:
-        return f"a file of the checkpoint is damaged: {_owned(checksum[1], owners)}", _RESTORE
+        return f"a file of the checkpoint is damaged: {_owned(checksum[1], state_owners)}", _RESTORE
     signs = r"CANNOT_LOAD_STATE_STORE|FileNotFoundException|EOFException|Corruption|does not exist"
     if state and re.search(signs, text):
         gone = re.search(r"FileNotFoundException|does not exist|NOT_EXISTS|MISSING_SNAPSHOT", text)
         what = "is missing" if gone else "cannot be read, it is damaged"
-        return f"a file of the checkpoint {what}: {_owned(state[1], owners)}", _RESTORE
+        return f"a file of the checkpoint {what}: {_owned(state[1], state_owners)}", _RESTORE
     if "CANNOT_LOAD_STATE_STORE" in text:
         # Of a file that cannot be decoded, only Spark's log has the number of the operator.
-        whose = f"state of {' or '.join(dict.fromkeys(owners))}" if owners else "state"
+        whose = f"state of {' or '.join(dict.fromkeys(state_owners))}" if state_owners else "state"
         return f"{whose} cannot be loaded from the checkpoint: a file is missing or damaged", _RESTORE
     return None
 
@@ -149,11 +151,11 @@ def _named(text: str) -> str:
     return f" ({_local(found[1])})" if found else ""
 
 
-def _owned(url: str, owners: Owners) -> str:
+def _owned(url: str, state_owners: StateOwners) -> str:
     """A file of a checkpoint, and the operator whose state it has, if it is one of state."""
     path = _local(url)
     found = re.search(r"/state/(\d+)/\d+/[^/]+$", path)
-    return f"{path} (state of {owners[int(found[1])]})" if found and int(found[1]) < len(owners) else path
+    return f"{path} (state of {state_owners[int(found[1])]})" if found and int(found[1]) < len(state_owners) else path
 
 
 def _local(url: str) -> str:

@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypeVar
 from runtime.worker.clock import Clock, SystemClock
 from runtime.worker.steps import Steps
 
-__all__ = ["LoopThread", "Portal", "finish", "worker_portal"]
+__all__ = ["EventLoop", "LoopThread", "finish", "worker_event_loop"]
 
 _log = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ _LOOK_SECONDS = 0.1
 """How often a thread that waits looks whether the loop is blocked."""
 
 
-class Portal(Protocol):
+class EventLoop(Protocol):
     """Where coroutines run, seen from the thread that wants their results; ``steps`` are those of its loop."""
 
     @property
@@ -44,7 +44,7 @@ class Portal(Protocol):
 
 
 class LoopThread:
-    """A portal to an event loop that runs in a daemon thread."""
+    """An event loop that runs in a daemon thread."""
 
     def __init__(self, clock: Clock) -> None:
         self.steps = Steps(clock)
@@ -68,14 +68,14 @@ class LoopThread:
             self.steps.check(self._thread.ident)
 
 
-def finish(portal: Portal, work: Coroutine[Any, Any, Result]) -> Result:
+def finish(event_loop: EventLoop, work: Coroutine[Any, Any, Result]) -> Result:
     """Start ``work``, wait for it and return its result."""
-    done = portal.submit(work)
-    portal.wait([done])
+    done = event_loop.submit(work)
+    event_loop.wait([done])
     return done.result()
 
 
 @cache
-def worker_portal() -> Portal:
-    """The portal of this process."""
+def worker_event_loop() -> EventLoop:
+    """The event loop of this process."""
     return LoopThread(SystemClock())

@@ -4,7 +4,7 @@ The next batch is pulled while calls for earlier ones are in flight, so the edge
 much is started is bounded twice: by ``room``, which the work itself grants, and by the size of what waits to be put
 out behind something slow. Knows neither keys nor rows.
 
-    for table in flowing(steps, fetcher.room, portal, ordered=True, most=8): ...
+    for table in flowing(steps, fetcher.room, event_loop, ordered=True, most=8): ...
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, Generic, TypeVar
 
-from runtime.worker.event_loop import Portal
+from runtime.worker.event_loop import EventLoop
 
 __all__ = ["Step", "flowing"]
 
@@ -46,7 +46,7 @@ class _Waiting(Generic[Result]):
 def flowing(
     steps: Iterable[Step[Result]],
     room: Callable[[], Coroutine[Any, Any, None]],
-    portal: Portal,
+    event_loop: EventLoop,
     *,
     ordered: bool,
     most: int,
@@ -62,16 +62,16 @@ def flowing(
             if step.work is None:
                 yield step.result()
                 continue
-            waiting.append(_Waiting(result=step.result, done=portal.submit(step.work), size=step.size))
-            room_there = portal.submit(room())
+            waiting.append(_Waiting(result=step.result, done=event_loop.submit(step.work), size=step.size))
+            room_there = event_loop.submit(room())
             yield from _finished(waiting, ordered)
             while waiting and (not room_there.done() or sum(each.size for each in waiting) >= most):
-                portal.wait([future for future in (room_there, *_futures(waiting)) if not future.done()])
+                event_loop.wait([future for future in (room_there, *_futures(waiting)) if not future.done()])
                 yield from _finished(waiting, ordered)
         while waiting:
             yield from _finished(waiting, ordered)
             if waiting:
-                portal.wait([future for future in _futures(waiting) if not future.done()])
+                event_loop.wait([future for future in _futures(waiting) if not future.done()])
     finally:
         for each in waiting:
             each.done.cancel()

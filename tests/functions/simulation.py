@@ -21,7 +21,7 @@ from runtime.functions.spec import CallPolicy, FunctionSpec
 from runtime.functions.task import function_tables
 from runtime.functions.worker import OpenFunction
 from runtime.kernels.found_rows import JoinedRows
-from tests.lookup.simulation import VirtualClock, VirtualPortal
+from tests.lookup.simulation import VirtualClock, VirtualEventLoop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,9 +114,9 @@ def simulate(scripts: Sequence[Script], sizes: Sequence[int], *, left: bool = Fa
     """Call the rows of ``scripts``, which are there at once, in batches of ``sizes``."""
     clock = VirtualClock()
     world = World(clock=clock, scripts=dict(enumerate(scripts)))
-    portal = VirtualPortal(clock)
+    event_loop = VirtualEventLoop(clock)
     function = Scripted(world)
-    opened = OpenFunction(function_spec(function, left=left, **policy), function, portal)
+    opened = OpenFunction(function_spec(function, left=left, **policy), function, event_loop)
     started, counters, failure = clock.time, FunctionCounters(), None
     rows: list[tuple[int, int | None]] = []
     try:
@@ -125,8 +125,8 @@ def simulate(scripts: Sequence[Script], sizes: Sequence[int], *, left: bool = Fa
     except RunError as error:
         failure = str(error)
     elapsed = clock.time - started
-    portal.run_for(3_600_000)
-    portal.close()
+    event_loop.run_for(3_600_000)
+    event_loop.close()
     return Outcome(rows=rows, counters=counters, world=world, failure=failure, elapsed=elapsed)
 
 

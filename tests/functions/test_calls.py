@@ -20,19 +20,19 @@ from runtime.functions.rows import argument_rows, listed, returned_rows
 from runtime.functions.task import function_tables
 from runtime.functions.worker import OpenFunction
 from tests.functions.simulation import function_spec
-from tests.lookup.simulation import VirtualClock, VirtualPortal
+from tests.lookup.simulation import VirtualClock, VirtualEventLoop
 
 
 def called(function: Any, *, left: bool = False, **policy: Any) -> list[tuple[int, Any]]:
     """What ``function`` returns for the ids 1, 2 and NULL."""
-    portal = VirtualPortal(VirtualClock())
-    opened = OpenFunction(function_spec(function, left=left, **policy), function, portal)
+    event_loop = VirtualEventLoop(VirtualClock())
+    opened = OpenFunction(function_spec(function, left=left, **policy), function, event_loop)
     table = pa.table({"id": pa.array([1, 2, None], pa.int64())})
     try:
         found = list(function_tables([table], opened, FunctionCounters()))
     finally:
         opened.close()
-        portal.close()
+        event_loop.close()
     return [(row["id"], row["n"]) for part in found for row in part.to_pylist()]
 
 
@@ -189,27 +189,27 @@ def test_functions_that_answer_without_waiting_keep_their_order() -> None:
     async def at_once(number: int) -> list[int]:
         return [number]
 
-    portal = VirtualPortal(VirtualClock())
+    event_loop = VirtualEventLoop(VirtualClock())
     function = async_function(at_once)
-    opened = OpenFunction(function_spec(function, capacity=3), function, portal)
+    opened = OpenFunction(function_spec(function, capacity=3), function, event_loop)
     tables = [pa.table({"id": pa.array(range(start, start + 5000), pa.int64())}) for start in (0, 5000)]
     counters = FunctionCounters()
     found = pa.concat_tables(function_tables(tables, opened, counters))
     assert found["n"].to_pylist() == list(range(10_000))
     assert (counters.calls, counters.rowsOut) == (10_000, 10_000)
-    portal.close()
+    event_loop.close()
 
 
 def test_long_arguments_are_shortened_in_messages() -> None:
     function = table_function(lambda text: 1 / 0)
     type(function).arguments = ("STRING",)
-    portal = VirtualPortal(VirtualClock())
-    opened = OpenFunction(function_spec(function), function, portal)
+    event_loop = VirtualEventLoop(VirtualClock())
+    opened = OpenFunction(function_spec(function), function, event_loop)
     with pytest.raises(RunError) as caught:
         list(function_tables([pa.table({"id": ["x" * 5000]})], opened, FunctionCounters()))
     assert len(str(caught.value)) < 200
     assert "ZeroDivisionError" in str(caught.value)
-    portal.close()
+    event_loop.close()
 
 
 @pytest.mark.parametrize("found", ["text", b"bytes", {"a": 1}])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import Row
 
-from runtime.run.progress import BatchProgress, batch_progress, total_functions
+from runtime.progress import BatchProgress, batch_progress, total_functions
 from runtime.run.report import JsonReport, LineReport, TableReport
 
 COUNTED = {"calls": 1012, "retries": 2, "failures": 3, "inFlightMax": 10, "rowsOut": 3000}

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
@@ -17,7 +16,8 @@ from plans.errors import RunError
 from plans.model.plan import Plan
 from plans.operators import Aggregate, AggregateCall, Argument, Correlate, JoinColumn, Operator, Scan, Sink
 from plans.settings.state import StateEntry
-from runtime.functions.apply import apply_function
+from runtime.build.correlate import call_function
+from runtime.build.edges import Edges
 from runtime.lookup.plan import LookupRun
 from runtime.run.execution import Execution, execute
 from tests.groups import call_settings
@@ -141,8 +141,15 @@ def test_calls_of_several_arrow_batches_are_in_flight_together_and_come_in_order
         output=(JoinColumn(name="n", type="BIGINT", side="right", column="id"),),
         settings=call_settings(buffer_capacity=20, timeout="2 min", retry_strategy="no_retry"),
     )
-    run = LookupRun(token="together", allowed_modules=MODULES)
-    frame = apply_function(call, own.range(0, 40, 1, 1).toDF("id"), numbers, function, run, beside=pa.schema([]))
+    edges = Edges(
+        spark=own,
+        plan=Plan(name="p", functions={"together": function}, operators=(call,)),
+        columns={"scan_t": numbers},
+        changelog={call.id: False},
+        partitions=1,
+        lookups=LookupRun(token="together", allowed_modules=MODULES),
+    )
+    frame = call_function(call, [own.range(0, 40, 1, 1).toDF("id")], edges)
     assert [row.n for row in frame.collect()] == [sign * number for number in range(40) for sign in (1, -1)]
 
 

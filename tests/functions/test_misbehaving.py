@@ -30,7 +30,7 @@ from runtime.lookup.worker import OpenLookup
 from runtime.worker.event_loop import LoopThread, finish
 from runtime.worker.exceptions import NEVER_HEAL
 from tests.functions.simulation import Script, function_spec, schedule, simulate
-from tests.lookup.simulation import VirtualClock, VirtualPortal, opened
+from tests.lookup.simulation import VirtualClock, VirtualEventLoop, opened
 from tests.lookup.simulation import spec as lookup_spec
 
 DEADLINE_SECONDS = 60
@@ -49,8 +49,8 @@ def source(body: Callable[[Key], Any]) -> AsyncLookupFunction:
     return kind()  # type: ignore[no-any-return]
 
 
-def call(called: AsyncTableFunction, portal: Any, *ids: int, **policy: Any) -> list[int]:
-    opened_function = OpenFunction(function_spec(called, **policy), called, portal)
+def call(called: AsyncTableFunction, event_loop: Any, *ids: int, **policy: Any) -> list[int]:
+    opened_function = OpenFunction(function_spec(called, **policy), called, event_loop)
     tables = function_tables([pa.table({"id": pa.array(ids, pa.int64())})], opened_function, FunctionCounters())
     return [row["n"] for table in tables for row in table.to_pylist()]
 
@@ -69,7 +69,7 @@ def test_a_call_that_always_fails_times_out_with_its_last_failure_at_the_default
         raise ConnectionError("no route to https://me:secret@example.org/ " + "x" * 5000)
 
     with pytest.raises(RunError) as caught:
-        call(function(away), VirtualPortal(VirtualClock()), 1, **DEFAULTS)
+        call(function(away), VirtualEventLoop(VirtualClock()), 1, **DEFAULTS)
     # Attempts begin at 0, 10,005 and 20,010 ms; the fourth would at 30,015.
     assert str(caught.value).startswith(
         "operator correlate_f: f(1) timed out after 30000 ms, 30000 ms are allowed; attempt 3 of 4 failed: "
@@ -105,7 +105,7 @@ def test_what_says_that_code_is_wrong_is_not_tried_again(kind: type[Exception]) 
             raise kind("wrong")
 
     with pytest.raises(RunError, match=rf"f\(1\) failed: {kind.__name__}: wrong\n.*is tried again only if retry_on"):
-        call(function(wrong), VirtualPortal(VirtualClock()), 1, **DEFAULTS)
+        call(function(wrong), VirtualEventLoop(VirtualClock()), 1, **DEFAULTS)
     for asked in (source(wrong), Sync()):
         with pytest.raises(RunError, match=rf"key \(1\) failed once: {kind.__name__}: wrong\n.*retry_on of the class"):
             look_up(opened(lookup_spec(max_failures=3), asked, VirtualClock()), 1)
@@ -123,7 +123,7 @@ def test_what_retry_on_names_itself_is_tried_again() -> None:
 
     called = function(wrong_once)
     type(called).retry_on = (ConnectionError, TypeError)
-    assert call(called, VirtualPortal(VirtualClock()), 7, **DEFAULTS) == [7]
+    assert call(called, VirtualEventLoop(VirtualClock()), 7, **DEFAULTS) == [7]
     assert calls == [7, 7, 7]
 
 
@@ -170,7 +170,7 @@ def test_what_blocks_after_waiting_is_cancelled_and_cleans_up() -> None:
         return [number]
 
     with pytest.raises(RunError, match=r"f\(1\) blocked the event loop for 5000 ms, 1000 ms are allowed"):
-        call(function(late), VirtualPortal(clock), 1, timeout=1000)
+        call(function(late), VirtualEventLoop(clock), 1, timeout=1000)
     assert done == ["cleaned up"]
 
 
@@ -208,7 +208,7 @@ def held() -> Iterable[Held]:
 
 
 def test_a_call_that_never_returns_ends_the_task_with_its_name_and_the_line_at_which_it_hangs(held: Held) -> None:
-    portal = LoopThread(held.clock)
+    event_loop = LoopThread(held.clock)
 
     async def hangs(number: int) -> list[int]:
         if number == 2:
@@ -217,7 +217,7 @@ def test_a_call_that_never_returns_ends_the_task_with_its_name_and_the_line_at_w
 
     line = hangs.__code__.co_firstlineno + 2
     with pytest.raises(RunError) as caught:
-        call(function(hangs), portal, 1, 2, 3, capacity=2, timeout=1000)
+        call(function(hangs), event_loop, 1, 2, 3, capacity=2, timeout=1000)
     text = str(caught.value)
     assert text.startswith(
         "operator correlate_f: f(2) has blocked the event loop for 5000 ms, 1000 ms are allowed, "
@@ -225,8 +225,8 @@ def test_a_call_that_never_returns_ends_the_task_with_its_name_and_the_line_at_w
     )
     assert "hand what blocks to asyncio.to_thread" in text
     held.go.set()
-    portal.submit(asyncio.sleep(0)).result(DEADLINE_SECONDS)
-    assert call(function(hangs), portal, 1, 3, capacity=2, timeout=1000) == [1, 3], "the loop goes on"
+    event_loop.submit(asyncio.sleep(0)).result(DEADLINE_SECONDS)
+    assert call(function(hangs), event_loop, 1, 3, capacity=2, timeout=1000) == [1, 3], "the loop goes on"
 
 
 def test_a_task_that_a_call_starts_belongs_to_the_call(held: Held) -> None:
@@ -253,14 +253,14 @@ def test_a_lookup_that_never_returns_ends_the_task(held: Held) -> None:
 
 
 def test_without_a_timeout_a_call_may_have_the_loop_for_as_long_as_it_likes(held: Held) -> None:
-    portal = LoopThread(held.clock)
+    event_loop = LoopThread(held.clock)
 
     async def hangs(number: int) -> list[int]:
         held.hold()
         return [number]
 
     with ThreadPoolExecutor(1) as task:
-        answer = task.submit(call, function(hangs), portal, 1)
+        answer = task.submit(call, function(hangs), event_loop, 1)
         held.go.set()
         assert answer.result(DEADLINE_SECONDS) == [1]
 
@@ -270,7 +270,7 @@ def test_without_a_timeout_a_call_may_have_the_loop_for_as_long_as_it_likes(held
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
 def test_an_exit_fails_its_call_and_the_loop_survives(kind: type[BaseException]) -> None:
-    portal = LoopThread(VirtualClock())
+    event_loop = LoopThread(VirtualClock())
 
     async def leaves(number: int) -> list[int]:
         if number == 2:
@@ -296,12 +296,12 @@ def test_an_exit_fails_its_call_and_the_loop_survives(kind: type[BaseException])
 
     clock = VirtualClock()
     with pytest.raises(RunError, match=rf"f\(2\) failed: {kind.__name__}: enough"):
-        call(function(leaves), portal, 1, 2, capacity=1, timeout=1000)
+        call(function(leaves), event_loop, 1, 2, capacity=1, timeout=1000)
     with pytest.raises(RunError, match=rf"f\(2\) failed in a task that it has started: {kind.__name__}: enough"):
-        call(function(task_leaves), portal, 1, 2, capacity=1, timeout=1000)
+        call(function(task_leaves), event_loop, 1, 2, capacity=1, timeout=1000)
     for asked in (source(lookup_leaves), SyncLeaves()):
-        lookup = OpenLookup(lookup_spec(max_failures=3), asked, clock, portal, ThreadScheduler(clock))
+        lookup = OpenLookup(lookup_spec(max_failures=3), asked, clock, event_loop, ThreadScheduler(clock))
         with pytest.raises(RunError, match=rf"looking up key \(1\) failed once: {kind.__name__}: enough"):
             look_up(lookup, 1)
-    assert finish(portal, undriven()) == 5
-    assert call(function(leaves), portal, 1, 3, capacity=1, timeout=1000) == [1, 3]
+    assert finish(event_loop, undriven()) == 5
+    assert call(function(leaves), event_loop, 1, 3, capacity=1, timeout=1000) == [1, 3]

@@ -28,12 +28,14 @@ def fuzz(numbers: range, *, share: str | None = None, slowly: int = 50) -> Count
     of progress.
     """
     from runtime.run.command import opened_session
+    from runtime.run.spark_options import SparkOptions
     from runtime.spark.session import prepare_session
 
     quick_jvms()
     count: Counter[str] = Counter()
     started, told = time.monotonic(), 0
-    with opened_session("local[2]", None, {"spark.driver.memory": "2g"}, debug=False) as session:
+    options = SparkOptions(master="local[2]", remote=None, conf={"spark.driver.memory": "2g"}, debug=False)
+    with opened_session(options) as session:
         spark = prepare_session(session, time_zone="UTC", once=True)
         for cases in bundles(numbers):
             if share is not None and cases[0].share != share:

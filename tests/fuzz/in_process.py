@@ -22,13 +22,15 @@ from plans.connectors.table import source_kinds
 from plans.declarations.tables import Table
 from plans.model.plan import Plan
 from plans.operators import Sink
-from runtime.build import stream as building
-from runtime.build.stream import edges_of
+from runtime import connectors
+from runtime.build import builder
+from runtime.build.edges import edges_of
+from runtime.build.stream import build
 from runtime.engine.arrow_rows import ArrowRows, tables
 from runtime.engine.blobs import from_blob
-from runtime.engine.pack import TICK, hashed, pack
+from runtime.engine.pack import TICK, Packing, hashed
 from runtime.engine.process import joined
-from runtime.engine.row_order import ARRIVAL, in_order
+from runtime.engine.row_order import ROW_ORDER, in_order
 from runtime.lookup.plan import LookupRun
 from runtime.operator import KIND, StatefulOperator
 from runtime.state.memory import MemoryStore
@@ -75,11 +77,11 @@ class Stream:
         """One micro-batch with these events of each table."""
         self._events = events
         with (
-            mock.patch.object(building, "apply_operator", self._apply),
-            mock.patch.object(building.connectors, "read", self._read),
-            mock.patch.object(building.connectors, "read_in_arrow", self._read_in_arrow),
+            mock.patch.object(builder, "apply_operator", self._apply),
+            mock.patch.object(connectors, "read", self._read),
+            mock.patch.object(connectors, "read_in_arrow", self._read_in_arrow),
         ):
-            rows = building.build(self._edges)[self._sink.inputs[0]]
+            rows = build(self._edges)[self._sink.inputs[0]]
             schema = self._edges.schema(self._sink.inputs[0])
             found = rows.in_arrow.here() if isinstance(rows.in_arrow, _LocalRows) else _collected(rows.frame, schema)
         columns = [found[name].to_pylist() for name in schema.names if name != KIND]
@@ -100,19 +102,19 @@ class Stream:
         self._edges = edges_of(self._plan, self._spark, partitions=_PARTITIONS, lookups=LookupRun(token="fuzz"))
 
     def _read(
-        self, spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], *, told: bool = False
+        self, spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], *, row_order: bool = False
     ) -> DataFrame:
-        return _frame(spark, self._scanned(name, table, columns, told=told))
+        return _frame(spark, self._scanned(name, table, columns, row_order=row_order))
 
     def _read_in_arrow(
         self, spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]
     ) -> ArrowRows | None:
         if source_kinds(table) != ("+I",):
             return None
-        rows = self._scanned(name, table, columns, told=False)
+        rows = self._scanned(name, table, columns, row_order=False)
         return _local(spark, rows)
 
-    def _scanned(self, name: str, table: Table, columns: tuple[str, ...], *, told: bool) -> pa.Table:
+    def _scanned(self, name: str, table: Table, columns: tuple[str, ...], *, row_order: bool) -> pa.Table:
         names = [column.name for column in table.columns]
         types = {column.name: to_arrow(column.type) for column in table.columns}
         events = self._events.get(name, [])
@@ -122,7 +124,7 @@ class Stream:
         )
         if source_kinds(table) != ("+I",):
             found = found.append_column(KIND, pa.array([KINDS.index(kind) for kind, _ in events], pa.int8()))
-        for field in ARRIVAL if told else ():
+        for field in ROW_ORDER if row_order else ():
             # One file a batch: its rows stand in their order.
             same = "file" if pa.types.is_string(field.type) else 0
             found = found.append_column(field, pa.array([same] * len(events), field.type))
@@ -136,23 +138,25 @@ class Stream:
         partitions: int,
         *,
         lineage: str | None = None,
-        told: Collection[int] = (),
+        row_order: Collection[int] = (),
         metrics: Sequence[Any] = (),
     ) -> ArrowRows:
         deltas: dict[tuple[int, int], list[pa.Table]] = {}
         for side, (rows, spec) in enumerate(zip(inputs, operator.inputs, strict=True)):
-            extra = [*([pa.field(KIND, pa.int8())] if spec.changelog else []), *(ARRIVAL if side in told else [])]
+            extra = [
+                *([pa.field(KIND, pa.int8())] if spec.changelog else []),
+                *(ROW_ORDER if side in row_order else []),
+            ]
             schema = pa.schema([*spec.columns, *extra])
             here = rows.here() if isinstance(rows, _LocalRows) else _collected(rows.select(*schema.names), schema)
-            packed = pack(
-                here.select(schema.names).cast(schema).to_batches(),
+            packing = Packing(
                 side=side,
                 schema=schema,
                 route=spec.hashes[0],
                 buckets=range(partitions),
-                presum=None if side in told else spec.presum,
+                presum=None if side in row_order else spec.presum,
             )
-            for batch in packed:
+            for batch in packing(here.select(schema.names).cast(schema).to_batches()):
                 for row in batch.to_pylist():
                     if row["side"] != TICK:
                         deltas.setdefault((row["bucket"], side), []).append(from_blob(row["blob"]))

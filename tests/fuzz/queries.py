@@ -3,7 +3,7 @@
 Joins of all kinds with conditions, sub-queries (IN, NOT IN, EXISTS, scalar, correlated or not), GROUP BY with HAVING,
 DISTINCT and filtered aggregates, GROUPING SETS, set operations, views, WITH, and for a batch job ORDER BY and LIMIT.
 Lookups and functions of the user's are left to their simulations (tests/lookup, tests/functions), aggregates that go by
-the order of rows to tests/runtime/test_aggregate_in_order.py.
+the order of rows to tests/runtime/operators/test_aggregate_in_order.py.
 """
 
 from __future__ import annotations

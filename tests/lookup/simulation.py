@@ -84,8 +84,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return self._clock_of_test.time / 1000
 
 
-class VirtualPortal:
-    """A portal whose loop runs while somebody waits."""
+class VirtualEventLoop:
+    """An event loop that runs while somebody waits."""
 
     def __init__(self, clock: VirtualClock) -> None:
         self.steps = Steps(clock)
@@ -264,4 +264,4 @@ def spec(cache: CacheSpec | None = None, **policy: Any) -> LookupSpec:
 
 
 def opened(described: LookupSpec, source: Any, clock: VirtualClock) -> OpenLookup:
-    return OpenLookup(described, source, clock, VirtualPortal(clock), VirtualScheduler(clock))
+    return OpenLookup(described, source, clock, VirtualEventLoop(clock), VirtualScheduler(clock))

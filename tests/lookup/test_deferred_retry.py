@@ -30,7 +30,7 @@ DELAY = 100
 
 
 class Partition:
-    """One partition of a deferred lookup, called as the shell calls it; a restart is a new one on the same state."""
+    """One partition of a deferred lookup, called as the engine calls it; a restart is a new one on the same state."""
 
     def __init__(
         self, world: World, *, attempts: int = 2, source: Any = AsyncSource, once: bool = False, **settings: Any

@@ -15,7 +15,7 @@ from pyspark.sql import Row
 
 import plans
 from runtime.lookup.metrics import LOOKUP_METRICS
-from runtime.run.progress import BatchProgress, OperatorProgress, batch_progress, total_lookups
+from runtime.progress import BatchProgress, OperatorProgress, batch_progress, total_lookups
 from runtime.run.report import JsonReport, LineReport, TableReport
 from tests.lookup.test_lookups_on_spark import job, orders
 

@@ -25,7 +25,7 @@ from runtime.lookup.task import lookup_tables
 from runtime.lookup.worker import OpenLookup, acquired
 from runtime.worker import shared
 from runtime.worker.clock import SystemClock
-from runtime.worker.event_loop import worker_portal
+from runtime.worker.event_loop import worker_event_loop
 from tests.lookup.rates import Never, PlainCache
 from tests.lookup.simulation import COLUMNS, spec
 
@@ -67,7 +67,7 @@ class SlowAsync(AsyncLookupFunction):
 
 def opened(source: Any, cache: CacheSpec = PARTIAL) -> OpenLookup:
     clock = SystemClock()
-    return OpenLookup(spec(cache), source, clock, worker_portal(), ThreadScheduler(clock))
+    return OpenLookup(spec(cache), source, clock, worker_event_loop(), ThreadScheduler(clock))
 
 
 def ask(lookup: OpenLookup, keys: Sequence[int]) -> tuple[list[Any], LookupCounters]:
@@ -130,7 +130,7 @@ def test_a_full_cache_is_reloaded_in_the_background() -> None:
     allowed = replace(spec(described), context=replace(spec().context, allowed_modules=("tests.lookup.rates",)))
     clock = SystemClock()
     scheduler = ThreadScheduler(clock)
-    lookup = OpenLookup(allowed, Scan(), clock, worker_portal(), scheduler)
+    lookup = OpenLookup(allowed, Scan(), clock, worker_event_loop(), scheduler)
     assert ask(lookup, [1, 2])[0] == [1, None]
     assert isinstance(lookup._trigger, Never)
     assert lookup._trigger.opened
@@ -152,7 +152,7 @@ def test_a_cache_of_the_users_is_asked_and_told() -> None:
     allowed = replace(spec(described), context=replace(spec().context, allowed_modules=("tests",)))
     clock = SystemClock()
     source = SlowAsync()
-    lookup = OpenLookup(allowed, source, clock, worker_portal(), ThreadScheduler(clock))
+    lookup = OpenLookup(allowed, source, clock, worker_event_loop(), ThreadScheduler(clock))
     assert [ask(lookup, [1, 2, 1])[0] for _ in range(2)] == [[7, 7, 7]] * 2
     assert len(source.asked) == 2
     assert isinstance(lookup._lookup_cache, PlainCache)

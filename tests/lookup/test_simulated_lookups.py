@@ -53,7 +53,7 @@ class Schedule:
             if random.random() < 0.7:
                 self.world.appears[key] = self.clock.time + random.choice((0, 0, 50, 500))
         self.lookup = opened(spec(cache, **self.policy), KINDS[kind](self.world), self.clock)
-        self.portal: Any = self.lookup.portal
+        self.event_loop: Any = self.lookup.event_loop
         self.counters = LookupCounters()
         self.pulled: dict[int, float] = {}
         self.asked: dict[int, int | None] = {}
@@ -66,7 +66,7 @@ class Schedule:
             keys = [self.random.choice((None, *range(self.keys))) for _ in range(size)]
             rows = list(range(number, number + size))
             number += size
-            self.portal.run_for(self.random.choice((0, 0, 30, 300)))  # other calls go on while input is awaited
+            self.event_loop.run_for(self.random.choice((0, 0, 30, 300)))  # other calls go on while input is awaited
             self.asked.update(zip(rows, keys, strict=True))
             self.pulled.update(dict.fromkeys(rows, self.clock.time))
             self.loads |= {(batch, key) for key in keys if key is not None}
@@ -87,7 +87,7 @@ class Schedule:
         return None
 
     def close(self) -> None:
-        self.portal.close()
+        self.event_loop.close()
 
 
 def schedules(kind: str, **settings: Any) -> Iterator[Schedule]:
@@ -167,7 +167,7 @@ def test_no_call_is_made_after_its_timeout_and_the_error_says_which_key(kind: st
         timeouts += message is not None
         if message is not None:
             failed_at = schedule.clock.time
-            schedule.portal.run_for(HOUR)
+            schedule.event_loop.run_for(HOUR)
             assert all(call.start <= failed_at for call in schedule.world.calls), "calls went on after the failure"
             assert schedule.counters.timeouts >= 1
             assert "operator lookup_rates" in message

@@ -26,7 +26,7 @@ from runtime.lookup.source import open_source
 from runtime.lookup.spec import CacheSpec, LookupSpec
 from runtime.lookup.task import lookup_tables
 from runtime.lookup.worker import OpenLookup
-from runtime.worker.event_loop import worker_portal
+from runtime.worker.event_loop import worker_event_loop
 from tests.lookup_sources.asking import context
 from tests.lookup_sources.servers import PASSWORD
 
@@ -114,7 +114,7 @@ def engine(
         ),
     )  # fmt: skip
     source = open_source(spec.source, spec.mode, where)
-    lookup = OpenLookup(spec, source, clock, worker_portal(), ThreadScheduler(clock))
+    lookup = OpenLookup(spec, source, clock, worker_event_loop(), ThreadScheduler(clock))
 
     def ask(*codes: str) -> list[float | None]:
         batch = pa.table({"id": pa.array(range(len(codes)), pa.int64()), "code": list(codes)})

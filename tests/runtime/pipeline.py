@@ -19,10 +19,10 @@ from plans.analysis.row_order import read_in_order
 from plans.connectors.table import source_kinds
 from plans.model.plan import Plan
 from plans.operators import Calc, Expand, Scan, Sink, Stateful, Union
+from runtime.build.table import build_operator
 from runtime.expressions.condition import compile_filter, compile_value
 from runtime.kernels.floats import normal_floats
 from runtime.operator import KIND, hash_column
-from runtime.operators import build_operator
 from runtime.state.memory import MemoryStore
 from runtime.types import to_arrow
 from tests.runtime.changelog import KINDS, Event, events_of, fold, stable_hash

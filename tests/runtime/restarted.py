@@ -1,8 +1,8 @@
-"""A plan's operators in the shell's own processors, on states that are found by number, as Spark finds them.
+"""A plan's operators in the engine's own processors, on states that are found by number, as Spark finds them.
 
 What a Spark job does when it is restarted with another plan, without Spark: the processors store, read and drop state
 as in a job; the sink has what it was given before. The numbers are those of a walk from the sink, each operator before
-its inputs, as tests/spark/test_continued.py finds them.
+its inputs, as tests/spark/run/test_continued.py finds them.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from pyspark.sql.types import Row
 from plans.compare.carryover import state_lineages
 from plans.model.plan import Plan
 from plans.operators import Aggregate, Join, Sink
+from runtime.build.table import build_operator
 from runtime.engine.blobs import from_blob, to_blob
 from runtime.engine.process import PartitionProcessor
 from runtime.operator import hash_column
-from runtime.operators import build_operator
 from tests.runtime.changelog import stable_hash
 from tests.runtime.pipeline import Pipeline
 

@@ -37,10 +37,12 @@ _ROWS_PER_TASK = 50_000
 _BYTES_PER_BATCH = 4_000_000
 
 
-def read(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], *, told: bool = False) -> DataFrame:
+def read(
+    spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], *, row_order: bool = False
+) -> DataFrame:
     """The generated ``columns`` of ``table`` as a stream; which columns are read does not change their values.
 
-    They are inserts, of which none is ``told`` when it arrived.
+    They are inserts, whose order does not matter.
     """
     return _load(spark.readStream, spark, table, columns)
 

@@ -42,7 +42,7 @@ from runtime.connectors.filesystem.source_files import (
 from runtime.connectors.filesystem.spark_options import read_options
 from runtime.connectors.schema import physical_schema
 from runtime.engine.arrow_rows import ArrowRows
-from runtime.engine.row_order import ARRIVAL
+from runtime.engine.row_order import ROW_ORDER
 from runtime.operator import KIND
 from runtime.spark.failure import root_cause
 from runtime.spark.session import is_remote
@@ -54,12 +54,14 @@ _CORRUPT = "__corrupt"
 _EVERY_AGE = "36500d"
 
 
-def read(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], *, told: bool = False) -> DataFrame:
+def read(
+    spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], *, row_order: bool = False
+) -> DataFrame:
     """The files of ``table`` as a stream of ``columns``, of a changelog with its kinds; RunError if there is no path.
 
-    ``told`` adds the columns of ``ARRIVAL``.
+    ``row_order`` adds the columns of ``ROW_ORDER``.
     """
-    return _load(_stream(spark, table), partial(load_stream, spark), name, table, columns, told=told)
+    return _load(_stream(spark, table), partial(load_stream, spark), name, table, columns, row_order=row_order)
 
 
 def read_in_arrow(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> ArrowRows | None:
@@ -115,7 +117,7 @@ def _load(
     table: Table,
     columns: tuple[str, ...],
     *,
-    told: bool = False,
+    row_order: bool = False,
 ) -> DataFrame:
     """What ``reader``, of a stream or not, finds at the path of ``table``, where ``load`` looks."""
     schema = physical_schema(table)
@@ -155,8 +157,8 @@ def _load(
             some = some | one
         rows = rows.where(F.col(_CORRUPT).isNull() | some)
     kind = [] if changelog == "false" else [kind_of_op(upserts=changelog == "upsert").alias(KIND)]
-    arrival = _arrival(rows) if told else []
-    selected: DataFrame = rows.select(*(quoted(column) for column in columns), *kind, *arrival)
+    order = _row_order(rows) if row_order else []
+    selected: DataFrame = rows.select(*(quoted(column) for column in columns), *kind, *order)
     return selected
 
 
@@ -177,8 +179,8 @@ def wrong_line(spark: SparkSession, table: Table, file: str) -> tuple[str, str] 
     return None
 
 
-def _arrival(rows: DataFrame) -> list[Column]:
-    """The columns of ``ARRIVAL``."""
+def _row_order(rows: DataFrame) -> list[Column]:
+    """The columns of ``ROW_ORDER``."""
     file = rows.metadataColumn("_metadata")
     values = (F.unix_micros(file["file_modification_time"]), file["file_path"], file["file_block_start"])
-    return [value.alias(field.name) for value, field in zip(values, ARRIVAL, strict=True)]
+    return [value.alias(field.name) for value, field in zip(values, ROW_ORDER, strict=True)]

@@ -1,0 +1,130 @@
+"""A group aggregate: in streams the kernel on the engine, in batch jobs Spark's own with the same results.
+
+Types and NULL rules are Flink's: integer sums wrap around at the width of their type, AVG of an integer is truncated to
+that type, SUM and AVG of no values are NULL, and of DECIMAL if they have more than 38 digits. A sum of BIGINT is added
+up in halves of 32 bits, since Spark's own either fails at an overflow or gives NULL. NaN is greater than all numbers.
+In batch jobs FIRST_VALUE, LAST_VALUE and LISTAGG go by the order in which Spark happens to bring the rows.
+
+    native_aggregate(aggregate, frame, {"country": "STRING", "amount": "BIGINT"})
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import DecimalType
+
+from plans.declarations.types import DataType, parse_type
+from plans.operators import Aggregate, AggregateCall
+from runtime.build.builder import BoundInputs, OperatorBuilder, with_state
+from runtime.build.edges import Edges
+from runtime.expressions.allowed import quoted
+from runtime.expressions.normal_floats import normal_floats
+from runtime.operators.aggregate import AggregateOperator
+from runtime.types import to_arrow, to_spark
+
+__all__ = ["BUILDER", "native_aggregate"]
+
+_BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
+_LOW_HALF = 0xFFFFFFFF
+
+
+def _bind(operator: Aggregate, inputs: BoundInputs) -> AggregateOperator:
+    return AggregateOperator(
+        columns=inputs.schemas[0],
+        changelog=inputs.changelog[0],
+        keys=operator.keys,
+        calls=operator.aggregates,
+        types=tuple(to_arrow(call.type) for call in operator.aggregates),
+        ttl=inputs.ttls[0],
+        kinds=operator.changelog,
+        phases=operator.strategy,
+    )
+
+
+def _batch(operator: Aggregate, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
+    types = {column.name: column.type for column in edges.columns[operator.inputs[0]]}
+    return native_aggregate(operator, inputs[0], types)
+
+
+def native_aggregate(operator: Aggregate, frame: DataFrame, types: Mapping[str, str]) -> DataFrame:
+    """The groups of ``frame``, whose columns have ``types``; without keys one row, also of no rows, as in Flink."""
+    frame = normal_floats(frame)
+    keys = [F.col(quoted(key)) for key in operator.keys]
+    if not operator.aggregates:
+        return frame.select(*keys).distinct()
+    calls = [_call(call, parse_type(types[call.argument]) if call.argument else None) for call in operator.aggregates]
+    return frame.groupBy(*keys).agg(*calls)
+
+
+def _call(call: AggregateCall, kind: DataType | None) -> Column:
+    used = F.col(quoted(call.filter)) if call.filter else None
+    value = F.col(quoted(call.argument)) if call.argument else F.lit(1)
+    if used is not None:
+        value = F.when(used, value)
+    if kind is None or call.function == "COUNT":
+        result = F.count_distinct(value) if call.distinct else F.count(value)
+    elif call.function == "LISTAGG":
+        result = (F.listagg_distinct if call.distinct else F.listagg)(value, call.separator)
+    elif call.function in ("FIRST_VALUE", "LAST_VALUE"):
+        result = (F.first if call.function == "FIRST_VALUE" else F.last)(value, ignorenulls=True)
+    elif call.function in ("MIN", "MAX"):
+        result = (F.min if call.function == "MIN" else F.max)(value)
+    else:
+        total = _decimal_sum(call, kind) if kind.root == "DECIMAL" else _sum(value, kind, distinct=call.distinct)
+        if call.function == "SUM":
+            result = _narrowed(total, kind)
+        else:
+            result = _average(total, F.count_distinct(value) if call.distinct else F.count(value), kind)
+    shown = to_spark(call.type)
+    return (result.try_cast(shown) if isinstance(shown, DecimalType) else result.cast(shown)).alias(call.name)
+
+
+def _sum(value: Column, kind: DataType, *, distinct: bool) -> Column:
+    """The sum: of integers as BIGINT that wraps around, of others as DOUBLE."""
+    if kind.root == "BIGINT":
+        return _wrapped_distinct_sum(value) if distinct else _wrapped_sum(value)
+    return F.sum_distinct(value) if distinct else F.sum(value)
+
+
+def _decimal_sum(call: AggregateCall, kind: DataType) -> Column:
+    """A sum with 38 digits, NULL if it needs more; the functions of PySpark have none that is also DISTINCT."""
+    value = quoted(call.argument or "")
+    if call.filter:
+        value = f"CASE WHEN {quoted(call.filter)} THEN {value} END"
+    total = F.expr(f"try_sum({'DISTINCT ' if call.distinct else ''}{value})")
+    return total.try_cast(f"decimal(38, {kind.scale})")
+
+
+def _wrapped_sum(value: Column) -> Column:
+    high = F.sum(F.shiftright(value, 32))
+    low = F.sum(value.bitwiseAND(F.lit(_LOW_HALF)))
+    carried = high + F.shiftright(low, 32)
+    return F.shiftleft(carried, 32).bitwiseOR(low.bitwiseAND(F.lit(_LOW_HALF)))
+
+
+def _wrapped_distinct_sum(value: Column) -> Column:
+    # DISTINCT must see whole values, so they are added up as decimals and wrapped at the end.
+    total = F.sum_distinct(value.cast("decimal(19, 0)"))
+    half = F.lit(Decimal(1 << 63)).cast("decimal(20, 0)")
+    return (F.pmod(total + half, half * 2) - half).cast("bigint")
+
+
+def _narrowed(total: Column, kind: DataType) -> Column:
+    bits = _BITS.get(kind.root, 64)
+    return total if bits == 64 else F.shiftright(F.shiftleft(total, 64 - bits), 64 - bits)
+
+
+def _average(total: Column, count: Column, kind: DataType) -> Column:
+    if kind.root in _BITS:
+        return F.when(count > 0, F.call_function("div", total, count))
+    if kind.root == "DECIMAL":
+        # The quotient has scale max(6, s) and is rounded half up: Flink's type and rule.
+        return F.try_divide(total, count.cast("decimal(20, 0)"))
+    return F.when(count > 0, total / count)
+
+
+BUILDER = OperatorBuilder(stream=with_state(_bind), batch=_batch, bind=_bind)

@@ -1,0 +1,121 @@
+"""A calc: Spark's own, or done in Arrow where its rows are there.
+
+Only what certainly means in Arrow what it means in SQL is done so: comparisons, and the day of a TIMESTAMP as text. Any
+other calc is Spark's as a whole. Expressions are checked before either sees them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import pyarrow as pa
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from plans.declarations.tables import Column
+from plans.operators import Calc, SelectItem
+from runtime.build.builder import OperatorBuilder, from_frames
+from runtime.build.edges import Edges
+from runtime.engine.rows import Rows
+from runtime.expressions.allowed import check_expression, quoted
+from runtime.expressions.analysis import SPARK_ERRORS, analysed, refusing
+from runtime.expressions.arithmetic import spark_expression
+from runtime.expressions.condition import compile_filter
+from runtime.expressions.exact import is_exact
+from runtime.operators.calc import ArrowCalc, ArrowValue, Chosen, Day, Truth
+from runtime.types import to_arrow, to_spark
+
+__all__ = ["BUILDER", "calc_in_arrow", "calc_in_spark"]
+
+_DAY = re.compile(r"date_format ?\( ?(`.+`) ?, ?'yyyy-MM-dd' ?\)", re.IGNORECASE | re.DOTALL)
+
+
+def calc_in_spark(operator: Calc, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
+    """The rows of the only input that pass the filter, with the selected columns and their metadata."""
+    (frame,) = inputs
+    path = f"operators.{operator.id}"
+    known: dict[tuple[str, ...], str] = {(name,): name for name in edges.names(operator.inputs[0])}
+
+    def expression(text: str, where: str) -> SparkColumn:
+        checked = check_expression(text, known, operator=operator.id, path=f"{path}.{where}")
+        with refusing(operator.id, f"{path}.{where}"):
+            return spark_expression(frame, checked.sql)
+
+    def item(index: int, item: SelectItem) -> SparkColumn:
+        if item.expression is None:
+            return F.col(quoted(item.name))
+        computed = expression(item.expression, f"select[{index}].expression")
+        return (computed if item.type is None else computed.cast(to_spark(item.type))).alias(item.name)
+
+    if operator.filter is not None:
+        condition = expression(operator.filter, "filter")
+        with refusing(operator.id, f"{path}.filter"):
+            frame = analysed(frame.where(condition))
+    selected = [item(index, each) for index, each in enumerate(operator.select)]
+    try:
+        return analysed(frame.select(*selected, *edges.metadata(operator.id).names))
+    except SPARK_ERRORS:
+        for index, column in enumerate(selected):
+            with refusing(operator.id, f"{path}.select[{index}].expression"):
+                analysed(frame.select(column))
+        raise
+
+
+def calc_in_arrow(operator: Calc, columns: Sequence[Column], metadata: Sequence[str]) -> ArrowCalc | None:
+    """``operator`` over rows with ``columns`` and ``metadata``, which it passes on; None if Spark must do it.
+
+    RunError for an expression that may not run.
+    """
+    schema = pa.schema([(column.name, to_arrow(column.type)) for column in columns])
+    known: dict[tuple[str, ...], str] = {(name,): name for name in schema.names}
+    path = f"operators.{operator.id}"
+
+    def checked(text: str, where: str) -> str:
+        return check_expression(text, known, operator=operator.id, path=f"{path}.{where}").sql
+
+    values: list[tuple[str, ArrowValue]] = []
+    for index, item in enumerate(operator.select):
+        where = f"select[{index}].expression"
+        sql = quoted(item.name) if item.expression is None else checked(item.expression, where)
+        value = _value(item, sql, schema, f"{path}.{where}")
+        if value is None:
+            return None
+        values.append((item.name, value))
+    condition = None
+    if operator.filter is not None:
+        checked(operator.filter, "filter")
+        if not is_exact(operator.filter, schema):
+            return None
+        condition = compile_filter(operator.filter, schema, path=f"{path}.filter")
+    return ArrowCalc(columns=(*values, *((name, Chosen(name)) for name in metadata)), condition=condition)
+
+
+def _value(item: SelectItem, sql: str, schema: pa.Schema, path: str) -> ArrowValue | None:
+    """How ``item``, whose expression reads ``sql``, comes about in Arrow; None if only Spark can compute it."""
+    columns = {quoted(name): name for name in schema.names}
+    wanted = None if item.type is None else to_arrow(item.type)
+    if sql in columns:
+        source = columns[sql]
+        return Chosen(source) if wanted in (None, schema.field(source).type) else None
+    day = _DAY.fullmatch(sql)
+    if day is not None and day[1] in columns and wanted == pa.string():
+        source = columns[day[1]]
+        return Day(source) if schema.field(source).type == pa.timestamp("us") else None
+    if item.expression is not None and wanted == pa.bool_() and is_exact(item.expression, schema):
+        return Truth(compile_filter(item.expression, schema, path=path))
+    return None
+
+
+def _stream(operator: Calc, inputs: Sequence[Rows], edges: Edges) -> Rows:
+    below = inputs[0].in_arrow
+    if below is not None:
+        calc = calc_in_arrow(operator, edges.columns[operator.inputs[0]], edges.metadata(operator.id).names)
+        if calc is not None:
+            in_arrow = below.then(calc, edges.schema(operator.id))
+            return Rows(lambda: calc_in_spark(operator, [inputs[0].frame], edges), in_arrow)
+    return from_frames(calc_in_spark)(operator, inputs, edges)
+
+
+BUILDER = OperatorBuilder(stream=_stream, batch=calc_in_spark, condition=lambda calc: calc.filter)

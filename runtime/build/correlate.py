@@ -1,0 +1,79 @@
+"""A correlate operator as a step between DataFrames: arguments in, ``mapInArrow``, metrics.
+
+Constant arguments are computed by Spark, as columns. Works the same in streams and batches, on Spark classic and Spark
+Connect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import pyarrow as pa
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from plans.operators import Correlate
+from runtime.build.builder import OperatorBuilder, from_frames
+from runtime.build.edges import Edges
+from runtime.engine.mapped import map_batches
+from runtime.expressions.allowed import check_expression, quoted
+from runtime.expressions.analysis import analysed, refusing
+from runtime.expressions.arithmetic import spark_expression
+from runtime.functions.metrics import FUNCTION_METRICS
+from runtime.functions.plan import function_spec
+from runtime.functions.task import call_functions
+from runtime.kernels.found_rows import JoinedRows
+from runtime.types import to_arrow, to_spark
+
+__all__ = ["BUILDER", "call_function"]
+
+
+def call_function(op: Correlate, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
+    """The rows of the only input joined with what the function returns for them.
+
+    RunError, naming the operator, for a constant or a class that may not run.
+    """
+    (frame,) = inputs
+    function = edges.plan.functions[op.function]
+    types = {column.name: column.type for column in edges.columns[op.inputs[0]]}
+    read = {column.column for column in op.output if column.side == "left"}
+    read |= {argument.column for argument in op.arguments if argument.column is not None}
+    computed: dict[str, tuple[SparkColumn, pa.DataType]] = {
+        name: (F.col(quoted(name)), to_arrow(kind)) for name, kind in types.items() if name in read
+    }
+    arguments = []
+    for index, (argument, kind) in enumerate(zip(op.arguments, function.arguments, strict=True)):
+        if argument.column is not None:
+            arguments.append(argument.column)
+            continue
+        path = f"operators.{op.id}.arguments[{index}].constant"
+        constant = check_expression(argument.constant or "NULL", {}, operator=op.id, path=path)
+        arguments.append(f"__argument{index}")
+        with refusing(op.id, path):
+            value = spark_expression(frame, constant.sql)
+        computed[f"__argument{index}"] = (value.cast(to_spark(kind)), to_arrow(kind))
+    origins = [(column.side, column.column) for column in op.output]
+    fields = [pa.field(column.name, to_arrow(column.type)) for column in op.output]
+    for field in edges.metadata(op.id):
+        computed[field.name] = (F.col(field.name), field.type)
+        origins.append(("left", field.name))
+        fields.append(field)
+    if not computed:  # a function without arguments, of whose input nothing is kept: its rows must still be counted
+        computed["__row"] = (F.lit(None).cast("tinyint"), pa.int8())
+    rows = JoinedRows(
+        padded=op.join_type == "left",
+        conditions=(),
+        output=pa.schema(fields),
+        origins=tuple(origins),
+    )
+    spec = function_spec(op, function, tuple(arguments), rows, edges.lookups)
+    with refusing(op.id, f"operators.{op.id}"):
+        prepared = analysed(frame.select(*(column.alias(name) for name, (column, _) in computed.items())))
+    schema = pa.schema([(name, kind) for name, (_, kind) in computed.items()])
+    run_task = partial(call_functions, spec=spec, schema=schema)
+    return map_batches(prepared, run_task, rows.output, edges.observe_as(op.id), FUNCTION_METRICS)
+
+
+BUILDER = OperatorBuilder(stream=from_frames(call_function), batch=call_function)

@@ -1,0 +1,88 @@
+"""What builders know besides their operator: what flows on each edge of the plan, and the run that they build for.
+
+edges = edges_of(plan, spark, partitions=2, lookups=LookupRun(token="1"))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from plans.analysis.changelog import output_kinds
+from plans.analysis.columns import output_columns
+from plans.analysis.row_order import read_in_order, told_by_arrival
+from plans.compare.carryover import state_lineages
+from plans.declarations.tables import Column
+from plans.model.plan import Plan
+from runtime.engine.row_order import ROW_ORDER
+from runtime.lookup.plan import LookupRun
+from runtime.operator import KIND
+from runtime.types import to_arrow
+
+__all__ = ["Condition", "Edges", "edges_of"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """The condition of an operator on the columns of its input."""
+
+    operator: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edges:
+    """The columns on each edge, which edges carry row kinds or the order of rows, and what the run is."""
+
+    spark: SparkSession
+    plan: Plan
+    columns: Mapping[str, tuple[Column, ...]]
+    changelog: Mapping[str, bool]
+    partitions: int
+    lookups: LookupRun
+    lineages: Mapping[str, str] = field(default_factory=dict)
+    """What the state of each operator is computed from (:mod:`plans.compare.carryover`); a batch job keeps none."""
+    row_order: frozenset[str] = frozenset()
+    """The operators whose rows have the columns of ``ROW_ORDER`` (:mod:`plans.analysis.row_order`); batch: none."""
+    ordered: frozenset[str] = frozenset()
+    """The operators whose output is read by its order (:mod:`plans.analysis.row_order`)."""
+    conditions_above: Mapping[str, Condition] = field(default_factory=dict)
+    """Of each operator the condition of its only reader, which it may check itself; batch: none."""
+    observe_as: Callable[[str], Any] = str
+    """What the metrics of an operator are observed as: a stream reports them under its id, a batch job elsewhere."""
+
+    def metadata(self, operator_id: str) -> pa.Schema:
+        """The columns that rows have besides their data: their kind in a changelog, and their order."""
+        kind = [pa.field(KIND, pa.int8())] if self.changelog[operator_id] else []
+        return pa.schema([*kind, *(ROW_ORDER if operator_id in self.row_order else [])])
+
+    def schema(self, operator_id: str) -> pa.Schema:
+        """The columns of rows in Arrow, data and metadata."""
+        data = [pa.field(column.name, to_arrow(column.type)) for column in self.columns[operator_id]]
+        return pa.schema([*data, *self.metadata(operator_id)])
+
+    def names(self, operator_id: str) -> tuple[str, ...]:
+        """The names of the data columns."""
+        return tuple(column.name for column in self.columns[operator_id])
+
+
+def edges_of(plan: Plan, spark: SparkSession, *, partitions: int, lookups: LookupRun) -> Edges:
+    """What builders need for ``plan``; ``partitions`` as in :func:`runtime.engine.stateful.apply_operator`.
+
+    ``lookups`` is what lookups must know of the run.
+    """
+    return Edges(
+        spark=spark,
+        plan=plan,
+        columns=output_columns(plan),
+        changelog={name: kinds != ("+I",) for name, kinds in output_kinds(plan).items()},
+        partitions=partitions,
+        lookups=lookups,
+        lineages=state_lineages(plan),
+        row_order=told_by_arrival(plan),
+        ordered=read_in_order(plan),
+    )

@@ -1,0 +1,147 @@
+"""A join: in streams the kernel on the engine, in batch jobs Spark's own.
+
+The kernel of an inner join checks those parts of its condition that mean in Arrow what they mean in SQL, and Spark the
+others above it. The planner puts into a join what is simple, and the rest of ON and WHERE into a calc above it: times
+that are at most an interval apart, say. Where nothing else reads the join, the kernel checks the comparisons among them
+as well, so that pairs which fail them never leave it. The calc remains as it is, the plan too, and so does the state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from plans.declarations.tables import Column
+from plans.operators import Join, JoinColumn
+from runtime.build.builder import BoundInputs, OperatorBuilder, with_state
+from runtime.build.edges import Condition, Edges
+from runtime.engine.rows import Rows
+from runtime.expressions.allowed import CheckedExpression, check_expression, quoted
+from runtime.expressions.analysis import analysed, refusing
+from runtime.expressions.arithmetic import spark_expression
+from runtime.expressions.condition import compile_condition
+from runtime.expressions.exact import conjuncts, exact_below, split_condition
+from runtime.expressions.normal_floats import normal_floats
+from runtime.operator import KIND
+from runtime.operators.join import JoinOperator
+from runtime.operators.schema import state_schema
+
+__all__ = ["BUILDER", "with_condition_above"]
+
+_SPARK_TYPES = {"semi": "left_semi", "anti": "left_anti"}
+
+
+def with_condition_above(join: Join, above: Condition | None, columns: Mapping[str, tuple[Column, ...]]) -> Join:
+    """``join`` with what it can check of the condition of its only reader; ``columns`` are those of each operator.
+
+    RunError for a condition that may not run.
+    """
+    if above is None or join.join_type != "inner":
+        return join
+    known: dict[tuple[str, ...], str] = {(column.name,): column.name for column in join.output}
+    check_expression(above.text, known, operator=above.operator, path=f"operators.{above.operator}.filter")
+    left, right = (state_schema(join.id, columns[source]) for source in join.inputs)
+    found = exact_below(above.text, join.output, left, right)
+    if found is None:
+        return join
+    if join.condition is None:
+        return replace(join, condition=found)
+    held = join.condition if len(conjuncts(join.condition)) > 1 else f"({join.condition})"
+    return replace(join, condition=f"{held} AND {found}")
+
+
+def _bind(operator: Join, inputs: BoundInputs) -> JoinOperator:
+    left, right = inputs.schemas
+    return JoinOperator(
+        kind=operator.join_type,
+        left=left,
+        right=right,
+        left_keys=tuple(key.left for key in operator.keys),
+        right_keys=tuple(key.right for key in operator.keys),
+        changelog=(inputs.changelog[0], inputs.changelog[1]),
+        condition=compile_condition(operator, left, right) if operator.condition is not None else None,
+        ttls=(inputs.ttls[0], inputs.ttls[1]),
+        columns=tuple((column.name, column.side, column.column) for column in operator.output),
+        emits_changelog=operator.changelog != ("+I",),
+        in_order=inputs.in_order,
+    )
+
+
+def _stream(operator: Join, inputs: Sequence[Rows], edges: Edges) -> Rows:
+    operator = with_condition_above(operator, edges.conditions_above.get(operator.id), edges.columns)
+    if operator.condition is None:
+        return _in_engine(operator, inputs, edges)
+    carried: dict[tuple[str, ...], str] = {
+        (side, name): f"__{side}_{name}"
+        for side, source in zip("lr", operator.inputs, strict=True)
+        for name in edges.names(source)
+    }
+    path = f"operators.{operator.id}.condition"
+    check_expression(operator.condition, carried, operator=operator.id, path=path)
+    if operator.join_type != "inner":
+        # Whether a row has a partner decides on the padding of an outer join, so it checks all of its condition.
+        return _in_engine(operator, inputs, edges)
+    left, right = (state_schema(operator.id, edges.columns[source]) for source in operator.inputs)
+    within, above = split_condition(operator.condition, left, right)
+    operator = replace(operator, condition=within)
+    if above is None:
+        return _in_engine(operator, inputs, edges)
+    checked = check_expression(above, carried, operator=operator.id, path=path)
+    extra = _extra_columns(operator, checked, carried, edges)
+    joined = _in_engine(replace(operator, output=(*operator.output, *extra)), inputs, edges).frame
+    kind = [KIND] if edges.changelog[operator.id] else []
+    columns = (quoted(column.name) for column in operator.output)
+    with refusing(operator.id, path):
+        chosen = analysed(joined.where(spark_expression(joined, checked.sql)).select(*columns, *kind))
+    return Rows(lambda: chosen)
+
+
+def _extra_columns(
+    operator: Join, checked: CheckedExpression, carried: Mapping[tuple[str, ...], str], edges: Edges
+) -> tuple[JoinColumn, ...]:
+    """The columns that Spark needs above the join for what it checks there."""
+    types = {
+        side: {column.name: column.type for column in edges.columns[source]}
+        for side, source in zip("lr", operator.inputs, strict=True)
+    }
+    return tuple(
+        JoinColumn(
+            name=carried[side, name], type=types[side][name], side="left" if side == "l" else "right", column=name
+        )
+        for side, name in checked.columns
+    )
+
+
+def _batch(operator: Join, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
+    """Keys by ``=``, so NULL never matches, and the rest of the condition with it."""
+    # Columns get names of their own first: both sides may have a column `id`, or even be the same DataFrame.
+    sides = {side: (frame, edges.names(name)) for side, frame, name in zip("lr", inputs, operator.inputs, strict=True)}
+    named = {
+        side: normal_floats(frame).select(*(F.col(quoted(name)).alias(f"__{side}_{name}") for name in names))
+        for side, (frame, names) in sides.items()
+    }
+    conditions = [F.col(quoted(f"__l_{key.left}")) == F.col(quoted(f"__r_{key.right}")) for key in operator.keys]
+    if operator.condition is not None:
+        known: dict[tuple[str, ...], str] = {
+            (side, name): f"__{side}_{name}" for side, (_, names) in sides.items() for name in names
+        }
+        path = f"operators.{operator.id}.condition"
+        checked = check_expression(operator.condition, known, operator=operator.id, path=path)
+        pairs = named["l"].crossJoin(named["r"])
+        with refusing(operator.id, path):
+            conditions.append(spark_expression(pairs, checked.sql))
+            analysed(pairs.where(conditions[-1]))
+    on = reduce(lambda a, b: a & b, conditions) if conditions else F.lit(True)
+    joined = named["l"].join(named["r"], on, _SPARK_TYPES.get(operator.join_type, operator.join_type))
+    return joined.select(
+        *(F.col(quoted(f"__{column.side[0]}_{column.column}")).alias(column.name) for column in operator.output)
+    )
+
+
+_in_engine = with_state(_bind)
+
+BUILDER = OperatorBuilder(stream=_stream, batch=_batch, bind=_bind)

@@ -1,0 +1,190 @@
+"""A lookup join as a step between DataFrames: keys in, ``mapInArrow`` or the engine, filter, metrics.
+
+What an INNER join keeps is decided by Spark, after the lookup; what a LEFT join pads depends on its conditions, so they
+are evaluated with the lookup. A pre-filter is evaluated by Spark, before. Works the same on Spark classic and Spark
+Connect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal
+
+import pyarrow as pa
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from plans.declarations.durations import parse_duration
+from plans.declarations.tables import Column, Table
+from plans.operators import JoinColumn, LookupJoin
+from runtime.build.builder import OperatorBuilder, from_frames
+from runtime.build.edges import Edges
+from runtime.connectors import table as connectors
+from runtime.engine.mapped import map_batches
+from runtime.engine.stateful import apply_operator
+from runtime.expressions.allowed import check_expression, quoted
+from runtime.expressions.analysis import analysed, refusing
+from runtime.expressions.arithmetic import spark_expression
+from runtime.expressions.condition import compile_condition, compile_filter
+from runtime.kernels.pairs import JoinCondition
+from runtime.lookup.enrich import enrich
+from runtime.lookup.join import LookupRows
+from runtime.lookup.metrics import LOOKUP_METRICS
+from runtime.lookup.plan import fetched_columns, key_columns, lookup_spec
+from runtime.operators.lookup_retry import LookupRetry
+from runtime.types import to_arrow, to_spark
+
+__all__ = ["BUILDER", "look_up"]
+
+ASKS = "__asks"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Checked:
+    """The expressions that Spark evaluates on joined rows, and the columns they need under names of their own."""
+
+    filters: tuple[str, ...]
+    carried: tuple[JoinColumn, ...]
+
+
+def look_up(op: LookupJoin, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
+    """The rows of the only input joined with what they find in the table.
+
+    RunError, naming the operator, for an expression or a class that may not run.
+    """
+    (frame,) = inputs
+    columns, table = edges.columns[op.inputs[0]], edges.plan.tables[op.table]
+    metadata = edges.metadata(op.id)
+    types = {column.name: column.type for column in columns}
+    checked = _checked(op, types, fetched_columns(op, table))
+    native = op.join_type == "inner"
+    output = (*op.output, *checked.carried) if native else op.output
+    origins: list[tuple[Literal["left", "right"], str]] = [(column.side, column.column) for column in output]
+    fields = [pa.field(column.name, to_arrow(column.type)) for column in output]
+    origins += [("left", name) for name in metadata.names]
+    fields += list(metadata)
+    conditions = () if native else _compiled(op, columns, fetched_columns(op, table))
+    keys, computed = _inputs(op, frame, columns, table, metadata)
+    rows = LookupRows(
+        keys=keys,
+        asks=ASKS if op.pre_filter is not None else None,
+        found=_schema(fetched_columns(op, table)),
+        padded=op.join_type == "left",
+        conditions=conditions,
+        output=pa.schema(fields),
+        origins=tuple(origins),
+    )
+    wanted = {name for side, name in rows.origins if side == "left"} | {*keys, ASKS}
+    wanted |= {name for condition in conditions for name in condition.left}
+    chosen = {name: column for name, column in computed.items() if name in wanted}
+    with refusing(op.id, f"operators.{op.id}"):
+        prepared = analysed(frame.select(*(column.alias(name) for name, (column, _) in chosen.items())))
+    schema = pa.schema([(name, kind) for name, (_, kind) in chosen.items()])
+    spec = lookup_spec(op, table, connectors.lookup_source(table.options), rows, edges.lookups)
+    if op.retry is not None and op.retry.mode == "deferred" and spec.mode != "full":
+        operator = LookupRetry(
+            spec=spec,
+            columns=schema,
+            max_attempts=op.retry.max_attempts,
+            delay=parse_duration(op.retry.fixed_delay),
+            once=edges.lookups.once,
+        )
+        lineage = edges.lineages.get(op.id)
+        parked = apply_operator(op.id, operator, [prepared], edges.partitions, lineage=lineage, metrics=LOOKUP_METRICS)
+        joined = parked.in_spark()
+    else:
+        run_task = partial(enrich, spec=spec, schema=schema)
+        joined = map_batches(prepared, run_task, rows.output, edges.observe_as(op.id), LOOKUP_METRICS)
+    if not native:
+        return joined
+    for text in checked.filters:
+        with refusing(op.id, f"operators.{op.id}"):
+            joined = analysed(joined.where(spark_expression(joined, text)))
+    return joined.select(*(quoted(column.name) for column in op.output), *metadata.names)
+
+
+def _schema(columns: tuple[Column, ...]) -> pa.Schema:
+    return pa.schema([(column.name, to_arrow(column.type)) for column in columns])
+
+
+def _checked(op: LookupJoin, types: Mapping[str, str], fetched: tuple[Column, ...]) -> _Checked:
+    """Check filter and condition, whoever evaluates them."""
+    bare: dict[tuple[str, ...], str] = {(column.name,): f"__r_{column.name}" for column in fetched}
+    left: dict[tuple[str, ...], str] = {("l", name): f"__l_{name}" for name in types}
+    right = {("r", *name): text for name, text in bare.items()}
+    filters: list[str] = []
+    carried: dict[str, JoinColumn] = {}
+    texts = [("filter", op.filter, bare), ("condition", op.condition, left | right)]
+    kinds = {("l", name): kind for name, kind in types.items()} | {("r", c.name): c.type for c in fetched}
+    for where, text, known in texts:
+        if text is None:
+            continue
+        checked = check_expression(text, known, operator=op.id, path=f"operators.{op.id}.{where}")
+        filters.append(checked.sql)
+        for names in checked.columns:
+            side, name = names if len(names) == 2 else ("r", names[0])
+            carried[known[names]] = JoinColumn(
+                name=known[names], type=kinds[side, name], side="left" if side == "l" else "right", column=name
+            )
+    return _Checked(filters=tuple(filters), carried=tuple(carried.values()))
+
+
+def _compiled(op: LookupJoin, left: tuple[Column, ...], right: tuple[Column, ...]) -> tuple[JoinCondition, ...]:
+    conditions = []
+    if op.filter is not None:
+        conditions.append(compile_filter(op.filter, _schema(right), path=f"operators.{op.id}.filter"))
+    if op.condition is not None:
+        conditions.append(compile_condition(op, _schema(left), _schema(right)))
+    return tuple(conditions)
+
+
+def _inputs(
+    op: LookupJoin, frame: DataFrame, columns: tuple[Column, ...], table: Table, metadata: pa.Schema
+) -> tuple[tuple[str, ...], dict[str, tuple[SparkColumn, pa.DataType]]]:
+    """The names of the key columns; and by name what Spark computes for the lookup to read, with its type."""
+    types = {column.name: column.type for column in columns}
+    found = {name: (F.col(quoted(name)), to_arrow(kind)) for name, kind in types.items()}
+    names = []
+    for index, (key, column) in enumerate(zip(op.keys, key_columns(op, table), strict=True)):
+        kind = to_arrow(column.type)
+        if key.left is not None and found[key.left][1] == kind:
+            names.append(key.left)
+            continue
+        if key.left is not None:
+            value = F.col(quoted(key.left))
+        else:
+            path = f"operators.{op.id}.keys[{index}].constant"
+            checked = check_expression(key.constant or "NULL", {}, operator=op.id, path=path)
+            with refusing(op.id, path):
+                value = spark_expression(frame, checked.sql)
+        names.append(f"__key{index}")
+        found[f"__key{index}"] = (value.cast(to_spark(column.type)), kind)
+    if op.pre_filter is not None:
+        known: dict[tuple[str, ...], str] = {(name,): name for name in types}
+        path = f"operators.{op.id}.pre-filter"
+        checked = check_expression(op.pre_filter, known, operator=op.id, path=path)
+        with refusing(op.id, path):
+            found[ASKS] = (spark_expression(frame, checked.sql), pa.bool_())
+    found |= {field.name: (F.col(field.name), field.type) for field in metadata}
+    return tuple(names), found
+
+
+def _batch(op: LookupJoin, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
+    if op.retry is not None and op.retry.mode == "deferred":
+        # Deferred retries park rows in the state of a stream; here nothing comes that a waiting row could hold up.
+        retry = op.settings["retry"]
+        inline = replace(retry, values={**retry.values, "mode": "inline"})
+        op = replace(op, settings={**op.settings, "retry": inline})
+    return look_up(op, inputs, edges)
+
+
+def _batch_note(op: LookupJoin) -> str | None:
+    if op.retry is None or op.retry.mode != "deferred":
+        return None
+    return f"retries of {op.id} wait inline: a batch job keeps no state to defer them in"
+
+
+BUILDER = OperatorBuilder(stream=from_frames(look_up), batch=_batch, batch_note=_batch_note)

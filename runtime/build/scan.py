@@ -1,0 +1,38 @@
+"""A scan: its connector reads the table, in Arrow if it can and no order of rows is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+
+from plans.operators import Scan
+from runtime.build.builder import OperatorBuilder, from_frames
+from runtime.build.edges import Edges
+from runtime.connectors import table as connectors
+from runtime.engine.rows import Rows
+
+__all__ = ["BUILDER"]
+
+
+def _stream(operator: Scan, inputs: Sequence[Rows], edges: Edges) -> Rows:
+    if operator.id not in edges.row_order:
+        table = edges.plan.tables[operator.table]
+        in_arrow = connectors.read_in_arrow(edges.spark, operator.table, table, operator.columns)
+        if in_arrow is not None:
+            return Rows(lambda: _read(operator, [], edges), in_arrow)
+    return from_frames(_read)(operator, inputs, edges)
+
+
+def _read(operator: Scan, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
+    table = edges.plan.tables[operator.table]
+    row_order = operator.id in edges.row_order
+    return connectors.read(edges.spark, operator.table, table, operator.columns, row_order=row_order)
+
+
+def _batch(operator: Scan, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
+    table = edges.plan.tables[operator.table]
+    return connectors.read_batch(edges.spark, operator.table, table, operator.columns)
+
+
+BUILDER = OperatorBuilder(stream=_stream, batch=_batch)

@@ -1,0 +1,34 @@
+"""A sort with or without a limit, of batch plans only: Spark's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from plans.operators import Sort, SortKey
+from runtime.build.builder import OperatorBuilder
+from runtime.build.edges import Edges
+from runtime.expressions.allowed import quoted
+
+__all__ = ["BUILDER"]
+
+
+def _batch(operator: Sort, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
+    (frame,) = inputs
+    if operator.order:
+        frame = frame.orderBy(*map(_sorted_by, operator.order))
+    if operator.offset:
+        frame = frame.offset(operator.offset)
+    return frame if operator.limit is None else frame.limit(operator.limit)
+
+
+def _sorted_by(key: SortKey) -> Column:
+    column = F.col(quoted(key.column))
+    if key.direction == "asc":
+        return column.asc_nulls_first() if key.nulls == "first" else column.asc_nulls_last()
+    return column.desc_nulls_first() if key.nulls == "first" else column.desc_nulls_last()
+
+
+BUILDER = OperatorBuilder(stream=None, batch=_batch)

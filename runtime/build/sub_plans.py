@@ -1,0 +1,62 @@
+"""Parts of a plan: its scans and sinks, and what sinks have in common, operators that lead to several of them.
+
+A batch plan has a job per sink, and a stream a query for all sinks that :mod:`plans.analysis.streaming_queries` puts
+together; each of them computes what it shares with others. Pure: a plan in, names out.
+
+>>> from plans.operators import Calc
+>>> scan = Scan(id="scan_t", table="t", columns=("a",))
+>>> calc = Calc(id="calc_t", inputs=("scan_t",), select=())
+>>> sinks = tuple(Sink(id=f"sink_{table}", inputs=("calc_t",), table=table) for table in "rs")
+>>> shared_operators(Plan(name="p", operators=(scan, calc, *sinks)))
+{'calc_t': ('sink_r', 'sink_s')}
+"""
+
+from __future__ import annotations
+
+from plans.model.plan import Plan
+from plans.operators import Scan, Sink
+
+__all__ = ["above", "scans", "shared_operators", "sinks"]
+
+
+def scans(plan: Plan) -> tuple[Scan, ...]:
+    """The scans of ``plan``, in its order."""
+    return tuple(operator for operator in plan.operators if isinstance(operator, Scan))
+
+
+def sinks(plan: Plan) -> tuple[Sink, ...]:
+    """The sinks of ``plan``, in its order."""
+    return tuple(operator for operator in plan.operators if isinstance(operator, Sink))
+
+
+def shared_operators(plan: Plan) -> dict[str, tuple[str, ...]]:
+    """The sinks of each operator that several of them share, without scans and what only feeds another such operator.
+
+    In the order of the plan.
+    """
+    reached: dict[str, set[str]] = {operator.id: set() for operator in plan.operators}
+    readers: dict[str, set[str]] = {operator.id: set() for operator in plan.operators}
+    ends = {sink.id for sink in sinks(plan)}
+    for operator in reversed(plan.operators):
+        for name in operator.inputs:
+            reached[name] |= {operator.id} if operator.id in ends else reached[operator.id]
+            readers[name].add(operator.id)
+    return {
+        operator.id: tuple(o.id for o in plan.operators if o.id in reached[operator.id])
+        for operator in plan.operators
+        if operator.inputs  # a scan reads anew what it shares
+        and len(reached[operator.id]) > 1
+        and all(reached[reader] != reached[operator.id] for reader in readers[operator.id])
+    }
+
+
+def above(plan: Plan, name: str) -> set[str]:
+    """The operator and all that it is computed from."""
+    found: set[str] = set()
+    open_ids = [name]
+    while open_ids:
+        one = open_ids.pop()
+        if one not in found:
+            found.add(one)
+            open_ids += plan.operator(one).inputs
+    return found

@@ -1,0 +1,34 @@
+"""A union, as Spark's own; inputs get the metadata columns that only other inputs have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from plans.operators import Union
+from runtime.build.builder import OperatorBuilder, from_frames
+from runtime.build.edges import Edges
+from runtime.engine.row_order import ROW_ORDER
+from runtime.expressions.allowed import quoted
+from runtime.operator import INSERT, KIND
+
+__all__ = ["BUILDER"]
+
+_ABSENT = dict(zip((KIND, *ROW_ORDER.names), (f"{INSERT}Y", "0L", "''", "0L"), strict=True))
+"""What rows of one input have in metadata columns that only another input's rows have, in Spark SQL."""
+
+
+def _union(operator: Union, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
+    data = [quoted(name) for name in edges.names(operator.id)]
+    parts: list[DataFrame] = []
+    for name, frame in zip(operator.inputs, inputs, strict=True):
+        own = edges.metadata(name).names
+        metadata = [F.col(n) if n in own else F.expr(_ABSENT[n]).alias(n) for n in edges.metadata(operator.id).names]
+        parts.append(frame.select(*data, *metadata))
+    return reduce(DataFrame.unionAll, parts)
+
+
+BUILDER = OperatorBuilder(stream=from_frames(_union), batch=_union)

@@ -1,0 +1,36 @@
+"""Which Spark a command runs on, as its options say: one record for the commands that start Spark or connect to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+from plans.commands.run_options import one_spark
+
+__all__ = ["SparkOptions", "with_spark_options"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkOptions:
+    """``--master`` or ``--remote``, ``--conf`` and ``--debug``."""
+
+    master: str | None
+    remote: str | None
+    conf: Mapping[str, str]
+    debug: bool
+
+
+def with_spark_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """``command`` with its parameter ``spark`` from the four options; wrong usage if they name two Sparks.
+
+    The options themselves are declared above it, in the order in which the command's help has them.
+    """
+
+    @wraps(command)
+    def collected(*, master: str | None, remote: str | None, conf: Mapping[str, str], debug: bool, **given: Any) -> Any:
+        one_spark(master, remote)
+        return command(spark=SparkOptions(master=master, remote=remote, conf=conf, debug=debug), **given)
+
+    return collected

@@ -1,0 +1,68 @@
+"""Every stateful operator's entries have stored tables that can be counted, and state is found by what it means."""
+
+from __future__ import annotations
+
+from planner import compile_sql
+from plans.compare.carryover import state_lineages
+from plans.edit.edit import set_value
+from plans.model.plan import Plan
+from plans.operators import KINDS, op_name
+from runtime.engine.saved import Saved
+from runtime.inspect.entries import entries_of
+from runtime.inspect.state_owner import StateOwner, state_owner_of
+
+SCRIPT = """
+SET 'table.exec.state.ttl' = '1 h';
+CREATE TABLE u (id BIGINT, g BIGINT, v STRING, PRIMARY KEY (id) NOT ENFORCED) WITH
+  ('connector' = 'filesystem', 'path' = 'u', 'format' = 'json', 'source.changelog' = 'upsert');
+CREATE TABLE o (g BIGINT, w DOUBLE) WITH ('connector' = 'datagen');
+CREATE TABLE by_v (v STRING, w DOUBLE, PRIMARY KEY (v) NOT ENFORCED) WITH
+  ('connector' = 'jdbc', 'url' = 'jdbc:sqlite:x.db', 'table-name' = 'by_v');
+CREATE TABLE sums (g BIGINT, n BIGINT, d BIGINT) WITH ('connector' = 'print');
+INSERT INTO by_v SELECT v, w FROM u LEFT JOIN o ON u.g = o.g;
+INSERT INTO sums SELECT g, COUNT(*), COUNT(DISTINCT v) FROM u GROUP BY g;
+"""
+
+
+def test_each_state_entry_of_each_stateful_operator_has_tables_keys_and_both_ttls() -> None:
+    plan = compile_sql(SCRIPT)
+    edited, _ = set_value(plan, "config.table.exec.state.ttl", "2 h")
+    found = {
+        op_name(plan.operator(name)): tuple((e.name, [layout.name for layout in e.layouts], e.keys) for e in entries)
+        for name, entries in entries_of(plan, edited).items()
+    }
+    assert found == {
+        "changelog-normalize": (("changelogNormalizeState", ["rows"], ("id",)),),
+        "join": (("leftState", ["left"], ("g",)), ("rightState", ["right"], ("g",))),
+        "sink-materialize": (("sinkMaterializeState", ["rows"], ("v",)),),
+        "aggregate": (("groupAggregateState", ["groups", "values(v)"], ("g",)),),
+    }
+    assert found.keys() == {kind.op for kind in KINDS if kind.states}, "a stateful operator is missing here"
+    ttls = {(entry.ttl, entry.edited) for entries in entries_of(plan, edited).values() for entry in entries}
+    assert ttls == {("1 h", "2 h")}
+    assert {entry.edited for entries in entries_of(plan, plan).values() for entry in entries} == {None}
+
+
+def join_plan(query: str) -> Plan:
+    return compile_sql(
+        "CREATE TABLE l (k BIGINT, a STRING) WITH ('connector' = 'datagen');"
+        "CREATE TABLE r (k BIGINT, b STRING) WITH ('connector' = 'datagen');"
+        f"CREATE TABLE o (a STRING, n BIGINT) WITH ('connector' = 'blackhole'); INSERT INTO o {query};"
+    )
+
+
+def owner(stored: Saved, plan: Plan) -> StateOwner:
+    operators = [operator.id for operator in plan.operators]
+    return state_owner_of(3, {0: stored}, plan, entries_of(plan, None), operators)
+
+
+def test_state_belongs_to_the_operator_for_which_it_means_the_same() -> None:
+    before = join_plan("SELECT a, l.k FROM l JOIN r ON l.k = r.k")
+    stored = Saved(operator="join_l_r", lineage=state_lineages(before)["join_l_r"])
+    assert owner(stored, before) == StateOwner(id="join_l_r", status="read")
+    renamed = join_plan("SELECT a, x.k FROM l AS x JOIN r ON x.k = r.k")
+    assert owner(stored, renamed) == StateOwner(id="join_x_r", status="read", was="join_l_r")
+    outer = join_plan("SELECT a, l.k FROM l LEFT JOIN r ON l.k = r.k")
+    assert owner(stored, outer) == StateOwner(id="join_l_r", status="other-meaning")
+    assert owner(stored, join_plan("SELECT a, k FROM l")) == StateOwner(id="join_l_r", status="orphan")
+    assert owner(Saved(), before) == StateOwner(id="operator 3 of Spark", status="unnamed")

@@ -1,0 +1,105 @@
+"""What is pickled by value opens in a Python that has nothing of hintplan, as far as Spark needs it there."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pyspark
+from pyspark import cloudpickle
+
+from runtime.connectors.print_sink import PrintBatch
+from runtime.engine.process import PartitionProcessor, deferred
+from runtime.spark.by_value import Carried
+from runtime.spark.shipping import archive
+
+BARE = """
+import importlib.util, json, pickle, sys
+assert importlib.util.find_spec("runtime") is None and importlib.util.find_spec("plans") is None
+with open(sys.argv[1], "rb") as file:
+    found = pickle.load(file)
+"""
+
+NEEDED = ("pyspark", "py4j", "pyarrow", "numpy", "pandas", "google", "pytz", "dateutil", "six.py", "tzdata")
+
+
+def bare(directory: Path, pickled: object, program: str) -> list[str]:
+    """What ``program`` prints of ``found``, which was ``pickled``, where only what Spark needs is installed."""
+    (directory / "pickled").write_bytes(cloudpickle.dumps(pickled))
+    packages = directory / "packages"
+    packages.mkdir()
+    installed = Path(pyspark.__file__).parents[1]
+    for name in NEEDED:
+        if (installed / name).exists():
+            (packages / name).symlink_to(installed / name)
+    start = f"import sys; sys.path.append({str(packages)!r})\n{BARE}\n{program}"
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", start, str(directory / "pickled")],
+        capture_output=True, text=True, check=False, cwd=directory,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_a_processor_declares_its_state_without_the_code_of_hintplan(tmp_path: Path) -> None:
+    program = """
+class Handle:
+    def getValueState(self, *given): print("value", *given)
+    def getMapState(self, *given): print("map", *given)
+found.init(Handle())
+found.close()
+try:
+    next(found.handleInputRows((0,), iter([]), None))
+except ModuleNotFoundError as error:
+    print(error)
+"""
+    manifest = "version int, timer bigint, state_rows bigint, state_bytes bigint, segments string, manifest binary"
+    assert bare(tmp_path, deferred(PartitionProcessor("aggregate_t", None)), program) == [  # type: ignore[arg-type]
+        f"value manifest {manifest}",
+        "map segments id string data binary",
+        "No module named 'runtime'",
+    ]
+
+
+def test_what_is_carried_brings_its_code_once(tmp_path: Path) -> None:
+    program = """
+import pyarrow
+class Batch:
+    def toArrow(self): return pyarrow.table({"a": [1], "b": ["x"]})
+with open(sys.argv[1], "rb") as file:
+    again = pickle.load(file)
+sys.path.insert(1, "/nowhere/" + next(path.rpartition("/")[2] for path in sys.path if "hintplan-" in path))
+with open(sys.argv[1], "rb") as file:
+    pickle.load(file)
+found(Batch(), 0)
+again(Batch(), 1)
+print(type(found) is type(again), sum("hintplan-" in path for path in sys.path if "nowhere" not in path))
+"""
+    writer = Carried(PrintBatch(identifier="out"), [archive(tmp_path)])
+    assert bare(tmp_path, writer, program) == ["out> +I[1, x]", "out> +I[1, x]", "True 1"]
+
+
+def test_a_process_that_has_other_code_of_that_name_gets_what_is_carried(tmp_path: Path) -> None:
+    pickled = []
+    for version in (1, 2, 1):
+        own = tmp_path / f"{version}"
+        own.mkdir(exist_ok=True)
+        (own / "shop.py").write_text(f"def version(): return {version}\n", encoding="utf-8")
+        done = subprocess.run(
+            [sys.executable, "-c", PICKLING, own], capture_output=True, cwd=Path(__file__).parents[3], check=True
+        )
+        pickled.append(done.stdout)
+    program = "import pickle\nprint([pickle.loads(each)() for each in found])"
+    assert bare(tmp_path, pickled, program) == ["[1, 2, 1]"]
+
+
+PICKLING = """
+import sys, pathlib
+from pyspark import cloudpickle
+from runtime.spark.by_value import Carried
+from runtime.spark.shipping import own_code
+sys.path.insert(1, sys.argv[1])
+import shop
+sys.stdout.buffer.write(cloudpickle.dumps(Carried(shop.version, own_code(["shop"], pathlib.Path(sys.argv[1])))))
+"""

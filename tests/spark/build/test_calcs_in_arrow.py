@@ -1,0 +1,37 @@
+"""A calc between two operators with state gets rows in Arrow with what they have beside their data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+import planner
+from plans.operators import Calc
+from runtime.build.edges import edges_of
+from runtime.build.stream import build
+from runtime.lookup.plan import LookupRun
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.mark.spark
+def test_a_filter_above_an_outer_join_passes_row_kinds_on(spark: SparkSession, tmp_path: Path) -> None:
+    table = "CREATE TABLE {} (k BIGINT, v BIGINT) WITH ('connector' = 'filesystem', 'format' = 'json', 'path' = '{}');"
+    plan = planner.compile_sql(
+        f"{table.format('a', tmp_path)}{table.format('b', tmp_path)}"
+        "CREATE TABLE s (k BIGINT, n BIGINT) WITH ('connector' = 'print');"
+        "INSERT INTO s SELECT k, COUNT(*) FROM (SELECT a.k, b.v FROM a LEFT JOIN b ON a.k = b.k) AS t "
+        "WHERE v > 1 OR k = 2 GROUP BY k;"
+    )
+    rows = build(edges_of(plan, spark, partitions=2, lookups=LookupRun(token="1")))
+    (calc,) = [o.id for o in plan.operators if isinstance(o, Calc) and o.filter is not None]
+    in_arrow = rows[calc].in_arrow
+    assert in_arrow is not None
+    joined = pa.table({"k": [1, 1, 2], "v": [5, 1, None], "__kind": pa.array([0, 3, 0], pa.int8())})
+    for step in in_arrow.steps:
+        joined = step(joined)
+    assert joined.to_pylist() == [{"k": 1, "__kind": 0}, {"k": 2, "__kind": 0}]

@@ -1,0 +1,277 @@
+"""``hintplan run`` as a process: output, exit codes, signals."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import plans
+from runtime.run.command import run_command
+from tests.spark.programs import CUSTOMER_ROWS, add_rows, expected, revenue_plan, sample
+
+DEADLINE_SECONDS = 180
+SIGNALS = [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.integration)]
+ROOT = Path(__file__).parents[3]
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "plans.cli", "run", *arguments, "--master", "local[2]"]
+
+
+def digest_of(plan: Path) -> str:
+    """The digest, counted here: of the bytes as hintplan lays plans out."""
+    return hashlib.sha256(plan.read_bytes()).hexdigest()[:16]
+
+
+def run(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(*arguments),
+        cwd=directory,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_SECONDS,
+        check=False,
+    )
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1"}
+
+
+@contextmanager
+def started(directory: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    with open(directory / "stdout", "w") as out, open(directory / "stderr", "w") as err:
+        process = subprocess.Popen(
+            command(*arguments), cwd=directory, env=environment(), stdout=out, stderr=err, text=True
+        )
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.wait()
+
+
+def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline
+        try:
+            process.wait(0.01)
+        except subprocess.TimeoutExpired:
+            continue
+        pytest.fail(f"ended with {process.returncode}")
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Path:
+    """A directory with a plan whose result goes to a print sink, and its input."""
+    add_rows(tmp_path, "customers", CUSTOMER_ROWS)
+    add_rows(tmp_path, "orders", sample(0, 30))
+    plans.dump(revenue_plan(tmp_path, sink={"connector": "print"}), tmp_path / "plan.json")
+    return tmp_path
+
+
+def printed(text: str) -> dict[str, tuple[int, float]]:
+    """What lines like ``+I[DE, 3, 1.5]`` add up to, by country."""
+    result: dict[str, tuple[int, float]] = {}
+    for line in text.splitlines():
+        kind, country, count, revenue = line[:2], *line[3:-1].split(", ")
+        if kind in ("+I", "+U"):
+            result[country] = (int(count), float(revenue))
+        else:
+            assert result[country] == (int(count), float(revenue)), line
+    return result
+
+
+@pytest.mark.spark
+def test_once_prints_rows_on_stdout_and_a_line_per_batch_on_stderr(job: Path) -> None:
+    done = run(job, "plan.json", "--once", "--checkpoint", "state")
+    assert done.returncode == 0, done.stderr
+    assert printed(done.stdout) == {str(k or "null"): v for k, v in expected(sample(0, 30)).items()}
+    # On a slow machine a run says that it is alive.
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("no batch has ended yet")]
+    assert lines[0] == f"revenue: digest {digest_of(job / 'plan.json')}"
+    assert lines[1].startswith("sink_result batch 0: ")
+    assert " rows in · " in lines[1]
+    assert "aggregate_t 3 rows" in lines[-2]
+    assert lines[-1].startswith("finished after ")
+    assert (job / "state" / "sink_result").is_dir()
+
+    changed = (job / "plan.json").read_text(encoding="utf-8").replace("id % 10 <> 3", "id % 10 <> 4")
+    (job / "changed.json").write_text(changed, encoding="utf-8")
+    refused = run(job, "changed.json", "--once", "--checkpoint", "state")
+    assert refused.returncode == 1
+    assert "calc_o" in refused.stderr
+    guarded = run(job, "changed.json", "--once", "--checkpoint", "state", "--allow-fact-edits")
+    assert guarded.returncode == 1
+    assert "aggregate_t starts empty (calc_o.filter id % 10 <> 3 → id % 10 <> 4)" in guarded.stderr
+    assert "Traceback" not in guarded.stderr
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_only_the_expected_plan_runs(job: Path, known: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(job / "none"))  # a run that goes on says so
+    digest = digest_of(job / "plan.json")
+    relaid = json.dumps(json.loads((job / "plan.json").read_text()))
+    edited = relaid.replace('"ttl": "0 ms"', '"ttl": "1 d"', 1)
+    assert edited != relaid
+    (job / "relaid.json").write_text(relaid)
+    (job / "edited.json").write_text(edited)
+    done = run(job, "relaid.json" if known else "edited.json", "--once", "--expect", digest)
+    assert done.returncode == 1
+    assert ("java" in done.stderr) == known
+    assert ("it is not the plan that was reviewed" in done.stderr) == (not known)
+
+
+def test_what_a_run_may_reach_is_asked_before_spark_starts(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(job / "none"))  # a run that goes on says so
+    plan = plans.load(job / "plan.json")
+    options = {**plan.tables["orders"].options, "path": "webhdfs://files.example.com:9870/orders"}
+    orders = replace(plan.tables["orders"], options=options)
+    plans.dump(replace(plan, tables={**plan.tables, "orders": orders}), job / "plan.json")
+    refused = run(job, "plan.json", "--once")
+    assert refused.returncode == 1
+    assert "java" not in refused.stderr
+    assert refused.stderr.splitlines()[-2:] == [
+        "tables.orders.options.path: the run may not reach the file system webhdfs://files.example.com:9870",
+        "  hint: whoever starts the run can allow it: --allow-scheme webhdfs://files.example.com:9870",
+    ]
+    (job / "other.toml").write_text('[run]\nallow-scheme = ["webhdfs"]\n')
+    for allowed in (["--allow-scheme", "webhdfs://files.example.com:9870"], ["--policy", "other.toml"]):
+        assert "java" in run(job, "plan.json", "--once", *allowed).stderr
+    (job / "other.toml").rename(job / "hintplan.toml")
+    assert "java" in run(job, "plan.json", "--once").stderr
+    narrowed = run(job, "plan.json", "--once", "--allow-path", str(job / "elsewhere"))
+    assert "--allow-path" in narrowed.stderr
+    wrong = run(job, "plan.json", "--once", "--allow-host", "https://x/y")
+    assert (wrong.returncode, "'https://x/y' is no host" in wrong.stderr) == (64, True)
+
+
+@pytest.mark.spark
+def test_json_owns_stdout_and_rows_move_to_stderr(job: Path) -> None:
+    done = run(job, "plan.json", "--once", "--json")
+    assert done.returncode == 0, done.stderr
+    *batches, end = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {record["event"] for record in batches} == {"batch"}
+    assert end["event"] == "end"
+    assert end["status"] == "finished"
+    assert end["rows_in"] == sum(record["rows_in"] for record in batches) == 30 + len(CUSTOMER_ROWS)
+    assert batches[-1]["operators"]["aggregate_t"]["state_rows"] == 3
+    assert any(line.startswith("+I[DE, ") for line in done.stderr.splitlines())
+    assert "no --checkpoint: state is kept in a temporary directory" in done.stderr
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("number", "code"), SIGNALS)
+def test_a_signal_stops_after_the_batch(job: Path, number: signal.Signals, code: int) -> None:
+    with started(job, "plan.json", "--checkpoint", "state", "--trigger", "200 ms") as process:
+        wait_for(lambda: "batch 0" in (job / "stderr").read_text(), process)
+        process.send_signal(number)
+        assert process.wait(DEADLINE_SECONDS) == code
+    said = (job / "stderr").read_text()
+    assert "stopping after this batch" in said
+    assert said.splitlines()[-1].startswith("stopped after ")
+    assert "Exception" not in said
+
+
+@pytest.mark.spark
+def test_a_second_signal_stops_at_once(job: Path) -> None:
+    with started(job, "plan.json") as process:
+        wait_for(lambda: "no --checkpoint" in (job / "stderr").read_text(), process)
+        process.send_signal(signal.SIGINT)
+        wait_for(lambda: "once more to stop now" in (job / "stderr").read_text(), process)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(DEADLINE_SECONDS) == 130
+    assert (job / "stderr").read_text().splitlines()[-1].startswith("stopped after 0 batches")
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("number", "code"), SIGNALS)
+def test_a_signal_while_spark_is_stopped_changes_nothing(job: Path, number: signal.Signals, code: int) -> None:
+    with started(job, "plan.json") as process:
+        wait_for(lambda: "no --checkpoint" in (job / "stderr").read_text(), process)
+        process.send_signal(number)
+        wait_for(lambda: "stopped after " in (job / "stderr").read_text(), process)
+        process.send_signal(number)
+        assert process.wait(DEADLINE_SECONDS) == code
+    assert (job / "stderr").read_text().splitlines()[-1].startswith("stopped after ")
+
+
+@pytest.mark.spark
+def test_a_failing_query_prints_its_root_cause_and_no_stack(job: Path) -> None:
+    plan = (job / "plan.json").read_text(encoding="utf-8").replace("id % 10 <> 3", "1 / (id - 3) > 0")
+    (job / "plan.json").write_text(plan, encoding="utf-8")
+    done = run(job, "plan.json", "--once", "--allow-fact-edits")
+    assert done.returncode == 1
+    assert "the query of sink_result failed: " in done.stderr
+    assert "[DIVIDE_BY_ZERO] Division by zero" in done.stderr
+    assert "\tat " not in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_an_old_java_is_named_with_what_to_install(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    java = job / "jdk" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\"' >&2\n")
+    java.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(job / "jdk"))
+    done = run(job, "plan.json", "--once")
+    assert done.returncode == 1
+    assert "Spark needs Java 17 or newer" in done.stderr
+    assert "is Java 11" in done.stderr
+    assert "apt-get install openjdk-17-jre-headless" in done.stderr
+
+
+def test_a_java_that_fails_says_why(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    java = job / "jdk" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text("#!/bin/sh\necho 'Could not reserve enough space for object heap' >&2\nexit 1\n")
+    monkeypatch.setenv("JAVA_HOME", str(job / "jdk"))
+    for mode, said in ((0o755, "Could not reserve enough space for object heap"), (0o644, "Permission denied")):
+        java.chmod(mode)
+        done = run(job, "plan.json", "--once")
+        assert done.returncode == 1
+        assert f"Spark needs Java, and {java} -version fails: " in done.stderr
+        assert said in done.stderr
+
+
+def test_a_missing_java_is_named_with_what_to_install(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(job / "nowhere"))
+    done = run(job, "plan.json", "--once")
+    assert done.returncode == 1
+    assert "there is no working bin/java" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--once", "--trigger", "5 s"], "--once takes what is there and stops"),
+        (["--trigger", "5"], "write a duration such as '5 s'"),
+        (["--master", "local", "--remote", "sc://x"], "give one of them"),
+        (["--conf", "spark.x"], "expected key=value, found 'spark.x'"),
+    ],
+)
+def test_wrong_usage_is_explained(arguments: list[str], message: str) -> None:
+    result = CliRunner().invoke(run_command, ["plan.json", *arguments])
+    assert result.exit_code == 2
+    assert message in result.output
+
+
+@pytest.mark.parametrize("key", ["spark.sql.shuffle.partitions", "spark.sql.ansi.enabled"])
+def test_a_setting_that_would_have_no_effect_is_refused(job: Path, key: str) -> None:
+    result = CliRunner().invoke(run_command, [str(job / "plan.json"), "--conf", f"{key}=1"])
+    assert f"{key} cannot be set for a run" in str(result.exception)

@@ -1,0 +1,120 @@
+"""Each package has an order of its folders and root modules, in which imports run one way only: back to what is below.
+
+An import counts wherever it stands: inside a function, for type checking only, or in a package's own ``__init__``.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+MOST_MODULES = 20
+
+RUNTIME_ORDER = (
+    "operator",
+    "types",
+    "secrets",
+    "classes",
+    "spark",
+    "worker",
+    "state",
+    "kernels",
+    "expressions",
+    "engine",
+    "connectors",
+    "results",
+    "lookup",
+    "functions",
+    "progress",
+    "operators",
+    "checkpoint",
+    "build",
+    "batch",
+    "run",
+    "inspect",
+    "__init__",
+)
+
+ORDERS: Mapping[str, tuple[str, ...]] = {"runtime": RUNTIME_ORDER}
+"""The folders and root modules of a package from low to high; ``__init__`` is what the package itself offers."""
+
+
+def modules_of(package: str) -> dict[str, Path]:
+    """The files of ``package`` by the names of their modules."""
+    found = {}
+    for path in sorted((ROOT / package).rglob("*.py")):
+        name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        found[name.removesuffix(".__init__")] = path
+    return found
+
+
+def imports_of(path: Path, modules: Mapping[str, Path]) -> Iterator[tuple[int, str]]:
+    """The line and the module of each import in ``path`` of one of ``modules``."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names if alias.name in modules)
+        elif isinstance(node, ast.ImportFrom) and node.module in modules:
+            for alias in node.names:
+                submodule = f"{node.module}.{alias.name}"
+                yield node.lineno, submodule if submodule in modules else node.module
+
+
+def part_of(module: str) -> str:
+    """The folder or root module of its package that ``module`` belongs to."""
+    return module.split(".")[1] if "." in module else "__init__"
+
+
+def running_up(package: str, order: tuple[str, ...]) -> list[str]:
+    """Every import in ``package`` of a part that stands above the importing one in ``order``."""
+    modules, rank = modules_of(package), {part: place for place, part in enumerate(order)}
+    return [
+        f"{path.relative_to(ROOT)}:{line} imports {target}"
+        for name, path in modules.items()
+        for line, target in imports_of(path, modules)
+        if rank[part_of(target)] > rank[part_of(name)]
+    ]
+
+
+def circles(package: str) -> list[tuple[str, ...]]:
+    """The groups of modules of ``package`` that import each other, directly or through others."""
+    modules = modules_of(package)
+    targets = {name: {target for _, target in imports_of(path, modules)} for name, path in modules.items()}
+    reached = {name: _reached(name, targets) for name in targets}
+    return sorted({tuple(sorted({n} | {o for o in reached[n] if n in reached[o]})) for n in targets if n in reached[n]})
+
+
+def _reached(start: str, targets: Mapping[str, set[str]]) -> set[str]:
+    found: set[str] = set()
+    waiting = list(targets[start])
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += targets[name]
+    return found
+
+
+@pytest.mark.parametrize("package", ORDERS)
+def test_the_order_names_each_part_of_the_package_once(package: str) -> None:
+    assert Counter(ORDERS[package]) == Counter({part_of(name) for name in modules_of(package)})
+
+
+@pytest.mark.parametrize("package", ORDERS)
+def test_no_import_runs_up_the_order(package: str) -> None:
+    assert running_up(package, ORDERS[package]) == []
+
+
+@pytest.mark.parametrize("package", ORDERS)
+def test_no_modules_import_each_other(package: str) -> None:
+    assert circles(package) == []
+
+
+@pytest.mark.parametrize("package", ORDERS)
+def test_no_folder_has_more_modules_than_one_can_overlook(package: str) -> None:
+    sizes = Counter(path.parent.relative_to(ROOT) for path in modules_of(package).values() if path.stem != "__init__")
+    assert {str(folder): size for folder, size in sizes.items() if size > MOST_MODULES} == {}
