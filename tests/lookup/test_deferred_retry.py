@@ -215,8 +215,13 @@ def test_a_checkpoint_with_parked_rows_is_told_from_one_without(tmp_path: Path) 
     assert isinstance(lookup, LookupJoin)
     assert lookup.retry is not None
 
+    def with_values(group: str, **changed: Any) -> LookupJoin:
+        old = lookup.settings[group]
+        named = {name.replace("_", "-"): value for name, value in changed.items()}
+        return replace(lookup, settings={**lookup.settings, group: replace(old, values={**old.values, **named})})
+
     def retrying(**settings: Any) -> Plan:
-        changed = replace(lookup, retry=replace(lookup.retry, **settings))
+        changed = with_values("retry", **settings)
         return replace(plan, operators=tuple(changed if each is lookup else each for each in plan.operators))
 
     inline = retrying(mode="inline")
@@ -231,6 +236,8 @@ def test_a_checkpoint_with_parked_rows_is_told_from_one_without(tmp_path: Path) 
         start(plan, inline)
     with pytest.raises(RunError, match="lookup_r keeps state now"):
         start(inline, plan)
-    full = replace(lookup, cache=replace(lookup.cache, values={"lookup.cache": "FULL"}))
+    full = replace(
+        lookup, settings={**lookup.settings, "cache": replace(lookup.cache, values={"lookup.cache": "FULL"})}
+    )
     with pytest.raises(RunError, match="lookup_r keeps none any more"):
         start(plan, replace(plan, operators=tuple(full if each is lookup else each for each in plan.operators)))
