@@ -20,7 +20,7 @@ import plans
 from planner import compile_sql
 from planner.expressions import scalars
 from planner.translation import aggregates
-from plans.cli import COMMANDS, root
+from plans.commands.root import COMMANDS, root
 from plans.connectors.connector import COLUMN_OPTIONS
 from plans.connectors.table import CONNECTORS
 from plans.declarations.durations import parse_duration

@@ -24,7 +24,8 @@ from plans.compare.carryover import (
     continued,
     query_records,
 )
-from plans.compare.diff import Change, diff
+from plans.compare.change import Change
+from plans.compare.diff import diff
 from plans.compare.report import values
 from plans.errors import RunError
 from plans.model.plan import Plan

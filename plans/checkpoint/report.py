@@ -16,7 +16,7 @@ from typing import Any, Literal
 from plans.checkpoint.continuation import ALLOW_DROP, Continuation, cause_text, is_cause
 from plans.checkpoint.record import CheckpointRecord
 from plans.compare.carryover import QueryVerdict, StateVerdict
-from plans.compare.diff import Change
+from plans.compare.change import Change
 from plans.compare.json_report import report_json
 from plans.compare.report import values
 from plans.model.config import PARALLELISM

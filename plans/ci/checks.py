@@ -15,7 +15,8 @@ from itertools import islice
 from typing import Any
 
 from plans.analysis.run_limits import check_sizes
-from plans.compare.diff import Change, diff
+from plans.compare.change import Change
+from plans.compare.diff import diff
 from plans.errors import Diagnostic, PlanError
 from plans.files.codec import loads
 from plans.files.fmt import formatted

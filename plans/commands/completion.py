@@ -2,7 +2,7 @@
 
 Click has the scripts and the protocol; here is what to offer. It must be quick: a command is imported only for the
 names of its options and for their values, and a plan is read as JSON. What stands behind the name of a command is told
-by ``completes`` in :data:`plans.cli.COMMANDS`.
+by ``completes`` in :data:`plans.commands.root.COMMANDS`.
 
 >>> [item.value for item in complete(["completion"], "z")]
 ['zsh']
@@ -25,6 +25,7 @@ from click.shell_completion import (
 )
 
 from plans.commands.completion_paths import Offer, assignments, operators, read_document, setting_paths, stepwise
+from plans.commands.root import COMMANDS, root
 from plans.text.terminal import show
 
 __all__ = ["VARIABLE", "complete", "completion_command", "register"]
@@ -87,8 +88,6 @@ def completion_command(shell: str) -> None:
     zsh:   eval "$(hintplan completion zsh)"                      in ~/.zshrc, behind compinit
     fish:  hintplan completion fish > ~/.config/fish/completions/hintplan.fish
     """
-    from plans.cli import root
-
     classes: dict[str, type[ShellComplete]] = {"bash": _Bash, "zsh": _Zsh, "fish": _Fish}
     show(classes[shell](root, {}, "hintplan", VARIABLE).source().rstrip("\n"))
 
@@ -101,8 +100,6 @@ def register() -> None:
 
 def complete(words: Sequence[str], typed: str) -> list[CompletionItem[str]]:
     """What can stand for ``typed`` behind ``words``, those after the program's name."""
-    from plans.cli import COMMANDS
-
     if not words:
         names = [(name, command.help) for name, command in COMMANDS.items()]
         if typed.startswith("-"):
@@ -161,8 +158,6 @@ def _plan_among(words: Sequence[str]) -> str | None:
 
 
 def _command(name: str) -> click.Command:
-    from plans.cli import root
-
     command = root.get_command(click.Context(root), name)
     assert command is not None
     return command

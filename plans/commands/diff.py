@@ -15,7 +15,8 @@ import click
 
 from plans.commands.config_option import allow_module_option, config_option
 from plans.commands.plan_commands import allow_fact_edits_option
-from plans.compare.diff import Change, diff
+from plans.compare.change import Change
+from plans.compare.diff import diff
 from plans.compare.report import of_level
 from plans.files.plan_source import PlanSource, is_script, read_source
 from plans.review.diff_sql import script_of, sql_difference

@@ -9,17 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from plans.analysis.streaming_queries import Query, queries
 from plans.compare.carryover import QueryVerdict, carried, continued, operators_of, query_records
+from plans.compare.change import Change
 from plans.connectors.table import source_kinds
 from plans.model.plan import Plan
 from plans.operators import state_of
 from plans.settings.effects import BEGUN, INCOMPATIBLE, LEFT_BEHIND, LEVELS, UNAFFECTED, UNREADABLE, Effect, emptied
-
-if TYPE_CHECKING:
-    from plans.compare.diff import Change
 
 __all__ = ["with_consequences"]
 

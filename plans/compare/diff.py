@@ -11,10 +11,11 @@ reports belong to others.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Literal
 
 from plans.compare.carryover import parks_rows
+from plans.compare.change import Change, Kind
 from plans.compare.consequences import with_consequences
 from plans.compare.facts import brief, facts_between
 from plans.compare.match import Match, match
@@ -44,46 +45,12 @@ from plans.settings.layers import EDIT
 from plans.settings.setting import Value, shown
 from plans.settings.state import STATE_TTL
 
-__all__ = ["Change", "diff"]
+__all__ = ["diff"]
 
 _PARKING_SETTINGS = (("retry", "mode"), ("cache", "lookup.cache"))
 """The settings that decide whether a lookup parks rows, which is a state of its own."""
 
 _SAID = 3
-
-Kind = Literal["~", "+", "-", "-/+"]
-Subject = Literal["setting", "origin", "table", "function", "operator", "reason"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """One difference, under ``path``.
-
-    ``kind`` is ``~`` changed, ``+`` added, ``-`` removed, or ``-/+`` replaced: what it kept cannot be read any more.
-    ``subject`` is what a summary counts, by ``name``: a setting, table, function or operator, but no reason.
-    ``setting`` is the path that ``set`` takes, ``operator`` the id in the newer plan that has it. ``note`` says who set
-    it or what it is, ``layers`` what each layer asks for now, ``reason`` what the newer plan says of it, and
-    ``follows`` the path whose change it comes from.
-    """
-
-    kind: Kind
-    subject: Subject
-    name: str
-    path: str
-    effect: Effect
-    before: str | None = None
-    after: str | None = None
-    note: str = ""
-    setting: str | None = None
-    operator: str | None = None
-    layers: Mapping[str, str] = field(default_factory=dict)
-    reason: str | None = None
-    follows: str | None = None
-
-    @property
-    def keeps_state(self) -> bool:
-        """Whether state written by the old plan can still be used."""
-        return self.effect.level not in ("drop", "incompatible")
 
 
 def diff(before: Plan, after: Plan) -> tuple[Change, ...]:

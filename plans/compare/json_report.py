@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
-from plans.compare.diff import Change
+from plans.compare.change import Change
 from plans.compare.report import legend, summary, worst_level
 
 __all__ = ["diff_schema_text", "report_json"]

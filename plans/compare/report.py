@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
-from plans.compare.diff import Change
+from plans.compare.change import Change
 from plans.settings.effects import LEVELS, MEANING, Level, worst
 from plans.text.terminal import clean
 

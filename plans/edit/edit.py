@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from plans.compare.diff import Change, diff
+from plans.compare.change import Change
+from plans.compare.diff import diff
 from plans.declarations.durations import DurationError, format_duration, parse_duration, same_duration
 from plans.edit.optional_edit import optional_paths, set_optional
 from plans.edit.settings_edit import resettled, set_setting, settable

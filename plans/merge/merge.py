@@ -15,7 +15,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from plans.compare.diff import Change, diff
+from plans.compare.change import Change
+from plans.compare.diff import diff
 from plans.edit.edit import settled
 from plans.errors import Diagnostic, PlanError
 from plans.files.codec import dumps, loads

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from plans.declarations.tables import Function, Table
+from plans.lazy import load
 from plans.operators import Operator
 
 __all__ = ["FORMAT", "Mode", "Plan"]
@@ -57,6 +58,4 @@ class Plan:
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        from plans.show.notebook import plan_html
-
-        return plan_html(self)
+        return str(load("plans.show.notebook:plan_html")(self))

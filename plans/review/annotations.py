@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from plans.compare.diff import Change
+from plans.compare.change import Change
 from plans.compare.report import values
 from plans.errors import Diagnostic
 from plans.review.locations import Location

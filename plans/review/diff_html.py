@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from plans.compare.diff import Change
+from plans.compare.change import Change
 from plans.compare.report import Detail, legend, shown_changes, summary, values
 from plans.model.plan import Plan
 from plans.show.picture import around, changed_operators, picture

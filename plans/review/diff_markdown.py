@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from plans.compare.diff import Change
+from plans.compare.change import Change
 from plans.compare.report import Detail, legend, shown_changes, summary, values
 from plans.model.plan import Plan
 from plans.show.graph_text import MERMAID_EDGES, MERMAID_TEXT, mermaid

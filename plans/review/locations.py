@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from plans.compare.diff import Change
+from plans.compare.change import Change
 from plans.files.plan_source import PlanSource
 from plans.format.paths import find
 from plans.text.jsontext import JsonText, Path

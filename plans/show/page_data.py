@@ -18,7 +18,7 @@ from typing import Any
 
 from plans.analysis.changelog import output_kinds
 from plans.analysis.columns import check_columns
-from plans.compare.diff import Change
+from plans.compare.change import Change
 from plans.connectors.check import shown_options
 from plans.declarations.tables import Table
 from plans.format.digest import operator_facts

@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from plans.compare.diff import Change
+from plans.compare.change import Change
 from plans.compare.match import match
 from plans.model.plan import Plan
 from plans.model.settings import PlanSetting, operator_settings

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import plans
-from plans.cli import root
+from plans.commands.root import root
 
 SQL = """
 CREATE TABLE o (k BIGINT, v BIGINT) WITH ('connector' = 'filesystem', 'path' = 'o', 'format' = 'json');

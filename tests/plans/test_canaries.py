@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import plans
-from plans.cli import root
+from plans.commands.root import root
 from plans.connectors.check import check_table
 from plans.connectors.table import CONNECTORS
 from plans.declarations.tables import Table, TableColumn

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from plans.cli import COMMANDS
 from plans.commands.completion import complete
 from plans.commands.completion_paths import assignments, operators, setting_paths
+from plans.commands.root import COMMANDS
 from plans.edit.edit import set_value
 from plans.model.plan import Plan
 

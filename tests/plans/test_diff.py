@@ -12,7 +12,8 @@ import pytest
 
 import plans
 from planner import compile_sql
-from plans.compare.diff import Change, diff
+from plans.compare.change import Change
+from plans.compare.diff import diff
 from plans.compare.json_report import diff_schema_text, report_json
 from plans.compare.report import report_text
 from plans.declarations.tables import Table

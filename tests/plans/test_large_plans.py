@@ -15,7 +15,7 @@ from click.testing import CliRunner
 import plans
 from plans.analysis.repeated import MOST_TIMES, times_computed
 from plans.analysis.run_limits import MAX_DEPTH, check_nesting, nesting
-from plans.cli import root
+from plans.commands.root import root
 from plans.declarations.tables import Table, TableColumn
 from plans.format.schema import schema_text
 from plans.model.plan import Plan

@@ -1,0 +1,138 @@
+"""All commands by name: where each is found when it is used, its line in the help, and what a shell completes.
+
+>>> COMMANDS["run"].target
+'runtime.run.command:run_command'
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import click
+
+from plans.lazy import load
+from plans.text.names import nearest
+
+__all__ = ["COMMANDS", "LazyCommand", "root"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LazyCommand:
+    """Where a command is found (``module:attribute``), and its line in the help, which must not import it.
+
+    ``completes`` is what a shell offers for its arguments: ``file``, words with ``|`` between, or behind a file what
+    the help calls ``ID``, ``PATH`` or ``PATH=VALUE``; the last may be repeated.
+    """
+
+    target: str
+    help: str
+    completes: tuple[str, ...] = ("file",)
+
+
+COMMANDS = {
+    "compile": LazyCommand(target="planner.cli:compile_command", help="Compile a SQL script to a plan."),
+    "validate": LazyCommand(
+        target="plans.commands.plan_commands:validate_command", help="Check plans without running them."
+    ),
+    "explain": LazyCommand(
+        target="plans.commands.plan_commands:explain_command", help="Show operators, state, and who set what."
+    ),
+    "show": LazyCommand(target="plans.commands.show:show_command", help="Draw a plan: page, picture, graph or tree."),
+    "set": LazyCommand(
+        target="plans.commands.plan_commands:set_command",
+        help="Edit settings of a plan, checked.",
+        completes=("file", "PATH=VALUE"),
+    ),
+    "diff": LazyCommand(target="plans.commands.diff:diff_command", help="Compare two plans by meaning."),
+    "why": LazyCommand(
+        target="plans.commands.why:why_command",
+        help="Show who set a setting, where, and what wins.",
+        completes=("file", "PATH"),
+    ),
+    "rebase": LazyCommand(target="plans.commands.rebase:rebase_command", help="Carry edits over to a newer plan."),
+    "merge": LazyCommand(target="plans.commands.merge:merge_command", help="Merge two plans by meaning."),
+    "git-setup": LazyCommand(target="plans.commands.git_setup:git_setup_command", help="Let git diff and merge plans."),
+    "flat": LazyCommand(target="plans.commands.fmt:flat_command", help="Print one line for each fact and setting."),
+    "fmt": LazyCommand(target="plans.commands.fmt:fmt_command", help="Lay plans out in the canonical way."),
+    "lint": LazyCommand(target="plans.commands.lint:lint_command", help="Find settings that are likely mistakes."),
+    "ci": LazyCommand(target="plans.commands.ci:ci_command", help="Check a change of plans: layout, meaning, effects."),
+    "check": LazyCommand(
+        target="runtime.run.check:check_command", help="Tell what a run on a checkpoint does with each state."
+    ),
+    "run": LazyCommand(target="runtime.run.command:run_command", help="Run a plan on Spark."),
+    "state": LazyCommand(
+        target="runtime.inspect.command:state_command",
+        help="Show what a checkpoint holds, and what a TTL leaves of it.",
+    ),
+    "sql": LazyCommand(target="plans.commands.sql:sql_command", help="Run statements, from a script or typed in."),
+    "init": LazyCommand(target="plans.commands.init:init_command", help="Let VS Code complete and check plans."),
+    "completion": LazyCommand(
+        target="plans.commands.completion:completion_command",
+        help="Print the script that completes in a shell.",
+        completes=("bash|zsh|fish",),
+    ),
+    "schema": LazyCommand(target="plans.commands.plan_commands:schema_command", help="Print the JSON Schema of plans."),
+}
+
+
+class _Root(click.Group):
+    """Finds commands in ``COMMANDS``, and gives each of them ``--debug``."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        command: click.Command = load(COMMANDS[name].target)
+        if not any(option.name == "debug" for option in command.params):
+            command.params.append(_debug_option())
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            close = nearest(args[0], COMMANDS)
+            advice = f"; did you mean '{close}'?" if close else ""
+            raise click.UsageError(f"there is no command '{args[0]}'{advice}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.help) for name, command in COMMANDS.items()])
+
+
+def _debug_option() -> click.Option:
+    # Only for the parser and the help: a command that cannot even be imported needs its traceback too, see main().
+    return click.Option(["--debug"], is_flag=True, expose_value=False, help="Show tracebacks.")
+
+
+def _print_version(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            click.echo(f"hintplan {version('hintplan')}")
+        except PackageNotFoundError:
+            click.echo("hintplan (not installed)")
+        ctx.exit()
+
+
+root = _Root(
+    "hintplan",
+    help="Compile hinted SQL to a plan; read, edit and review the plan; run it on Spark.",
+    params=[
+        click.Option(
+            ["--version"],
+            is_flag=True,
+            expose_value=False,
+            is_eager=True,
+            callback=_print_version,
+            help="Show the version.",
+        ),
+        _debug_option(),
+    ],
+    no_args_is_help=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
