@@ -13,7 +13,7 @@ import os
 
 import click
 
-from plans.commands.config_option import allow_module_option, config_option
+from plans.commands.options import allow_module_option, config_option
 from plans.commands.rebase import rebase_options, write_rebased
 from plans.errors import PlanError, SqlError
 from plans.files.codec import dumps, put_plan_bytes

@@ -95,7 +95,7 @@ def _guarded(run: Callable[[], Any], debug: bool) -> int:
 
 
 def _say_how_to_restore(error: PlanError) -> None:
-    from plans.compare.restore import restoring
+    from plans.files.restore import restoring
 
     if found := restoring(error):
         say(found)

@@ -1,7 +1,7 @@
 """Finds what a package offers by its name, when it is used: the one way from here to planner and runtime.
 
-The command line's root finds commands so, the SQL client the session and Spark, and a plan in a notebook its picture.
-Names are written in this package's source, never read from a plan.
+The command line's root finds commands so, the SQL client the session and Spark, a plan in a notebook its picture. Names
+are written in this package's source, never read from a plan.
 
 >>> load("plans.text.names:did_you_mean").__name__
 'did_you_mean'

@@ -40,7 +40,61 @@ RUNTIME_ORDER = (
     "__init__",
 )
 
-ORDERS: Mapping[str, tuple[str, ...]] = {"runtime": RUNTIME_ORDER}
+PLANNER_ORDER = (
+    "syntax",
+    "expressions",
+    "hints",
+    "statements",
+    "settings",
+    "ids",
+    "relations",
+    "context",
+    "properties",
+    "translation",
+    "passes",
+    "lowering",
+    "query",
+    "sinks",
+    "setting_positions",
+    "job",
+    "user_functions",
+    "catalog",
+    "caching",
+    "session",
+    "describe",
+    "execute_statement",
+    "compile",
+    "__init__",
+    "cli",
+)
+
+PLANS_ORDER = (
+    "errors",
+    "lazy",
+    "text",
+    "declarations",
+    "settings",
+    "connectors",
+    "operators",
+    "model",
+    "format",
+    "analysis",
+    "compare",
+    "edit",
+    "files",
+    "checkpoint",
+    "merge",
+    "show",
+    "review",
+    "lint",
+    "ci",
+    "client",
+    "commands",
+    "cli",
+    "__init__",
+)
+
+ORDERS: Mapping[str, tuple[str, ...]] = {"plans": PLANS_ORDER, "planner": PLANNER_ORDER, "runtime": RUNTIME_ORDER}
 """The folders and root modules of a package from low to high; ``__init__`` is what the package itself offers."""
 
 

@@ -19,13 +19,13 @@ from plans.client import actions
 from plans.client.actions import Action, Performed
 from plans.client.plan_files import local_path, plan_to_run, written
 from plans.client.table import TableWriter, is_number
-from plans.commands.plan_commands import show_tree
 from plans.errors import Diagnostic, HintplanError, SqlError
 from plans.files.codec import dumps, load
 from plans.lazy import load as load_by_name
 from plans.model.plan import Plan
 from plans.operators import Sink
 from plans.show.explain import explain_json
+from plans.show.tree import show_tree
 from plans.text.findings import rendered
 from plans.text.terminal import say, show
 

@@ -15,9 +15,8 @@ from typing import Any
 import click
 
 from plans.ci.checks import RULES, Checked, check_plan, removed_plan, with_lint
-from plans.commands.config_option import allow_module_option
 from plans.commands.diff import FAIL_ON, least_level
-from plans.commands.plan_commands import allow_fact_edits_option
+from plans.commands.options import allow_fact_edits_option, allow_module_option
 from plans.errors import Diagnostic, HintplanError, PlanError
 from plans.files import git
 from plans.files.codec import read_plan_bytes, write_plan_bytes

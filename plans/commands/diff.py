@@ -13,8 +13,7 @@ from collections.abc import Sequence
 
 import click
 
-from plans.commands.config_option import allow_module_option, config_option
-from plans.commands.plan_commands import allow_fact_edits_option
+from plans.commands.options import allow_fact_edits_option, allow_module_option, config_option
 from plans.compare.change import Change
 from plans.compare.diff import diff
 from plans.compare.report import of_level

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import click
 
-from plans.commands.config_option import allow_module_option
+from plans.commands.options import allow_module_option
 from plans.lint.registry import RULES, rule_called
 from plans.lint.report import FORMATS, rendered, summary
 from plans.lint.run import LEVELS, failing, lint

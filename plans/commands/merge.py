@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from plans.commands.plan_commands import show_json
+from plans.commands.options import show_json
 from plans.compare.report import report_text
 from plans.errors import Diagnostic, PlanError
 from plans.files.codec import dumps, loads, put_plan_bytes, read_plan_bytes, write_plan_bytes

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from plans.commands.plan_commands import show_json
+from plans.commands.options import show_json
 from plans.files.codec import dumps, load, loads, put_plan_bytes, read_document, read_plan_bytes
 from plans.format.digest import changed_facts
 from plans.merge.moved import moves_for

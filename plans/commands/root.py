@@ -32,14 +32,14 @@ class LazyCommand:
 COMMANDS = {
     "compile": LazyCommand(target="planner.cli:compile_command", help="Compile a SQL script to a plan."),
     "validate": LazyCommand(
-        target="plans.commands.plan_commands:validate_command", help="Check plans without running them."
+        target="plans.commands.validate:validate_command", help="Check plans without running them."
     ),
     "explain": LazyCommand(
-        target="plans.commands.plan_commands:explain_command", help="Show operators, state, and who set what."
+        target="plans.commands.explain:explain_command", help="Show operators, state, and who set what."
     ),
     "show": LazyCommand(target="plans.commands.show:show_command", help="Draw a plan: page, picture, graph or tree."),
     "set": LazyCommand(
-        target="plans.commands.plan_commands:set_command",
+        target="plans.commands.set:set_command",
         help="Edit settings of a plan, checked.",
         completes=("file", "PATH=VALUE"),
     ),
@@ -71,7 +71,7 @@ COMMANDS = {
         help="Print the script that completes in a shell.",
         completes=("bash|zsh|fish",),
     ),
-    "schema": LazyCommand(target="plans.commands.plan_commands:schema_command", help="Print the JSON Schema of plans."),
+    "schema": LazyCommand(target="plans.commands.schema:schema_command", help="Print the JSON Schema of plans."),
 }
 
 

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import click
 
-from plans.commands.config_option import key_values
+from plans.commands.options import key_values
 from plans.connectors.policy import KEYS, policy_for, wrong_value
 from plans.declarations.durations import parse_duration
 from plans.text.project import FILE

@@ -14,14 +14,14 @@ from collections.abc import Collection, Sequence
 
 import click
 
-from plans.commands.config_option import allow_module_option
-from plans.commands.plan_commands import allow_fact_edits_option, show_tree
+from plans.commands.options import allow_fact_edits_option, allow_module_option
 from plans.errors import PlanError, SqlError
 from plans.files.codec import read_plan_bytes, write_plan_bytes
 from plans.files.named_script import named_script
 from plans.files.plan_source import PlanSource, compile_text, read_source
 from plans.model.plan import Plan
 from plans.show.page_script import Script, script_of
+from plans.show.tree import show_tree
 from plans.text.names import did_you_mean
 from plans.text.terminal import say, show
 from plans.text.text_file import script_text

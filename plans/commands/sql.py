@@ -17,8 +17,7 @@ from typing import Any
 import click
 
 from plans.client.client import Client
-from plans.commands.config_option import config_option
-from plans.commands.plan_commands import allow_fact_edits_option
+from plans.commands.options import allow_fact_edits_option, config_option
 from plans.commands.run_options import (
     allow_state_drop_option,
     conf_option,

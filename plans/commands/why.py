@@ -14,8 +14,7 @@ from typing import Any
 
 import click
 
-from plans.commands.config_option import allow_module_option, config_option
-from plans.commands.plan_commands import allow_fact_edits_option
+from plans.commands.options import allow_fact_edits_option, allow_module_option, config_option
 from plans.edit.why import ScriptSays, Step, Why, settings_below, why
 from plans.errors import HintplanError
 from plans.files import git

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import click
 
 from plans.checkpoint.record import is_local_path
-from plans.commands.plan_commands import allow_fact_edits_option, read_plan, show_json
+from plans.commands.options import allow_fact_edits_option, read_plan, show_json
 from plans.commands.run_options import conf_option, debug_option, master_option, remote_option
 from plans.edit.edit import set_value
 from plans.errors import PlanError, RunError

@@ -14,7 +14,7 @@ import click
 from plans.checkpoint.continuation import continuation
 from plans.checkpoint.record import CheckpointRecord, is_local_path
 from plans.checkpoint.report import check_json, check_text
-from plans.commands.plan_commands import allow_fact_edits_option, read_plan, show_json
+from plans.commands.options import allow_fact_edits_option, read_plan, show_json
 from plans.commands.run_options import conf_option, debug_option
 from plans.text.names import nearest
 from plans.text.terminal import show, wants_colour

@@ -23,7 +23,7 @@ from click.exceptions import Exit
 
 from plans.checkpoint.continuation import continuation, refuse
 from plans.checkpoint.record import is_local_path
-from plans.commands.plan_commands import allow_fact_edits_option, read_plan
+from plans.commands.options import allow_fact_edits_option, read_plan
 from plans.commands.run_options import (
     allow_state_drop_option,
     conf_option,

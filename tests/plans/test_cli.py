@@ -205,13 +205,13 @@ def test_a_reader_that_goes_away_is_no_traceback(plan_file: Path) -> None:
 def test_an_unexpected_error_is_one_line_with_a_hint(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import plans.commands.plan_commands
+    import plans.commands.explain
     from plans.cli import main
 
     def fail(path: str, **options: bool) -> None:
         raise ZeroDivisionError("first line\nsecond line")
 
-    monkeypatch.setattr(plans.commands.plan_commands, "read_plan", fail)
+    monkeypatch.setattr(plans.commands.explain, "read_plan", fail)
     with pytest.raises(SystemExit) as caught:
         main(["explain", "plan.json"])
     assert caught.value.code == 1
@@ -221,13 +221,13 @@ def test_an_unexpected_error_is_one_line_with_a_hint(
 
 
 def test_an_interrupt_exits_with_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    import plans.commands.plan_commands
+    import plans.commands.explain
     from plans.cli import main
 
     def interrupt(path: str, **options: bool) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(plans.commands.plan_commands, "read_plan", interrupt)
+    monkeypatch.setattr(plans.commands.explain, "read_plan", interrupt)
     with pytest.raises(SystemExit) as caught:
         main(["explain", "plan.json"])
     assert caught.value.code == 130

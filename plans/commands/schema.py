@@ -1,0 +1,17 @@
+"""``hintplan schema``: the JSON Schema of plans."""
+
+from __future__ import annotations
+
+import click
+
+from plans.text.terminal import show
+
+__all__ = ["schema_command"]
+
+
+@click.command("schema")
+def schema_command() -> None:
+    """Print the JSON Schema of plans, for editors and other tools."""
+    from plans.format.editor_schema import editor_schema_text
+
+    show(editor_schema_text().rstrip("\n"))

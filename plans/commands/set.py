@@ -1,0 +1,81 @@
+"""``hintplan set``: edits settings of a plan, checked."""
+
+from __future__ import annotations
+
+import click
+
+from plans.commands.options import allow_fact_edits_option, json_option, show_json
+from plans.errors import Diagnostic, PlanError
+from plans.files.codec import loads, read_plan_bytes, write_plan_bytes
+from plans.text.terminal import say
+
+__all__ = ["set_command"]
+
+
+@click.command("set")
+@click.argument("path", metavar="PLAN")
+@click.argument("assignments", metavar="PATH=VALUE...", nargs=-1)
+@click.option("--remove", "removals", multiple=True, metavar="PATH", help="Remove a config key or a table option.")
+@click.option("--reason", metavar="TEXT", help="Keep this note beside the settings; '' takes the old one away.")
+@allow_fact_edits_option
+@json_option
+def set_command(
+    path: str,
+    assignments: tuple[str, ...],
+    removals: tuple[str, ...],
+    reason: str | None,
+    allow_fact_edits: bool,
+    as_json: bool,
+) -> None:
+    """Edit settings of a plan; nothing is written unless everything is right.
+
+    \b
+    hintplan set plan.json join_o_c.state.leftState.ttl='3 d' --reason 'late payments, see RFC 12'
+    hintplan set plan.json '*.leftState.ttl'='3 d'
+    hintplan set plan.json config.table.exec.state.ttl='2 h'
+    hintplan set plan.json lookup_rates.async.capacity=50
+    hintplan set plan.json lookup_rates.retry='3 x 10 s'
+    hintplan set plan.json tables.orders.options.path=data/orders
+    hintplan set plan.json --remove config.table.exec.state.ttl
+    """
+    from plans.analysis.repeated import one_sided_changes
+    from plans.compare.diff import diff
+    from plans.compare.json_report import report_json
+    from plans.compare.report import report_text
+    from plans.edit.edit import remove_value, set_value
+    from plans.files.rewrite import rewrite
+    from plans.model.settings import paths_like
+
+    if not assignments and not removals:
+        raise click.UsageError("nothing to do: give PATH=VALUE or --remove PATH")
+    data = read_plan_bytes(path)
+    # An edit may be what repairs the plan, so its meaning is checked afterwards.
+    plan = edited = loads(data, file=path, allow_fact_edits=allow_fact_edits, check_meaning=False)
+    problems: list[Diagnostic] = []
+    for assignment in assignments:
+        setting, equals, value = assignment.partition("=")
+        if not equals:
+            raise click.UsageError(f"expected PATH=VALUE, found '{assignment}'")
+        try:
+            for one in paths_like(edited, setting) if "*" in setting else (setting,):
+                edited, _ = set_value(edited, one, value, reason=reason)
+        except PlanError as error:
+            problems += error.diagnostics
+    for setting in removals:
+        try:
+            edited, _ = remove_value(edited, setting)
+        except PlanError as error:
+            problems += error.diagnostics
+    if problems:
+        raise PlanError(diagnostics=tuple(problems))
+    written = rewrite(data, plan, edited)
+    loads(written, file=path, allow_fact_edits=allow_fact_edits)
+    if written != data:
+        write_plan_bytes(written, path)
+    changes = diff(plan, edited)
+    if as_json:
+        show_json(report_json(changes))
+    else:
+        say(report_text(changes))
+    for found in one_sided_changes(plan, edited):
+        say(f"note: {found.path}: {found.message}")

@@ -1,0 +1,59 @@
+"""``hintplan validate``: checks plans without running them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+import click
+
+from plans.analysis.run_limits import check_sizes
+from plans.commands.options import allow_fact_edits_option, json_option, read_plan, show_json
+from plans.errors import Diagnostic, PlanError
+from plans.files.codec import fingerprint
+from plans.show.explain import summary
+from plans.text.terminal import say
+
+__all__ = ["validate_command"]
+
+_ENOUGH = 100
+
+
+@click.command("validate")
+@click.argument("paths", metavar="PLAN...", nargs=-1, required=True)
+@allow_fact_edits_option
+@json_option
+def validate_command(paths: tuple[str, ...], allow_fact_edits: bool, as_json: bool) -> int:
+    """Check plans without running them: text, schema, changed facts, and meaning."""
+    problems: list[Diagnostic] = []
+    changed: list[str] = []
+    digests: dict[str, str] = {}
+    for path in paths:
+        try:
+            plan = read_plan(path, allow_fact_edits=allow_fact_edits)
+        except PlanError as error:
+            problems += error.diagnostics
+            if not as_json:
+                from plans.files.restore import restoring
+
+                changed.append(restoring(error))
+        else:
+            large = [replace(one, file=path) for one in islice(check_sizes(plan), _ENOUGH)]
+            if large:
+                problems += large
+                continue
+            digests[path] = fingerprint(plan)
+            if not as_json:
+                say(f"{path}: valid · {summary(plan)} · digest {digests[path]}")
+    if as_json:
+        found = [_diagnostic_json(problem) for problem in problems]
+        show_json({"valid": not problems, "digests": digests, "diagnostics": found})
+    else:
+        for text in (*map(str, problems), *filter(None, changed)):
+            say(text)
+    return 1 if problems else 0
+
+
+def _diagnostic_json(problem: Diagnostic) -> dict[str, Any]:
+    return {name: getattr(problem, name) for name in ("file", "line", "column", "path", "message", "hint")}
