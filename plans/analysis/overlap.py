@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from plans.connectors.table import overlap
 from plans.errors import Diagnostic
 from plans.model.plan import Plan
-from plans.operators import LookupJoin, Scan, Sink
+from plans.operators import tables_used
 
 __all__ = ["check_overlap"]
 
@@ -19,15 +19,15 @@ def check_overlap(plan: Plan) -> Iterator[Diagnostic]:
     """A problem for each sink of a batch ``plan`` that writes where the plan reads."""
     if plan.mode != "batch":
         return
-    read = {o.table: o.id for o in reversed(plan.operators) if isinstance(o, Scan | LookupJoin)}
-    for sink in plan.operators:
-        if not isinstance(sink, Sink) or sink.table not in plan.tables:
+    read = {table: o.id for o, table in tables_used(reversed(plan.operators), "reads", "looks up")}
+    for sink, written in tables_used(plan.operators, "writes"):
+        if written not in plan.tables:
             continue
         for table, operator in read.items():
-            if table in plan.tables and overlap(plan.tables[table], plan.tables[sink.table]):
-                what = f"table '{table}'" if table == sink.table else f"table '{table}', which is at the same place,"
+            if table in plan.tables and overlap(plan.tables[table], plan.tables[written]):
+                what = f"table '{table}'" if table == written else f"table '{table}', which is at the same place,"
                 yield Diagnostic(
-                    message=f"table '{sink.table}' is written while {what} is read by '{operator}': what a batch job "
+                    message=f"table '{written}' is written while {what} is read by '{operator}': what a batch job "
                     "reads must not change under it",
                     path=f"operators.{sink.id}.table",
                     hint="write to another place, and move it when the job has ended",

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from plans.declarations.durations import DurationError, format_duration, parse_duration, same_duration
 from plans.errors import Diagnostic
 from plans.model.plan import Plan
-from plans.operators import Stateful, kind_of
+from plans.operators import OperatorKind, kind_of, state_of
 from plans.settings.state import DEFAULT_STATE_TTL, STATE_LAYERS, STATE_TTL, StateEntry
 from plans.text.names import did_you_mean
 
@@ -30,16 +30,17 @@ def check_states(plan: Plan) -> Iterator[Diagnostic]:
     """Every problem with the state entries of ``plan``."""
     followers: list[tuple[str, StateEntry]] = []
     for operator in plan.operators:
-        if not isinstance(operator, Stateful):
+        kind = kind_of(operator)
+        if not kind.keeps_state:
             continue
         path = f"operators.{operator.id}.state"
         if plan.mode == "batch":
-            if operator.state:
+            if state_of(operator):
                 yield Diagnostic(message="a batch plan keeps no state", path=path, hint="write []")
             continue
-        yield from _check_indexes(operator, path)
-        for position, entry in enumerate(operator.state):
-            unique = sum(other.name == entry.name for other in operator.state) == 1
+        yield from _check_indexes(kind, state_of(operator), path)
+        for position, entry in enumerate(state_of(operator)):
+            unique = sum(other.name == entry.name for other in state_of(operator)) == 1
             here = f"{path}.{entry.name}" if unique else f"{path}[{position}]"
             bad = [*_check_durations(entry, here), *_check_layers(entry, here)]
             yield from bad
@@ -50,12 +51,12 @@ def check_states(plan: Plan) -> Iterator[Diagnostic]:
         yield from _check_config_layer(config, followers)
 
 
-def _check_indexes(operator: Stateful, path: str) -> Iterator[Diagnostic]:
-    kind, names = kind_of(operator).op, kind_of(operator).states
+def _check_indexes(kind: OperatorKind, state: tuple[StateEntry, ...], path: str) -> Iterator[Diagnostic]:
+    op, names = kind.op, kind.states
     wanted = ", ".join(f"{index} '{name}'" for index, name in enumerate(names))
-    expected = f"{'an' if kind == 'aggregate' else 'a'} {kind} has the states {wanted}"
-    indexes = [entry.index for entry in operator.state]
-    for position, entry in enumerate(operator.state):
+    expected = f"{'an' if op == 'aggregate' else 'a'} {op} has the states {wanted}"
+    indexes = [entry.index for entry in state]
+    for position, entry in enumerate(state):
         here = f"{path}[{position}]"
         if entry.index in indexes[:position]:
             message = f"state index {entry.index} is given twice"

@@ -31,7 +31,7 @@ from plans.model.config import KEYS, known_keys, normalise
 from plans.model.graph import check_graph
 from plans.model.plan import Plan
 from plans.model.reasons import check_reasons
-from plans.operators import Sink, kind_of, op_name, table_of
+from plans.operators import kind_of, op_name, table_of, tables_used
 from plans.settings.calls import CONFIG_SYNONYMS
 from plans.text.names import did_you_mean
 
@@ -111,14 +111,14 @@ def _check_kinds(plan: Plan) -> Iterator[Diagnostic]:
             message = f"the changelog says {_kinds(says)}, but it must be {_kinds(must)}"
             yield Diagnostic(message=message, path=f"operators.{stated.id}.changelog")
     kinds = output_kinds(plan)
-    for operator in plan.operators:
-        if isinstance(operator, Sink) and operator.table in plan.tables:
-            accepted = sink_kinds(plan.tables[operator.table])
+    for operator, name in tables_used(plan.operators, "writes"):
+        if name in plan.tables:
+            accepted = sink_kinds(plan.tables[name])
             refused = refused_kinds(kinds[operator.inputs[0]], accepted)
             if refused:
                 producer = _producer(plan, operator.inputs[0], refused[0], kinds)
                 message = (
-                    f"table '{operator.table}' takes {_kinds(accepted)}, but gets {_kinds(refused)} from "
+                    f"table '{name}' takes {_kinds(accepted)}, but gets {_kinds(refused)} from "
                     f"the {op_name(plan.operator(producer))} '{producer}'"
                 )
                 hint = "use a connector that takes updates, such as an upsert table with a primary key"

@@ -23,10 +23,11 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from plans.analysis.streaming_queries import Query, can_share, path_to
-from plans.connectors.table import sink_directory, source_kinds
+from plans.connectors.table import sink_directory
+from plans.declarations.row_kinds import INSERT_ONLY, RowKinds, merged
 from plans.format.digest import operator_facts
 from plans.model.plan import Plan
-from plans.operators import Aggregate, Join, LookupJoin, Operator, Scan, Sink, state_of
+from plans.operators import LookupJoin, Operator, Scan, Sink, kind_of, state_of, tables_used
 
 __all__ = [
     "Outcome",
@@ -318,15 +319,17 @@ def state_lineages(plan: Plan) -> dict[str, str]:
     """
     rows: dict[str, str] = {}
     found: dict[str, str] = {}
-    changelog: dict[str, bool] = {}
+    kinds: dict[str, RowKinds] = {}
     for operator in plan.operators:
-        below = [[rows.get(name, "?"), changelog.get(name, False)] for name in operator.inputs]
+        inputs = [kinds.get(name, INSERT_ONLY) for name in operator.inputs]
+        # A state is laid out to take rows back if rows with a kind come.
+        below = [[rows.get(name, "?"), each != INSERT_ONLY] for name, each in zip(operator.inputs, inputs, strict=True)]
         facts = {key: value for key, value in operator_facts(operator).items() if key not in ("id", "inputs")}
         if "state" in facts:
             facts["state"] = [entry["name"] for entry in facts["state"]]
         reads = _reads(plan, operator)
         rows[operator.id] = _digest([facts, reads, below])
-        changelog[operator.id] = _emits_changes(plan, operator, changelog)
+        kinds[operator.id] = kind_of(operator).row_kinds(operator, merged(inputs), plan)
         found[operator.id] = _digest([_without_output(operator, facts), reads, below, parks_rows(operator)])
     return found
 
@@ -334,37 +337,19 @@ def state_lineages(plan: Plan) -> dict[str, str]:
 def _without_output(operator: Operator, facts: Mapping[str, object]) -> dict[str, object]:
     """What decides on the state of an operator, without what decides only on what it puts out."""
     own = {key: value for key, value in facts.items() if key != "changelog"}
-    if isinstance(operator, Join):
-        own.pop("output")
-        if operator.join_type == "inner":
-            own.pop("condition")  # which drops pairs when they have been found
-    elif isinstance(operator, Aggregate):
-        # A state is laid out by what it adds up, not by what the query calls it.
-        own["aggregates"] = [
-            {key: value for key, value in call.items() if key != "name"}
-            for call in own.get("aggregates", [])  # type: ignore[attr-defined]
-        ]
-    return own
+    return kind_of(operator).state_facts(operator, own)
 
 
 def _reads(plan: Plan, operator: Operator) -> list[object]:
     """The columns of a table that an operator reads, with their types."""
-    if not isinstance(operator, Scan | LookupJoin):
-        return []
-    table = plan.tables.get(operator.table)
-    if table is None:
-        return [operator.table]
-    types = {column.name: column.type for column in table.columns}
-    return [operator.table, table.options.get("connector"), [types.get(name) for name in operator.columns]]
-
-
-def _emits_changes(plan: Plan, operator: Operator, inputs: Mapping[str, bool]) -> bool:
-    """Whether rows with a kind leave ``operator``, whose state is then laid out to take rows back."""
-    if isinstance(operator, Scan):
-        table = plan.tables.get(operator.table)
-        return table is not None and source_kinds(table) != ("+I",)
-    stated = getattr(operator, "changelog", None)
-    return any(inputs.get(name, False) for name in operator.inputs) if stated is None else stated != ("+I",)
+    for reader, name in tables_used((operator,), "reads", "looks up"):
+        table = plan.tables.get(name)
+        if table is None:
+            return [name]
+        types = {column.name: column.type for column in table.columns}
+        columns = operator_facts(reader)["columns"]
+        return [name, table.options.get("connector"), [types.get(column) for column in columns]]
+    return []
 
 
 def _digest(value: object) -> str:

@@ -28,7 +28,7 @@ from plans.format.document import function_document
 from plans.model.config import KEYS, NAME
 from plans.model.plan import Plan
 from plans.model.settings import PlanSetting, option_effect, settings_by_name
-from plans.operators import Operator, Sink, describe, op_name, state_of
+from plans.operators import Operator, describe, op_name, state_of, tables_used
 from plans.settings.effects import (
     FILES_ELSEWHERE,
     FUNCTION,
@@ -151,7 +151,7 @@ def _files_go_elsewhere(option: str, old: Table, new: Table, name: str, plan: Pl
     if not is_sink_directory(new, option):
         return False
     moved = old.options.get(option, "").rstrip("/") != new.options.get(option, "").rstrip("/")
-    return moved and any(isinstance(operator, Sink) and operator.table == name for operator in plan.operators)
+    return moved and any(table == name for _, table in tables_used(plan.operators, "writes"))
 
 
 def _functions(before: Plan, after: Plan) -> Iterator[Change]:

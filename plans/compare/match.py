@@ -20,7 +20,7 @@ from hashlib import sha256
 from plans.compare.successors import is_another
 from plans.format.digest import operator_facts
 from plans.model.plan import Plan
-from plans.operators import Operator, Scan
+from plans.operators import Operator, tables_used
 
 __all__ = ["Match", "match", "only_renamed"]
 
@@ -76,7 +76,7 @@ def only_renamed(before: Plan, after: Plan) -> dict[str, str]:
 
 
 def _tables(plan: Plan) -> dict[str, str]:
-    return {operator.id: operator.table for operator in plan.operators if isinstance(operator, Scan)}
+    return {operator.id: table for operator, table in tables_used(plan.operators, "reads")}
 
 
 def _origins(plan: Plan, places: Mapping[str, int]) -> dict[str, int]:

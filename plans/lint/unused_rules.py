@@ -14,7 +14,7 @@ from typing import TypeVar
 from plans.lint.rule import Finding, Fix
 from plans.model.config import KEYS
 from plans.model.plan import Plan
-from plans.operators import Correlate, LookupJoin, Scan, Sink, kind_of, state_of, table_of
+from plans.operators import Correlate, LookupJoin, kind_of, state_of, table_of, tables_used
 from plans.settings.lookup import CACHING
 from plans.settings.state import STATE_TTL
 
@@ -48,8 +48,8 @@ def unused_tables(plan: Plan) -> Iterator[Finding]:
 def unused_options(plan: Plan) -> Iterator[Finding]:
     """A key of the configuration, or an option of a table, for something that the plan does not have."""
     yield from _unused_config(plan)
-    scanned = {operator.table for operator in plan.operators if isinstance(operator, Scan)}
-    written = {operator.table for operator in plan.operators if isinstance(operator, Sink)}
+    scanned = {table for _, table in tables_used(plan.operators, "reads")}
+    written = {table for _, table in tables_used(plan.operators, "writes")}
     heeded: dict[str, set[str]] = {}
     for operator in plan.operators:
         if isinstance(operator, LookupJoin):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from plans.errors import Diagnostic
 from plans.model.plan import Plan
-from plans.operators import Sink
+from plans.operators import tables_used
 from plans.text.names import did_you_mean
 
 __all__ = ["check_graph"]
@@ -20,7 +20,7 @@ __all__ = ["check_graph"]
 def check_graph(plan: Plan) -> Iterator[Diagnostic]:
     """Every problem with ids and edges, in the order of the operators."""
     position: dict[str, int] = {}
-    sinks = {operator.id for operator in plan.operators if isinstance(operator, Sink)}
+    sinks = {operator.id for operator, _ in tables_used(plan.operators, "writes")}
     read = {operator_input for operator in plan.operators for operator_input in operator.inputs}
     for index, operator in enumerate(plan.operators):
         if operator.id in position:

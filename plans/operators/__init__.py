@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from plans.operators.aggregate import AGGREGATE, Aggregate, AggregateCall
@@ -17,7 +17,7 @@ from plans.operators.changelog_normalize import CHANGELOG_NORMALIZE, ChangelogNo
 from plans.operators.correlate import CORRELATE, Argument, Correlate
 from plans.operators.expand import EXPAND, Expand
 from plans.operators.join import JOIN, Join, JoinKey
-from plans.operators.kind import Declared, OperatorKind
+from plans.operators.kind import Declared, OperatorKind, TableUse
 from plans.operators.lookup_join import LOOKUP_JOIN, LookupJoin, LookupKey
 from plans.operators.output import JoinColumn, JoinType, Side
 from plans.operators.scan import SCAN, Scan
@@ -59,6 +59,7 @@ __all__ = [
     "op_name",
     "state_of",
     "table_of",
+    "tables_used",
 ]
 
 Operator = (
@@ -124,3 +125,11 @@ def state_of(operator: Operator) -> tuple[StateEntry, ...]:
 def table_of(operator: Operator) -> str | None:
     """The table that ``operator`` reads, looks up or writes; None if it names none."""
     return operator.table if isinstance(operator, Scan | LookupJoin | Sink) else None
+
+
+def tables_used(operators: Iterable[Operator], *uses: TableUse) -> Iterator[tuple[Operator, str]]:
+    """The operators that use a table in one of these ways, each with the name of its table."""
+    for operator in operators:
+        name = table_of(operator)
+        if name is not None and kind_of(operator).table in uses:
+            yield operator, name

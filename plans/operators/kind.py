@@ -20,9 +20,20 @@ from plans.settings.setting import shown
 from plans.settings.text import labelled, marked
 from plans.settings.views import CachedSettings
 
-__all__ = ["Columns", "Declared", "KeysUpserted", "OperatorKind", "WithSettings", "no_problem", "of_input", "unchanged"]
+__all__ = [
+    "Columns",
+    "Declared",
+    "KeysUpserted",
+    "OperatorKind",
+    "TableUse",
+    "WithSettings",
+    "no_problem",
+    "of_input",
+    "unchanged",
+]
 
 Columns = tuple[Column, ...]
+TableUse = Literal["reads", "looks up", "writes"]
 KeysUpserted = Callable[[tuple[str, ...]], bool]
 """Whether all that reads an operator replaces rows by exactly these columns of it."""
 
@@ -114,7 +125,7 @@ class OperatorKind:
     inputs: tuple[int, int | None] = (1, 1)
     states: tuple[str, ...] = ()
     groups: tuple[Group, ...] = (CACHED,)
-    table: Literal["reads", "looks up", "writes"] | None = None
+    table: TableUse | None = None
     check: Callable[[Any, Sequence[Columns], Declared, str], Iterator[Diagnostic]] = no_problem
     """What is wrong with its columns and whatever else it names."""
     check_mode: Callable[[Any, Declared, str], Iterator[Diagnostic]] = _any_mode

@@ -24,7 +24,9 @@ def batch_plan(text: str, name: str = "job", **config: str) -> Plan:
 def cached(plan: Plan, operator: str, level: str = "MEMORY_AND_DISK", *, enabled: bool = True) -> Plan:
     """The plan with the result of ``operator`` cached, as an edit of the plan would."""
     settings = cached_result({}, {"enabled": enabled, "storage-level": level})
-    operators = tuple(replace(o, settings={**o.settings, **settings}) if o.id == operator else o for o in plan.operators)
+    operators = tuple(
+        replace(o, settings={**o.settings, **settings}) if o.id == operator else o for o in plan.operators
+    )
     assert operators != plan.operators, f"no operator {operator}"
     return replace(plan, operators=operators)
 

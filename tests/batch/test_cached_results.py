@@ -132,7 +132,9 @@ def test_a_plan_compiled_after_uncache_table_drops_the_result(session: Session, 
     write_rows(data / "orders", [{"id": 99, "k": 1}], "late.json")
     plan = orders_plan(data, "second", IDS)
     uncached = cached_result({"statement": {"enabled": False}})
-    operators = tuple(replace(o, settings={**o.settings, **uncached}) if o.id == "join_o_c" else o for o in plan.operators)
+    operators = tuple(
+        replace(o, settings={**o.settings, **uncached}) if o.id == "join_o_c" else o for o in plan.operators
+    )
     run(session, replace(plan, operators=operators))
     assert ("FR", 99) in pairs(data / "second")
     assert session.cached_results() == ()
