@@ -1,6 +1,7 @@
 # make demo    the flights example, from SQL to results
 # make enrich  the lookup example, on a PostgreSQL server that it starts, or on SQLite
 # make cache   one join for three sinks, without and with its result cached
+# make quick   the tests of planner and plans, without a JVM, in a minute
 # make test    the tests, but for those of `make integration`
 # make integration  tests on clusters with the installed wheel, and long ones
 # make lint    ruff and mypy
@@ -15,7 +16,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: demo enrich cache test integration lint ruff mypy flink-goldens faults fuzz soak java servers browser clean
+.PHONY: demo enrich cache quick test integration lint ruff mypy flink-goldens faults fuzz soak java servers browser clean
 
 demo: $(INSTALLED) java
 	PATH="$(CURDIR)/$(BIN):$$PATH" examples/flights/demo.sh
@@ -25,6 +26,10 @@ enrich: $(INSTALLED) java
 
 cache: $(INSTALLED) java
 	cd examples/cache && ../../$(BIN)/python run.py
+
+quick: $(INSTALLED)
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not integration and not spark" tests/planner tests/plans \
+		tests/test_boundaries.py tests/test_order_of_folders.py
 
 test: $(INSTALLED) java servers browser
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not integration"

@@ -1,5 +1,6 @@
 """Whether the operators of a plan form a proper graph: inputs exist and stand above, and everything ends in a sink.
 
+>>> from plans.operators import Sink
 >>> sink = Sink(id="sink_r", inputs=("scan_o",), table="r")
 >>> [problem.message for problem in check_graph(Plan(name="p", operators=(sink,)))]
 ["there is no operator 'scan_o'"]
