@@ -16,7 +16,7 @@ commits by query. So do calcs that ask for the current time, which only a query 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from plans.connectors.table import takes_batches
@@ -57,7 +57,7 @@ def single_queries(plan: Plan) -> tuple[Query, ...]:
     return tuple(Query(id=o.id, sinks=(o.id,)) for o in plan.operators if isinstance(o, Sink))
 
 
-def path_to(operators: dict[str, Operator], sink: Sink) -> tuple[Operator, ...]:
+def path_to(operators: Mapping[str, Operator], sink: Sink) -> tuple[Operator, ...]:
     """The nearest operator above ``sink`` that is no calc, and the calcs between them in the order of the rows.
 
     Nothing if there is no such operator, since an edge leads nowhere or in a circle.

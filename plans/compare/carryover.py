@@ -130,12 +130,12 @@ def continued(plan: Plan, recorded: Sequence[QueryRecord]) -> tuple[Query, ...]:
 
 def query_records(plan: Plan, queries: Sequence[Query]) -> tuple[QueryRecord, ...]:
     """What a checkpoint records of ``plan`` when it runs as ``queries``."""
-    operators = {operator.id: operator for operator in plan.operators}
+    operators, places = plan.by_id, {operator.id: place for place, operator in enumerate(plan.operators)}
     lineages = state_lineages(plan)
     records = []
     for query in queries:
-        instances = _instances(plan, operators, query)
-        order = operators_of(plan, query)
+        instances = _instances(operators, places, query)
+        order = operators_of(operators, query)
         states = tuple(
             StateRecord(operator=name, lineage=lineages[name], instances=instances[name])
             for name in order
@@ -155,9 +155,11 @@ def query_records(plan: Plan, queries: Sequence[Query]) -> tuple[QueryRecord, ..
     return tuple(records)
 
 
-def operators_of(plan: Plan, query: Query, *, top: str | None = None) -> list[str]:
-    """What a query computes, each operator before its inputs, as Spark numbers them; from ``top`` on if it is given."""
-    operators = {operator.id: operator for operator in plan.operators}
+def operators_of(operators: Mapping[str, Operator], query: Query, *, top: str | None = None) -> list[str]:
+    """What a query computes of the ``operators`` of its plan, each before its inputs, as Spark numbers them.
+
+    It begins at the top of the query, or at ``top`` if that is given.
+    """
     tops = [name for sink in query.sinks for name in _top(operators, query, sink)] if top is None else [top]
     return _order(operators, tops)
 
@@ -253,7 +255,7 @@ def _listed(names: Counter[str]) -> str:
     return " and ".join(sorted(names))
 
 
-def _top(operators: dict[str, Operator], query: Query, sink: str) -> tuple[str, ...]:
+def _top(operators: Mapping[str, Operator], query: Query, sink: str) -> tuple[str, ...]:
     """Where Spark's query begins: at the operator above several sinks, or above the only one."""
     operator = operators.get(sink)
     if operator is None:
@@ -297,13 +299,15 @@ def _order(operators: Mapping[str, Operator], tops: Sequence[str]) -> list[str]:
     return list(found)
 
 
-def _instances(plan: Plan, operators: dict[str, Operator], query: Query) -> Counter[str]:
-    """How often Spark computes each operator of the query: once for each way that leads from it to the top."""
+def _instances(operators: Mapping[str, Operator], places: Mapping[str, int], query: Query) -> Counter[str]:
+    """How often Spark computes each operator of the query: once for each way that leads from it to the top.
+
+    ``places`` are where operators stand in the plan, inputs before those that read them.
+    """
     found: Counter[str] = Counter({name for sink in query.sinks for name in _top(operators, query, sink)})
-    for operator in reversed(plan.operators):
-        if found[operator.id]:
-            for name in operator.inputs:
-                found[name] += found[operator.id]
+    for name in sorted(operators_of(operators, query), key=places.__getitem__, reverse=True):
+        for source in operators[name].inputs:
+            found[source] += found[name]
     return found
 
 

@@ -96,11 +96,12 @@ def _fates(before: Plan, after: Plan) -> tuple[dict[str, _Fate], dict[str, _Fate
 def _of_plan(plan: Plan, running: Sequence[Query], verdicts: Sequence[QueryVerdict], *, old: bool) -> dict[str, _Fate]:
     by_query = {verdict.query: verdict for verdict in verdicts}
     found: dict[str, _Fate] = {}
+    operators = plan.by_id
     for query in running:
         verdict = by_query[query.id]
         if verdict.outcome == "new" and old:
             continue
-        for name in dict.fromkeys(name for sink in query.sinks for name in operators_of(plan, query, top=sink)):
+        for name in dict.fromkeys(name for sink in query.sinks for name in operators_of(operators, query, top=sink)):
             fate = found.setdefault(name, _Fate())
             if verdict.outcome == "refused":
                 fate.refused.add(query.id)
@@ -110,6 +111,6 @@ def _of_plan(plan: Plan, running: Sequence[Query], verdicts: Sequence[QueryVerdi
                 fate.goes_on.add(query.id)
         for state in verdict.states:
             if state.outcome == "starts empty":
-                for name in operators_of(plan, query, top=state.was or state.operator if old else state.operator):
+                for name in operators_of(operators, query, top=state.was or state.operator if old else state.operator):
                     found.setdefault(name, _Fate()).empty.add(state.operator)
     return found

@@ -56,6 +56,11 @@ class Plan:
                 return candidate
         raise KeyError(operator_id)
 
+    @property
+    def by_id(self) -> dict[str, Operator]:
+        """The operators by id; made anew for whoever asks."""
+        return {operator.id: operator for operator in self.operators}
+
     def _repr_html_(self) -> str:
         """What a notebook shows."""
         return str(load("plans.show.notebook:plan_html")(self))

@@ -83,7 +83,7 @@ def read_state(
             saved = saved_states(own, path, committed)
             queries = _queries(plan, record, batches)
             owners = {
-                number: state_owner_of(number[1], found, plan, kept, operators_of(plan, queries[number[0]]))
+                number: state_owner_of(number[1], found, plan, kept, operators_of(plan.by_id, queries[number[0]]))
                 for number, found in saved.items()
             }
             wanted = choice(kept, {owner.id for owner in owners.values()}, entries)
@@ -198,7 +198,7 @@ def _query_state(query: Query, batch: Batch | None, found: _Found) -> QueryState
             stored.setdefault(found.owners[name, number].id, []).append(number)
     unnamed = any(owner.status == "unnamed" for (name, _), owner in found.owners.items() if name == query.id)
     operators: list[OperatorState] = []
-    in_plan = operators_of(found.plan, query)
+    in_plan = operators_of(found.plan.by_id, query)
     for name in [*in_plan, *sorted(stored.keys() - set(in_plan))]:
         numbers = stored.get(name, [])
         for copy, number in enumerate(numbers, start=1):
