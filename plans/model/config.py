@@ -153,7 +153,7 @@ def _word(*known: str) -> Callable[[str], str]:
 
 
 _AT_START = restarts("the compiler reads it")
-_NO_ZONE = restarts("expressions on times may give other results from then on")
+_OTHER_TIMES = restarts("expressions on times may give other results from then on")
 _TEXT: Mapping[str, Any] = {"type": "string"}
 
 KEYS: dict[str, ConfigKey] = {
@@ -193,7 +193,7 @@ KEYS: dict[str, ConfigKey] = {
     TIME_ZONE: ConfigKey(
         description="The session time zone; UTC if absent.",
         parse=_time_zone,
-        effect=_NO_ZONE,
+        effect=_OTHER_TIMES,
         schema={"type": "string", "examples": ["UTC", "Europe/Berlin"]},
     ),
     EVENTS_DUPLICATE: ConfigKey(

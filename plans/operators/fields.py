@@ -13,7 +13,7 @@ from typing import Annotated
 
 from plans.declarations.row_kinds import RowKind
 
-__all__ = ["Changelog", "ClassName", "Expression", "Name", "Names", "OneInput", "OperatorId", "Ref", "TypeText"]
+__all__ = ["Changelog", "Expression", "Name", "Names", "OneInput", "OperatorId", "Ref", "TypeText"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,6 @@ Name = Annotated[str, Ref("name")]
 Names = tuple[Name, ...]
 TypeText = Annotated[str, Ref("type")]
 Expression = Annotated[str, Ref("expression")]
-ClassName = Annotated[str, Ref("class")]
 OperatorId = Annotated[str, Ref("operator-id")]
 OneInput = Annotated[tuple[str, ...], Ref("one-input")]
 Changelog = Annotated[tuple[RowKind, ...], Ref("changelog")]

@@ -97,7 +97,6 @@ JOIN = OperatorKind(
     cls=Join,
     title="join",
     description="A regular stream join; keeps the rows of both inputs in state.",
-    inputs=(2, 2),
     states=("leftState", "rightState"),
     columns=_columns,
     check=_check,

@@ -110,8 +110,8 @@ def _one_by_one(settings: Mapping[str, Settings], group: str) -> Iterator[str]:
 class OperatorKind:
     """``op`` is its name in a plan, ``title`` what a box and a sentence call it.
 
-    ``inputs`` is how many it reads, at least and at most (None for any number); ``states`` the names of its state
-    entries by index; ``groups`` what may be set on it. ``table`` says what it does with the table that it names.
+    ``states`` are the names of its state entries by index, ``groups`` what may be set on it. ``table`` says what it
+    does with the table that it names.
     """
 
     op: str
@@ -122,7 +122,6 @@ class OperatorKind:
     columns: Callable[[Any, Sequence[Columns], Declared], Columns]
     describe: Callable[[Any, Declared], str]
     """What the operator does, in the words of SQL."""
-    inputs: tuple[int, int | None] = (1, 1)
     states: tuple[str, ...] = ()
     groups: tuple[Group, ...] = (CACHED,)
     table: TableUse | None = None

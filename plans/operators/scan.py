@@ -85,7 +85,6 @@ SCAN = OperatorKind(
     cls=Scan,
     title="scan",
     description="Reads columns of a table, with the row kinds that its source emits.",
-    inputs=(0, 0),
     table="reads",
     columns=_columns,
     row_kinds=_row_kinds,

@@ -49,7 +49,6 @@ UNION = OperatorKind(
     cls=Union,
     title="union",
     description="UNION ALL of inputs that agree in column names and types.",
-    inputs=(2, None),
     columns=_columns,
     check=_check,
     describe=_describe,

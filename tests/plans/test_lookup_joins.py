@@ -262,7 +262,9 @@ def test_retry_is_switched_off_and_on(plan: Plan) -> None:
         set_value(off, "lookup_rates.retry.max-attempts", "5")
     on = edited(off, ("lookup_rates.retry", "5 x 30s"))
     assert lookup(on).retry == RetrySettings(fixed_delay="30 s", max_attempts=5, mode="inline")
-    assert lookup(on).settings["retry"].origin == {"default": {"mode": "inline"}}
+    retry = lookup(on).settings["retry"]
+    assert (retry.values["retry-predicate"], retry.values["retry-strategy"]) == ("lookup_miss", "fixed_delay")
+    assert retry.origin == {"default": {"mode": "inline"}}
     assert validate(on) == validate(off) == ()
 
 
