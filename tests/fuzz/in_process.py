@@ -22,10 +22,10 @@ from plans.connectors.table import source_kinds
 from plans.declarations.tables import Table
 from plans.model.plan import Plan
 from plans.operators import Sink
-from runtime import connectors
 from runtime.build import builder
 from runtime.build.edges import edges_of
 from runtime.build.stream import build
+from runtime.connectors import table as connectors
 from runtime.engine.arrow_rows import ArrowRows, tables
 from runtime.engine.blobs import from_blob
 from runtime.engine.pack import TICK, Packing, hashed
