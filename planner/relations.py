@@ -34,6 +34,7 @@ __all__ = [
     "Join",
     "LookupJoin",
     "LookupKey",
+    "Passing",
     "Relation",
     "Scan",
     "Sort",
@@ -275,41 +276,88 @@ class SortItem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sort:
+class Passing:
+    """Passes rows of ``input`` on as they are, all or some: what analyses and passes ask of every such relation.
+
+    ``title`` is what a message calls the rows that it gives.
+    """
+
+    title: typing.ClassVar[str]
+
+    input: Relation
+    base: tuple[str, ...]
+    block: str
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return self.input.fields
+
+    @property
+    def reads(self) -> tuple[Field, ...]:
+        """The fields that it needs itself, whoever reads it."""
+        raise NotImplementedError
+
+    @property
+    def unique_keys(self) -> frozenset[frozenset[int]]:
+        """The keys that rows have for having passed, by ids of fields."""
+        return frozenset()
+
+    @property
+    def takes_back(self) -> bool:
+        """Whether it may take back a row that it has passed on, though its input takes back none."""
+        return False
+
+    def lets_through(self, ids: set[int]) -> bool:
+        """Whether it makes no difference if a condition that reads fields of these ``ids`` is checked below it."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sort(Passing):
     """The rows of ``input`` in ``order``, without the first ``offset``, and up to ``limit`` of them; None for all.
 
     ``place`` is where the first of its clauses stands.
     """
 
-    input: Relation
+    title: typing.ClassVar[str] = "a sorted query"
+
     order: tuple[SortItem, ...]
     offset: int
     limit: int | None
     place: int | None
-    base: tuple[str, ...]
-    block: str
 
     @property
-    def fields(self) -> tuple[Field, ...]:
-        return self.input.fields
+    def reads(self) -> tuple[Field, ...]:
+        return tuple(key.field for key in self.order)
+
+    @property
+    def unique_keys(self) -> frozenset[frozenset[int]]:
+        return frozenset({frozenset[int]()} if self.limit in (0, 1) else ())
+
+    def lets_through(self, ids: set[int]) -> bool:
+        # LIMIT counts rows before they are filtered.
+        return bool(ids) and self.limit is None and not self.offset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cached:
+class Cached(Passing):
     """``input`` as a result that is kept: what is above it changes nothing below, so that all readers share it.
 
     ``asked`` is what the layers ``hint`` and ``statement`` say; ``places`` has the offsets of what said it.
     """
 
-    input: Relation
+    title: typing.ClassVar[str] = "a cached result"
+
     asked: Layers
     places: Mapping[tuple[str, str], int]
-    base: tuple[str, ...]
-    block: str
 
     @property
-    def fields(self) -> tuple[Field, ...]:
-        return self.input.fields
+    def reads(self) -> tuple[Field, ...]:
+        # Whoever reads it, it is the same: all its columns are kept.
+        return self.fields
+
+    def lets_through(self, ids: set[int]) -> bool:
+        return False
 
 
 Relation = Scan | Calc | Join | LookupJoin | Correlate | Expand | Aggregate | Union | Sort | Cached
@@ -320,7 +368,7 @@ def inputs_of(relation: Relation) -> tuple[Relation, ...]:
     match relation:
         case Scan():
             return ()
-        case Calc() | LookupJoin() | Correlate() | Expand() | Aggregate() | Sort() | Cached():
+        case Calc() | LookupJoin() | Correlate() | Expand() | Aggregate() | Passing():
             return (relation.input,)
         case Join():
             return relation.left, relation.right
@@ -335,7 +383,7 @@ def map_inputs(relation: Relation, change: Callable[[Relation], Relation]) -> Re
     match relation:
         case Scan():
             return relation
-        case Calc() | LookupJoin() | Correlate() | Expand() | Aggregate() | Sort() | Cached():
+        case Calc() | LookupJoin() | Correlate() | Expand() | Aggregate() | Passing():
             return replace(relation, input=change(relation.input))
         case Join():
             return replace(relation, left=change(relation.left), right=change(relation.right))

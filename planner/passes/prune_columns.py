@@ -13,16 +13,15 @@ from planner.context import Context
 from planner.expressions.typed import Expr, Field, fields_of
 from planner.relations import (
     Aggregate,
-    Cached,
     Calc,
     Correlate,
     Expand,
     Item,
     Join,
     LookupJoin,
+    Passing,
     Relation,
     Scan,
-    Sort,
     Union,
 )
 
@@ -61,11 +60,8 @@ def _prune(relation: Relation, needed: set[int]) -> Relation:
             return _prune_aggregate(relation, needed)
         case Union():
             return _prune_union(relation, needed)
-        case Sort():
-            return replace(relation, input=_prune(relation.input, needed | {key.field.id for key in relation.order}))
-        case Cached():
-            # Whoever reads it, it is the same: all its columns are kept.
-            return replace(relation, input=_prune(relation.input, {f.id for f in relation.fields}))
+        case Passing():
+            return replace(relation, input=_prune(relation.input, needed | {f.id for f in relation.reads}))
         case _:
             assert_never(relation)
 

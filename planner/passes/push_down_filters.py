@@ -24,15 +24,14 @@ from planner.expressions.typed import (
 )
 from planner.relations import (
     Aggregate,
-    Cached,
     Calc,
     Correlate,
     Expand,
     Join,
     LookupJoin,
+    Passing,
     Relation,
     Scan,
-    Sort,
     Union,
     identity,
     map_inputs,
@@ -73,10 +72,9 @@ def _push(relation: Relation, parts: Parts) -> Relation:
             below = tuple(substitute(p, values) for p in below)
         case Union():
             return _through_union(relation, parts)
-        case Sort(limit=None, offset=0):
-            below, above = _split(parts, bool)
-        case Sort() | Cached() | Scan():
-            # LIMIT counts rows before they are filtered; a cached result is the same whoever reads it.
+        case Passing():
+            below, above = _split(parts, relation.lets_through)
+        case Scan():
             below, above = (), parts
         case _:
             assert_never(relation)

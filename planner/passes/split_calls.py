@@ -15,16 +15,15 @@ from planner.context import Context
 from planner.expressions.typed import USER, Call, Expr, Field, Literal, Ref, calls_user_code, conjunction, conjuncts
 from planner.relations import (
     Aggregate,
-    Cached,
     Calc,
     Correlate,
     Expand,
     Item,
     Join,
     LookupJoin,
+    Passing,
     Relation,
     Scan,
-    Sort,
     Union,
     identity,
     map_inputs,
@@ -47,7 +46,7 @@ def split_calls(context: Context, relation: Relation) -> Relation:
             return replace(found, input=calls.relation, arguments=arguments)
         case Calc():
             return _calc(context, found)
-        case Scan() | Union() | Aggregate() | Expand() | Sort() | Cached():
+        case Scan() | Union() | Aggregate() | Expand() | Passing():
             pass  # they have columns, no expressions
         case _:
             assert_never(found)

@@ -12,7 +12,8 @@ from decimal import Decimal
 
 from planner.context import Context
 from planner.expressions.typed import Call, Expr, Field, Literal, Ref
-from planner.relations import Calc, Join, Relation, Scan, inputs_of
+from planner.properties.time_attributes import is_row_time
+from planner.relations import Join, Relation, inputs_of
 from plans.declarations.durations import format_duration
 from plans.settings.state import DEFAULT_STATE_TTL, STATE_TTL
 
@@ -44,12 +45,12 @@ def _check(context: Context, join: Join) -> None:
     upper: dict[tuple[int, int], int] = {}
     times: dict[tuple[int, int], tuple[Field, Field]] = {}
     for operator, a, b in (found for part in join.on for found in _comparisons(part)):
-        sides = [_row_time(context, side, a[0]) for side in (join.left, join.right)]
+        sides = [is_row_time(context, side, a[0]) for side in (join.left, join.right)]
         if sides == [False, True]:
             operator, a, b = _MIRRORED[operator], b, a
         elif sides != [True, False]:
             continue
-        if not _row_time(context, join.right, b[0]):
+        if not is_row_time(context, join.right, b[0]):
             continue
         key = a[0].id, b[0].id
         times[key] = a[0], b[0]
@@ -111,31 +112,3 @@ def _point(expression: Expr) -> Point | None:
     _, value, unit = shift.text.split()
     moved = int(Decimal(value.strip("'")) * _MS[unit])
     return below[0], below[1] + (moved if expression.function == "+" else -moved)
-
-
-def _row_time(context: Context, relation: Relation, field: Field) -> bool:
-    """Whether ``field`` of ``relation`` is the column of a table that its WATERMARK is for."""
-    if all(f.id != field.id for f in relation.fields):
-        return False
-    match relation:
-        case Scan():
-            return _has_watermark(context, relation, field)
-        case Calc():
-            expression = next(i.expr for i in relation.items if i.field.id == field.id)
-            if isinstance(expression, Ref):
-                return _row_time(context, relation.input, expression.field)
-            if not isinstance(relation.input, Scan):
-                return False
-            computed = {c.name for c in context.catalog.tables[relation.input.table].computed}
-            return field.name in computed and _has_watermark(context, relation.input, field)
-        case Join():
-            expression = next(i.expr for i in relation.items if i.field.id == field.id)
-            sides = (relation.left, relation.right)
-            return isinstance(expression, Ref) and any(_row_time(context, side, expression.field) for side in sides)
-        case _:
-            return any(_row_time(context, below, field) for below in inputs_of(relation))
-
-
-def _has_watermark(context: Context, scan: Scan, field: Field) -> bool:
-    watermark = context.catalog.tables[scan.table].table.watermark
-    return watermark is not None and watermark.column == field.name

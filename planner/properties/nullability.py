@@ -9,7 +9,7 @@ from typing import assert_never
 
 from planner.context import Context
 from planner.expressions.typed import Call, Expr, Literal, Ref, conjuncts
-from planner.relations import Aggregate, Cached, Calc, Correlate, Expand, Join, LookupJoin, Relation, Scan, Sort, Union
+from planner.relations import Aggregate, Calc, Correlate, Expand, Join, LookupJoin, Passing, Relation, Scan, Union
 from plans.declarations.types import parse_type
 
 __all__ = ["may_be_null"]
@@ -48,7 +48,7 @@ def _column_may_be_null(context: Context, relation: Relation, field: int) -> boo
             return next(c.function for c in relation.calls if c.field.id == field) != "COUNT"
         case Union():
             return True
-        case Sort() | Cached():
+        case Passing():
             return _column_may_be_null(context, relation.input, field)
         case _:
             assert_never(relation)

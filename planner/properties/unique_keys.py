@@ -12,16 +12,15 @@ from typing import assert_never
 from planner.expressions.typed import Ref
 from planner.relations import (
     Aggregate,
-    Cached,
     Calc,
     Correlate,
     Expand,
     Item,
     Join,
     LookupJoin,
+    Passing,
     Relation,
     Scan,
-    Sort,
     Union,
     inputs_of,
 )
@@ -49,10 +48,8 @@ def unique_keys(relation: Relation, tables: Mapping[str, Table]) -> Keys:
             return _shown(unique_keys(relation.input, tables), relation.items) if relation.scalar else _NONE
         case Aggregate():
             return frozenset({frozenset(f.id for f in relation.keys)})
-        case Sort(limit=0 | 1):
-            return frozenset({frozenset()})
-        case Sort() | Cached():
-            return unique_keys(relation.input, tables)
+        case Passing():
+            return relation.unique_keys or unique_keys(relation.input, tables)
         case Expand() | Union():
             return _NONE
         case _:
@@ -113,7 +110,9 @@ def is_insert_only(relation: Relation) -> bool:
             itself = relation.join_type in ("inner", "semi")
         case Aggregate():
             itself = not relation.calls
-        case Calc() | LookupJoin() | Sort() | Cached() | Correlate() | Expand() | Union():
+        case Passing():
+            itself = not relation.takes_back
+        case Calc() | LookupJoin() | Correlate() | Expand() | Union():
             itself = True
         case _:
             assert_never(relation)

@@ -11,7 +11,7 @@ from typing import assert_never
 
 from planner.context import Context, TableEntry
 from planner.properties.unique_keys import is_insert_only, unique_keys
-from planner.relations import Aggregate, Cached, Calc, Correlate, Expand, Join, LookupJoin, Relation, Scan, Sort, Union
+from planner.relations import Aggregate, Calc, Correlate, Expand, Join, LookupJoin, Passing, Relation, Scan, Union
 from planner.statements.model import Insert
 from plans.connectors.table import is_upsert_sink
 from plans.model.config import UPSERT_MATERIALIZE
@@ -87,7 +87,7 @@ def check_key_in_batch(context: Context, statement: Insert, entry: TableEntry, r
 def _ends_in_join(relation: Relation) -> bool:
     """Whether the rows come from a join, a lookup or a call, below filters, projections and sorts."""
     match relation:
-        case Calc() | Sort() | Cached():
+        case Calc() | Passing():
             return _ends_in_join(relation.input)
         case Join() | LookupJoin() | Correlate():
             return True

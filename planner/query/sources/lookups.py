@@ -14,28 +14,25 @@ from typing import assert_never
 from sqlglot import exp
 
 from planner.context import Context
-from planner.expressions import scalars
 from planner.expressions.typed import BOOLEAN, Call, Expr, Field, Literal, Ref, call, conjuncts, fields_of, substitute
 from planner.hints.lookup import LookupHint
+from planner.properties.time_attributes import is_processing_time
 from planner.properties.unique_keys import is_insert_only
 from planner.relations import (
     Aggregate,
-    Cached,
     Calc,
     Correlate,
     Expand,
     Item,
     Join,
     LookupJoin,
+    Passing,
     Relation,
     Scan,
-    Sort,
     Union,
     identity,
-    inputs_of,
 )
 from planner.syntax.dialect import offset_of
-from planner.syntax.source import Source
 from planner.translation.scope import Scope, resolve
 from plans.connectors.table import CONNECTORS, can_lookup
 from plans.settings.layers import Settings
@@ -90,32 +87,12 @@ def check_time(context: Context, version: exp.Expr, left: Relation, scope: Scope
     qualifier = node.args.get("table")
     found = resolve(source, scope, qualifier.name if qualifier else None, node.name, offset)
     assert isinstance(found, Ref)
-    if not _is_processing_time(left, found.field.id):
+    if not is_processing_time(left, found.field.id):
         raise source.error(
             f"'{found.field.name}' is not a processing time: a table is looked up as it is when a row is processed",
             offset,
             advice,
         )
-
-
-def _is_processing_time(relation: Relation, field: int) -> bool:
-    """Whether the field is, wherever it comes from, the time at which its row is processed."""
-    match relation:
-        case Calc() | Join() | LookupJoin() | Correlate():
-            found = next((i.expr for i in relation.items if i.field.id == field), None)
-            if not isinstance(found, Ref):
-                return found is not None and found == scalars.translate(Source(text=""), "PROCTIME", (), 0)
-            below = (r for r in inputs_of(relation) if found.field in r.fields)
-            return any(_is_processing_time(r, found.field.id) for r in below)
-        case Union():
-            position = next((i for i, f in enumerate(relation.fields) if f.id == field), None)
-            return position is not None and all(_is_processing_time(r, r.fields[position].id) for r in relation.inputs)
-        case Sort() | Cached():
-            return _is_processing_time(relation.input, field)
-        case Scan() | Aggregate() | Expand():
-            return False
-        case _:
-            assert_never(relation)
 
 
 def lookup_join(context: Context, left: Relation, right: Relation, lookup: Lookup, block: str) -> Relation:
@@ -174,10 +151,8 @@ def _dimension(context: Context, relation: Relation, name: str, offset: int) -> 
             kind = "an aggregation"
         case Union():
             kind = "a UNION"
-        case Sort():
-            kind = "a sorted query"
-        case Cached():
-            kind = "a cached result"
+        case Passing():
+            kind = relation.title
         case Correlate():
             kind = "what a function returns"
         case Join() | LookupJoin():

@@ -1,0 +1,73 @@
+"""Which fields are Flink's time attributes: the processing time, and columns of tables that a WATERMARK is for."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from planner.context import Context
+from planner.expressions import scalars
+from planner.expressions.typed import Field, Ref
+from planner.relations import (
+    Aggregate,
+    Calc,
+    Correlate,
+    Expand,
+    Join,
+    LookupJoin,
+    Passing,
+    Relation,
+    Scan,
+    Union,
+    inputs_of,
+)
+from planner.syntax.source import Source
+
+__all__ = ["is_processing_time", "is_row_time"]
+
+
+def is_processing_time(relation: Relation, field: int) -> bool:
+    """Whether the field is, wherever it comes from, the time at which its row is processed."""
+    match relation:
+        case Calc() | Join() | LookupJoin() | Correlate():
+            found = next((i.expr for i in relation.items if i.field.id == field), None)
+            if not isinstance(found, Ref):
+                return found is not None and found == scalars.translate(Source(text=""), "PROCTIME", (), 0)
+            below = (r for r in inputs_of(relation) if found.field in r.fields)
+            return any(is_processing_time(r, found.field.id) for r in below)
+        case Union():
+            position = next((i for i, f in enumerate(relation.fields) if f.id == field), None)
+            return position is not None and all(is_processing_time(r, r.fields[position].id) for r in relation.inputs)
+        case Passing():
+            return is_processing_time(relation.input, field)
+        case Scan() | Aggregate() | Expand():
+            return False
+        case _:
+            assert_never(relation)
+
+
+def is_row_time(context: Context, relation: Relation, field: Field) -> bool:
+    """Whether ``field`` of ``relation`` is the column of a table that its WATERMARK is for."""
+    if all(f.id != field.id for f in relation.fields):
+        return False
+    match relation:
+        case Scan():
+            return _has_watermark(context, relation, field)
+        case Calc():
+            expression = next(i.expr for i in relation.items if i.field.id == field.id)
+            if isinstance(expression, Ref):
+                return is_row_time(context, relation.input, expression.field)
+            if not isinstance(relation.input, Scan):
+                return False
+            computed = {c.name for c in context.catalog.tables[relation.input.table].computed}
+            return field.name in computed and _has_watermark(context, relation.input, field)
+        case Join():
+            expression = next(i.expr for i in relation.items if i.field.id == field.id)
+            sides = (relation.left, relation.right)
+            return isinstance(expression, Ref) and any(is_row_time(context, side, expression.field) for side in sides)
+        case _:
+            return any(is_row_time(context, below, field) for below in inputs_of(relation))
+
+
+def _has_watermark(context: Context, scan: Scan, field: Field) -> bool:
+    watermark = context.catalog.tables[scan.table].table.watermark
+    return watermark is not None and watermark.column == field.name
