@@ -24,14 +24,14 @@ from plans.analysis.run_limits import check_depth, check_nesting
 from plans.analysis.states import check_states
 from plans.analysis.upserts import check_upserts
 from plans.connectors.check import check_table
-from plans.connectors.table import can_read, can_write, sink_kinds
+from plans.connectors.table import can_read, can_write
 from plans.declarations.row_kinds import RowKind
 from plans.errors import Diagnostic
 from plans.model.config import KEYS, known_keys, normalise
 from plans.model.graph import check_graph
 from plans.model.plan import Plan
 from plans.model.reasons import check_reasons
-from plans.operators import kind_of, op_name, table_of, tables_used
+from plans.operators import kind_of, op_name, table_of
 from plans.settings.calls import CONFIG_SYNONYMS
 from plans.text.names import did_you_mean
 
@@ -111,18 +111,23 @@ def _check_kinds(plan: Plan) -> Iterator[Diagnostic]:
             message = f"the changelog says {_kinds(says)}, but it must be {_kinds(must)}"
             yield Diagnostic(message=message, path=f"operators.{stated.id}.changelog")
     kinds = output_kinds(plan)
-    for operator, name in tables_used(plan.operators, "writes"):
-        if name in plan.tables:
-            accepted = sink_kinds(plan.tables[name])
-            refused = refused_kinds(kinds[operator.inputs[0]], accepted)
-            if refused:
-                producer = _producer(plan, operator.inputs[0], refused[0], kinds)
-                message = (
-                    f"table '{name}' takes {_kinds(accepted)}, but gets {_kinds(refused)} from "
-                    f"the {op_name(plan.operator(producer))} '{producer}'"
-                )
-                hint = "use a connector that takes updates, such as an upsert table with a primary key"
-                yield Diagnostic(message=message, path=f"operators.{operator.id}", hint=hint)
+    for operator in plan.operators:
+        accepted = kind_of(operator).takes(operator, plan)
+        if accepted is None:
+            continue
+        refused = refused_kinds(kinds[operator.inputs[0]], accepted)
+        if refused:
+            producer = _producer(plan, operator.inputs[0], refused[0], kinds)
+            name = table_of(operator)
+            taker = f"table '{name}'" if name is not None else f"'{operator.id}'"
+            message = (
+                f"{taker} takes {_kinds(accepted)}, but gets {_kinds(refused)} from "
+                f"the {op_name(plan.operator(producer))} '{producer}'"
+            )
+            hint = "use a connector that takes updates, such as an upsert table with a primary key"
+            if name is None:
+                hint = f"a {op_name(operator)} needs rows that are only ever added"
+            yield Diagnostic(message=message, path=f"operators.{operator.id}", hint=hint)
 
 
 def _producer(plan: Plan, operator_id: str, kind: RowKind, kinds: dict[str, tuple[RowKind, ...]]) -> str:

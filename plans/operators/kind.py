@@ -6,11 +6,11 @@ Reading and writing, the JSON Schema, checks, row kinds, states, settings, trees
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from plans.declarations.row_kinds import RowKinds
+from plans.declarations.row_kinds import RowKind, RowKinds
 from plans.declarations.tables import Column, Function, Table
 from plans.errors import Diagnostic
 from plans.settings.cached import CACHED, ENABLED, STORAGE_LEVEL
@@ -90,6 +90,10 @@ def _no_expressions(operator: Any) -> Iterator[tuple[str, str | None]]:
     yield from ()
 
 
+def _any_kinds(operator: Any, plan: Declared) -> Collection[RowKind] | None:
+    return None
+
+
 def _never(operator: Any) -> bool:
     return False
 
@@ -133,6 +137,8 @@ class OperatorKind:
     """What it emits if its inputs together emit these kinds; of one with state, what the plan says."""
     changelog: Callable[[Any, RowKinds, KeysUpserted], RowKinds] | None = None
     """Of one with state: what it must say that it emits, in a stream."""
+    takes: Callable[[Any, Declared], Collection[RowKind] | None] = _any_kinds
+    """The row kinds that it can take; None if it takes all. Its inputs emit no others."""
     reads_order: Callable[[Any], bool] = _never
     """Whether its result depends on the order of its rows, even if they are only added."""
     expressions: Callable[[Any], Iterator[tuple[str, str | None]]] = _no_expressions

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from plans.connectors.table import is_upsert_sink
+from plans.connectors.table import is_upsert_sink, sink_kinds
+from plans.declarations.row_kinds import RowKind
 from plans.declarations.tables import physical_columns
 from plans.declarations.types import DataType
 from plans.errors import Diagnostic
@@ -72,6 +73,10 @@ def _fits(have: DataType, want: DataType) -> bool:
     return (have.root, want.root) in (("FLOAT", "DOUBLE"), ("BINARY", "BYTES"), ("VARBINARY", "BYTES"))
 
 
+def _takes(sink: Sink, plan: Declared) -> Collection[RowKind] | None:
+    return sink_kinds(plan.tables[sink.table]) if sink.table in plan.tables else None
+
+
 def _describe(sink: Sink, plan: Declared) -> str:
     table = plan.tables.get(sink.table)
     text = described_table(sink.id, sink.table, table)
@@ -87,5 +92,6 @@ SINK = OperatorKind(
     table="writes",
     columns=of_input,
     check=_check,
+    takes=_takes,
     describe=_describe,
 )
