@@ -307,6 +307,10 @@ class Passing:
         """Whether it may take back a row that it has passed on, though its input takes back none."""
         return False
 
+    def offered(self, conditions: tuple[Expr, ...]) -> tuple[Relation, tuple[Expr, ...]] | None:
+        """What it becomes by taking those of ``conditions`` that say which rows pass, and the others; None without."""
+        return None
+
     def lets_through(self, ids: set[int]) -> bool:
         """Whether it makes no difference if a condition that reads fields of these ``ids`` is checked below it."""
         raise NotImplementedError

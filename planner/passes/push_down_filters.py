@@ -73,6 +73,9 @@ def _push(relation: Relation, parts: Parts) -> Relation:
         case Union():
             return _through_union(relation, parts)
         case Passing():
+            taken = relation.offered(parts)
+            if taken is not None:
+                return _push(*taken)
             below, above = _split(parts, relation.lets_through)
         case Scan():
             below, above = (), parts

@@ -49,7 +49,8 @@ def _column_may_be_null(context: Context, relation: Relation, field: int) -> boo
         case Union():
             return True
         case Passing():
-            return _column_may_be_null(context, relation.input, field)
+            passed = any(f.id == field for f in relation.input.fields)
+            return passed and _column_may_be_null(context, relation.input, field)
         case _:
             assert_never(relation)
 

@@ -16,18 +16,10 @@ import numpy as np
 import pyarrow as pa
 
 from plans.declarations.row_kinds import RowKind
-from runtime.operator import (
-    DELETE,
-    INSERT,
-    KIND,
-    UPDATE_AFTER,
-    UPDATE_BEFORE,
-    InputSpec,
-    Result,
-    SegmentStore,
-)
+from runtime.kernels.replacement import replaced
+from runtime.operator import DELETE, KIND, UPDATE_BEFORE, InputSpec, Result, SegmentStore
 from runtime.operator import hash_column as hash_name
-from runtime.state.identity import Mask, encode_groups, equal_rows
+from runtime.state.identity import encode_groups
 from runtime.state.keyed import KeyedState
 from runtime.state.layout import StateLayout
 from runtime.state.manifest import read_manifest, write_manifest
@@ -109,20 +101,5 @@ def _replace(operator: ChangelogNormalizeOperator, state: KeyedState, batch: pa.
     data = [after[field.name] for field in (*layout.identity, *layout.payload)]
     counts, writes = is_.astype(np.int64), np.full(len(is_), now, np.int64)
     state.put(pa.table([pa.array(hashes), *data, pa.array(counts), pa.array(writes)], layout.schema.names), codes >= 0)
-    return _emit(operator, before, after, was, is_)
-
-
-def _emit(operator: ChangelogNormalizeOperator, before: pa.Table, after: pa.Table, was: Mask, is_: Mask) -> pa.Table:
-    updated = was & is_
-    if not operator.ttl:
-        every = np.arange(len(was))
-        updated &= ~equal_rows(before, every, after, every)
-    emit_old = (was & ~is_) | (updated & ("-U" in operator.kinds))
-    emit_new = (is_ & ~was) | updated
-    size = len(was)
-    # Row 2i is key i before, row 2i+1 after: an update's -U directly precedes its +U.
-    emitted = np.column_stack((emit_old, emit_new)).ravel()
-    place = np.column_stack((np.arange(size), np.arange(size, 2 * size))).ravel()[emitted]
-    kinds = np.column_stack((np.where(is_, UPDATE_BEFORE, DELETE), np.where(was, UPDATE_AFTER, INSERT))).ravel()
-    rows = pa.concat_tables([before, after]).combine_chunks().take(place)
-    return rows.append_column(operator.output.field(KIND), pa.array(kinds[emitted].astype(np.int8)))
+    backs = "-U" in operator.kinds
+    return replaced(before, after, was, is_, updates_before=backs, equal_rows=bool(operator.ttl))
