@@ -15,9 +15,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from planner.expressions.typed import Expr, Field, Literal, Ref
+from planner.expressions.typed import Call, Expr, Field, Literal, Ref
 from planner.hints.lookup import LookupHint
 from plans.declarations.tables import FunctionKind
+from plans.errors import SqlError
 from plans.operators import JoinType
 from plans.settings.layers import Settings
 from plans.settings.setting import Layers
@@ -36,6 +37,7 @@ __all__ = [
     "LookupKey",
     "Passing",
     "Relation",
+    "RowNumber",
     "Scan",
     "Sort",
     "SortItem",
@@ -46,6 +48,9 @@ __all__ = [
     "inputs_of",
     "map_inputs",
 ]
+
+
+_MIRRORED = {">": "<", ">=": "<="}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -364,7 +369,64 @@ class Cached(Passing):
         return False
 
 
-Relation = Scan | Calc | Join | LookupJoin | Correlate | Expand | Aggregate | Union | Sort | Cached
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowNumber(Passing):
+    """The rows of ``input`` with their ``number`` by ``time`` in each ``partition``; the first of these if ``kept``.
+
+    ``time`` is None for the time at which a row is processed. ``unlimited`` is what is wrong if no condition above says
+    that the first is to be kept.
+    """
+
+    title: typing.ClassVar[str] = "a query with ROW_NUMBER()"
+
+    partition: tuple[Field, ...]
+    time: Field | None
+    descending: bool
+    number: Field
+    kept: bool = False
+    unlimited: SqlError
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return self.input.fields if self.kept else (*self.input.fields, self.number)
+
+    @property
+    def reads(self) -> tuple[Field, ...]:
+        return (*self.partition, *(() if self.time is None else (self.time,)))
+
+    @property
+    def unique_keys(self) -> frozenset[frozenset[int]]:
+        return frozenset({frozenset(f.id for f in self.partition)} if self.kept else ())
+
+    @property
+    def takes_back(self) -> bool:
+        return not self.kept or self.descending or self.time is not None
+
+    def offered(self, conditions: tuple[Expr, ...]) -> tuple[Relation, tuple[Expr, ...]] | None:
+        if self.kept or not any(map(self._is_first, conditions)):
+            return None
+        first = Item(field=self.number, expr=Literal(text="1", type=self.number.type))
+        kept = replace(self, kept=True)
+        items = (*identity(kept.fields), first)
+        others = tuple(part for part in conditions if not self._is_first(part))
+        return Calc(input=kept, filter=None, items=items, base=self.base, block=self.block), others
+
+    def _is_first(self, condition: Expr) -> bool:
+        """Whether ``condition`` says that the number is 1, or at most 1."""
+        if not isinstance(condition, Call) or len(condition.args) != 2:
+            return False
+        function, (left, right) = condition.function, condition.args
+        if isinstance(left, Literal):
+            function, left, right = _MIRRORED.get(function, function), right, left
+        if not isinstance(left, Ref) or left.field.id != self.number.id or not isinstance(right, Literal):
+            return False
+        return (function, right.text) in (("=", "1"), ("<=", "1"), ("<", "2"))
+
+    def lets_through(self, ids: set[int]) -> bool:
+        return bool(ids) and ids <= {f.id for f in self.partition}
+
+
+Relation = Scan | Calc | Join | LookupJoin | Correlate | Expand | Aggregate | Union | Sort | Cached | RowNumber
 
 
 def inputs_of(relation: Relation) -> tuple[Relation, ...]:

@@ -86,6 +86,13 @@ PROGRAMS: dict[str, Program] = {
         columns="k BIGINT, n BIGINT, t BIGINT, d BIGINT",
         query="SELECT k, COUNT(*), SUM(v), COUNT(DISTINCT v) FROM o GROUP BY k",
     ),
+    # Rows come in the order of their ids.
+    "deduplicate": Program(
+        columns="k BIGINT, id BIGINT, v BIGINT",
+        query="SELECT k, id, v FROM (SELECT k, id, v, ROW_NUMBER() OVER (PARTITION BY k ORDER BY at DESC) AS n "
+        "FROM (SELECT *, PROCTIME() AS at FROM o)) WHERE n = 1",
+        oracle="SELECT k, id, v FROM o WHERE id IN (SELECT MAX(id) FROM o GROUP BY k)",
+    ),
     "changelog-normalize": Program(columns="id BIGINT, seat STRING, v BIGINT", query="SELECT id, seat, v FROM u"),
     "union": Program(columns=_ALL, query="SELECT id, v FROM o UNION ALL SELECT k, k FROM c"),
     "sort": Program(columns=_ALL, query="SELECT id, v FROM o ORDER BY id DESC LIMIT 3", mode="batch"),

@@ -191,6 +191,14 @@ def test_the_batch_job_of_the_docs_is_what_its_sql_compiles_to() -> None:
     assert f"```\n{explain(plan)}\n```\n" in text("docs/batch.md")
 
 
+def test_the_trees_of_upserts_are_those_of_their_sql() -> None:
+    scripts = blocks("docs/upserts.md", "sql")
+    assert len(scripts) == 2
+    for sql in scripts:
+        tree = explain(compile_sql(sql)).partition("\n\n")[2]
+        assert f"```\n{tree}\n```\n" in text("docs/upserts.md")
+
+
 def test_every_storage_level_is_documented() -> None:
     assert lacking(list(STORAGE_LEVELS), "docs/batch.md") == []
 
@@ -205,9 +213,9 @@ def test_the_excerpts_of_the_plan_format_stand_in_the_whole_plan() -> None:
     *excerpts, whole = blocks("docs/plan-format.md", "json")
     # What only batch plans have, calls of functions, grouping sets, and rows that replace each other stand elsewhere.
     files = (ROOT / "tests" / "plans" / f"{name}_orders.json" for name in ("located", "rolled_up"))
-    upserts = plans.dumps(compile_sql(blocks("docs/upserts.md", "sql")[0])).decode()
+    upserts = (plans.dumps(compile_sql(sql)).decode() for sql in blocks("docs/upserts.md", "sql"))
     written = (file.read_text(encoding="utf-8") for file in files)
-    known = (whole, blocks("docs/batch.md", "json")[-1], *written, upserts)
+    known = (whole, blocks("docs/batch.md", "json")[-1], *written, *upserts)
     parts = [part for plan in known for part in parts_of(json.loads(plan))]
     assert len(excerpts) > len(OPS)
     assert [excerpt for excerpt in excerpts if json.loads(excerpt) not in parts] == []

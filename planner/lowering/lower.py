@@ -12,6 +12,7 @@ from planner.lowering.cached import lower_cached
 from planner.lowering.calc import lower_calc
 from planner.lowering.columns import Lowered
 from planner.lowering.correlate import lower_correlate
+from planner.lowering.deduplicate import lower_deduplicate
 from planner.lowering.expand import lower_expand
 from planner.lowering.join import lower_join
 from planner.lowering.lookup_join import lower_lookup_join
@@ -27,6 +28,7 @@ from planner.relations import (
     Join,
     LookupJoin,
     Relation,
+    RowNumber,
     Scan,
     Sort,
     Union,
@@ -60,6 +62,8 @@ def _lower(builder: Builder, relation: Relation, exact: bool) -> Lowered:
             return lower_union(builder, relation)
         case Sort():
             return lower_sort(builder, relation, exact=exact)
+        case RowNumber():
+            return lower_deduplicate(builder, relation, exact=exact)
         case Cached():
             return lower_cached(builder, relation)
         case _:

@@ -17,6 +17,7 @@ from planner.query.columns import check_comparable, distinct_fields, projections
 from planner.query.compiler import QueryCompiler
 from planner.query.hint_scope.block import block_hints, warn_of_unused
 from planner.query.ordering import SortKeys
+from planner.query.row_numbers import number_rows
 from planner.query.subquery_kinds import is_grouped, joins_in_where, sub_queries_in
 from planner.query.subquery_values import join_values
 from planner.query.where_clause import apply_where
@@ -59,6 +60,7 @@ def compile_select(compiler: QueryCompiler, select: exp.Select) -> Relation:
         of_aggregate = UnnamedInput
     else:
         translator = replace(translator, values={place: value.worth for place, value in values.items()})
+        relation, translator = number_rows(context, select, relation, translator)
         items, sorted_by = _listed(context, select, translator, keys)
     listed = Calc(input=relation, filter=None, items=distinct_fields(context, items), base=relation.base, block=block)
     relation = _distinct(context, select, listed, of_aggregate)

@@ -3,7 +3,7 @@
 ``KINDS`` is the one list of them. What treats all kinds asks it, or ends in ``assert_never`` over :data:`Operator`.
 
 >>> [kind.op for kind in KINDS if kind.keeps_state]
-['join', 'aggregate', 'changelog-normalize', 'sink-materialize']
+['join', 'aggregate', 'deduplicate', 'changelog-normalize', 'sink-materialize']
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from plans.operators.aggregate import AGGREGATE, Aggregate, AggregateCall
 from plans.operators.calc import CALC, Calc, SelectItem
 from plans.operators.changelog_normalize import CHANGELOG_NORMALIZE, ChangelogNormalize
 from plans.operators.correlate import CORRELATE, Argument, Correlate
+from plans.operators.deduplicate import DEDUPLICATE, Deduplicate
 from plans.operators.expand import EXPAND, Expand
 from plans.operators.join import JOIN, Join, JoinKey
 from plans.operators.kind import Declared, OperatorKind, TableUse
@@ -36,6 +37,7 @@ __all__ = [
     "Calc",
     "ChangelogNormalize",
     "Correlate",
+    "Deduplicate",
     "Expand",
     "Join",
     "JoinColumn",
@@ -70,13 +72,14 @@ Operator = (
     | Correlate
     | Expand
     | Aggregate
+    | Deduplicate
     | ChangelogNormalize
     | Union
     | Sort
     | SinkMaterialize
     | Sink
 )
-Stateful = Join | Aggregate | ChangelogNormalize | SinkMaterialize
+Stateful = Join | Aggregate | Deduplicate | ChangelogNormalize | SinkMaterialize
 """The operators with state entries, which also state their changelog."""
 
 KINDS: tuple[OperatorKind, ...] = (
@@ -87,6 +90,7 @@ KINDS: tuple[OperatorKind, ...] = (
     CORRELATE,
     EXPAND,
     AGGREGATE,
+    DEDUPLICATE,
     CHANGELOG_NORMALIZE,
     UNION,
     SORT,

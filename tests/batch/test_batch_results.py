@@ -72,6 +72,31 @@ def test_grouping_sets_give_what_sparks_own_give(spark: SparkSession, tmp_path: 
     assert stored(tmp_path, 0) == Counter(tuple(row) for row in spark.sql(ROLLED_UP[1]).collect())
 
 
+@pytest.mark.parametrize(("order", "best"), [("at", "MIN"), ("at DESC", "MAX")])
+def test_the_first_or_last_row_of_each_key_is_that_of_sqlite(
+    spark: SparkSession, tmp_path: Path, order: str, best: str
+) -> None:
+    dice = random.Random(5)
+    times = dice.sample(range(10, 60), 40)
+    rows = [(dice.choice([None, 1, 2, 3]), f"2024-01-01 00:00:{time}", time) for time in times]
+    write_rows(tmp_path / "e", (dict(zip(("k", "at", "v"), row, strict=True)) for row in rows))
+    query = (
+        f"SELECT k, v FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY {order}) AS n FROM e) "
+        "WHERE n = 1 AND v > 20"
+    )
+    table = (
+        "CREATE TABLE e (k BIGINT, at TIMESTAMP(3), v BIGINT, WATERMARK FOR at AS at) WITH "
+        f"('connector' = 'filesystem', 'format' = 'json', 'path' = '{tmp_path / 'e'}');"
+    )
+    plan = batch_plan(table + script(tmp_path, {"kept": ("k BIGINT, v BIGINT", query)}))
+    assert execute(plan, spark, once=True).await_termination(DEADLINE_SECONDS)
+    database = sqlite3.connect(":memory:")
+    database.execute("CREATE TABLE e (k, at, v)")
+    database.executemany("INSERT INTO e VALUES (?, ?, ?)", rows)
+    oracle = f"SELECT k, v FROM (SELECT k, {best}(v) AS v FROM e GROUP BY k) WHERE v > 20"
+    assert stored(tmp_path, 0) == Counter(database.execute(oracle).fetchall())
+
+
 @pytest.mark.integration
 def test_every_query_gives_the_folded_stream_and_what_spark_and_sqlite_give(
     spark: SparkSession, tmp_path: Path

@@ -155,6 +155,26 @@ TABLES: dict[str, tuple[dict[str, str], Rows]] = {
             (3, 4611686018427387904, 1073741824, 16384, 64, "3", "999999999999.99999999"),
         ),
     ),
+    # Events that do not come in the order of their times, of which some are the same.
+    "e": (
+        {"u": "BIGINT", "ts": "TIMESTAMP(3)", "v": "BIGINT"},
+        _inserts(
+            (1, "2024-01-01 00:00:05", 1),
+            (2, "2024-01-01 00:00:03", 2),
+            (1, "2024-01-01 00:00:07", 3),
+            (1, "2024-01-01 00:00:01", 4),
+            (None, "2024-01-01 00:00:02", 5),
+            (2, "2024-01-01 00:00:03", 6),
+            (3, "2024-01-01 00:00:09", 7),
+            (1, "2024-01-01 00:00:07", 8),
+            (1, "2024-01-01 00:00:01", 9),
+            (2, "2024-01-01 00:00:04", None),
+            (None, "2024-01-01 00:00:08", 10),
+            (3, "2024-01-01 00:00:09", 7),
+            (4, "2024-01-01 00:00:06.5", 11),
+            (2, "2024-01-01 00:00:02.999", 12),
+        ),
+    ),
     # A shop: regions, nations, customers, suppliers, parts, who sells them, orders and their lines.
     "region": ({"rk": "BIGINT", "r": "STRING"}, _inserts((0, "EUROPE"), (1, "ASIA"))),
     "nation": (
@@ -247,6 +267,9 @@ TABLES: dict[str, tuple[dict[str, str], Rows]] = {
     ),
 }
 """Changelogs are legal ones, but for those of upserts."""
+
+WATERMARKED: dict[str, str] = {"e": "ts"}
+"""Tables with a WATERMARK, and the column that it is for."""
 
 UPSERTED: dict[str, tuple[str, ...]] = {"u": ("k",), "w": ("a", "b")}
 """Tables whose rows replace each other by these columns, their primary keys."""
@@ -983,6 +1006,48 @@ PROGRAMS: dict[str, Program] = {
         "id BIGINT, name STRING",
         "SELECT o.id, c.name FROM o LEFT JOIN c ON o.k = c.k AND (c.name NOT LIKE 't%' OR o.v > 15)",
     ),
+    # The first or last row of each key
+    "first row by time": (
+        "u BIGINT, v BIGINT",
+        "SELECT u, v FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY u ORDER BY ts) AS n FROM e) WHERE n = 1",
+    ),
+    "last row by time": (
+        "u BIGINT, v BIGINT, n BIGINT",
+        "SELECT u, v, n FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY u ORDER BY ts DESC) AS n FROM e) WHERE n <= 1",
+    ),
+    "first row by arrival": (
+        "u BIGINT, v BIGINT",
+        "SELECT u, v FROM (SELECT u, v, ROW_NUMBER() OVER (PARTITION BY u ORDER BY p) AS n "
+        "FROM (SELECT *, PROCTIME() AS p FROM e)) WHERE n = 1",
+    ),
+    "last row by arrival": (
+        "u BIGINT, v BIGINT",
+        "SELECT u, v FROM (SELECT u, v, ROW_NUMBER() OVER (PARTITION BY u ORDER BY p DESC) AS n "
+        "FROM (SELECT *, PROCTIME() AS p FROM e)) WHERE n < 2",
+    ),
+    "last row by time of two columns": (
+        "u BIGINT, v BIGINT",
+        "SELECT u, v FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY u, v ORDER BY ts DESC) AS n FROM e) WHERE n = 1",
+    ),
+    "first row by time of all": (
+        "u BIGINT, v BIGINT",
+        "SELECT u, v FROM (SELECT *, ROW_NUMBER() OVER (ORDER BY ts) AS n FROM e) WHERE n = 1",
+    ),
+    "last rows that a condition filters": (
+        "u BIGINT, v BIGINT",
+        "SELECT u, v FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY u ORDER BY ts DESC) AS n FROM e WHERE v <> 8) "
+        "WHERE n = 1 AND v > 3 AND u < 3",
+    ),
+    "last rows counted": (
+        "v BIGINT, n BIGINT",
+        "SELECT v, COUNT(*) FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY u ORDER BY ts DESC) AS n FROM e) "
+        "WHERE n = 1 GROUP BY v",
+    ),
+    "last rows joined": (
+        "u BIGINT, v BIGINT, name STRING",
+        "SELECT l.u, l.v, c.name FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY u ORDER BY ts DESC) AS n FROM e) AS l "
+        "LEFT JOIN c ON l.u = c.k WHERE l.n = 1",
+    ),
 }
 
 # What Flink's streams give as NULL and its batch jobs, as standard SQL, as 0: a COUNT of no rows, in the last column.
@@ -1153,6 +1218,10 @@ HINTED: dict[str, Program] = {
         "name STRING, n BIGINT",
         "SELECT /*+ STATE_TTL('o' = '1 d', 'c' = '2 d') */ c.name, COUNT(*) FROM o JOIN c ON o.k = c.k "
         "WHERE o.id IN (SELECT oid FROM i) GROUP BY c.name",
+    ),
+    "config of the last row of each key": (
+        "u BIGINT, v BIGINT",
+        "SELECT u, v FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY u ORDER BY ts DESC) AS n FROM e) WHERE n = 1",
     ),
 }
 CONFIGURED_TTL = "36 h"

@@ -10,16 +10,15 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from programs import CONFIGURED_TTL, HINTED, NULL_FOR_ZERO, PROGRAMS, TABLES, UPSERTED
+from programs import CONFIGURED_TTL, HINTED, NULL_FOR_ZERO, PROGRAMS, TABLES, UPSERTED, WATERMARKED
 from pyflink.common import Row, RowKind, Types
 from pyflink.datastream import StreamExecutionEnvironment
 from pyflink.table import Schema, StreamTableEnvironment
 from pyflink.table.changelog_mode import ChangelogMode
-from values import plain
+from values import plain, typed
 
 RECORDED = Path(__file__).parent / "programs.json"
 KINDS = {"+I": RowKind.INSERT, "-U": RowKind.UPDATE_BEFORE, "+U": RowKind.UPDATE_AFTER, "-D": RowKind.DELETE}
@@ -45,20 +44,28 @@ def with_rows() -> StreamTableEnvironment:
     """An environment in which the tables of the programs have their rows."""
     streams, tables = environment()
     for name, (columns, rows) in TABLES.items():
-        decimals = [t.startswith("DECIMAL") for t in columns.values()]
+        # Python has no type of Flink's for TIMESTAMP: it is computed from text in a column of another name.
+        given = {f"{c}_text" if t.startswith("TIMESTAMP") else c: t for c, t in columns.items()}
+        times = [text.startswith("TIMESTAMP") for text in columns.values()]
         items = [
-            Row.of_kind(KINDS[kind], *(Decimal(v) if d and v is not None else v for v, d in zip(values, decimals)))  # noqa: B905
-            for kind, *values in rows
+            Row.of_kind(KINDS[kind], *(v if time else typed(v, t) for v, t, time in zip(row, columns.values(), times)))  # noqa: B905
+            for kind, *row in rows
         ]
-        types = [TYPES.get(t, Types.BIG_DEC()) for t in columns.values()]
-        stream = streams.from_collection(items, type_info=Types.ROW_NAMED(list(columns), types))
+        types = [TYPES["STRING"] if time else TYPES.get(t, Types.BIG_DEC()) for t, time in zip(given.values(), times)]  # noqa: B905
+        stream = streams.from_collection(items, type_info=Types.ROW_NAMED(list(given), types))
         schema = Schema.new_builder()
         key = UPSERTED.get(name, ())
-        for column, declared in columns.items():
-            schema = schema.column(column, declared + (" NOT NULL" if column in key else ""))
+        for (column, declared), time in zip(given.items(), times):  # noqa: B905
+            schema = schema.column(column, "STRING" if time else declared + (" NOT NULL" if column in key else ""))
         if key:
             schema = schema.primary_key(*key)
+        if name in WATERMARKED:
+            time = WATERMARKED[name]
+            schema = schema.column_by_expression(time, f"CAST({time}_text AS {columns[time]})")
+            schema = schema.watermark(time, f"{time} - INTERVAL '1' DAY")
         mode = ChangelogMode.upsert() if key else ChangelogMode.all()
+        if name in WATERMARKED:
+            mode = ChangelogMode.insert_only()
         tables.create_temporary_view(name, tables.from_changelog_stream(stream, schema.build(), mode))
     return tables
 
@@ -87,6 +94,8 @@ def states(columns: str, query: str) -> list[dict[str, str]]:
         if name in UPSERTED:
             fields += f", PRIMARY KEY ({', '.join(UPSERTED[name])}) NOT ENFORCED"
             options = "'connector' = 'filesystem', 'path' = '/none', 'format' = 'debezium-json'"
+        if name in WATERMARKED:
+            fields += f", WATERMARK FOR {WATERMARKED[name]} AS {WATERMARKED[name]}"
         tables.execute_sql(f"CREATE TEMPORARY TABLE {name} ({fields}) WITH ({options})")
     tables.execute_sql(f"CREATE TEMPORARY TABLE sink1 ({columns}) WITH ('connector' = 'blackhole')")
     plan = json.loads(tables.compile_plan_sql(f"INSERT INTO sink1 {query}").as_json_string())

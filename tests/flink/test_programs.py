@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,8 +17,8 @@ import pytest
 from planner.compile import compile_sql
 from plans.model.plan import Plan
 from plans.operators import Aggregate, ChangelogNormalize, Stateful
-from tests.flink.programs import CONFIGURED_TTL, HINTED, NULL_FOR_ZERO, PROGRAMS, TABLES, UPSERTED
-from tests.flink.values import plain
+from tests.flink.programs import CONFIGURED_TTL, HINTED, NULL_FOR_ZERO, PROGRAMS, TABLES, UPSERTED, WATERMARKED
+from tests.flink.values import plain, typed
 from tests.runtime.pipeline import Pipeline
 
 RECORDED: dict[str, dict[str, Any]] = json.loads((Path(__file__).parent / "programs.json").read_text(encoding="utf-8"))
@@ -37,6 +36,8 @@ def plan_of(name: str, config: dict[str, str] | None = None, *, changelogs: bool
         if table in UPSERTED:
             fields += f", PRIMARY KEY ({', '.join(UPSERTED[table])}) NOT ENFORCED"
             options = FILES + ", 'source.changelog' = 'upsert'"
+        if table in WATERMARKED:
+            fields += f", WATERMARK FOR {WATERMARKED[table]} AS {WATERMARKED[table]}"
         tables.append(f"CREATE TABLE {table} ({fields}) WITH ({options});")
     sink = f"CREATE TABLE result ({columns}) WITH ('connector' = 'print');"
     return compile_sql(f"{''.join(tables)}{sink}INSERT INTO result {query};", config)
@@ -48,10 +49,7 @@ def pieces(count: int) -> list[dict[str, list[tuple]]]:
     for table, (declared, rows) in TABLES.items():
         changelog = any(kind != "+I" for kind, *_ in rows)
         for index, (kind, *values) in enumerate(rows):
-            row = tuple(
-                Decimal(v) if t.startswith("DECIMAL") and v is not None else v  # type: ignore[arg-type]
-                for v, t in zip(values, declared.values(), strict=True)
-            )
+            row = tuple(typed(v, t) for v, t in zip(values, declared.values(), strict=True))
             place = batches[index * count // len(rows)].setdefault(table, [])
             place.append((kind, *row) if changelog else row)
     return batches

@@ -24,3 +24,12 @@ def plain(value: Any) -> Any:
     if isinstance(value, bytes | bytearray):
         return bytes(value).hex()
     return value
+
+
+def typed(value: Any, declared: str) -> Any:
+    """A value of programs.py as a row has it, whose column is ``declared`` so."""
+    if value is None:
+        return None
+    if declared.startswith("DECIMAL"):
+        return Decimal(value)
+    return datetime.fromisoformat(value) if declared.startswith("TIMESTAMP") else value

@@ -12,6 +12,7 @@ from plans.operators import (
     Calc,
     ChangelogNormalize,
     Correlate,
+    Deduplicate,
     Expand,
     Join,
     LookupJoin,
@@ -72,6 +73,10 @@ def _operator(operator: Operator) -> list[str]:
         kinds = " ".join(operator.changelog)
         by = f"by {', '.join(operator.keys)}" if operator.keys else "by nothing"
         return [f"{head}: {by}: {calls or '-'} [{kinds}]", *map(_state, operator.state)]
+    if isinstance(operator, Deduplicate):
+        kinds = " ".join(operator.changelog)
+        how = f"{operator.keep} of {', '.join(operator.key)} by {operator.time or 'arrival'}"
+        return [f"{head}: {how} [{kinds}]", *map(_state, operator.state)]
     if isinstance(operator, ChangelogNormalize | SinkMaterialize):
         kinds = " ".join(operator.changelog)
         return [f"{head}: by {', '.join(operator.key)} [{kinds}]", *map(_state, operator.state)]

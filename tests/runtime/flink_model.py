@@ -212,6 +212,36 @@ class NormalizeModel:
 
 
 @dataclass
+class DeduplicateModel:
+    """The first or last row of each ``key`` by the column at ``time``, or by arrival; NULL is before all times.
+
+    After Flink's RowTimeDeduplicateFunction and ProcTimeDeduplicate...Function: a row that is kept is written anew, one
+    that is not leaves the state alone.
+    """
+
+    key: tuple[int, ...]
+    keep: str
+    time: int | None = None
+    ttl: int = 0
+    state: dict = field(default_factory=dict)
+
+    def process(self, row: Row, now: int) -> list[Event]:
+        key = tuple(row[place] for place in self.key)
+        old, written = self.state.get(key, (None, 0))
+        if old is not None and self.ttl and written + self.ttl <= now:
+            old = None
+        if old is not None:
+            new_time, old_time = (-1, -1) if self.time is None else (self.at(row), self.at(old))
+            if not (new_time < old_time if self.keep == "first" else new_time >= old_time):
+                return []
+        self.state[key] = (row, now)
+        return [("+I", row)] if old is None else [("-U", old), ("+U", row)]
+
+    def at(self, row: Row) -> int:
+        return -1 if row[self.time] is None else row[self.time]
+
+
+@dataclass
 class MaterializeModel:
     """All rows by ``key`` of a sink, as a list in the order of addition; what is last in it is in the sink."""
 

@@ -1,0 +1,88 @@
+"""``deduplicate``: of the rows of each key the first or the last."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from plans.declarations.row_kinds import INSERT_ONLY, RowKind, RowKinds
+from plans.errors import Diagnostic
+from plans.operators.columns import check_known, parse, types_of
+from plans.operators.fields import Changelog, Name, Names, OneInput, OperatorId
+from plans.operators.kind import Columns, Declared, KeysUpserted, OperatorKind, WithSettings, of_input
+from plans.operators.state import States, stated
+from plans.settings.layers import Settings
+
+__all__ = ["DEDUPLICATE", "Deduplicate"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deduplicate(WithSettings):
+    """Passes on the first or the last row of each ``key`` by ``time``, without one by arrival (Flink's Deduplicate).
+
+    Of rows of one time the one that arrived first is the first, the one that arrived last the last. NULL is before all
+    times.
+    """
+
+    id: OperatorId
+    inputs: OneInput
+    key: Annotated[Names, "The columns of PARTITION BY.", {"minItems": 1, "uniqueItems": True}]
+    time: Annotated[Name | None, "The column with the time of a row; absent for the order of arrival."] = None
+    keep: Annotated[Literal["first", "last"], "Which row of a key is passed on."]
+    changelog: Changelog
+    state: Annotated[States, "deduplicateState."]
+    settings: Mapping[str, Settings] = field(default_factory=dict)
+
+
+def _check(operator: Deduplicate, inputs: Sequence[Columns], plan: Declared, path: str) -> Iterator[Diagnostic]:
+    types = types_of(inputs[0])
+    yield from check_known(operator.key, types, f"{path}.key", "key column")
+    if operator.time is not None:
+        unknown = list(check_known([operator.time], types, f"{path}.time", "column of the input"))
+        yield from unknown
+        if not unknown and parse(types[operator.time]).root not in ("TIMESTAMP", "TIMESTAMP_LTZ"):
+            message = f"expected a TIMESTAMP or TIMESTAMP_LTZ column, but '{operator.time}' is {types[operator.time]}"
+            yield Diagnostic(message=message, path=f"{path}.time")
+
+
+def _check_mode(operator: Deduplicate, plan: Declared, path: str) -> Iterator[Diagnostic]:
+    if plan.mode == "batch" and operator.time is None:
+        hint = "order by a column with the time of a row"
+        yield Diagnostic(message="rows of a batch job have no order of arrival", path=path, hint=hint)
+
+
+def _changelog(operator: Deduplicate, inputs: RowKinds, upserted: KeysUpserted) -> RowKinds:
+    if operator.keep == "first" and operator.time is None:
+        return INSERT_ONLY
+    return ("+I", "+U") if upserted(operator.key) else ("+I", "-U", "+U")
+
+
+def _takes(operator: Deduplicate, plan: Declared) -> Collection[RowKind]:
+    return INSERT_ONLY
+
+
+def _reads_order(operator: Deduplicate) -> bool:
+    return True
+
+
+def _describe(operator: Deduplicate, plan: Declared) -> str:
+    order = "BY ARRIVAL" if operator.time is None else f"BY {operator.time}"
+    return f"{operator.keep.upper()} ROW OF EACH {', '.join(operator.key)} {order}"
+
+
+DEDUPLICATE = OperatorKind(
+    op="deduplicate",
+    cls=Deduplicate,
+    title="deduplicate",
+    description="Passes on the first or the last row of each key; keeps a row for each.",
+    states=("deduplicateState",),
+    columns=of_input,
+    check=_check,
+    check_mode=_check_mode,
+    row_kinds=stated,
+    changelog=_changelog,
+    takes=_takes,
+    reads_order=_reads_order,
+    describe=_describe,
+)

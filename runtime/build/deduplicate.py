@@ -1,0 +1,41 @@
+"""A deduplicate: in streams the kernel on the engine, in batch jobs Spark's own numbering."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from plans.operators import Deduplicate
+from runtime.build.builder import BoundInputs, OperatorBuilder, with_state
+from runtime.build.edges import Edges
+from runtime.expressions.allowed import quoted
+from runtime.expressions.normal_floats import normal_floats
+from runtime.operators.deduplicate import DeduplicateOperator
+
+__all__ = ["BUILDER"]
+
+_NUMBER = "__number"
+
+
+def _bind(operator: Deduplicate, inputs: BoundInputs) -> DeduplicateOperator:
+    return DeduplicateOperator(
+        columns=inputs.schemas[0],
+        key=operator.key,
+        time=operator.time,
+        keep=operator.keep,
+        ttl=inputs.ttls[0],
+        kinds=operator.changelog,
+    )
+
+
+def _batch(operator: Deduplicate, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
+    time = F.col(quoted(operator.time or ""))
+    order = time.asc_nulls_first() if operator.keep == "first" else time.desc_nulls_last()
+    window = Window.partitionBy(*(F.col(quoted(name)) for name in operator.key)).orderBy(order)
+    frame = normal_floats(inputs[0])
+    return frame.withColumn(_NUMBER, F.row_number().over(window)).where(F.col(_NUMBER) == 1).drop(_NUMBER)
+
+
+BUILDER = OperatorBuilder(stream=with_state(_bind), batch=_batch, bind=_bind)

@@ -1,0 +1,147 @@
+"""Of the rows of each key the first or the last, by a column with their time or by arrival, as Flink's Deduplicate.
+
+Rows are only ever added. A row takes the place of the one that is kept if it is before it (first) or not before it
+(last); of rows of one time the order of arrival decides, and NULL is before all times. A batch emits what it does to
+each key in the end: +I for a new key, -U directly followed by +U for another row. With a TTL, which counts from the
+last row that was kept, an equal row is emitted again, so that state downstream stays alive; without one it is not. A
+key that has expired is new. State layout, format 1: table ``rows`` (hash of the key; key; the other columns, none if
+the first by arrival is kept; 1; last write).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+
+from plans.declarations.row_kinds import INSERT_ONLY, RowKind
+from runtime.kernels.replacement import replaced
+from runtime.operator import KIND, InputSpec, Result, SegmentStore
+from runtime.operator import hash_column as hash_name
+from runtime.state.identity import Mask, encode_groups
+from runtime.state.keyed import KeyedState
+from runtime.state.layout import Int64s, StateLayout
+from runtime.state.manifest import read_manifest, write_manifest
+
+__all__ = ["DeduplicateOperator"]
+
+ROWS = "rows"
+_BEFORE_ALL = np.iinfo(np.int64).min
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeduplicateOperator:
+    """Bound to its input columns, key, time, which row it keeps, TTL (ms, 0 for ever) and the row kinds it emits."""
+
+    columns: pa.Schema
+    key: tuple[str, ...]
+    time: str | None
+    keep: Literal["first", "last"]
+    ttl: int
+    kinds: tuple[RowKind, ...]
+
+    @property
+    def layout(self) -> StateLayout:
+        identity = pa.schema([self.columns.field(name) for name in self.key])
+        others = [] if self.only_adds else [field for field in self.columns if field.name not in self.key]
+        return StateLayout(name=ROWS, identity=identity, payload=pa.schema(others))
+
+    @property
+    def layouts(self) -> tuple[StateLayout, ...]:
+        return (self.layout,)
+
+    @property
+    def only_adds(self) -> bool:
+        """Whether a row that was passed on stays, whatever comes."""
+        return self.keep == "first" and self.time is None
+
+    @property
+    def inputs(self) -> tuple[InputSpec, ...]:
+        return (InputSpec(columns=self.columns, hashes=(self.key,), changelog=False),)
+
+    @property
+    def output(self) -> pa.Schema:
+        return pa.schema([*self.columns, *([] if self.kinds == INSERT_ONLY else [pa.field(KIND, pa.int8())])])
+
+    def process(
+        self, deltas: Sequence[pa.Table | None], manifest: bytes | None, store: SegmentStore, now: int
+    ) -> Result:
+        layout = self.layout
+        table = read_manifest(manifest, {ROWS: layout.fingerprint})[ROWS]
+        state = KeyedState(layout, table, store, ttl=self.ttl, now=now)
+        rows = deltas[0]
+        output = self.output.empty_table()
+        if rows is not None and rows.num_rows:
+            output = _keep(self, state, _one_of_each_key(self, rows.combine_chunks()), now)
+        committed = state.commit()
+        return Result(
+            output=output,
+            manifest=write_manifest({ROWS: committed}),
+            timer=state.next_purge(),
+            rows_in=rows.num_rows if rows is not None else 0,
+            state_rows=committed.rows,
+            state_bytes=sum(segment.size for segment in committed.segments),
+        )
+
+
+def _one_of_each_key(operator: DeduplicateOperator, batch: pa.Table) -> pa.Table:
+    """The row of each key that is to be kept of the batch, in the order in which the keys came."""
+    keys, first = encode_groups([batch[name].combine_chunks() for name in operator.key])
+    places = np.arange(len(keys))
+    if operator.time is not None:
+        order = np.lexsort((places, _times(operator, batch), keys))
+    else:
+        order = np.lexsort((places, keys))
+    ends = np.cumsum(np.bincount(keys, minlength=len(first)))
+    chosen = order[ends - 1] if operator.keep == "last" else order[np.concatenate(([0], ends[:-1]))]
+    return batch.take(pa.array(chosen))
+
+
+def _times(operator: DeduplicateOperator, rows: pa.Table) -> Int64s:
+    times = rows[operator.time].cast(pa.int64()).fill_null(_BEFORE_ALL)
+    found: Int64s = times.to_numpy()
+    return found
+
+
+def _keep(operator: DeduplicateOperator, state: KeyedState, batch: pa.Table, now: int) -> pa.Table:
+    """Store the rows that take the place of others, and emit what that changes; keys are distinct."""
+    hashes = batch[hash_name(0)].to_numpy()
+    codes = state.find(batch.select(list(operator.key)), hashes)
+    was = state.live(codes)
+    after = batch.select(operator.columns.names)
+    if operator.only_adds:
+        _put(operator, state, after.filter(pa.array(~was)), hashes[~was], codes[~was] >= 0, now)
+        return _added(operator, after.filter(pa.array(~was)))
+    stored = state.take(codes[was], operator.columns.names)
+    before = stored.take(pa.array(np.cumsum(was) - 1, mask=~was))
+    wins = ~was | _takes_the_place(operator, before, after)
+    before, after, was = before.filter(pa.array(wins)), after.filter(pa.array(wins)), was[wins]
+    _put(operator, state, after, hashes[wins], codes[wins] >= 0, now)
+    backs = "-U" in operator.kinds
+    every = np.ones(len(was), np.bool_)
+    return replaced(before, after, was, every, updates_before=backs, equal_rows=bool(operator.ttl))
+
+
+def _takes_the_place(operator: DeduplicateOperator, before: pa.Table, after: pa.Table) -> Mask:
+    """Whether the row of a key that came is to be kept instead of the one before it."""
+    if operator.time is None:
+        return np.ones(after.num_rows, np.bool_)  # the last by arrival
+    old, new = _times(operator, before), _times(operator, after)
+    found: Mask = new < old if operator.keep == "first" else new >= old
+    return found
+
+
+def _put(
+    operator: DeduplicateOperator, state: KeyedState, rows: pa.Table, hashes: Int64s, present: Mask, now: int
+) -> None:
+    layout = operator.layout
+    data = [rows[field.name] for field in (*layout.identity, *layout.payload)]
+    counts, writes = np.ones(len(hashes), np.int64), np.full(len(hashes), now, np.int64)
+    state.put(pa.table([pa.array(hashes), *data, pa.array(counts), pa.array(writes)], layout.schema.names), present)
+
+
+def _added(operator: DeduplicateOperator, rows: pa.Table) -> pa.Table:
+    return rows.cast(operator.output)
