@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from runtime.engine.pack import UNCOUNTED
+from runtime.engine.process import METRICS
 from runtime.functions.metrics import FUNCTION_METRICS
 from runtime.lookup.metrics import GAUGES, LOOKUP_METRICS
 
@@ -32,13 +33,20 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorProgress:
-    """One stateful operator after a batch: rows of this batch, and its whole state; sizes in bytes."""
+    """One stateful operator after a batch: rows of this batch, and its whole state; sizes in bytes.
+
+    ``counts`` is what operators of its kind count besides, of this batch.
+    """
 
     rows_in: int = 0
     rows_out: int = 0
     state_rows: int = 0
     state_bytes: int = 0
+    counts: Mapping[str, int] = field(default_factory=dict)
 
+
+_OF_ALL = {*METRICS, UNCOUNTED, *(name for name, _ in LOOKUP_METRICS)}
+"""What operators of any kind report, and those that wait for lookups."""
 
 LookupProgress = Mapping[str, int]
 """One lookup operator in a batch: its counts, and its gauges after it (:mod:`runtime.lookup.metrics`)."""
@@ -169,4 +177,5 @@ def _operator(metrics: Mapping[str, int], before: OperatorProgress, partitions: 
         rows_out=metrics["rows_out"],
         state_rows=metrics["state_rows"] if whole else before.state_rows + metrics["state_rows_delta"],
         state_bytes=metrics["state_bytes"] if whole else before.state_bytes + metrics["state_bytes_delta"],
+        counts={name: value for name, value in metrics.items() if name not in _OF_ALL},
     )

@@ -90,8 +90,8 @@ def from_frames(build: FrameBuilder) -> StreamBuilder:
     return stream
 
 
-def with_state(bind: Bind) -> StreamBuilder:
-    """A builder of streams through the engine, with the kernel that ``bind`` makes."""
+def with_state(bind: Bind, counts: Sequence[str] = ()) -> StreamBuilder:
+    """A builder of streams through the engine, with the kernel that ``bind`` makes; ``counts`` names its metrics."""
 
     def stream(operator: Stateful, inputs: Sequence[Rows], edges: Edges) -> Rows:
         columns = tuple(edges.columns[name] for name in operator.inputs)
@@ -102,6 +102,7 @@ def with_state(bind: Bind) -> StreamBuilder:
             [each.in_arrow or each.frame for each in inputs],
             edges.partitions,
             lineage=edges.lineages.get(operator.id),
+            metrics=[(name, "sum") for name in counts],
             row_order=[side for side, name in enumerate(operator.inputs) if name in edges.row_order],
         )
         return Rows(made.in_spark, made)

@@ -12,7 +12,7 @@ from runtime.build.builder import BoundInputs, OperatorBuilder, with_state
 from runtime.build.edges import Edges
 from runtime.expressions.allowed import quoted
 from runtime.expressions.normal_floats import normal_floats
-from runtime.operators.deduplicate import DeduplicateOperator
+from runtime.operators.deduplicate import COUNTS, DeduplicateOperator
 
 __all__ = ["BUILDER"]
 
@@ -38,4 +38,4 @@ def _batch(operator: Deduplicate, inputs: Sequence[DataFrame], edges: Edges) -> 
     return frame.withColumn(_NUMBER, F.row_number().over(window)).where(F.col(_NUMBER) == 1).drop(_NUMBER)
 
 
-BUILDER = OperatorBuilder(stream=with_state(_bind), batch=_batch, bind=_bind)
+BUILDER = OperatorBuilder(stream=with_state(_bind, counts=COUNTS), batch=_batch, bind=_bind)

@@ -26,9 +26,11 @@ from runtime.state.keyed import KeyedState
 from runtime.state.layout import Int64s, StateLayout
 from runtime.state.manifest import read_manifest, write_manifest
 
-__all__ = ["DeduplicateOperator"]
+__all__ = ["COUNTS", "DeduplicateOperator"]
 
 ROWS = "rows"
+COUNTS = ("rows_passed_over",)
+"""What it reports besides: the rows that were not kept, for another row of their key was or came."""
 _BEFORE_ALL = np.iinfo(np.int64).min
 
 
@@ -73,9 +75,9 @@ class DeduplicateOperator:
         table = read_manifest(manifest, {ROWS: layout.fingerprint})[ROWS]
         state = KeyedState(layout, table, store, ttl=self.ttl, now=now)
         rows = deltas[0]
-        output = self.output.empty_table()
+        output, kept = self.output.empty_table(), 0
         if rows is not None and rows.num_rows:
-            output = _keep(self, state, _one_of_each_key(self, rows.combine_chunks()), now)
+            output, kept = _keep(self, state, _one_of_each_key(self, rows.combine_chunks()), now)
         committed = state.commit()
         return Result(
             output=output,
@@ -84,6 +86,7 @@ class DeduplicateOperator:
             rows_in=rows.num_rows if rows is not None else 0,
             state_rows=committed.rows,
             state_bytes=sum(segment.size for segment in committed.segments),
+            metrics=((rows.num_rows if rows is not None else 0) - kept,),
         )
 
 
@@ -106,15 +109,15 @@ def _times(operator: DeduplicateOperator, rows: pa.Table) -> Int64s:
     return found
 
 
-def _keep(operator: DeduplicateOperator, state: KeyedState, batch: pa.Table, now: int) -> pa.Table:
-    """Store the rows that take the place of others, and emit what that changes; keys are distinct."""
+def _keep(operator: DeduplicateOperator, state: KeyedState, batch: pa.Table, now: int) -> tuple[pa.Table, int]:
+    """Store the rows that take the place of others; what that changes, and how many they are. Keys are distinct."""
     hashes = batch[hash_name(0)].to_numpy()
     codes = state.find(batch.select(list(operator.key)), hashes)
     was = state.live(codes)
     after = batch.select(operator.columns.names)
     if operator.only_adds:
         _put(operator, state, after.filter(pa.array(~was)), hashes[~was], codes[~was] >= 0, now)
-        return _added(operator, after.filter(pa.array(~was)))
+        return _added(operator, after.filter(pa.array(~was))), int((~was).sum())
     stored = state.take(codes[was], operator.columns.names)
     before = stored.take(pa.array(np.cumsum(was) - 1, mask=~was))
     wins = ~was | _takes_the_place(operator, before, after)
@@ -122,7 +125,8 @@ def _keep(operator: DeduplicateOperator, state: KeyedState, batch: pa.Table, now
     _put(operator, state, after, hashes[wins], codes[wins] >= 0, now)
     backs = "-U" in operator.kinds
     every = np.ones(len(was), np.bool_)
-    return replaced(before, after, was, every, updates_before=backs, equal_rows=bool(operator.ttl))
+    changes = replaced(before, after, was, every, updates_before=backs, equal_rows=bool(operator.ttl))
+    return changes, len(was)
 
 
 def _takes_the_place(operator: DeduplicateOperator, before: pa.Table, after: pa.Table) -> Mask:

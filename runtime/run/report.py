@@ -16,7 +16,7 @@ from dataclasses import asdict
 from typing import Any, Protocol, TextIO
 
 from plans.text.terminal import say
-from runtime.progress import BatchProgress, CachedProgress, JobProgress
+from runtime.progress import BatchProgress, CachedProgress, JobProgress, OperatorProgress
 
 __all__ = [
     "JsonReport",
@@ -91,7 +91,7 @@ class LineReport:
             return
         self._states[batch.sink] = kept
         states = [
-            f"{name} {found.state_rows:,} rows {human_bytes(found.state_bytes)}"
+            " ".join([name, f"{found.state_rows:,} rows {human_bytes(found.state_bytes)}", *counts_text(found)])
             for name, found in batch.operators.items()
         ]
         states += [f"{name} {lookup_text(found)}" for name, found in batch.lookups.items() if any(found.values())]
@@ -158,7 +158,8 @@ class TableReport:
             for name, found in batch.operators.items():
                 flow = ("", f"{found.rows_in:,}", f"{found.rows_out:,}", "")
                 table.add_row(Text(f"  {name}"), *flow, f"{found.state_rows:,}", human_bytes(found.state_bytes))
-        return Group(table, *map(Text, _said(self._batches.values())))
+        counted = [f"  {name}   {' '.join(counts_text(found))}" for name, found in _counting(self._batches.values())]
+        return Group(table, *map(Text, [*counted, *_said(self._batches.values())]))
 
     def _job_table(self) -> Any:
         from rich.console import Group
@@ -175,6 +176,19 @@ class TableReport:
             row = (f"{job.rows_out:,}", human_duration(job.duration_ms), Text(cached))
             table.add_row(Text(job.sink, style="bold"), *row)
         return Group(table, *map(Text, _said(self._jobs)))
+
+
+def counts_text(found: OperatorProgress) -> list[str]:
+    """What an operator counts besides, in words.
+
+    >>> counts_text(OperatorProgress(counts={"rows_passed_over": 1200, "rows_beyond": 0}))
+    ['1,200 rows passed over']
+    """
+    return [f"{count:,} {name.replace('_', ' ')}" for name, count in found.counts.items() if count]
+
+
+def _counting(batches: Iterable[BatchProgress]) -> list[tuple[str, OperatorProgress]]:
+    return [each for batch in batches for each in batch.operators.items() if counts_text(each[1])]
 
 
 def _said(ended: Iterable[BatchProgress | JobProgress]) -> list[str]:

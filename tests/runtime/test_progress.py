@@ -41,3 +41,8 @@ def test_all_partitions_say_what_is_there_and_fewer_what_has_changed() -> None:
     assert whole == {"join_o_c": OperatorProgress(rows_in=2, rows_out=0, state_rows=9, state_bytes=90)}
     part = operators(whole, reports=1, state_rows=1, state_rows_delta=-4, state_bytes_delta=-40, rows_out=1)
     assert part == {"join_o_c": OperatorProgress(rows_in=0, rows_out=1, state_rows=5, state_bytes=50)}
+
+
+def test_what_a_kind_of_operators_counts_besides_stands_apart() -> None:
+    (found,) = operators({}, reports=PARTITIONS, state_rows=9, rows_passed_over=4).values()
+    assert found == OperatorProgress(state_rows=9, counts={"rows_passed_over": 4})

@@ -137,6 +137,16 @@ def test_an_equal_row_is_emitted_again_only_with_a_ttl() -> None:
         assert run.batch([row], now=5) == expected
 
 
+def test_it_counts_the_rows_that_it_passed_over() -> None:
+    run = Run(operator("first", "at"))
+    run.batch([("a", 1, 5, 1), ("a", 1, 6, 2), ("b", 1, 7, 3)])
+    assert run.result.metrics == (1,)
+    run.batch([("a", 1, 4, 4), ("b", 1, 8, 5), ("b", 1, 9, 6)])
+    assert run.result.metrics == (2,)
+    run.batch([])
+    assert run.result.metrics == (0,)
+
+
 def test_a_batch_without_rows_and_a_key_that_expired() -> None:
     run = Run(operator("first", None, ttl=10))
     run.batch([("a", 1, 5, 1)], now=0)
