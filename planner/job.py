@@ -24,10 +24,11 @@ from plans.analysis.changelog import with_changelogs
 from plans.analysis.columns import output_columns
 from plans.declarations.tables import FunctionKind
 from plans.declarations.types import parse_type
+from plans.errors import SqlError
 from plans.format.compiled import with_record
 from plans.model.optional_groups import with_config_layers
 from plans.model.plan import Plan
-from plans.operators import Correlate, LookupJoin, Operator, Scan, Sink, Stateful
+from plans.operators import Operator, function_of, kind_of, table_of
 from plans.text.findings import Finding
 
 __all__ = ["Compilation", "Job"]
@@ -104,24 +105,22 @@ class Job:
 
     def _check_declared_once(self, operator: Operator, statement: Insert) -> None:
         """SqlError if another INSERT used another table or function of the name that ``operator`` uses."""
-        context = self._context
-        match operator:
-            case Scan() | LookupJoin() | Sink():
-                entry = context.catalog.tables[operator.table]
-                same = self._tables.setdefault(operator.table, entry) is entry
-                what, name = "table", operator.table
-            case Correlate():
-                function = context.catalog.functions[operator.function]
-                same = self._functions.setdefault(operator.function, function) is function
-                what, name = "function", operator.function
-            case _:
-                return
-        if not same:
-            raise context.source.error(
-                f"{what} '{name}' was declared anew since another INSERT of this plan used it",
-                statement.offset,
-                f"give the two {what}s different names",
-            )
+        table, function = table_of(operator), function_of(operator)
+        if table is not None:
+            entry = self._context.catalog.tables[table]
+            if self._tables.setdefault(table, entry) is not entry:
+                raise self._declared_anew("table", table, statement)
+        if function is not None:
+            called = self._context.catalog.functions[function]
+            if self._functions.setdefault(function, called) is not called:
+                raise self._declared_anew("function", function, statement)
+
+    def _declared_anew(self, what: str, name: str, statement: Insert) -> SqlError:
+        return self._context.source.error(
+            f"{what} '{name}' was declared anew since another INSERT of this plan used it",
+            statement.offset,
+            f"give the two {what}s different names",
+        )
 
     def select(self, statement: Select) -> None:
         """Compile a query of its own, whose sink takes every change and has the columns of the query."""
@@ -160,7 +159,7 @@ class Job:
         """
         outcomes = tuple(o for o in self._context.ledger.outcomes() if self._concerns(o, within))
         self._warn_of_unused(outcomes)
-        used = sorted({o.table for o in self._builder.operators if isinstance(o, Scan | LookupJoin | Sink)})
+        used = sorted({table for o in self._builder.operators if (table := table_of(o)) is not None})
         plan = Plan(
             name=self._settings.name or name or "_".join(dict.fromkeys(self._sinks)),
             source=file,
@@ -187,11 +186,10 @@ class Job:
         if plan.mode == "batch":
             return
         columns = output_columns(plan)
-        sinks = (operator for operator in plan.operators if isinstance(operator, Sink))
-        for (statement, _), sink in zip(self._inserts, sinks, strict=True):
+        for (statement, _), sink in zip(self._inserts, plan.sinks, strict=True):
             for operator in self._feeding(sink):
                 kept = (c for source in operator.inputs for c in columns[source] if parse_type(c.type).root in _NESTED)
-                if isinstance(operator, Stateful) and (column := next(kept, None)) is not None:
+                if kind_of(operator).keeps_state and (column := next(kept, None)) is not None:
                     raise self._context.source.error(
                         f"'{column.name}' of type {column.type} would have to be kept in state by {operator.id}, "
                         "which compares rows",

@@ -21,8 +21,7 @@ from planner.syntax.source import Source
 from plans.model.config import KEYS
 from plans.model.plan import Plan
 from plans.model.settings import PlanSetting, operator_settings
-from plans.operators import Correlate, LookupJoin, Operator, state_of
-from plans.settings.calls import call_groups
+from plans.operators import Operator, kind_of, state_of, table_of
 
 __all__ = ["Position", "Positions", "positions_of"]
 
@@ -53,7 +52,7 @@ def positions_of(
     found = {("", _config_path(key), "config"): offset for key, offset in config.items() if KEYS[key].in_plan}
     found |= {("", f"tables.{t}.options.{o}", "table"): at for (t, o), at in options.items()}
     for operator in plan.operators:
-        table = operator.table if isinstance(operator, LookupJoin) else ""
+        table = table_of(operator) or ""
         for setting in operator_settings(operator):
             path = setting.path.removeprefix(f"{operator.id}.")
             offsets = {
@@ -76,10 +75,10 @@ def _config_path(key: str) -> str:
 
 def _config_key(setting: PlanSetting, operator: Operator, plan: Plan) -> str:
     """The configuration key that sets this setting where nothing else does; empty if there is none."""
-    if isinstance(operator, Correlate):
-        groups = {group.name: group for group in call_groups(plan.functions[operator.function].kind)}
-        if setting.group in groups:
-            return groups[setting.group].settings[setting.name].config or ""
+    asks = kind_of(operator).asks
+    keys = asks.keys(operator, plan) if asks is not None else {}
+    if setting.group in keys:
+        return keys[setting.group].settings[setting.name].config or ""
     return setting.setting.config or "" if setting.setting is not None else ""
 
 

@@ -11,9 +11,9 @@ import re
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, ClassVar, get_args, get_origin, get_type_hints
 
 import jsonschema
 import pytest
@@ -22,13 +22,19 @@ from pyspark.sql import SparkSession
 import plans
 from plans.analysis.changelog import output_kinds
 from plans.analysis.columns import output_columns
+from plans.analysis.validate import validate
 from plans.compare.carryover import state_lineages
 from plans.connectors.policy import Policy
 from plans.declarations.types import ROOTS
+from plans.format.digest import operator_facts
 from plans.format.schema import schema_text
-from plans.model.plan import Plan
-from plans.operators import BY_OP, KINDS, Operator, Stateful, op_name
-from plans.operators.state import stated
+from plans.model.plan import Mode, Plan
+from plans.operators import BY_OP, KINDS, Operator, Stateful, function_of, op_name, state_of, with_states
+from plans.operators import table_of as table_name
+from plans.operators.fields import Ref
+from plans.operators.kind import no_expressions
+from plans.operators.state import FOREVER, stated
+from plans.settings.phases import PHASES
 from runtime.build.table import BUILDERS
 from runtime.run.execution import execute
 from runtime.types import to_arrow, to_spark
@@ -51,13 +57,34 @@ def test_there_is_one_list_of_kinds() -> None:
     assert set(PROGRAMS) == set(OPS)
     for kind in KINDS:
         stateful = kind.cls in get_args(Stateful)
-        assert (bool(kind.states), kind.changelog is not None, kind.row_kinds is stated) == (stateful,) * 3, kind.op
-        assert (table_name(kind.cls) is not None) == (kind.table is not None), kind.op
+        assert (kind.keeps_state, kind.row_kinds is stated) == (stateful,) * 2, kind.op
+        names = {field.name for field in fields(kind.cls)}
+        assert {"state", "changelog"} & names == ({"state", "changelog"} if stateful else set()), kind.op
+        assert ("table" in names, "function" in names) == (kind.table is not None, kind.calls), kind.op
 
 
-def table_name(cls: type) -> str | None:
-    """The name of the field that names a table."""
-    return next((field.name for field in fields(cls) if field.name == "table"), None)
+def test_a_kind_speaks_of_the_settings_and_expressions_that_it_has() -> None:
+    for kind in KINDS:
+        always = [group for group in kind.groups if not group.optional]
+        assert bool(always) == (kind.asks is not None), kind.op
+        assert (PHASES in kind.groups) == (kind.one_phase_because is not None), kind.op
+        assert has_expressions(kind.cls) == (kind.expressions is not no_expressions), kind.op
+        assert (not kind.groups) == kind.is_sink, kind.op
+
+
+def has_expressions(cls: type) -> bool:
+    """Whether a field of ``cls``, or of what its fields hold, is an expression."""
+    return any(_is_expression(each) for each in get_type_hints(cls, include_extras=True).values())
+
+
+def _is_expression(hint: Any) -> bool:
+    if Ref("expression") in getattr(hint, "__metadata__", ()):
+        return True
+    if get_origin(hint) is ClassVar:
+        return False
+    if isinstance(hint, type) and is_dataclass(hint):
+        return has_expressions(hint)
+    return any(_is_expression(each) for each in get_args(hint))
 
 
 def test_every_kind_has_a_builder_in_streams_and_in_batch() -> None:
@@ -96,6 +123,46 @@ def test_its_columns_row_kinds_lineage_and_settings_are_known(op: str, tmp_path:
     assert output_kinds(plan)[found.id]
     assert state_lineages(plan)[found.id]
     assert found.settings.keys() <= {group.name for group in BY_OP[op].groups}
+
+
+@pytest.mark.parametrize("op", [kind.op for kind in KINDS if kind.keeps_state])
+def test_what_it_keeps_is_told_of_as_many_states_as_it_has(op: str, tmp_path: Path) -> None:
+    plan, kept = compiled(tmp_path, op), BY_OP[op].state
+    assert kept is not None
+    for found in (operator for operator in plan.operators if op_name(operator) == op):
+        assert tuple(entry.name for entry in state_of(found)) == kept.names
+        inputs = [output_kinds(plan)[name] for name in found.inputs]
+        assert kept.changes_for(found, [FOREVER] * len(kept.names), inputs) in (0, FOREVER)
+        assert kept.bounded(found) in (True, False)
+        assert kept.waits_as(found) is None or len(kept.names) == 2
+        assert kept.facts(found, operator_facts(found)).keys() <= operator_facts(found).keys()
+        assert state_of(with_states(found, ())) == ()
+
+
+@pytest.mark.parametrize("op", [kind.op for kind in KINDS if kind.asks is not None])
+def test_what_it_asks_and_how_it_waits_are_settings_of_its_groups(op: str, tmp_path: Path) -> None:
+    plan, kind = compiled(tmp_path, op), BY_OP[op]
+    asks = kind.asks
+    assert asks is not None
+    for found in (operator for operator in plan.operators if op_name(operator) == op):
+        assert asks.alike(found).target in (table_name(found), function_of(found))
+        own = {group.name for group in kind.groups if not group.optional}
+        assert {*asks.settable(found), *asks.keys(found, plan)} <= own
+        assert asks.resettled(found, plan, True) == found.settings
+        assert not [*asks.check(found, plan, True)]
+        waits = asks.waits(found)
+        assert waits is None or waits.capacity_name in found.settings["async"].values
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_a_plan_of_a_mode_in_which_nothing_builds_it_is_refused(op: str, tmp_path: Path) -> None:
+    plan, builder = compiled(tmp_path, op), BUILDERS[OPS[op]]
+    if builder.stream is not None and builder.batch is not None:
+        return
+    mode: Mode = "streaming" if builder.stream is None else "batch"
+    found = [operator.id for operator in plan.operators if op_name(operator) == op]
+    paths = {problem.path for problem in validate(replace(plan, mode=mode))}
+    assert {f"operators.{name}" for name in found} <= paths
 
 
 @pytest.mark.parametrize("op", OPS)

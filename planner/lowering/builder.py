@@ -13,7 +13,7 @@ from planner.ids import IdSupply
 from planner.lowering.columns import Lowered
 from planner.properties.repeated_reads import Asked
 from planner.relations import Relation, StateInput
-from plans.operators import Operator, Sink
+from plans.operators import Operator, kind_of
 from plans.settings.state import DEFAULT_STATE_TTL, STATE_TTL, StateEntry
 
 __all__ = ["Builder", "Lower", "State", "name_above"]
@@ -47,7 +47,7 @@ class Builder:
     def add(self, operator: Operator, kind: str, names: tuple[str, ...], block: str) -> str:
         """The id of ``operator``, made from its ``kind`` and ``names``, unless there is an equal one already."""
         key = repr(operator)
-        if isinstance(operator, Sink) or key not in self._known:
+        if kind_of(operator).is_sink or key not in self._known:
             found = self._ids.take(kind, names, block)
             operator = replace(operator, id=found)
             self.operators.append(operator)

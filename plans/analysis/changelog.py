@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
+from functools import partial
 
 from plans.connectors.table import is_upsert_sink
 from plans.declarations.row_kinds import INSERT_ONLY, RowKind, RowKinds, merged
 from plans.model.plan import Plan
-from plans.operators import Calc, Operator, Sink, Stateful, kind_of
+from plans.operators import Operator, kind_of, table_of, with_changelog
 
 __all__ = ["output_kinds", "refused_kinds", "with_changelogs"]
 
@@ -43,51 +44,43 @@ def refused_kinds(kinds: Iterable[RowKind], accepted: Collection[RowKind]) -> tu
 def with_changelogs(plan: Plan) -> Plan:
     """The plan with the ``changelog`` of every join and aggregate derived from what feeds it and what reads it."""
     if plan.mode == "batch":
-        complete = (replace(o, changelog=INSERT_ONLY) if isinstance(o, Stateful) else o for o in plan.operators)
-        return replace(plan, operators=tuple(complete))
-    consumers: dict[str, list[Operator]] = {o.id: [] for o in plan.operators}
-    for operator in plan.operators:
-        for source in operator.inputs:
-            consumers[source].append(operator)
+        return replace(plan, operators=tuple(with_changelog(operator, INSERT_ONLY) for operator in plan.operators))
     found: dict[str, RowKinds] = {}
     operators: list[Operator] = []
     for operator in plan.operators:
         inputs = merged(found[i] for i in operator.inputs)
-        if isinstance(operator, Stateful):
-            operator = _with_changelog(plan, operator, inputs, consumers)
-        found[operator.id] = kind_of(operator).row_kinds(operator, inputs, plan)
+        kind = kind_of(operator)
+        if kind.state is not None:
+            upserted = partial(_upserted_by, plan, operator.id)
+            operator = with_changelog(operator, kind.state.changelog(operator, inputs, upserted))
+        found[operator.id] = kind.row_kinds(operator, inputs, plan)
         operators.append(operator)
     return replace(plan, operators=tuple(operators))
 
 
-def _with_changelog(plan: Plan, operator: Stateful, inputs: RowKinds, consumers: dict[str, list[Operator]]) -> Stateful:
-    """The operator with the changelog that its inputs and its readers make."""
-    changelog = kind_of(operator).changelog
-    assert changelog is not None  # a test sees to it that every kind with state has it
-    kinds = changelog(operator, inputs, lambda keys: _upserted_by(plan, operator.id, keys, consumers))
-    return replace(operator, changelog=kinds)
-
-
-def _upserted_by(plan: Plan, producer: str, keys: tuple[str, ...], consumers: dict[str, list[Operator]]) -> bool:
+def _upserted_by(plan: Plan, producer: str, keys: tuple[str, ...]) -> bool:
     """Whether every way to a sink passes ``keys`` on, unfiltered, to a sink that upserts by exactly them."""
     # Operators still to follow, with the keys under the names they have there.
     open_ways = [(producer, keys)] if keys else []
     reached = False
     while open_ways:
         operator_id, keys = open_ways.pop()
-        if not consumers[operator_id]:
+        if not plan.readers[operator_id]:
             return False
-        for consumer in consumers[operator_id]:
-            if isinstance(consumer, Sink):
-                table = plan.tables[consumer.table]
-                if not is_upsert_sink(table) or set(table.primary_key) != set(keys):
+        for reader in plan.readers[operator_id]:
+            kind = kind_of(reader)
+            if kind.is_sink:
+                if not _upserts_by(reader, keys, plan):
                     return False
                 reached = True
-            elif isinstance(consumer, Calc) and consumer.filter is None:
-                shown = {(item.expression or item.name).strip("`"): item.name for item in consumer.select}
-                if not set(keys) <= shown.keys():
-                    return False
-                open_ways.append((consumer.id, tuple(shown[key] for key in keys)))
             else:
-                return False
+                above = kind.key_above(reader, keys)
+                if above is None:
+                    return False
+                open_ways.append((reader.id, above))
     return reached
+
+
+def _upserts_by(sink: Operator, keys: tuple[str, ...], plan: Plan) -> bool:
+    table = plan.tables[table_of(sink) or ""]
+    return is_upsert_sink(table) and set(table.primary_key) == set(keys)

@@ -21,7 +21,7 @@ from plans.errors import Diagnostic, PlanError
 from plans.model.plan import Plan
 from plans.operators import kind_of
 from plans.operators.columns import check_names
-from plans.operators.kind import Columns
+from plans.operators.declared import Columns
 from plans.text.names import did_you_mean
 
 __all__ = ["check_columns", "output_columns"]

@@ -20,7 +20,7 @@ from plans.errors import Diagnostic
 from plans.model.graph import check_graph
 from plans.model.plan import Plan
 from plans.model.settings import PlanSetting, operator_settings
-from plans.operators import Correlate, LookupJoin, Scan
+from plans.operators import kind_of, table_of
 from plans.settings.layers import EDIT
 from plans.settings.setting import Value, shown
 
@@ -40,15 +40,13 @@ MOST_TIMES = 1_000
 unions, each of two calcs, would be 2**40.
 """
 
-_GROUPS = ("async", "retry", "cache")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Alike:
-    """Lookups of one table, or calls of one function, that are alike."""
+    """Lookups of one table, or calls of one function, that are alike; ``text`` says what they do."""
 
     target: str
-    lookups: bool
+    text: str
     operators: tuple[str, ...]
 
 
@@ -75,10 +73,7 @@ class OneSided:
     def message(self) -> str:
         """What to know of it, in one line that begins with the value."""
         here, there = ("none" if value is None else shown(value) for value in (self.value, self.other_value))
-        does = f"looks '{self.alike.target}' up by the same columns"
-        if not self.alike.lookups:
-            does = f"calls '{self.alike.target}' with the same arguments"
-        return f"{here}, is of this operator alone: '{self.other}', which {does}, has {there}"
+        return f"{here}, is of this operator alone: '{self.other}', which {self.alike.text}, has {there}"
 
 
 def times_computed(plan: Plan) -> Counter[str]:
@@ -151,8 +146,13 @@ def _one_sided(plan: Plan, paths: list[str]) -> Iterator[OneSided]:
 
 
 def _settings(plan: Plan) -> dict[str, PlanSetting]:
-    asking = (operator for operator in plan.operators if isinstance(operator, LookupJoin | Correlate))
-    return {s.path: s for operator in asking for s in operator_settings(operator) if s.group in _GROUPS}
+    found: dict[str, PlanSetting] = {}
+    for operator in plan.operators:
+        kind = kind_of(operator)
+        if kind.asks is not None:
+            own = {group.name for group in kind.groups if not group.optional}
+            found |= {setting.path: setting for setting in operator_settings(operator) if setting.group in own}
+    return found
 
 
 def _value(settings: dict[str, PlanSetting], path: str) -> Value | None:
@@ -165,26 +165,20 @@ def _alike(plan: Plan) -> list[_Alike]:
     tables: dict[str, frozenset[str]] = {}
     asked: dict[str, frozenset[tuple[object, ...]]] = {}
     found: dict[tuple[object, ...], _Alike] = {}
-    key: tuple[object, ...]
     for operator in plan.operators:
-        own = frozenset({operator.table} if isinstance(operator, Scan) else ())
+        kind, table = kind_of(operator), table_of(operator)
+        own = frozenset({table} if kind.is_source and table is not None else ())
         tables[operator.id] = own.union(*(tables[name] for name in operator.inputs))
         below = frozenset[tuple[object, ...]]().union(*(asked[name] for name in operator.inputs))
         asked[operator.id] = below
-        match operator:
-            case LookupJoin():
-                # Constants may come from a reader's own condition.
-                columns = tuple(key for key in operator.keys if key.left is not None)
-                target, key = operator.table, (operator.table, columns or operator.keys, tables[operator.id])
-            case Correlate():
-                target, key = operator.function, (operator.function, operator.arguments, tables[operator.id])
-            case _:
-                continue
-        lookups = isinstance(operator, LookupJoin)
+        if kind.asks is None:
+            continue
+        alike = kind.asks.alike(operator)
+        key = (kind.op, alike, tables[operator.id])
         # Of lookups one above the other, the first is like the first of another branch, the second like the second.
-        level = sum(1 for each in below if each[1:] == (lookups, key))
-        place = (level, lookups, key)
+        place = (sum(1 for each in below if each[1:] == key), *key)
         asked[operator.id] = below | {place}
         before = found[place].operators if place in found else ()
-        found[place] = _Alike(target=target, lookups=lookups, operators=(*before, operator.id))
+        text = kind.asks.alike_text.format(f"'{alike.target}'")
+        found[place] = _Alike(target=alike.target, text=text, operators=(*before, operator.id))
     return list(found.values())

@@ -14,10 +14,9 @@ are no changes, too: joins below them put out what comes in the order in which i
 
 from __future__ import annotations
 
-from plans.connectors.table import source_kinds
 from plans.declarations.row_kinds import INSERT_ONLY
 from plans.model.plan import Plan
-from plans.operators import Operator, Scan, Sink, Stateful, kind_of
+from plans.operators import Operator, kind_of
 
 __all__ = ["read_in_order", "told_by_arrival"]
 
@@ -26,11 +25,11 @@ def told_by_arrival(plan: Plan) -> frozenset[str]:
     """The operators between scans of changes and operators with state, scans included, whose order matters."""
     found: set[str] = set()
     for operator in plan.operators:  # inputs stand before their readers
-        if not isinstance(operator, Stateful | Sink) and (_of_changes(operator, plan) or found & {*operator.inputs}):
+        if not kind_of(operator).keeps_state and (_of_changes(operator, plan) or not found.isdisjoint(operator.inputs)):
             found.add(operator.id)
     wanted: set[str] = set()
     for operator in reversed(plan.operators):
-        if isinstance(operator, Stateful) or operator.id in wanted:
+        if kind_of(operator).keeps_state or operator.id in wanted:
             wanted |= found & {*operator.inputs}
     return frozenset(wanted)
 
@@ -45,4 +44,5 @@ def read_in_order(plan: Plan) -> frozenset[str]:
 
 
 def _of_changes(operator: Operator, plan: Plan) -> bool:
-    return isinstance(operator, Scan) and source_kinds(plan.tables[operator.table]) != INSERT_ONLY
+    kind = kind_of(operator)
+    return kind.is_source and kind.row_kinds(operator, INSERT_ONLY, plan) != INSERT_ONLY

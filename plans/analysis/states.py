@@ -52,7 +52,7 @@ def check_states(plan: Plan) -> Iterator[Diagnostic]:
 
 
 def _check_indexes(kind: OperatorKind, state: tuple[StateEntry, ...], path: str) -> Iterator[Diagnostic]:
-    op, names = kind.op, kind.states
+    op, names = kind.op, kind.state.names if kind.state is not None else ()
     wanted = ", ".join(f"{index} '{name}'" for index, name in enumerate(names))
     expected = f"{'an' if op == 'aggregate' else 'a'} {op} has the states {wanted}"
     indexes = [entry.index for entry in state]

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from plans.connectors.table import takes_batches
 from plans.model.plan import Plan
-from plans.operators import Calc, Operator, Sink
+from plans.operators import Operator, Sink, kind_of
 
 __all__ = ["Query", "can_share", "path_to", "queries", "single_queries"]
 
@@ -42,42 +42,38 @@ class Query:
 
 def queries(plan: Plan) -> tuple[Query, ...]:
     """The queries of a streaming plan, in the order of their first sinks; its edges may be wrong."""
-    operators = {operator.id: operator for operator in plan.operators}
     by_head: dict[str, list[str]] = {}
-    for operator in plan.operators:
-        if isinstance(operator, Sink):
-            path = path_to(operators, operator)
-            head = path[0].id if path and can_share(plan, operator, path[1:]) else operator.id
-            by_head.setdefault(head, []).append(operator.id)
+    for sink in plan.sinks:
+        path = path_to(plan.by_id, sink)
+        head = path[0].id if path and can_share(plan, sink, path[1:]) else sink.id
+        by_head.setdefault(head, []).append(sink.id)
     return tuple(Query(id=head if len(sinks) > 1 else sinks[0], sinks=tuple(sinks)) for head, sinks in by_head.items())
 
 
 def single_queries(plan: Plan) -> tuple[Query, ...]:
     """A query for each sink, where none can have several."""
-    return tuple(Query(id=o.id, sinks=(o.id,)) for o in plan.operators if isinstance(o, Sink))
+    return tuple(Query(id=sink.id, sinks=(sink.id,)) for sink in plan.sinks)
 
 
-def path_to(operators: Mapping[str, Operator], sink: Sink) -> tuple[Operator, ...]:
-    """The nearest operator above ``sink`` that is no calc, and the calcs between them in the order of the rows.
+def path_to(operators: Mapping[str, Operator], sink: Operator) -> tuple[Operator, ...]:
+    """The nearest operator above ``sink`` that sinks can share, and those between them in the order of the rows.
 
     Nothing if there is no such operator, since an edge leads nowhere or in a circle.
     """
     found: dict[str, Operator] = {}
     above = operators.get(sink.inputs[0]) if sink.inputs else None
-    while isinstance(above, Calc) and above.id not in found:
+    while above is not None and kind_of(above).below_shared and above.id not in found:
         found[above.id] = above
         above = operators.get(above.inputs[0]) if above.inputs else None
-    return () if above is None or isinstance(above, Calc | Sink) else (above, *reversed(found.values()))
+    if above is None or kind_of(above).below_shared or kind_of(above).is_sink:
+        return ()
+    return (above, *reversed(found.values()))
 
 
-def can_share(plan: Plan, sink: Sink, calcs: Sequence[Operator]) -> bool:
-    """Whether ``sink``, below ``calcs``, can be written in one query with others."""
+def can_share(plan: Plan, sink: Sink, between: Sequence[Operator]) -> bool:
+    """Whether ``sink``, below what stands ``between``, can be written in one query with others."""
     table = plan.tables.get(sink.table)
     if table is None or not takes_batches(table):
         return False
-    for calc in calcs:
-        assert isinstance(calc, Calc)
-        texts = (calc.filter, *(item.expression for item in calc.select))
-        if any(_NOW.search(text) for text in texts if text):
-            return False
-    return True
+    texts = (text for operator in between for _, text in kind_of(operator).expressions(operator))
+    return not any(_NOW.search(text) for text in texts if text)

@@ -10,22 +10,21 @@ functions before a run.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 
-from plans.analysis.call_check import check_calls
+from plans.analysis.asking_check import check_asking, check_functions
 from plans.analysis.changelog import output_kinds, refused_kinds, with_changelogs
 from plans.analysis.columns import ENOUGH, check_columns
-from plans.analysis.lookup_check import check_lookups
 from plans.analysis.optional_check import check_optional_groups
 from plans.analysis.overlap import check_overlap
+from plans.analysis.places import check_places
 from plans.analysis.repeated import check_times
 from plans.analysis.run_limits import check_depth, check_nesting
 from plans.analysis.states import check_states
-from plans.analysis.upserts import check_upserts
 from plans.connectors.check import check_table
 from plans.connectors.table import can_read, can_write
-from plans.declarations.row_kinds import RowKind
+from plans.declarations.row_kinds import RowKind, RowKinds
 from plans.errors import Diagnostic
 from plans.model.config import KEYS, known_keys, normalise
 from plans.model.graph import check_graph
@@ -52,12 +51,14 @@ def validate(plan: Plan) -> tuple[Diagnostic, ...]:
     problems += [*graph, *columns, *_check_uses(plan), *states]
     problems += [*islice(_check_mode(plan), ENOUGH), *islice(check_overlap(plan), ENOUGH)]
     problems += islice(check_optional_groups(plan), ENOUGH)
-    problems += [*islice(check_calls(plan), ENOUGH), *islice(check_nesting(plan), ENOUGH)]
     used = {table_of(operator) for operator in plan.operators} - {None}
     # Row kinds are followed along the edges to the tables, so both must be right.
-    if not graph and used <= plan.tables.keys():
-        problems += [*check_depth(plan), *check_times(plan), *_check_kinds(plan)]
-        problems += [*islice(check_upserts(plan), ENOUGH), *islice(check_lookups(plan), ENOUGH)]
+    kinds = output_kinds(plan) if not graph and used <= plan.tables.keys() else None
+    problems += [*islice(check_functions(plan), ENOUGH), *islice(check_asking(plan, kinds), ENOUGH)]
+    problems += islice(check_nesting(plan), ENOUGH)
+    if kinds is not None:
+        problems += [*check_depth(plan), *check_times(plan), *_check_kinds(plan, kinds)]
+        problems += islice(check_places(plan), ENOUGH)
     if not states:
         problems += islice(check_reasons(plan), ENOUGH)
     return tuple(problems)
@@ -104,13 +105,12 @@ def _check_mode(plan: Plan) -> Iterator[Diagnostic]:
         yield from kind_of(operator).check_mode(operator, plan, f"operators.{operator.id}")
 
 
-def _check_kinds(plan: Plan) -> Iterator[Diagnostic]:
+def _check_kinds(plan: Plan, kinds: Mapping[str, RowKinds]) -> Iterator[Diagnostic]:
     for stated, derived in zip(plan.operators, with_changelogs(plan).operators, strict=True):
         says, must = getattr(stated, "changelog", ()), getattr(derived, "changelog", ())
         if says != must:
             message = f"the changelog says {_kinds(says)}, but it must be {_kinds(must)}"
             yield Diagnostic(message=message, path=f"operators.{stated.id}.changelog")
-    kinds = output_kinds(plan)
     for operator in plan.operators:
         accepted = kind_of(operator).takes(operator, plan)
         if accepted is None:
@@ -122,7 +122,7 @@ def _check_kinds(plan: Plan) -> Iterator[Diagnostic]:
             taker = f"table '{name}'" if name is not None else f"'{operator.id}'"
             message = (
                 f"{taker} takes {_kinds(accepted)}, but gets {_kinds(refused)} from "
-                f"the {op_name(plan.operator(producer))} '{producer}'"
+                f"the {op_name(plan.by_id[producer])} '{producer}'"
             )
             hint = "use a connector that takes updates, such as an upsert table with a primary key"
             if name is None:
@@ -130,11 +130,10 @@ def _check_kinds(plan: Plan) -> Iterator[Diagnostic]:
             yield Diagnostic(message=message, path=f"operators.{operator.id}", hint=hint)
 
 
-def _producer(plan: Plan, operator_id: str, kind: RowKind, kinds: dict[str, tuple[RowKind, ...]]) -> str:
+def _producer(plan: Plan, operator_id: str, kind: RowKind, kinds: Mapping[str, RowKinds]) -> str:
     """The operator at or above ``operator_id`` that first emits ``kind``."""
-    by_id = {operator.id: operator for operator in plan.operators}
     while True:
-        above = [name for name in by_id[operator_id].inputs if kind in kinds[name]]
+        above = [name for name in plan.by_id[operator_id].inputs if kind in kinds[name]]
         if not above:
             return operator_id
         operator_id = above[0]

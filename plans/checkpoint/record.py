@@ -16,12 +16,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from plans.compare.carryover import QueryRecord, StateRecord
+from plans.compare.carryover import QueryRecord, StateRecord, parks_rows
 from plans.errors import PlanError, RunError
 from plans.files.codec import dumps, loads
 from plans.format.digest import plan_digests
 from plans.model.plan import Plan
-from plans.operators import LookupJoin
 
 __all__ = [
     "DIGESTS_ONLY",
@@ -186,8 +185,7 @@ def _parse(line: str, checkpoint: str) -> CheckpointRecord:
 
 
 def _with_parking(plan: Plan, digests: Mapping[str, str]) -> dict[str, str]:
-    lookups = (operator for operator in plan.operators if isinstance(operator, LookupJoin))
-    parking = {lookup.id for lookup in lookups if lookup.retry is not None and lookup.retry.mode == DEFERRED}
+    parking = {operator.id for operator in plan.operators if parks_rows(operator)}
     return {name: f"{digest}-{DEFERRED}" if name in parking else digest for name, digest in digests.items()}
 
 

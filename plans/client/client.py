@@ -23,7 +23,6 @@ from plans.errors import Diagnostic, HintplanError, SqlError
 from plans.files.codec import dumps, load
 from plans.lazy import load as load_by_name
 from plans.model.plan import Plan
-from plans.operators import Sink
 from plans.show.explain import explain_json
 from plans.show.tree import show_tree
 from plans.text.findings import rendered
@@ -147,7 +146,7 @@ class Client:
         return code
 
     def _select(self, plan: Plan) -> int:
-        (sink,) = (operator for operator in plan.operators if isinstance(operator, Sink))
+        (sink,) = plan.sinks
         columns = output_columns(plan)[sink.inputs[0]]
         streams = plan.mode == "streaming"
         if self.as_json:

@@ -20,14 +20,14 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from plans.analysis.streaming_queries import Query, can_share, path_to
 from plans.connectors.table import sink_directory
 from plans.declarations.row_kinds import INSERT_ONLY, RowKinds, merged
 from plans.format.digest import operator_facts
 from plans.model.plan import Plan
-from plans.operators import LookupJoin, Operator, Scan, Sink, kind_of, state_of, tables_used
+from plans.operators import Operator, Scan, kind_of, state_of, tables_used
 
 __all__ = [
     "Outcome",
@@ -105,10 +105,9 @@ class QueryVerdict:
 
 
 def parks_rows(operator: Operator) -> bool:
-    """Whether ``operator`` is a lookup whose rows wait in state for their next attempt; a full cache has no retries."""
-    if not isinstance(operator, LookupJoin) or operator.retry is None or operator.retry.mode != "deferred":
-        return False
-    return operator.cache.values.get("lookup.cache") != "FULL"
+    """Whether rows of ``operator`` wait in state to be asked again, as those of a lookup with deferred retries."""
+    asks = kind_of(operator).asks
+    return asks is not None and asks.parks_rows(operator)
 
 
 def keeps_state(operator: Operator) -> bool:
@@ -118,7 +117,7 @@ def keeps_state(operator: Operator) -> bool:
 
 def continued(plan: Plan, recorded: Sequence[QueryRecord]) -> tuple[Query, ...]:
     """The queries as which ``plan`` continues a checkpoint: sinks stay in the query they were in, new ones get one."""
-    present = [operator.id for operator in plan.operators if isinstance(operator, Sink)]
+    present = [sink.id for sink in plan.sinks]
     found = []
     for record in recorded:
         sinks = tuple(sink for sink in record.sinks if sink in present)
@@ -131,7 +130,7 @@ def continued(plan: Plan, recorded: Sequence[QueryRecord]) -> tuple[Query, ...]:
 def query_records(plan: Plan, queries: Sequence[Query]) -> tuple[QueryRecord, ...]:
     """What a checkpoint records of ``plan`` when it runs as ``queries``."""
     operators, places = plan.by_id, {operator.id: place for place, operator in enumerate(plan.operators)}
-    lineages = state_lineages(plan)
+    lineages, scans = state_lineages(plan), {scan.id: scan for scan in plan.scans}
     records = []
     for query in queries:
         instances = _instances(operators, places, query)
@@ -142,13 +141,10 @@ def query_records(plan: Plan, queries: Sequence[Query]) -> tuple[QueryRecord, ..
             if keeps_state(operators[name])
         )
         sources = tuple(
-            _source(plan, operator)
-            for name in order
-            if isinstance(operator := operators[name], Scan)
-            for _ in range(min(instances[name], 9))
+            _source(plan, scans[name]) for name in order if name in scans for _ in range(min(instances[name], 9))
         )
-        problem = _problem(plan, operators, query)
-        files = _files(plan, operators, query)
+        problem = _problem(plan, query)
+        files = _files(plan, query)
         records.append(
             QueryRecord(id=query.id, sinks=query.sinks, sources=sources, states=states, problem=problem, files=files)
         )
@@ -169,7 +165,7 @@ def numbered_states(plan: Plan, query: Query) -> list[str]:
 
     Spark numbers them from the sink down, the operators below the first input of one before those below the next.
     """
-    operators = {operator.id: operator for operator in plan.operators}
+    operators = plan.by_id
     found: list[str] = []
     waiting = [name for sink in reversed(query.sinks) for name in reversed(_top(operators, query, sink))]
     if query.is_shared:
@@ -260,30 +256,28 @@ def _top(operators: Mapping[str, Operator], query: Query, sink: str) -> tuple[st
     operator = operators.get(sink)
     if operator is None:
         return ()
-    if query.is_shared and isinstance(operator, Sink) and (path := path_to(operators, operator)):
+    if query.is_shared and kind_of(operator).is_sink and (path := path_to(operators, operator)):
         return (path[0].id,)
     return operator.inputs
 
 
-def _problem(plan: Plan, operators: dict[str, Operator], query: Query) -> str:
+def _problem(plan: Plan, query: Query) -> str:
     """Why the sinks of a query can no longer be written together."""
     if not query.is_shared:
         return ""
-    paths = {
-        sink: path_to(operators, operator) for sink in query.sinks if isinstance(operator := operators[sink], Sink)
-    }
+    sinks = [sink for sink in plan.sinks if sink.id in query.sinks]
+    paths = {sink.id: path_to(plan.by_id, sink) for sink in sinks}
     if len({path[0].id if path else "" for path in paths.values()}) > 1:
         return f"{' and '.join(query.sinks)} were written by one query, and no longer hang below one operator"
-    for name, path in paths.items():
-        sink = operators[name]
-        if isinstance(sink, Sink) and not can_share(plan, sink, path[1:]):
-            return f"{name} was written in one query with others, and needs one of its own now"
+    for sink in sorted(sinks, key=lambda sink: query.sinks.index(sink.id)):
+        if not can_share(plan, sink, paths[sink.id][1:]):
+            return f"{sink.id} was written in one query with others, and needs one of its own now"
     return ""
 
 
-def _files(plan: Plan, operators: Mapping[str, Operator], query: Query) -> str:
-    operator = operators.get(query.sinks[0])
-    table = plan.tables.get(operator.table) if isinstance(operator, Sink) else None
+def _files(plan: Plan, query: Query) -> str:
+    sink = next((sink for sink in plan.sinks if sink.id == query.sinks[0]), None)
+    table = plan.tables.get(sink.table) if sink is not None else None
     return sink_directory(table) if table is not None else ""
 
 
@@ -338,10 +332,11 @@ def state_lineages(plan: Plan) -> dict[str, str]:
     return found
 
 
-def _without_output(operator: Operator, facts: Mapping[str, object]) -> dict[str, object]:
+def _without_output(operator: Operator, facts: Mapping[str, Any]) -> dict[str, Any]:
     """What decides on the state of an operator, without what decides only on what it puts out."""
     own = {key: value for key, value in facts.items() if key != "changelog"}
-    return kind_of(operator).state_facts(operator, own)
+    kept = kind_of(operator).state
+    return own if kept is None else kept.facts(operator, own)
 
 
 def _reads(plan: Plan, operator: Operator) -> list[object]:

@@ -27,7 +27,7 @@ from plans.model.optional_groups import with_config_layers
 from plans.model.plan import Plan
 from plans.model.reasons import with_reason, without_idle_reasons
 from plans.model.settings import group_called
-from plans.operators import Correlate, LookupJoin, Operator, Sink, Stateful, kind_of, state_of
+from plans.operators import Operator, kind_of, state_of, with_states
 from plans.settings.cached import CACHED
 from plans.settings.state import DEFAULT_STATE_TTL, STATE_TTL, StateEntry
 from plans.text.names import did_you_mean
@@ -114,9 +114,7 @@ def settled(plan: Plan) -> Plan:
 
 
 def _with_config_layer(operator: Operator, config: str | None) -> Operator:
-    if not isinstance(operator, Stateful):
-        return operator
-    return replace(operator, state=tuple(_entry_with_config(entry, config) for entry in operator.state))
+    return with_states(operator, (_entry_with_config(entry, config) for entry in state_of(operator)))
 
 
 def _entry_with_config(entry: StateEntry, config: str | None) -> StateEntry:
@@ -161,14 +159,15 @@ def _set_in_operator(plan: Plan, path: str, operator: Operator, rest: str, value
     if alone is not None:
         return set_optional(plan, path, operator, alone, rest, value)
     name, _, setting = rest.partition(".")
-    group = kind_of(operator).group(name)
+    kind = kind_of(operator)
+    group = kind.group(name)
     if group is not None and group.optional:
         return set_optional(plan, path, operator, group, setting, value)
-    if name == CACHED.name and isinstance(operator, Sink):
+    if name == CACHED.name and kind.is_sink:
         message = f"'{operator.id}' is a sink: it has no result to cache"
         raise PlanError(message, path=path, hint=f"cache its input: {operator.inputs[0]}.cached.enabled")
-    if isinstance(operator, LookupJoin | Correlate):
-        return set_setting(plan, path, operator, rest, value)
+    if kind.asks is not None:
+        return set_setting(plan, path, operator, kind.asks, rest, value)
     return _set_state(plan, path, operator, rest, value)
 
 
@@ -187,7 +186,7 @@ def _set_state(plan: Plan, path: str, operator: Operator, rest: str, value: str)
         message = f"unknown part '{field}'" if field else "not a setting"
         raise PlanError(message, path=path, hint=_near(rest, paths, operator, can))
     name, _, setting = below.partition(".")
-    if name not in names or not isinstance(operator, Stateful):
+    if name not in names:
         raise PlanError(f"there is no state '{name}'", path=path, hint=_near(rest, paths, operator, can))
     if setting == "origin" or setting.startswith("origin."):
         message = "an origin records what default, config and hint asked for; it is not set"
@@ -198,8 +197,8 @@ def _set_state(plan: Plan, path: str, operator: Operator, rest: str, value: str)
         message = f"'{setting}' of a state is a fact of the query" if setting in known else f"unknown part '{setting}'"
         raise PlanError(message, path=path, hint=f"can be set: {operator.id}.state.{name}.ttl")
     ttl = _checked(path, lambda raw: format_duration(parse_duration(raw, require_unit=True)), value)
-    state = tuple(replace(entry, ttl=ttl) if entry.name == name else entry for entry in operator.state)
-    edited = replace(operator, state=state)
+    entries = (replace(entry, ttl=ttl) if entry.name == name else entry for entry in state_of(operator))
+    edited = with_states(operator, entries)
     return replace(plan, operators=tuple(edited if other.id == operator.id else other for other in plan.operators))
 
 

@@ -4,7 +4,7 @@
     lookup_rates.retry='3 x 10 s'   correlate_locate.retry=off          correlate_locate.async.buffer-capacity
 
 An edit leaves the origin alone. After an edit of config or table options, :func:`resettled` moves what follows. What
-else an edit of one kind of operator brings is told in :mod:`plans.edit.lookup_edit` and :mod:`plans.edit.call_edit`.
+else an edit brings, the kind of the operator says.
 
 >>> from plans.settings.lookup import SETTINGS
 >>> parse_retry("3 x 10 s", SETTINGS["retry"])
@@ -14,17 +14,17 @@ else an edit of one kind of operator brings is told in :mod:`plans.edit.lookup_e
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 
 from plans.analysis.changelog import output_kinds
-from plans.declarations.row_kinds import INSERT_ONLY
-from plans.edit.call_edit import resettled_call, with_call_retry, with_call_setting
-from plans.edit.lookup_edit import resettled_lookup, with_lookup_retry, with_lookup_setting
+from plans.declarations.row_kinds import INSERT_ONLY, RowKinds
 from plans.errors import PlanError
 from plans.format.document import operator_document
 from plans.model.graph import check_graph
 from plans.model.plan import Plan
-from plans.operators import Correlate, LookupJoin, Operator, kind_of
+from plans.operators import Operator, kind_of, table_of, with_settings
+from plans.operators.asking.kind import AskingKind, Groups
 from plans.settings.group import Group
 from plans.settings.layers import Specs
 from plans.settings.setting import Setting, SettingError, Value, parse_value
@@ -37,7 +37,8 @@ _RETRY_FORM = "write '<attempts> x <delay>', such as '3 x 10 s', or off"
 
 def settable(operator: Operator) -> list[str]:
     """The forms of the paths that can be set, for messages; of optional groups see :mod:`plans.edit.optional_edit`."""
-    groups = [name for name in group_names(operator) if name in operator.settings or isinstance(operator, LookupJoin)]
+    asks = kind_of(operator).asks
+    groups = asks.settable(operator) if asks is not None else ()
     forms = [f"{operator.id}.{group}.<setting>" for group in groups]
     return [*forms, f"{operator.id}.retry"] if "retry" in groups else forms
 
@@ -47,14 +48,13 @@ def group_names(operator: Operator) -> tuple[str, ...]:
     return tuple(group.name for group in kind_of(operator).groups if not group.optional)
 
 
-def set_setting(plan: Plan, path: str, operator: LookupJoin | Correlate, rest: str, value: str) -> Plan:
-    """Set the setting at ``rest`` of ``operator``; PlanError if it is none, or a bad value."""
-    edited: Operator
+def set_setting(plan: Plan, path: str, operator: Operator, asks: AskingKind, rest: str, value: str) -> Plan:
+    """Set the setting at ``rest`` of ``operator``, whose kind asks so; PlanError if it is none, or a bad value."""
     group, _, name = rest.partition(".")
     if rest == "retry":
-        edited = _with_retry(operator, plan, path, value)
+        groups = _with_retry(operator, asks, plan, path, value)
     elif group not in group_names(operator) or not name:
-        raise _no_setting(operator, path, rest)
+        raise _no_setting(operator, asks, path, rest)
     elif name == "origin" or name.startswith("origin."):
         layers = ", ".join(_group(operator, group).layers[:-1])
         message = f"an origin records what {layers} and {_group(operator, group).layers[-1]} asked for; it is not set"
@@ -64,11 +64,8 @@ def set_setting(plan: Plan, path: str, operator: LookupJoin | Correlate, rest: s
         hint = did_you_mean(name, specs, what="settings")
         raise PlanError(f"'{group}' has no setting '{name}'", path=path, hint=hint)
     else:
-        parsed = _parsed(path, specs[name], value)
-        if isinstance(operator, LookupJoin):
-            edited = with_lookup_setting(operator, plan, path, group, name, parsed)
-        else:
-            edited = with_call_setting(operator, path, group, name, parsed)
+        groups = asks.with_setting(operator, plan, path, group, name, _parsed(path, specs[name], value))
+    edited = with_settings(operator, groups)
     return replace(plan, operators=tuple(edited if other.id == operator.id else other for other in plan.operators))
 
 
@@ -77,19 +74,18 @@ def resettled(plan: Plan) -> Plan:
 
     What stands on a wrong edge, table or function stays as it is: the edit may be on the way to repair it.
     """
-    sound = not any(check_graph(plan))
-    lookups = [operator for operator in plan.operators if isinstance(operator, LookupJoin)]
-    sound = sound and all(operator.table in plan.tables for operator in lookups)
-    kinds = output_kinds(plan) if sound else {}
-    settled: dict[str, Operator] = {}
-    for operator in plan.operators:
-        if isinstance(operator, LookupJoin) and sound:
-            settled[operator.id] = resettled_lookup(
-                operator, plan, insert_only=kinds[operator.inputs[0]] == INSERT_ONLY
-            )
-        elif isinstance(operator, Correlate) and operator.function in plan.functions:
-            settled[operator.id] = resettled_call(operator, plan)
-    return replace(plan, operators=tuple(settled.get(operator.id, operator) for operator in plan.operators))
+    asked = {table_of(operator) for operator in plan.operators if kind_of(operator).asks is not None} - {None}
+    sound = asked <= plan.tables.keys() and not any(check_graph(plan))
+    kinds = output_kinds(plan) if sound else None
+    return replace(plan, operators=tuple(_resettled(operator, plan, kinds) for operator in plan.operators))
+
+
+def _resettled(operator: Operator, plan: Plan, kinds: Mapping[str, RowKinds] | None) -> Operator:
+    asks = kind_of(operator).asks
+    if asks is None:
+        return operator
+    insert_only = None if kinds is None else all(kinds[name] == INSERT_ONLY for name in operator.inputs)
+    return with_settings(operator, asks.resettled(operator, plan, insert_only))
 
 
 def parse_retry(text: str, specs: Specs) -> tuple[Value, Value]:
@@ -100,18 +96,14 @@ def parse_retry(text: str, specs: Specs) -> tuple[Value, Value]:
     return parse_value(specs["max-attempts"], match[1]), parse_value(specs["fixed-delay"], match[2])
 
 
-def _with_retry(operator: LookupJoin | Correlate, plan: Plan, path: str, text: str) -> Operator:
+def _with_retry(operator: Operator, asks: AskingKind, plan: Plan, path: str, text: str) -> Groups:
     if not settable(operator):
-        raise _no_setting(operator, path, "retry")
+        raise _no_setting(operator, asks, path, "retry")
     try:
         wanted = None if text.strip().lower() == "off" else parse_retry(text, _specs(operator, "retry"))
     except SettingError as error:
         raise PlanError(str(error), path=path, hint=error.hint) from error
-    return (
-        with_lookup_retry(operator, plan, wanted)
-        if isinstance(operator, LookupJoin)
-        else with_call_retry(operator, wanted)
-    )
+    return asks.with_retry(operator, plan, wanted)
 
 
 def _group(operator: Operator, name: str) -> Group:
@@ -135,16 +127,15 @@ def _parsed(path: str, spec: Setting, text: str) -> Value:
     return parsed
 
 
-def _no_setting(operator: LookupJoin | Correlate, path: str, rest: str) -> PlanError:
+def _no_setting(operator: Operator, asks: AskingKind, path: str, rest: str) -> PlanError:
     forms = settable(operator)
     can = f"can be set: {', '.join(forms)}" if forms else f"'{operator.id}' has nothing to set"
     head = rest.partition(".")[0]
     if head in operator_document(operator) and head not in group_names(operator):
         message = f"'{head}' of an operator is a fact of the query"
         return PlanError(message, path=path, hint=f"change the SQL and compile it again; {can}")
-    if not forms and isinstance(operator, Correlate):
-        message = f"'{operator.id}' calls '{operator.function}', which is synchronous: its calls neither wait nor retry"
-        return PlanError(message, path=path, hint=can)
+    if not forms:
+        return PlanError(asks.idle(operator), path=path, hint=can)
     known = [f"{operator.id}.{group}.{name}" for group, found in operator.settings.items() for name in found.values]
     found = nearest(f"{operator.id}.{rest}", known)
     hint = f"did you mean '{found}'? {can}" if found else can

@@ -21,7 +21,7 @@ from plans.format.document import operator_document
 from plans.model.config import KEYS
 from plans.model.plan import Plan
 from plans.model.settings import PlanSetting, canonical_path, plan_settings, settings_by_name
-from plans.operators import LookupJoin, state_of
+from plans.operators import Operator, kind_of, state_of
 from plans.settings.layers import EDIT
 from plans.settings.lookup import RETRY
 from plans.settings.setting import shown
@@ -130,7 +130,7 @@ def _absent(plan: Plan, path: str) -> Why:
     """What to say of a setting that the plan does not have."""
     head, _, rest = path.partition(".")
     operator = next((operator for operator in plan.operators if operator.id == head), None)
-    if isinstance(operator, LookupJoin) and rest.partition(".")[0] == "retry" and operator.retry is None:
+    if operator is not None and rest.partition(".")[0] == RETRY.name and _could_retry(operator):
         taken = f"{head}.retry" in plan.compiled
         return Why(
             path=f"{head}.retry",
@@ -165,6 +165,12 @@ def _absent(plan: Plan, path: str) -> Why:
     known = [setting.path for setting in plan_settings(plan)]
     near = did_you_mean(path, [*known, *ids], what="settings and operators")
     raise PlanError(f"there is no setting or operator '{path}'", path=path, hint=near)
+
+
+def _could_retry(operator: Operator) -> bool:
+    """Whether it can be set that the operator asks again, which it does not."""
+    asks = kind_of(operator).asks
+    return asks is not None and RETRY.name in asks.settable(operator) and RETRY.name not in operator.settings
 
 
 def _edited(plan: Plan, setting: PlanSetting) -> str:

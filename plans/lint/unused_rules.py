@@ -14,7 +14,7 @@ from typing import TypeVar
 from plans.lint.rule import Finding, Fix
 from plans.model.config import KEYS
 from plans.model.plan import Plan
-from plans.operators import Correlate, LookupJoin, kind_of, state_of, table_of, tables_used
+from plans.operators import function_of, kind_of, state_of, table_of, tables_used
 from plans.settings.lookup import CACHING
 from plans.settings.state import STATE_TTL
 
@@ -27,7 +27,7 @@ _FOR_SINKS, _FOR_SCANS, _FOR_LOOKUPS = "sink.", ("source.", "scan."), "lookup."
 
 def unused_tables(plan: Plan) -> Iterator[Finding]:
     """A table that no operator reads, writes or looks up, and a function that none calls."""
-    called = {operator.function for operator in plan.operators if isinstance(operator, Correlate)}
+    called = {function_of(operator) for operator in plan.operators}
     for name in plan.functions:
         if name not in called:
             yield Finding(
@@ -51,14 +51,13 @@ def unused_options(plan: Plan) -> Iterator[Finding]:
     scanned = {table for _, table in tables_used(plan.operators, "reads")}
     written = {table for _, table in tables_used(plan.operators, "writes")}
     heeded: dict[str, set[str]] = {}
-    for operator in plan.operators:
-        if isinstance(operator, LookupJoin):
-            said = operator.cache.origin.get("table", {})
-            heeded.setdefault(operator.table, set()).update(said)
-    for name, table in plan.tables.items():
+    for operator, table in tables_used(plan.operators, "looks up"):
+        said = (settings.origin.get("table", {}) for settings in operator.settings.values())
+        heeded.setdefault(table, set()).update(*said)
+    for name, declared in plan.tables.items():
         if name not in scanned | written | heeded.keys():
             continue  # the table is unused as a whole
-        for option in table.options:
+        for option in declared.options:
             why = None
             if option.startswith(_FOR_SINKS) and name not in written:
                 why = "nothing writes the table"

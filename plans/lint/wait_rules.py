@@ -12,8 +12,9 @@ from plans.declarations.durations import format_duration, parse_duration
 from plans.edit.edit import set_value
 from plans.lint.rule import Finding, Fix
 from plans.model.plan import Plan
-from plans.operators import Correlate, LookupJoin
-from plans.settings.lookup import CACHE, PARTIAL
+from plans.operators import Operator, kind_of
+from plans.operators.asking.kind import Waits
+from plans.settings.lookup import CACHE, CACHING, PARTIAL, RETRY
 
 _EXPIRIES = (f"{PARTIAL}expire-after-write", f"{PARTIAL}expire-after-access")
 
@@ -23,8 +24,8 @@ __all__ = ["cache_without_time", "capacity_one", "delay_above_timeout", "retry_w
 def retry_with_full_cache(plan: Plan) -> Iterator[Finding]:
     """A lookup that looks again in a cache that has the whole table."""
     for operator in plan.operators:
-        if isinstance(operator, LookupJoin) and operator.retry is not None and operator.cache.values[CACHE] == "FULL":
-            path = f"{operator.id}.retry"
+        if _cache(operator) == "FULL" and RETRY.name in operator.settings:
+            path = f"{operator.id}.{RETRY.name}"
             yield Finding(
                 path=f"operators.{path}",
                 message="the lookup retries, but its FULL cache holds the whole table: what it lacks, no retry finds",
@@ -34,18 +35,10 @@ def retry_with_full_cache(plan: Plan) -> Iterator[Finding]:
 
 def delay_above_timeout(plan: Plan) -> Iterator[Finding]:
     """Retries that take longer than the timeout which covers them all, even if each call answers at once."""
-    for operator in plan.operators:
-        found: tuple[int, str, str] | None = None
-        if isinstance(operator, LookupJoin) and operator.retry is not None:
-            # A deferred retry waits in state, and has the timeout for each attempt alone; a sync lookup has none.
-            if operator.async_.enabled and operator.retry.mode == "inline":
-                found = operator.retry.max_attempts, operator.retry.fixed_delay, operator.async_.timeout
-        elif isinstance(operator, Correlate) and operator.async_ is not None and operator.retry is not None:
-            attempts = operator.retry.max_attempts if operator.retry.strategy == "fixed_delay" else 0
-            found = attempts, operator.retry.fixed_delay, operator.async_.timeout
-        if found is None:
+    for operator, _, waits in _waiting(plan):
+        if waits.retries is None:
             continue
-        attempts, delay, timeout = found
+        attempts, delay, timeout = waits.retries.attempts, waits.retries.delay, waits.retries.timeout
         longest, limit = attempts * parse_duration(delay), parse_duration(timeout)
         if limit and longest > limit:
             yield Finding(
@@ -57,20 +50,21 @@ def delay_above_timeout(plan: Plan) -> Iterator[Finding]:
 
 def capacity_one(plan: Plan) -> Iterator[Finding]:
     """An asynchronous operator that has one call in flight."""
-    for operator in plan.operators:
-        if isinstance(operator, LookupJoin) and operator.async_.enabled and operator.async_.capacity == 1:
-            yield _one(f"operators.{operator.id}.async.capacity", "lookup")
-        if isinstance(operator, Correlate) and operator.async_ is not None and operator.async_.buffer_capacity == 1:
-            yield _one(f"operators.{operator.id}.async.buffer-capacity", "call")
+    for operator, question, waits in _waiting(plan):
+        if waits.capacity == 1:
+            yield Finding(
+                path=f"operators.{operator.id}.async.{waits.capacity_name}",
+                message=f"asynchronous, but with one {question} in flight it waits for each in turn",
+            )
 
 
 def cache_without_time(plan: Plan) -> Iterator[Finding]:
     """A PARTIAL cache whose rows expire at once: 0 is no time there, while a TTL of 0 is all time."""
     for operator in plan.operators:
-        if not isinstance(operator, LookupJoin) or operator.cache.values[CACHE] != "PARTIAL":
+        if _cache(operator) != "PARTIAL":
             continue
         for name in _EXPIRIES:
-            value = operator.cache.values.get(name)
+            value = operator.settings[CACHING.name].values.get(name)
             if isinstance(value, str) and parse_duration(value) == 0:
                 yield Finding(
                     path=f"operators.{operator.id}.cache.{name}",
@@ -79,5 +73,16 @@ def cache_without_time(plan: Plan) -> Iterator[Finding]:
                 )
 
 
-def _one(path: str, what: str) -> Finding:
-    return Finding(path=path, message=f"asynchronous, but with one {what} in flight it waits for each in turn")
+def _waiting(plan: Plan) -> Iterator[tuple[Operator, str, Waits]]:
+    """The operators that wait for answers, each with what it asks, and how it waits."""
+    for operator in plan.operators:
+        asks = kind_of(operator).asks
+        waits = asks.waits(operator) if asks is not None else None
+        if asks is not None and waits is not None:
+            yield operator, asks.question, waits
+
+
+def _cache(operator: Operator) -> object:
+    """The caching strategy of a lookup; None for what has none."""
+    found = operator.settings.get(CACHING.name)
+    return None if found is None else found.values[CACHE]

@@ -1,5 +1,6 @@
 """Groups of settings that a plan has only where somebody asked for them: what config asks of each operator now.
 
+>>> from plans.operators import Sink
 >>> list(optional_groups(Sink(id="sink_r", inputs=("calc_r",), table="r")))
 []
 """
@@ -10,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from plans.model.plan import Plan
-from plans.operators import Operator, Scan, Sink, kind_of
+from plans.operators import Operator, kind_of, with_settings
 from plans.settings.group import Group
 from plans.settings.layers import EDIT, Settings, edits_of, said_by_config
 from plans.settings.setting import Value
@@ -32,11 +33,8 @@ def shared_operators(plan: Plan) -> frozenset[str]:
 
     A scan is not among them: reading a table twice costs less than keeping a copy of it.
     """
-    readers: dict[str, int] = {}
-    for operator in plan.operators:
-        for name in operator.inputs:
-            readers[name] = readers.get(name, 0) + 1
-    return frozenset(o.id for o in plan.operators if readers.get(o.id, 0) > 1 and not isinstance(o, Scan | Sink))
+    readers = plan.readers
+    return frozenset(operator.id for operator in plan.operators if operator.inputs and len(readers[operator.id]) > 1)
 
 
 def config_layer(plan: Plan, operator: Operator, group: Group, shared: frozenset[str]) -> Mapping[str, Value]:
@@ -86,7 +84,7 @@ def with_config_layers(plan: Plan) -> Plan:
 
 def with_group(operator: Operator, name: str, settings: Settings | None) -> Operator:
     """The operator with this group of settings instead of its own; None takes it away."""
-    if isinstance(operator, Sink) or operator.settings.get(name) == settings:
+    if operator.settings.get(name) == settings:
         return operator
     others = {other: found for other, found in operator.settings.items() if other != name}
-    return replace(operator, settings=others if settings is None else {**others, name: settings})
+    return with_settings(operator, others if settings is None else {**others, name: settings})

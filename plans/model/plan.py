@@ -12,13 +12,14 @@ every run. What operators say is in :mod:`plans.operators`. This module knows no
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from functools import cached_property
+from typing import Literal, cast
 
 from plans.declarations.tables import Function, Table
 from plans.lazy import load
-from plans.operators import Operator
+from plans.operators import Operator, Scan, Sink, kind_of
 
 __all__ = ["FORMAT", "Mode", "Plan"]
 
@@ -27,7 +28,7 @@ FORMAT = "1.0"
 Mode = Literal["streaming", "batch"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     """A compiled job. ``operators`` stand in dependency order: inputs before their consumers.
 
@@ -56,10 +57,29 @@ class Plan:
                 return candidate
         raise KeyError(operator_id)
 
-    @property
-    def by_id(self) -> dict[str, Operator]:
-        """The operators by id; made anew for whoever asks."""
+    @cached_property
+    def by_id(self) -> Mapping[str, Operator]:
+        """The operators by id; of several with one id, the last."""
         return {operator.id: operator for operator in self.operators}
+
+    @cached_property
+    def scans(self) -> tuple[Scan, ...]:
+        """The operators in which rows of tables begin, in the order of the plan."""
+        return tuple(cast(Scan, operator) for operator in self.operators if kind_of(operator).is_source)
+
+    @cached_property
+    def sinks(self) -> tuple[Sink, ...]:
+        """The operators in which rows end, in the order of the plan."""
+        return tuple(cast(Sink, operator) for operator in self.operators if kind_of(operator).is_sink)
+
+    @cached_property
+    def readers(self) -> Mapping[str, Sequence[Operator]]:
+        """What reads each operator, once for each of its inputs that it is; an edge that leads nowhere counts, too."""
+        found: dict[str, list[Operator]] = {operator.id: [] for operator in self.operators}
+        for operator in self.operators:
+            for name in operator.inputs:
+                found.setdefault(name, []).append(operator)
+        return found
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""

@@ -9,16 +9,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
+from plans.declarations.row_kinds import RowKinds
 from plans.operators.aggregate import AGGREGATE, Aggregate, AggregateCall
 from plans.operators.calc import CALC, Calc, SelectItem
 from plans.operators.changelog_normalize import CHANGELOG_NORMALIZE, ChangelogNormalize
 from plans.operators.correlate import CORRELATE, Argument, Correlate
+from plans.operators.declared import Declared
 from plans.operators.deduplicate import DEDUPLICATE, Deduplicate
 from plans.operators.expand import EXPAND, Expand
 from plans.operators.join import JOIN, Join, JoinKey
-from plans.operators.kind import Declared, OperatorKind, TableUse
+from plans.operators.kind import OperatorKind, TableUse
 from plans.operators.lookup_join import LOOKUP_JOIN, LookupJoin, LookupKey
 from plans.operators.output import JoinColumn, JoinType, Side
 from plans.operators.scan import SCAN, Scan
@@ -26,6 +29,7 @@ from plans.operators.sink import SINK, Sink
 from plans.operators.sink_materialize import SINK_MATERIALIZE, SinkMaterialize
 from plans.operators.sort import SORT, Sort, SortKey
 from plans.operators.union import UNION, Union
+from plans.settings.layers import Settings
 from plans.settings.state import StateEntry
 
 __all__ = [
@@ -57,11 +61,16 @@ __all__ = [
     "Stateful",
     "Union",
     "describe",
+    "function_of",
     "kind_of",
     "op_name",
     "state_of",
     "table_of",
     "tables_used",
+    "with_changelog",
+    "with_inputs",
+    "with_settings",
+    "with_states",
 ]
 
 Operator = (
@@ -123,12 +132,37 @@ def describe(operator: Operator, plan: Declared) -> str:
 
 def state_of(operator: Operator) -> tuple[StateEntry, ...]:
     """The state entries of ``operator``; none if it is stateless."""
-    return operator.state if isinstance(operator, Stateful) else ()
+    return cast(Stateful, operator).state if kind_of(operator).keeps_state else ()
+
+
+def with_states(operator: Operator, entries: Iterable[StateEntry]) -> Operator:
+    """The operator with these state entries; one without state as it is."""
+    return replace(cast(Stateful, operator), state=tuple(entries)) if kind_of(operator).keeps_state else operator
+
+
+def with_changelog(operator: Operator, kinds: RowKinds) -> Operator:
+    """The operator, which says that it emits ``kinds``; one without state as it is."""
+    return replace(cast(Stateful, operator), changelog=kinds) if kind_of(operator).keeps_state else operator
+
+
+def with_inputs(operator: Operator, inputs: tuple[str, ...]) -> Operator:
+    """The operator with other inputs, as many as it has; a scan has none."""
+    return replace(cast(Calc, operator), inputs=inputs) if operator.inputs else operator
+
+
+def with_settings(operator: Operator, settings: Mapping[str, Settings]) -> Operator:
+    """The operator with these groups of settings; one that has none as it is."""
+    return replace(cast(Calc, operator), settings=settings) if kind_of(operator).groups else operator
 
 
 def table_of(operator: Operator) -> str | None:
     """The table that ``operator`` reads, looks up or writes; None if it names none."""
-    return operator.table if isinstance(operator, Scan | LookupJoin | Sink) else None
+    return cast(Scan, operator).table if kind_of(operator).table is not None else None
+
+
+def function_of(operator: Operator) -> str | None:
+    """The function that ``operator`` calls; None if it calls none."""
+    return cast(Correlate, operator).function if kind_of(operator).calls else None
 
 
 def tables_used(operators: Iterable[Operator], *uses: TableUse) -> Iterator[tuple[Operator, str]]:

@@ -10,9 +10,10 @@ from plans.declarations.row_kinds import ALL_KINDS, INSERT_ONLY, RowKinds
 from plans.declarations.tables import Column
 from plans.errors import Diagnostic
 from plans.operators.columns import check_known, check_names, parse, types_of
+from plans.operators.declared import Columns, Declared
 from plans.operators.fields import Changelog, Name, Names, OneInput, OperatorId, TypeText
-from plans.operators.kind import Columns, Declared, KeysUpserted, OperatorKind, WithSettings
-from plans.operators.state import States, stated
+from plans.operators.kind import OperatorKind, WithSettings
+from plans.operators.state import KeysUpserted, StateKind, States, its_own_ttl, stated, waits_for_none
 from plans.settings.cached import CACHED
 from plans.settings.layers import Settings
 from plans.settings.phases import PHASES, STRATEGY, PhaseStrategy
@@ -124,6 +125,11 @@ def _state_facts(aggregate: Aggregate, facts: dict[str, Any]) -> dict[str, Any]:
     return {**facts, "aggregates": calls}
 
 
+def _bounded(aggregate: Aggregate) -> bool:
+    sums = all(call.function in ("COUNT", "SUM", "AVG") and not call.distinct for call in aggregate.aggregates)
+    return not aggregate.keys and sums
+
+
 def one_phase_because(aggregate: Aggregate, *, insert_only: bool, in_order: bool = False) -> str | None:
     """Why the aggregate runs in one phase whatever is set; None if it can run in two.
 
@@ -161,13 +167,22 @@ AGGREGATE = OperatorKind(
     cls=Aggregate,
     title="aggregate",
     description="A group aggregate; keeps one state row a group. No keys: one global group.",
-    states=("groupAggregateState",),
+    state=StateKind(
+        names=("groupAggregateState",),
+        changelog=_changelog,
+        facts=_state_facts,
+        holds="groups",
+        grows_by="key",
+        bounded=_bounded,
+        changes_for=its_own_ttl,
+        added_rows_find="what they change",
+        waits_as=waits_for_none,
+    ),
     groups=(PHASES, CACHED),
+    one_phase_because=one_phase_because,
     columns=_columns,
     check=_check,
     row_kinds=stated,
-    changelog=_changelog,
     reads_order=_reads_order,
-    state_facts=_state_facts,
     describe=_describe,
 )

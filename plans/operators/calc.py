@@ -9,8 +9,9 @@ from typing import Annotated, ClassVar
 from plans.declarations.tables import Column
 from plans.errors import Diagnostic
 from plans.operators.columns import check_known, check_names, types_of
+from plans.operators.declared import Columns, Declared
 from plans.operators.fields import Expression, Name, OneInput, OperatorId, TypeText
-from plans.operators.kind import Columns, Declared, OperatorKind, WithSettings
+from plans.operators.kind import OperatorKind, WithSettings, any_order, unchanged
 from plans.settings.layers import Settings
 
 __all__ = ["CALC", "Calc", "SelectItem"]
@@ -54,6 +55,13 @@ def _check(calc: Calc, inputs: Sequence[Columns], plan: Declared, path: str) -> 
     yield from check_names([item.name for item in calc.select], path, "select")
 
 
+def _key_above(calc: Calc, keys: tuple[str, ...]) -> tuple[str, ...] | None:
+    if calc.filter is not None:
+        return None
+    shown = {(item.expression or item.name).strip("`"): item.name for item in calc.select}
+    return tuple(shown[key] for key in keys) if set(keys) <= shown.keys() else None
+
+
 def _expressions(calc: Calc) -> Iterator[tuple[str, str | None]]:
     yield from ((f"select.{item.name}", item.expression) for item in calc.select)
     yield "filter", calc.filter
@@ -72,6 +80,10 @@ CALC = OperatorKind(
     description="Filters, then projects. Stateless.",
     columns=_columns,
     check=_check,
+    key_above=_key_above,
+    below_shared=True,
+    row_kinds=unchanged,
+    reads_order=any_order,
     expressions=_expressions,
     describe=_describe,
 )

@@ -6,12 +6,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from plans.declarations.row_kinds import ALL_KINDS, RowKinds
+from plans.connectors.table import source_kinds
+from plans.declarations.row_kinds import ALL_KINDS, INSERT_ONLY, RowKinds
 from plans.errors import Diagnostic
 from plans.operators.columns import check_known, types_of
+from plans.operators.declared import Columns, Declared
 from plans.operators.fields import Changelog, Names, OneInput, OperatorId
-from plans.operators.kind import Columns, Declared, KeysUpserted, OperatorKind, WithSettings, of_input
-from plans.operators.state import States, stated
+from plans.operators.kind import Neighbour, OperatorKind, WithSettings, any_order, of_input
+from plans.operators.state import (
+    KeysUpserted,
+    StateKind,
+    States,
+    all_facts,
+    its_own_ttl,
+    stated,
+    unbounded,
+    waits_for_none,
+)
 from plans.settings.layers import Settings
 
 __all__ = ["CHANGELOG_NORMALIZE", "ChangelogNormalize"]
@@ -36,6 +47,23 @@ def _check(operator: ChangelogNormalize, inputs: Sequence[Columns], plan: Declar
     yield from check_known(operator.key, types_of(inputs[0]), f"{path}.key", "key column")
 
 
+def _check_place(
+    operator: ChangelogNormalize, inputs: Sequence[Neighbour], readers: Sequence[Neighbour], plan: Declared, path: str
+) -> Iterator[Diagnostic]:
+    (source,) = inputs
+    table = plan.tables[source.operator.table] if source.kind.is_source else None
+    if plan.mode == "batch":
+        message = "a batch plan has no changes, so there is nothing to normalize"
+        yield Diagnostic(message=message, path=path, hint="compile the SQL again")
+    elif table is None or source_kinds(table) == INSERT_ONLY:
+        message = f"a changelog-normalize reads a scan of upserts or changes, '{source.operator.id}' is none"
+        yield Diagnostic(message=message, path=f"{path}.inputs", hint="compile the SQL again")
+    elif set(operator.key) != set(table.primary_key):
+        key = ", ".join(table.primary_key)
+        message = f"the key is ({', '.join(operator.key)}), the primary key of '{source.operator.table}' is ({key})"
+        yield Diagnostic(message=message, path=f"{path}.key", hint="compile the SQL again")
+
+
 def _changelog(operator: ChangelogNormalize, inputs: RowKinds, upserted: KeysUpserted) -> RowKinds:
     return ("+I", "+U", "-D") if upserted(operator.key) else ALL_KINDS
 
@@ -49,10 +77,22 @@ CHANGELOG_NORMALIZE = OperatorKind(
     cls=ChangelogNormalize,
     title="changelog normalize",
     description="Turns rows that replace each other by key into a whole changelog; keeps the row of each key.",
-    states=("changelogNormalizeState",),
+    state=StateKind(
+        names=("changelogNormalizeState",),
+        changelog=_changelog,
+        facts=all_facts,
+        holds="rows",
+        grows_by="key",
+        bounded=unbounded,
+        changes_for=its_own_ttl,
+        added_rows_find="what they change",
+        waits_as=waits_for_none,
+    ),
     columns=of_input,
     check=_check,
+    check_place=_check_place,
+    takes_upserts=True,
     row_kinds=stated,
-    changelog=_changelog,
+    reads_order=any_order,
     describe=_describe,
 )

@@ -8,7 +8,7 @@ from functools import lru_cache
 from plans.declarations.tables import Column, Table, TableColumn
 from plans.declarations.types import DataType, parse_type
 from plans.errors import Diagnostic
-from plans.operators.kind import Columns
+from plans.operators.declared import Columns
 from plans.operators.output import JoinColumn
 from plans.text.names import did_you_mean
 

@@ -8,9 +8,11 @@ from typing import Annotated, ClassVar, Literal
 
 from plans.declarations.durations import format_duration, parse_duration
 from plans.errors import Diagnostic
+from plans.operators.asking.calls import CALLS
 from plans.operators.columns import check_known, check_output, output_columns, parse, same_type, types_of
+from plans.operators.declared import Columns, Declared
 from plans.operators.fields import Expression, Name, OneInput, OperatorId
-from plans.operators.kind import Columns, Declared, OperatorKind, WithSettings
+from plans.operators.kind import OperatorKind, WithSettings, any_order, unchanged
 from plans.operators.output import JoinOutput
 from plans.settings.cached import CACHED
 from plans.settings.calls import CALL_GROUPS, RETRY_STRATEGY
@@ -153,8 +155,12 @@ CORRELATE = OperatorKind(
     description="Calls a function for every input row, and joins the row with what the call returns; row kinds pass "
     "through.",
     groups=(*CALL_GROUPS, CACHED),
+    calls=True,
+    asks=CALLS,
     columns=_columns,
     check=_check,
+    row_kinds=unchanged,
+    reads_order=any_order,
     expressions=_expressions,
     settings_text=_settings_text,
     describe=_describe,

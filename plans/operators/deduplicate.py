@@ -9,9 +9,19 @@ from typing import Annotated, Literal
 from plans.declarations.row_kinds import INSERT_ONLY, RowKind, RowKinds
 from plans.errors import Diagnostic
 from plans.operators.columns import check_known, parse, types_of
+from plans.operators.declared import Columns, Declared
 from plans.operators.fields import Changelog, Name, Names, OneInput, OperatorId
-from plans.operators.kind import Columns, Declared, KeysUpserted, OperatorKind, WithSettings, of_input
-from plans.operators.state import States, stated
+from plans.operators.kind import OperatorKind, WithSettings, in_order, of_input
+from plans.operators.state import (
+    KeysUpserted,
+    StateKind,
+    States,
+    all_facts,
+    its_own_ttl,
+    stated,
+    unbounded,
+    waits_for_none,
+)
 from plans.settings.layers import Settings
 
 __all__ = ["DEDUPLICATE", "Deduplicate"]
@@ -62,8 +72,10 @@ def _takes(operator: Deduplicate, plan: Declared) -> Collection[RowKind]:
     return INSERT_ONLY
 
 
-def _reads_order(operator: Deduplicate) -> bool:
-    return True
+def _changes_for(operator: Deduplicate, lasts: Sequence[float], inputs: Sequence[RowKinds]) -> float:
+    # The row of a key that came first stays the first.
+    never = operator.keep == "first" and operator.time is None
+    return 0.0 if never else its_own_ttl(operator, lasts, inputs)
 
 
 def _describe(operator: Deduplicate, plan: Declared) -> str:
@@ -76,13 +88,22 @@ DEDUPLICATE = OperatorKind(
     cls=Deduplicate,
     title="deduplicate",
     description="Passes on the first or the last row of each key; keeps a row for each.",
-    states=("deduplicateState",),
+    state=StateKind(
+        names=("deduplicateState",),
+        changelog=_changelog,
+        facts=all_facts,
+        holds="rows",
+        grows_by="key",
+        bounded=unbounded,
+        changes_for=_changes_for,
+        added_rows_find="what they change",
+        waits_as=waits_for_none,
+    ),
     columns=of_input,
     check=_check,
     check_mode=_check_mode,
     row_kinds=stated,
-    changelog=_changelog,
     takes=_takes,
-    reads_order=_reads_order,
+    reads_order=in_order,
     describe=_describe,
 )

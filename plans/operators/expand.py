@@ -9,8 +9,9 @@ from typing import Annotated
 from plans.declarations.tables import Column
 from plans.errors import Diagnostic
 from plans.operators.columns import check_known, check_names, parse, types_of
+from plans.operators.declared import Columns, Declared
 from plans.operators.fields import Name, Names, OneInput, OperatorId
-from plans.operators.kind import Columns, Declared, OperatorKind, WithSettings
+from plans.operators.kind import OperatorKind, WithSettings, any_order, unchanged
 from plans.settings.layers import Settings
 from plans.text.names import did_you_mean
 
@@ -81,5 +82,7 @@ EXPAND = OperatorKind(
     "pass through. Stateless.",
     columns=_columns,
     check=_check,
+    row_kinds=unchanged,
+    reads_order=any_order,
     describe=_describe,
 )

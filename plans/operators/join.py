@@ -9,10 +9,11 @@ from typing import Annotated, Any
 from plans.declarations.row_kinds import INSERT_ONLY, RowKinds
 from plans.errors import Diagnostic
 from plans.operators.columns import check_known, check_output, output_columns, same_type, types_of
+from plans.operators.declared import Columns, Declared
 from plans.operators.fields import Changelog, Expression, Name, OperatorId
-from plans.operators.kind import Columns, Declared, KeysUpserted, OperatorKind, WithSettings
+from plans.operators.kind import OperatorKind, WithSettings, any_order
 from plans.operators.output import JoinOutput, JoinType
-from plans.operators.state import States, stated
+from plans.operators.state import KeysUpserted, StateKind, States, stated, unbounded
 from plans.settings.layers import Settings
 
 __all__ = ["JOIN", "Join", "JoinKey"]
@@ -83,6 +84,22 @@ def _state_facts(join: Join, facts: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in facts.items() if key not in without}
 
 
+def _changes_for(join: Join, lasts: Sequence[float], inputs: Sequence[RowKinds]) -> float:
+    left, right = lasts
+    updated = [kinds != INSERT_ONLY for kinds in inputs]
+    bounds = [min(left, right)]
+    # A row that waits for its partner, or is taken back with it, is in the state of its own side.
+    if join.join_type in ("left", "full", "semi", "anti") or updated[1]:
+        bounds.append(left)
+    if join.join_type in ("right", "full") or updated[0]:
+        bounds.append(right)
+    return max(bounds)
+
+
+def _waits_as(join: Join) -> str | None:
+    return f"{join.join_type} outer join" if join.join_type in ("left", "right", "full") else None
+
+
 def _describe(join: Join, plan: Declared) -> str:
     conditions = [f"{key.left} = {key.right}" for key in join.keys]
     conditions += [join.condition] if join.condition is not None else []
@@ -97,12 +114,21 @@ JOIN = OperatorKind(
     cls=Join,
     title="join",
     description="A regular stream join; keeps the rows of both inputs in state.",
-    states=("leftState", "rightState"),
+    state=StateKind(
+        names=("leftState", "rightState"),
+        changelog=_changelog,
+        facts=_state_facts,
+        holds="rows",
+        grows_by="row",
+        bounded=unbounded,
+        changes_for=_changes_for,
+        added_rows_find="matches",
+        waits_as=_waits_as,
+    ),
     columns=_columns,
     check=_check,
     row_kinds=stated,
-    changelog=_changelog,
+    reads_order=any_order,
     expressions=_expressions,
-    state_facts=_state_facts,
     describe=_describe,
 )

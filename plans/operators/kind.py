@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from plans.declarations.row_kinds import RowKind, RowKinds
-from plans.declarations.tables import Column, Function, Table
 from plans.errors import Diagnostic
+from plans.operators.asking.kind import AskingKind
+from plans.operators.declared import Columns, Declared
+from plans.operators.state import StateKind
 from plans.settings.cached import CACHED, ENABLED, STORAGE_LEVEL
 from plans.settings.group import Group
 from plans.settings.layers import Settings
@@ -21,34 +23,23 @@ from plans.settings.text import labelled, marked
 from plans.settings.views import CachedSettings
 
 __all__ = [
-    "Columns",
-    "Declared",
-    "KeysUpserted",
+    "Neighbour",
     "OperatorKind",
     "TableUse",
     "WithSettings",
-    "no_problem",
+    "any_order",
+    "in_order",
+    "no_expressions",
     "of_input",
     "unchanged",
 ]
 
-Columns = tuple[Column, ...]
 TableUse = Literal["reads", "looks up", "writes"]
-KeysUpserted = Callable[[tuple[str, ...]], bool]
-"""Whether all that reads an operator replaces rows by exactly these columns of it."""
-
-
-class Declared(Protocol):
-    """What an operator's kind may ask of the plan."""
-
-    @property
-    def mode(self) -> Literal["streaming", "batch"]: ...
-
-    @property
-    def tables(self) -> Mapping[str, Table]: ...
-
-    @property
-    def functions(self) -> Mapping[str, Function]: ...
+CheckPlace = Callable[
+    [Any, Sequence["Neighbour"], Sequence["Neighbour"], Declared, str],
+    Iterator[Diagnostic],
+]
+"""Is told what an operator reads, and what reads it."""
 
 
 class WithSettings:
@@ -77,16 +68,22 @@ def unchanged(operator: Any, inputs: RowKinds, plan: Declared) -> RowKinds:
     return inputs
 
 
-def no_problem(operator: Any, inputs: Sequence[Columns], plan: Declared, path: str) -> Iterator[Diagnostic]:
-    """Nothing can be wrong with the columns."""
-    yield from ()
+def any_order(operator: Any) -> bool:
+    """The result is the same in whatever order rows come."""
+    return False
+
+
+def in_order(operator: Any) -> bool:
+    """The result depends on the order of rows."""
+    return True
 
 
 def _any_mode(operator: Any, plan: Declared, path: str) -> Iterator[Diagnostic]:
     yield from ()
 
 
-def _no_expressions(operator: Any) -> Iterator[tuple[str, str | None]]:
+def no_expressions(operator: Any) -> Iterator[tuple[str, str | None]]:
+    """It has none."""
     yield from ()
 
 
@@ -94,12 +91,8 @@ def _any_kinds(operator: Any, plan: Declared) -> Collection[RowKind] | None:
     return None
 
 
-def _never(operator: Any) -> bool:
-    return False
-
-
-def _as_they_are(operator: Any, facts: dict[str, Any]) -> dict[str, Any]:
-    return facts
+def _no_key(operator: Any, keys: tuple[str, ...]) -> tuple[str, ...] | None:
+    return None
 
 
 def _one_by_one(settings: Mapping[str, Settings], group: str) -> Iterator[str]:
@@ -114,8 +107,9 @@ def _one_by_one(settings: Mapping[str, Settings], group: str) -> Iterator[str]:
 class OperatorKind:
     """``op`` is its name in a plan, ``title`` what a box and a sentence call it.
 
-    ``states`` are the names of its state entries by index, ``groups`` what may be set on it. ``table`` says what it
-    does with the table that it names.
+    What has a default is right for whatever does not speak of it; what has none, an author must decide.
+    ``state`` is what it keeps, ``groups`` what may be set on it. ``table`` says what it does with the table that it
+    names.
     """
 
     op: str
@@ -124,35 +118,67 @@ class OperatorKind:
     description: str
     """What it does, for the JSON Schema."""
     columns: Callable[[Any, Sequence[Columns], Declared], Columns]
+    check: Callable[[Any, Sequence[Columns], Declared, str], Iterator[Diagnostic]]
+    """What is wrong with its columns and whatever else it names."""
+    row_kinds: Callable[[Any, RowKinds, Declared], RowKinds]
+    """What it emits if its inputs together emit these kinds; of one with state, what the plan says."""
+    reads_order: Callable[[Any], bool]
+    """Whether its result depends on the order of its rows, even if they are only added."""
     describe: Callable[[Any, Declared], str]
     """What the operator does, in the words of SQL."""
-    states: tuple[str, ...] = ()
+    state: StateKind | None = None
     groups: tuple[Group, ...] = (CACHED,)
     table: TableUse | None = None
-    check: Callable[[Any, Sequence[Columns], Declared, str], Iterator[Diagnostic]] = no_problem
-    """What is wrong with its columns and whatever else it names."""
+    calls: bool = False
+    """Whether it calls a function of the plan."""
+    asks: AskingKind | None = None
+    """What it asks another system for every row; it has settings whether anyone speaks of them or not."""
     check_mode: Callable[[Any, Declared, str], Iterator[Diagnostic]] = _any_mode
     """What is wrong with it in a plan of this mode, whatever its columns are."""
-    row_kinds: Callable[[Any, RowKinds, Declared], RowKinds] = unchanged
-    """What it emits if its inputs together emit these kinds; of one with state, what the plan says."""
-    changelog: Callable[[Any, RowKinds, KeysUpserted], RowKinds] | None = None
-    """Of one with state: what it must say that it emits, in a stream."""
     takes: Callable[[Any, Declared], Collection[RowKind] | None] = _any_kinds
     """The row kinds that it can take; None if it takes all. Its inputs emit no others."""
-    reads_order: Callable[[Any], bool] = _never
-    """Whether its result depends on the order of its rows, even if they are only added."""
-    expressions: Callable[[Any], Iterator[tuple[str, str | None]]] = _no_expressions
+    check_place: CheckPlace | None = None
+    """What is wrong with what it reads and with what reads it; None if it can stand anywhere."""
+    takes_upserts: bool = False
+    """Whether it reads rows that replace each other by key, or that come twice, which are no changelog yet."""
+    key_above: Callable[[Any, tuple[str, ...]], tuple[str, ...] | None] = _no_key
+    """What its output calls these columns of its input if it passes every row on with them; else None."""
+    below_shared: bool = False
+    """Whether it can run in the query of each sink alone, below what several sinks have in common."""
+    one_phase_because: Callable[..., str | None] | None = None
+    """Of one that can run in two phases: why it runs in one, whatever is set; None if it can run in two.
+
+    ``insert_only`` says whether its input carries no row kinds, ``in_order`` whether its rows are put in the order in
+    which they arrived first.
+    """
+    expressions: Callable[[Any], Iterator[tuple[str, str | None]]] = no_expressions
     """Its expressions, each with its path below the operator; None for one that is left out."""
-    state_facts: Callable[[Any, dict[str, Any]], dict[str, Any]] = _as_they_are
-    """Of its facts, those that decide what its state holds."""
     settings_text: Callable[[Mapping[str, Settings], str], Iterator[str]] = _one_by_one
     """The settings of a group one by one, and what they amount to."""
 
     @property
     def keeps_state(self) -> bool:
         """Whether it has state entries, and says which row kinds it emits."""
-        return bool(self.states)
+        return self.state is not None
+
+    @property
+    def is_source(self) -> bool:
+        """Whether rows of a table begin here."""
+        return self.table == "reads"
+
+    @property
+    def is_sink(self) -> bool:
+        """Whether rows end here, in a table."""
+        return self.table == "writes"
 
     def group(self, name: str) -> Group | None:
         """The group of settings of that name; None if operators of this kind have none."""
         return next((group for group in self.groups if group.name == name), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbour:
+    """An operator that another reads, or that reads it, with its kind."""
+
+    kind: OperatorKind
+    operator: Any

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from plans.connectors.table import source_kinds
-from plans.declarations.durations import format_duration, parse_duration
 from plans.declarations.row_kinds import INSERT_ONLY
 from plans.declarations.tables import physical_columns
 from plans.errors import Diagnostic
+from plans.operators.asking.lookup_text import settings_text
+from plans.operators.asking.lookups import LOOKUPS
 from plans.operators.columns import (
     check_known,
     check_names,
@@ -20,20 +21,17 @@ from plans.operators.columns import (
     types_of,
     unknown_table,
 )
+from plans.operators.declared import Columns, Declared
 from plans.operators.fields import Expression, Name, Names, OneInput, OperatorId
-from plans.operators.kind import Columns, Declared, OperatorKind, WithSettings
+from plans.operators.kind import OperatorKind, WithSettings, any_order, unchanged
 from plans.operators.output import JoinOutput
 from plans.operators.table import connector_of
 from plans.settings.cached import CACHED
 from plans.settings.layers import Settings
-from plans.settings.lookup import CACHE, LOOKUP_GROUPS
-from plans.settings.setting import shown
-from plans.settings.text import labelled, marked
+from plans.settings.lookup import LOOKUP_GROUPS
 from plans.settings.views import AsyncSettings, RetrySettings, lookup_retry, lookup_waits
 
-__all__ = ["LOOKUP_JOIN", "LookupJoin", "LookupKey", "wait_of"]
-
-_SHORT = ("lookup.partial-cache.", "lookup.full-cache.periodic-reload.", "lookup.full-cache.timed-reload.")
+__all__ = ["LOOKUP_JOIN", "LookupJoin", "LookupKey"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,57 +159,20 @@ def _describe(lookup: LookupJoin, plan: Declared) -> str:
     return f"{kind}LOOKUP JOIN {lookup.table} ({connector}) ON {' AND '.join(conditions)}"
 
 
-def _settings_text(settings: Mapping[str, Settings], group: str) -> Iterator[str]:
-    values = dict(settings[group].values)
-    if group == "async":
-        yield marked(settings[group], "enabled", "async" if values.pop("enabled") else "sync")
-    elif group == "retry":
-        values.pop("retry-strategy")
-    for name in values:
-        if name == CACHE or name == "retry-predicate":
-            yield marked(settings[group], name, shown(values[name]))
-        else:
-            yield labelled(settings[group], name, short=_short(name))
-    if group == "retry":
-        retry, waits = lookup_retry(settings[group].values), lookup_waits(settings["async"].values)
-        if retry.mode == "deferred":
-            yield f"{wait_of(retry)} in state, which no TTL cuts short"
-        else:
-            yield wait_of(retry, timeout=waits.timeout if waits.enabled else None)
-
-
-def _short(name: str) -> str:
-    for prefix in _SHORT:
-        name = name.removeprefix(prefix)
-    return name.removeprefix("lookup.full-cache.").removeprefix("lookup.")
-
-
-def wait_of(retry: RetrySettings, *, timeout: str | None = None) -> str:
-    """How long a row that finds nothing may wait for its last attempt; ``timeout`` is what its attempts may take.
-
-    A synchronous lookup has no timeout, and a deferred one counts that of each attempt alone.
-
-    >>> wait_of(RetrySettings(fixed_delay="10 s", max_attempts=3, mode="inline"), timeout="5 min")
-    'a row that finds nothing waits up to 30 s'
-    """
-    longest, limit = retry.max_attempts * parse_duration(retry.fixed_delay), parse_duration(timeout or "0 ms")
-    waits = f"a row that finds nothing waits up to {format_duration(longest)}"
-    if limit and longest >= limit:
-        return f"{waits}, but fails the job after its timeout, {format_duration(limit)}"
-    return waits
-
-
 LOOKUP_JOIN = OperatorKind(
     op="lookup-join",
     cls=LookupJoin,
     title="lookup join",
     description="Looks every input row up in a table when it is processed; row kinds pass through.",
     groups=(*LOOKUP_GROUPS, CACHED),
+    asks=LOOKUPS,
     table="looks up",
     columns=_columns,
     check=_check,
+    row_kinds=unchanged,
+    reads_order=any_order,
     check_mode=_check_mode,
     expressions=_expressions,
-    settings_text=_settings_text,
+    settings_text=settings_text,
     describe=_describe,
 )

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from plans.connectors.table import bounding_option, can_read, is_bounded, source_kinds
+from plans.connectors.table import bounding_option, can_read, is_bounded, is_upsert_source, source_kinds
 from plans.declarations.row_kinds import INSERT_ONLY, RowKinds
 from plans.declarations.tables import physical_columns
 from plans.errors import Diagnostic
 from plans.operators.columns import check_known, check_names, types_of, unknown_table
+from plans.operators.declared import Columns, Declared
 from plans.operators.fields import Name, Names, OperatorId
-from plans.operators.kind import Columns, Declared, OperatorKind, WithSettings
+from plans.operators.kind import Neighbour, OperatorKind, WithSettings, any_order
 from plans.operators.table import counted, described_table
 from plans.settings.layers import Settings
 
@@ -74,6 +75,20 @@ def _check_mode(scan: Scan, plan: Declared, path: str) -> Iterator[Diagnostic]:
         yield Diagnostic(message=message, path=options, hint="run the job in streaming mode, with --once")
 
 
+def _check_place(
+    scan: Scan, inputs: Sequence[Neighbour], readers: Sequence[Neighbour], plan: Declared, path: str
+) -> Iterator[Diagnostic]:
+    others = [reader for reader in readers if not reader.kind.takes_upserts]
+    if is_upsert_source(plan.tables[scan.table]):
+        message = f"'{scan.id}' reads upserts, which only a changelog-normalize makes a changelog of"
+    elif len(others) < len(readers):
+        message = f"'{scan.id}' is read by a changelog-normalize, so nothing else can read it"
+    else:
+        return
+    for reader in others:
+        yield Diagnostic(message=message, path=f"operators.{reader.operator.id}.inputs", hint="compile the SQL again")
+
+
 def _describe(scan: Scan, plan: Declared) -> str:
     table = plan.tables.get(scan.table)
     total = counted(len(table.columns) if table else 0)
@@ -87,8 +102,10 @@ SCAN = OperatorKind(
     description="Reads columns of a table, with the row kinds that its source emits.",
     table="reads",
     columns=_columns,
-    row_kinds=_row_kinds,
     check=_check,
+    check_place=_check_place,
+    row_kinds=_row_kinds,
+    reads_order=any_order,
     check_mode=_check_mode,
     describe=_describe,
 )

@@ -12,8 +12,9 @@ from plans.declarations.tables import physical_columns
 from plans.declarations.types import DataType
 from plans.errors import Diagnostic
 from plans.operators.columns import listed, parse, unknown_table
+from plans.operators.declared import Columns, Declared
 from plans.operators.fields import Name, OneInput, OperatorId
-from plans.operators.kind import Columns, Declared, OperatorKind, of_input
+from plans.operators.kind import OperatorKind, any_order, of_input, unchanged
 from plans.operators.table import described_table
 from plans.settings.layers import Settings
 
@@ -92,6 +93,8 @@ SINK = OperatorKind(
     table="writes",
     columns=of_input,
     check=_check,
+    row_kinds=unchanged,
+    reads_order=any_order,
     takes=_takes,
     describe=_describe,
 )

@@ -6,12 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
+from plans.connectors.table import is_upsert_sink
 from plans.declarations.row_kinds import INSERT_ONLY, RowKinds
 from plans.errors import Diagnostic
 from plans.operators.columns import check_known, types_of
+from plans.operators.declared import Columns, Declared
 from plans.operators.fields import Changelog, Names, OneInput, OperatorId
-from plans.operators.kind import Columns, Declared, KeysUpserted, OperatorKind, WithSettings, of_input
-from plans.operators.state import States, stated
+from plans.operators.kind import Neighbour, OperatorKind, WithSettings, in_order, of_input
+from plans.operators.state import KeysUpserted, StateKind, States, all_facts, stated, unbounded, waits_for_none
 from plans.settings.layers import Settings
 
 __all__ = ["SINK_MATERIALIZE", "SinkMaterialize"]
@@ -36,12 +38,30 @@ def _check(operator: SinkMaterialize, inputs: Sequence[Columns], plan: Declared,
     yield from check_known(operator.key, types_of(inputs[0]), f"{path}.key", "key column")
 
 
+def _check_place(
+    operator: SinkMaterialize, inputs: Sequence[Neighbour], readers: Sequence[Neighbour], plan: Declared, path: str
+) -> Iterator[Diagnostic]:
+    if plan.mode == "batch":
+        message = "a batch plan keeps no rows for a sink"
+        yield Diagnostic(message=message, path=path, hint="compile the SQL again")
+        return
+    for reader in readers:
+        found, table = reader.operator, plan.tables[reader.operator.table] if reader.kind.is_sink else None
+        if table is None:
+            message = f"a sink-materialize is read by sinks only, '{found.id}' is of kind {reader.kind.op}"
+            yield Diagnostic(message=message, path=f"operators.{found.id}.inputs", hint="compile the SQL again")
+        elif not is_upsert_sink(table) or set(table.primary_key) != set(operator.key):
+            key = f"upserts by ({', '.join(table.primary_key)})" if is_upsert_sink(table) else "does not upsert"
+            message = f"the key is ({', '.join(operator.key)}), but '{found.id}' {key}"
+            yield Diagnostic(message=message, path=f"{path}.key", hint="compile the SQL again")
+
+
 def _changelog(operator: SinkMaterialize, inputs: RowKinds, upserted: KeysUpserted) -> RowKinds:
     return ("+I", "+U") if inputs == INSERT_ONLY else ("+I", "+U", "-D")
 
 
-def _reads_order(operator: SinkMaterialize) -> bool:
-    return True
+def _changes_for(operator: SinkMaterialize, lasts: Sequence[float], inputs: Sequence[RowKinds]) -> float:
+    return 0  # only sinks read it
 
 
 def _describe(operator: SinkMaterialize, plan: Declared) -> str:
@@ -53,11 +73,21 @@ SINK_MATERIALIZE = OperatorKind(
     cls=SinkMaterialize,
     title="sink materialize",
     description="Keeps all rows by the key of a sink, and passes on the latest that is there for each key.",
-    states=("sinkMaterializeState",),
+    state=StateKind(
+        names=("sinkMaterializeState",),
+        changelog=_changelog,
+        facts=all_facts,
+        holds="rows",
+        grows_by="row",
+        bounded=unbounded,
+        changes_for=_changes_for,
+        added_rows_find="what they change",
+        waits_as=waits_for_none,
+    ),
     columns=of_input,
     check=_check,
+    check_place=_check_place,
     row_kinds=stated,
-    changelog=_changelog,
-    reads_order=_reads_order,
+    reads_order=in_order,
     describe=_describe,
 )

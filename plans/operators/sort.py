@@ -8,8 +8,9 @@ from typing import Annotated, Literal
 
 from plans.errors import Diagnostic
 from plans.operators.columns import check_known, parse, types_of
+from plans.operators.declared import Columns, Declared
 from plans.operators.fields import Name, OneInput, OperatorId
-from plans.operators.kind import Columns, Declared, OperatorKind, WithSettings, of_input
+from plans.operators.kind import OperatorKind, WithSettings, any_order, of_input, unchanged
 from plans.settings.layers import Settings
 
 __all__ = ["MOST_ROWS", "SORT", "UNSORTABLE", "Sort", "SortKey"]
@@ -83,6 +84,8 @@ SORT = OperatorKind(
     description="Sorts, skips 'offset' rows and passes on up to 'limit' of the rest. Batch only.",
     columns=of_input,
     check=_check,
+    row_kinds=unchanged,
+    reads_order=any_order,
     check_mode=_check_mode,
     describe=_describe,
 )

@@ -8,8 +8,9 @@ from typing import Annotated
 
 from plans.errors import Diagnostic
 from plans.operators.columns import listed, parse, same_type
+from plans.operators.declared import Columns, Declared
 from plans.operators.fields import OperatorId
-from plans.operators.kind import Columns, Declared, OperatorKind, WithSettings
+from plans.operators.kind import OperatorKind, WithSettings, any_order, unchanged
 from plans.settings.layers import Settings
 
 __all__ = ["UNION", "Union"]
@@ -51,5 +52,7 @@ UNION = OperatorKind(
     description="UNION ALL of inputs that agree in column names and types.",
     columns=_columns,
     check=_check,
+    row_kinds=unchanged,
+    reads_order=any_order,
     describe=_describe,
 )

@@ -22,8 +22,7 @@ from plans.declarations.durations import parse_duration
 from plans.declarations.row_kinds import INSERT_ONLY
 from plans.model.graph import check_graph
 from plans.model.plan import Plan
-from plans.operators import Aggregate, Operator, describe, kind_of, op_name, state_of, table_of
-from plans.operators.aggregate import one_phase_because
+from plans.operators import Operator, describe, kind_of, op_name, state_of, table_of
 from plans.settings.cached import CACHED, ENABLED, STORAGE_LEVEL
 from plans.settings.layers import Settings, edits_of
 from plans.settings.phases import ONE_PHASE, PHASES, STRATEGY
@@ -247,17 +246,18 @@ def _who_cached(settings: Settings) -> str:
 
 
 def _one_phase(plan: Plan) -> Mapping[str, str | None]:
-    """Why aggregates with a setting for phases run in one; nothing is known if edges or tables are wrong."""
-    aggregates = [o for o in plan.operators if isinstance(o, Aggregate) and PHASES.name in o.settings]
-    if not aggregates:
+    """Why operators with a setting for phases run in one; nothing is known if edges or tables are wrong."""
+    set_so = [operator for operator in plan.operators if PHASES.name in operator.settings]
+    if not set_so:
         return {}
     tables = {table for operator in plan.operators if (table := table_of(operator)) is not None}
     if any(check_graph(plan)) or not tables <= plan.tables.keys():
         return {}
     kinds, told = output_kinds(plan), told_by_arrival(plan)
     return {
-        operator.id: one_phase_because(operator, insert_only=kinds[source] == INSERT_ONLY, in_order=source in told)
-        for operator in aggregates
+        operator.id: because(operator, insert_only=kinds[source] == INSERT_ONLY, in_order=source in told)
+        for operator in set_so
+        if (because := kind_of(operator).one_phase_because) is not None
         for source in operator.inputs
     }
 

@@ -19,7 +19,7 @@ from plans.compare.change import Change
 from plans.compare.match import match
 from plans.model.plan import Plan
 from plans.model.settings import PlanSetting, operator_settings
-from plans.operators import Operator, Scan, describe, kind_of, state_of
+from plans.operators import Operator, describe, kind_of, state_of, with_inputs
 from plans.settings.layers import EDIT
 from plans.settings.setting import shown
 from plans.text.terminal import clean
@@ -142,10 +142,8 @@ def under_new_ids(before: Plan, after: Plan) -> tuple[Operator, ...]:
 
 
 def _called(operator: Operator, names: Mapping[str, str]) -> Operator:
-    operator = replace(operator, id=names.get(operator.id, operator.id))
-    if isinstance(operator, Scan):
-        return operator
-    return replace(operator, inputs=tuple(names.get(name, name) for name in operator.inputs))
+    called = replace(operator, id=names.get(operator.id, operator.id))
+    return with_inputs(called, tuple(names.get(name, name) for name in operator.inputs))
 
 
 def _moved(old: Operator, new: Operator, before: Collection[str], after: Collection[str]) -> bool:

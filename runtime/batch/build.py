@@ -24,7 +24,6 @@ from runtime.batch.cache import CacheEntry, ResultCache
 from runtime.batch.observed import ObservedMetrics
 from runtime.batch.snapshot import snapshot
 from runtime.build.edges import Edges
-from runtime.build.sub_plans import scans, sinks
 from runtime.build.table import builder_of
 from runtime.connectors import table as connectors
 from runtime.lookup.plan import LookupRun
@@ -67,11 +66,11 @@ def build_sinks(
         cache=cache,
         meanings=meanings(plan),
         results=results,
-        scans={scan.id: scan for scan in scans(plan)},
+        scans={scan.id: scan for scan in plan.scans},
         listed={},
         snapshots={},
     )
-    return tuple(building.sink(sink) for sink in sinks(plan))
+    return tuple(building.sink(sink) for sink in plan.sinks)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,9 +1,9 @@
-"""Parts of a plan: its scans and sinks, and what sinks have in common, operators that lead to several of them.
+"""Parts of a plan: what its sinks have in common, operators that lead to several of them.
 
 A batch plan has a job per sink, and a stream a query for all sinks that :mod:`plans.analysis.streaming_queries` puts
 together; each of them computes what it shares with others. Pure: a plan in, names out.
 
->>> from plans.operators import Calc
+>>> from plans.operators import Calc, Scan, Sink
 >>> scan = Scan(id="scan_t", table="t", columns=("a",))
 >>> calc = Calc(id="calc_t", inputs=("scan_t",), select=())
 >>> sinks = tuple(Sink(id=f"sink_{table}", inputs=("calc_t",), table=table) for table in "rs")
@@ -14,19 +14,8 @@ together; each of them computes what it shares with others. Pure: a plan in, nam
 from __future__ import annotations
 
 from plans.model.plan import Plan
-from plans.operators import Scan, Sink
 
-__all__ = ["above", "scans", "shared_operators", "sinks"]
-
-
-def scans(plan: Plan) -> tuple[Scan, ...]:
-    """The scans of ``plan``, in its order."""
-    return tuple(operator for operator in plan.operators if isinstance(operator, Scan))
-
-
-def sinks(plan: Plan) -> tuple[Sink, ...]:
-    """The sinks of ``plan``, in its order."""
-    return tuple(operator for operator in plan.operators if isinstance(operator, Sink))
+__all__ = ["above", "shared_operators"]
 
 
 def shared_operators(plan: Plan) -> dict[str, tuple[str, ...]]:
@@ -36,7 +25,7 @@ def shared_operators(plan: Plan) -> dict[str, tuple[str, ...]]:
     """
     reached: dict[str, set[str]] = {operator.id: set() for operator in plan.operators}
     readers: dict[str, set[str]] = {operator.id: set() for operator in plan.operators}
-    ends = {sink.id for sink in sinks(plan)}
+    ends = {sink.id for sink in plan.sinks}
     for operator in reversed(plan.operators):
         for name in operator.inputs:
             reached[name] |= {operator.id} if operator.id in ends else reached[operator.id]

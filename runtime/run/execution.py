@@ -39,7 +39,7 @@ from runtime.batch.execution import BatchExecution
 from runtime.batch.session import Session
 from runtime.build.edges import edges_of
 from runtime.build.stream import build
-from runtime.build.sub_plans import above, scans, shared_operators
+from runtime.build.sub_plans import above, shared_operators
 from runtime.checkpoint.files import NO_FILES, files_of
 from runtime.checkpoint.parts import batches_kept, refuse_damaged
 from runtime.checkpoint.record import read_record, write_record
@@ -239,7 +239,7 @@ def execute(
     refuse_reach(plan.tables, policy, checkpoint)
     settings = _trigger(once, trigger)
     if once:
-        for scan in scans(plan):
+        for scan in plan.scans:
             connectors.refuse_unbounded(scan.table, plan.tables[scan.table])
     spark = spark or SparkSession.getActiveSession() or start_session(None, {})
     own = prepare_session(spark, time_zone=plan.config.get(TIME_ZONE, "UTC"), once=once, take_over=take_over)

@@ -18,7 +18,6 @@ from plans.connectors.table import sink_directory, sink_place, writes_files
 from plans.declarations.tables import Table
 from plans.errors import RunError
 from plans.model.plan import Plan
-from runtime.build.sub_plans import sinks
 from runtime.checkpoint.files import CheckpointFiles
 from runtime.checkpoint.parts import last_batches
 from runtime.connectors.table import batches_had
@@ -39,7 +38,7 @@ def refuse_other_batches(
     """RunError if a sink has had batches that ``checkpoint``, which ``recorded`` is of, has not begun."""
     before = {query.id: query for query in recorded.queries} if recorded is not None else {}
     places: dict[str, str] = {}
-    tables = {sink.id: sink.table for sink in sinks(plan)}
+    tables = {sink.id: sink.table for sink in plan.sinks}
     for query in queries:
         began, ended = last_batches(checkpoint, query.id)
         for name in query.sinks:

@@ -24,7 +24,6 @@ from plans.model.config import TIME_ZONE
 from plans.model.plan import Plan
 from plans.text.names import did_you_mean
 from plans.text.terminal import say
-from runtime.build.sub_plans import sinks
 from runtime.run.command import STOPS_AFTER_BATCH, STOPS_NOW, Stop, absolute, follow, opened_session, run_plan
 from runtime.run.spark_options import SparkOptions
 
@@ -128,7 +127,7 @@ class Engine:
     def fill(self, plan: Plan) -> int:
         """Compute the cached results that ``plan`` reads, whose rows nobody sees; 0, or a signal's exit code."""
         self._session()
-        (sink,) = sinks(plan)
+        (sink,) = plan.sinks
         table = replace(plan.tables[sink.table], options=dropping_options())
         stop = Stop(STOPS_NOW)
         previous = signal.signal(signal.SIGINT, stop)
@@ -215,7 +214,7 @@ class Engine:
         from runtime.results.json_values import json_value
         from runtime.results.text import cell
 
-        (sink,) = sinks(plan)
+        (sink,) = plan.sinks
         zone = plan.config.get(TIME_ZONE, "UTC")
         types = [column.type for column in output_columns(plan)[sink.inputs[0]]]
         writers = [json_value(name) if self.as_json else cell(name, zone) for name in types]

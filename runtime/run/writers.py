@@ -13,7 +13,6 @@ from plans.connectors.table import drops_rows
 from plans.operators import Operator
 from runtime.build.edges import Edges
 from runtime.build.stream import apply_operators
-from runtime.build.sub_plans import sinks
 from runtime.connectors import table as connectors
 from runtime.engine.arrow_rows import ROWS
 from runtime.engine.row_order import ROW_ORDER
@@ -43,7 +42,7 @@ def query_writer(
 
 def _multi_sink_writer(query: Query, edges: Edges, rows: Mapping[str, Rows], where: str, counts: RowCounts) -> Any:
     operators = {operator.id: operator for operator in edges.plan.operators}
-    found = {sink.id: sink for sink in sinks(edges.plan)}
+    found = {sink.id: sink for sink in edges.plan.sinks}
     # The query keeps the id it was begun with, whatever the operator above its sinks is called now.
     frame = rows[path_to(operators, found[query.sinks[0]])[0].id].frame
     writers = []
@@ -64,7 +63,7 @@ def _rows_of_sink(calcs: Sequence[Operator], rows: Any, *, edges: Edges) -> Any:
 
 
 def _single_sink_writer(query: Query, edges: Edges, rows: Mapping[str, Rows], where: str, results: str | None) -> Any:
-    (sink,) = (sink for sink in sinks(edges.plan) if sink.id == query.id)
+    (sink,) = (sink for sink in edges.plan.sinks if sink.id == query.id)
     table, found = edges.plan.tables[sink.table], rows[sink.id]
     if results is None and found.in_arrow is not None and drops_rows(table):
         counted = found.in_arrow.counted().observe(sink.id, F.sum(ROWS).alias("rows_out"))

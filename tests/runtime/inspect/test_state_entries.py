@@ -37,7 +37,7 @@ def test_each_state_entry_of_each_stateful_operator_has_tables_keys_and_both_ttl
         "sink-materialize": (("sinkMaterializeState", ["rows"], ("v",)),),
         "aggregate": (("groupAggregateState", ["groups", "values(v)"], ("g",)),),
     }
-    assert found.keys() == {kind.op for kind in KINDS if kind.states}, "a stateful operator is missing here"
+    assert found.keys() == {kind.op for kind in KINDS if kind.keeps_state}, "a stateful operator is missing here"
     ttls = {(entry.ttl, entry.edited) for entries in entries_of(plan, edited).values() for entry in entries}
     assert ttls == {("1 h", "2 h")}
     assert {entry.edited for entries in entries_of(plan, plan).values() for entry in entries} == {None}

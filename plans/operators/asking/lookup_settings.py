@@ -1,32 +1,96 @@
-"""What follows from an edit of the settings of a lookup join.
+"""What the settings of a lookup join are resolved from, and what follows from an edit of them.
 
 A new ``lookup.cache`` brings the settings that go with it, as its layers and defaults have them, and takes away the
 others. Nothing waits for a FULL cache, and ordered rows do not wait in state.
-
->>> with_lookup_retry(lookup, (3, "10 s")).retry.max_attempts           # doctest: +SKIP
-3
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Protocol
 
-from plans.analysis.lookup_check import asked_of, resolved
 from plans.connectors.table import can_lookup
 from plans.errors import PlanError
-from plans.model.plan import Plan
-from plans.operators import LookupJoin
+from plans.operators.asking.kind import Groups
+from plans.operators.declared import Declared
 from plans.settings.layers import EDIT, Settings, edits_of, ordered
 from plans.settings.lookup import CACHE, GROUPS, SETTINGS
 from plans.settings.lookup_cache import applicable, belongs
-from plans.settings.lookup_layers import async_refusal, layered_cache
-from plans.settings.setting import Value
+from plans.settings.lookup_layers import Resolved, async_refusal, config_layers, layered_cache, resolve, table_layer
+from plans.settings.setting import Layers, Value
+from plans.settings.views import AsyncSettings, RetrySettings
 
-__all__ = ["resettled_lookup", "with_lookup_retry", "with_lookup_setting"]
+__all__ = ["Lookup", "parks_rows", "resettled", "resolved", "with_retry", "with_setting"]
 
 
-def resettled_lookup(operator: LookupJoin, plan: Plan, *, insert_only: bool) -> LookupJoin:
-    """The lookup with its settings resolved again from the layers that the plan has now; edits stay edits."""
+class LookupKeyed(Protocol):
+    """A key of a lookup: a column of the input, or a constant."""
+
+    @property
+    def left(self) -> str | None: ...
+
+
+class Lookup(Protocol):
+    """What settings must know of a lookup join."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def table(self) -> str: ...
+
+    @property
+    def join_type(self) -> str: ...
+
+    @property
+    def keys(self) -> Sequence[LookupKeyed]: ...
+
+    @property
+    def pre_filter(self) -> str | None: ...
+
+    @property
+    def settings(self) -> Groups: ...
+
+    @property
+    def async_(self) -> AsyncSettings: ...
+
+    @property
+    def retry(self) -> RetrySettings | None: ...
+
+    @property
+    def cache(self) -> Settings: ...
+
+
+def parks_rows(lookup: Lookup) -> bool:
+    """Whether its rows wait in state for their next attempt; a full cache has no retries."""
+    return lookup.retry is not None and lookup.retry.mode == "deferred" and not _is_full(lookup.settings)
+
+
+def resolved(operator: Lookup, plan: Declared, *, insert_only: bool, strict: bool = True) -> Resolved:
+    """The settings that the layers amount to, without edits; Contradiction if ``strict``."""
+    modes = can_lookup(plan.tables[operator.table])
+    parks = plan.mode != "batch"
+    return resolve(_asked_of(operator, plan), modes, insert_only=insert_only, parks=parks, strict=strict)
+
+
+def _asked_of(operator: Lookup, plan: Declared) -> dict[str, Layers]:
+    """What each layer says of each group: config and table as the plan has them now, hints as the origins recorded."""
+    config, options = config_layers(plan.config), plan.tables[operator.table].options
+    groups = operator.settings
+    asked: dict[str, Layers] = {}
+    for group in GROUPS:
+        recorded = groups[group].origin if group in groups else {}
+        hint = {layer: recorded[layer] for layer in ("hint",) if layer in recorded}
+        table = {"table": table_layer(options)} if group == "cache" else {}
+        asked[group] = {"config": config.get(group, {}), **table, **hint}
+    return asked
+
+
+def resettled(operator: Lookup, plan: Declared, insert_only: bool | None) -> Groups:
+    """The settings resolved again from the layers that the plan has now, if its edges are right; edits stay edits."""
+    if insert_only is None:
+        return operator.settings
     fresh = resolved(operator, plan, insert_only=insert_only, strict=False).groups
     groups: dict[str, Settings] = {}
     for group, old in operator.settings.items():
@@ -34,17 +98,17 @@ def resettled_lookup(operator: LookupJoin, plan: Plan, *, insert_only: bool) -> 
         if group not in GROUPS:
             groups[group] = old
         elif group == "cache":
-            values = layered_cache({**asked_of(operator, plan)["cache"], EDIT: edits}).values
+            values = layered_cache({**_asked_of(operator, plan)["cache"], EDIT: edits}).values
             groups[group] = replace(fresh[group], values=values)
         elif group in fresh:
             groups[group] = replace(fresh[group], values=ordered(old.specs, {**fresh[group].values, **edits}))
         elif "hint" not in old.origin:
             groups[group] = old  # a retry that an edit has added
-    return _following(replace(operator, settings=groups), plan)
+    return _following(operator, groups, plan)
 
 
-def with_lookup_setting(operator: LookupJoin, plan: Plan, path: str, group: str, name: str, value: Value) -> LookupJoin:
-    """The lookup with one setting changed; PlanError if it has none of that name as it is set."""
+def with_setting(operator: Lookup, plan: Declared, path: str, group: str, name: str, value: Value) -> Groups:
+    """The settings with one setting changed; PlanError if it has none of that name as it is set."""
     groups = dict(operator.settings)
     if operator.table not in plan.tables:
         raise PlanError(f"there is no table '{operator.table}'", path=path, hint="mend the plan first")
@@ -57,18 +121,18 @@ def with_lookup_setting(operator: LookupJoin, plan: Plan, path: str, group: str,
         raise PlanError(f"'{name}' has no effect here: {message}", path=path, hint=hint)
     if group == "cache":
         edits = {**edits_of(settings), name: value}
-        values = layered_cache({**asked_of(operator, plan)[group], EDIT: edits}).values
+        values = layered_cache({**_asked_of(operator, plan)[group], EDIT: edits}).values
         if name not in applicable(values):
             raise PlanError(f"'{name}' does not go with '{CACHE}' {values[CACHE]}", path=path, hint=belongs(name))
     else:
         values = {**settings.values, name: value}
     groups[group] = replace(settings, values=values)
-    return _following(replace(operator, settings=groups), plan)
+    return _following(operator, groups, plan)
 
 
-def _idle(operator: LookupJoin, plan: Plan, group: str, name: str, value: Value) -> tuple[str, str] | None:
+def _idle(operator: Lookup, plan: Declared, group: str, name: str, value: Value) -> tuple[str, str] | None:
     """Why the setting would have no effect on the lookup as it is, and what to do; None if it has one."""
-    full = operator.cache.values[CACHE] == "FULL"
+    full = _is_full(operator.settings)
     if group == "async":
         modes = can_lookup(plan.tables[operator.table])
         reason = async_refusal(name, value, modes, full=full, insert_only=True)
@@ -84,10 +148,10 @@ def _idle(operator: LookupJoin, plan: Plan, group: str, name: str, value: Value)
     return None
 
 
-def _following(operator: LookupJoin, plan: Plan) -> LookupJoin:
+def _following(operator: Lookup, edited: Groups, plan: Declared) -> Groups:
     """What follows from an edit: nothing waits for a FULL cache; ordered rows, and those of a batch, not in state."""
-    groups = dict(operator.settings)
-    waits, full = groups["async"], operator.cache.values[CACHE] == "FULL"
+    groups = dict(edited)
+    waits, full = groups["async"], _is_full(groups)
     modes = can_lookup(plan.tables[operator.table]) if operator.table in plan.tables else frozenset()
     if full:
         groups["async"] = replace(waits, values={**waits.values, "enabled": False})
@@ -98,23 +162,27 @@ def _following(operator: LookupJoin, plan: Plan) -> LookupJoin:
     parks = plan.mode != "batch" and waits.values["output-mode"] == "allow_unordered"
     if retry is not None and retry.values["mode"] == "deferred" and not parks:
         groups["retry"] = replace(retry, values={**retry.values, "mode": "inline"})
-    return replace(operator, settings=groups)
+    return groups
 
 
-def with_lookup_retry(operator: LookupJoin, plan: Plan, wanted: tuple[Value, Value] | None) -> LookupJoin:
-    """The lookup with ``wanted`` attempts and delay; None never looks a row up again."""
+def with_retry(operator: Lookup, plan: Declared, wanted: tuple[Value, Value] | None) -> Groups:
+    """The settings with ``wanted`` attempts and delay; None never looks a row up again."""
     groups = dict(operator.settings)
     if wanted is None:
         groups.pop("retry", None)
-        return replace(operator, settings=groups)
-    if operator.cache.values[CACHE] == "FULL":
+        return groups
+    if _is_full(groups):
         message = "a FULL cache holds the whole table: what it lacks, another attempt would not find either"
         hint = f"set {operator.id}.cache.{CACHE}=PARTIAL or NONE first"
         raise PlanError(f"'retry' has no effect here: {message}", path=f"operators.{operator.id}.retry", hint=hint)
-    parks = plan.mode != "batch" and operator.async_.output_mode == "allow_unordered"
+    parks = plan.mode != "batch" and groups["async"].values["output-mode"] == "allow_unordered"
     mode = "deferred" if parks else "inline"
     added: dict[str, Value] = {"retry-predicate": "lookup_miss", "retry-strategy": "fixed_delay", "mode": mode}
     none = Settings(specs=SETTINGS["retry"], values=added, origin={"default": {"mode": mode}})
     old = groups.get("retry", none)
     values = ordered(old.specs, {**old.values, "fixed-delay": wanted[1], "max-attempts": wanted[0]})
-    return replace(operator, settings={**groups, "retry": replace(old, values=values)})
+    return {**groups, "retry": replace(old, values=values)}
+
+
+def _is_full(groups: Groups) -> bool:
+    return groups["cache"].values[CACHE] == "FULL"

@@ -1,0 +1,35 @@
+"""Whether the lookups and calls of a plan can run as they are set, and whether its functions return what they should.
+
+Columns and argument types are followed in :mod:`plans.analysis.columns`.
+
+>>> list(check_functions(Plan(name="p"))), list(check_asking(Plan(name="p"), {}))
+([], [])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from plans.declarations.row_kinds import INSERT_ONLY, RowKinds
+from plans.errors import Diagnostic
+from plans.model.plan import Plan
+from plans.operators import kind_of
+
+__all__ = ["check_asking", "check_functions"]
+
+
+def check_functions(plan: Plan) -> Iterator[Diagnostic]:
+    """Every problem with the functions of ``plan``; what calls an unknown one is left to the columns."""
+    for name, function in plan.functions.items():
+        if function.kind in ("scalar", "async-scalar") and len(function.output) != 1:
+            message = f"a scalar function returns one column, found {len(function.output)}"
+            yield Diagnostic(message=message, path=f"functions.{name}.output")
+
+
+def check_asking(plan: Plan, kinds: Mapping[str, RowKinds] | None) -> Iterator[Diagnostic]:
+    """Every problem with how operators ask; ``kinds`` are what operators emit, None if edges or tables are wrong."""
+    for operator in plan.operators:
+        asks = kind_of(operator).asks
+        if asks is not None:
+            insert_only = None if kinds is None else all(kinds[name] == INSERT_ONLY for name in operator.inputs)
+            yield from asks.check(operator, plan, insert_only)

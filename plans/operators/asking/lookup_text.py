@@ -1,0 +1,57 @@
+"""The settings of a lookup join in words, and how long they let a row wait that finds nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from plans.declarations.durations import format_duration, parse_duration
+from plans.settings.layers import Settings
+from plans.settings.lookup import CACHE
+from plans.settings.setting import shown
+from plans.settings.text import labelled, marked
+from plans.settings.views import RetrySettings, lookup_retry, lookup_waits
+
+__all__ = ["settings_text", "wait_of"]
+
+_SHORT = ("lookup.partial-cache.", "lookup.full-cache.periodic-reload.", "lookup.full-cache.timed-reload.")
+
+
+def settings_text(settings: Mapping[str, Settings], group: str) -> Iterator[str]:
+    """The settings of a group one by one, and how long a row may wait."""
+    values = dict(settings[group].values)
+    if group == "async":
+        yield marked(settings[group], "enabled", "async" if values.pop("enabled") else "sync")
+    elif group == "retry":
+        values.pop("retry-strategy")
+    for name in values:
+        if name == CACHE or name == "retry-predicate":
+            yield marked(settings[group], name, shown(values[name]))
+        else:
+            yield labelled(settings[group], name, short=_short(name))
+    if group == "retry":
+        retry, waits = lookup_retry(settings[group].values), lookup_waits(settings["async"].values)
+        if retry.mode == "deferred":
+            yield f"{wait_of(retry)} in state, which no TTL cuts short"
+        else:
+            yield wait_of(retry, timeout=waits.timeout if waits.enabled else None)
+
+
+def _short(name: str) -> str:
+    for prefix in _SHORT:
+        name = name.removeprefix(prefix)
+    return name.removeprefix("lookup.full-cache.").removeprefix("lookup.")
+
+
+def wait_of(retry: RetrySettings, *, timeout: str | None = None) -> str:
+    """How long a row that finds nothing may wait for its last attempt; ``timeout`` is what its attempts may take.
+
+    A synchronous lookup has no timeout, and a deferred one counts that of each attempt alone.
+
+    >>> wait_of(RetrySettings(fixed_delay="10 s", max_attempts=3, mode="inline"), timeout="5 min")
+    'a row that finds nothing waits up to 30 s'
+    """
+    longest, limit = retry.max_attempts * parse_duration(retry.fixed_delay), parse_duration(timeout or "0 ms")
+    waits = f"a row that finds nothing waits up to {format_duration(longest)}"
+    if limit and longest >= limit:
+        return f"{waits}, but fails the job after its timeout, {format_duration(limit)}"
+    return waits

@@ -1,0 +1,59 @@
+"""What is said of lookups of tables: what they ask, how they wait, and whether their rows wait in state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from plans.operators.asking.kind import Alike, AskingKind, Retries, Waits
+from plans.operators.asking.lookup_check import check
+from plans.operators.asking.lookup_settings import Lookup, parks_rows, resettled, with_retry, with_setting
+from plans.operators.declared import Declared
+from plans.settings.group import Group
+from plans.settings.lookup import GROUPS, LOOKUP_GROUPS
+
+__all__ = ["LOOKUPS"]
+
+
+def _alike(lookup: Lookup) -> Alike:
+    # Constants may come from a reader's own condition.
+    columns = tuple(key for key in lookup.keys if key.left is not None)
+    return Alike(target=lookup.table, key=columns or tuple(lookup.keys))
+
+
+def _waits(lookup: Lookup) -> Waits | None:
+    waits, retry = lookup.async_, lookup.retry
+    if not waits.enabled:
+        return None
+    # A deferred retry waits in state, and has the timeout for each attempt alone.
+    retries = None
+    if retry is not None and retry.mode == "inline":
+        retries = Retries(attempts=retry.max_attempts, delay=retry.fixed_delay, timeout=waits.timeout)
+    return Waits(capacity=waits.capacity, capacity_name="capacity", retries=retries)
+
+
+def _keys(lookup: Lookup, plan: Declared) -> Mapping[str, Group]:
+    return {group.name: group for group in LOOKUP_GROUPS}
+
+
+def _settable(lookup: Lookup) -> tuple[str, ...]:
+    return GROUPS
+
+
+def _idle(lookup: Lookup) -> str:
+    return f"'{lookup.id}' has nothing to set"
+
+
+LOOKUPS = AskingKind(
+    question="lookup",
+    alike=_alike,
+    alike_text="looks {} up by the same columns",
+    waits=_waits,
+    parks_rows=parks_rows,
+    keys=_keys,
+    settable=_settable,
+    idle=_idle,
+    with_setting=with_setting,
+    with_retry=with_retry,
+    resettled=resettled,
+    check=check,
+)
