@@ -146,11 +146,11 @@ def _warn_of_idle_settings(session: Session, said: list[SetOption], job: Job) ->
     }
     for statement in said:
         key = KEYS.get(canonical_key(statement.key))
-        if key is None or key.kind is None or key.group is None or key.setting is None:
+        if key is None or key.owner is None or key.group is None:
             continue
         if key.group.optional and key.group.mode not in (None, mode):
             message, advice = key.group.elsewhere, "remove it"
-        elif (key.whose, key.group.name, key.setting.name) not in heeded:
+        elif not any((key.whose, key.group.name, name) in heeded for name in key.sets):
             message = f"no {key.whose} of this job takes it"
             advice = "remove it" if key.group.optional else "remove it, or set what it goes with"
         else:

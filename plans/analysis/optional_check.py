@@ -13,7 +13,8 @@ from plans.model.optional_groups import config_layer, optional_groups, shared_op
 from plans.model.plan import Plan
 from plans.operators import Operator
 from plans.settings.group import Group
-from plans.settings.setting import Value, shown
+from plans.settings.origins import apart_text, in_step_text
+from plans.settings.setting import Value
 
 __all__ = ["check_optional_groups"]
 
@@ -54,12 +55,9 @@ def _check_config(plan: Plan, operator: Operator, group: Group, shared: frozense
     if says == must:
         return None
     name = next(name for name in group.settings if says.get(name) != must.get(name))
-    asks = f"says {shown(must[name])}" if name in must else f"says nothing of '{name}'"
-    said = f"'{name}' is {shown(says[name])}" if name in says else f"nothing was said of '{name}'"
-    key = group.settings[name].config
-    value = shown(must.get(name, says.get(name, "")))
+    key = f"config.{group.settings[name].config}"
     return Diagnostic(
-        message=f"the origin says that {said}, but config {asks}",
-        path=f"operators.{operator.id}.{group.name}.origin" if settings is not None else f"config.{key}",
-        hint=f"hintplan set plan.json config.{key}='{value}' brings all origins in step",
+        message=apart_text(says, must, name, "config"),
+        path=f"operators.{operator.id}.{group.name}.origin" if settings is not None else key,
+        hint=in_step_text(key, must.get(name, says.get(name, ""))),
     )

@@ -12,6 +12,7 @@ from plans.declarations.durations import DurationError, format_duration, parse_d
 from plans.errors import Diagnostic
 from plans.model.plan import Plan
 from plans.operators import OperatorKind, kind_of, state_of
+from plans.settings.origins import in_step_text
 from plans.settings.state import DEFAULT_STATE_TTL, STATE_LAYERS, STATE_TTL, StateEntry
 from plans.text.names import did_you_mean
 
@@ -119,7 +120,7 @@ def _check_config_layer(config: str | None, entries: list[tuple[str, StateEntry]
     yield Diagnostic(
         message=f"config.{STATE_TTL} {says}, but {origin}{more}",
         path=f"config.{STATE_TTL}" if len(apart) > 1 else f"{path}.origin",
-        hint=f"hintplan set plan.json config.{STATE_TTL}='{intended}' brings all origins in step",
+        hint=in_step_text(f"config.{STATE_TTL}", intended),
     )
 
 

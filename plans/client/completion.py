@@ -143,10 +143,9 @@ def _quoted(statement: str) -> Found:
     if value := _VALUE.search(options["given"]):
         if value["key"] == "connector":
             return _matching(word, CONNECTORS)
-        choices = [c for o in (spec.options if spec else ()) if o.name == value["key"] for c in o.choices]
-        return _matching(word, choices)
-    known = [option.name for option in spec.options] if spec else []
-    known += SETTINGS["cache"] if spec and spec.looking_up else []
+        chosen = spec.settings.get(value["key"]) if spec else None
+        return _matching(word, chosen.offered if chosen else ())
+    known = spec.settings if spec else ()
     return _matching(word, [key for key in ("connector", *known) if key not in given])
 
 
@@ -168,8 +167,7 @@ def _hint(body: str, statement: str, rest: str, names: Names) -> Found:
     if name == "LOOKUP" and value:
         settings = {s.hint: s for group in ("async", "retry") for s in SETTINGS[group].values()}
         spec = settings.get(value["key"])
-        choices = spec.choices or (("true", "false") if spec.kind == "bool" else ()) if spec else ()
-        return _matching(word, inputs if value["key"] == "table" else choices)
+        return _matching(word, inputs if value["key"] == "table" else spec.offered if spec else ())
     if name == "LOOKUP":
         used = {m["key"] for m in _OPTION.finditer(given)}
         return _matching(word, [key for key in _LOOKUP_KEYS if key not in used])

@@ -139,7 +139,7 @@ def _values(kind: object, metavar: str, plan: str | None, typed: str) -> list[Co
         return _matching(operators(document), typed)
     if metavar == "PATH=VALUE":
         return _matching(assignments(document, typed), typed)
-    offers = [*operators(document), *(Offer(text=path) for path, _, _ in setting_paths(document))]
+    offers = [*operators(document), *(Offer(text=path) for path, _, _ in setting_paths(document, typed))]
     return _matching(stepwise([offer for offer in offers if offer.text.startswith(typed)], typed), typed)
 
 

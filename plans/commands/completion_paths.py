@@ -16,7 +16,10 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from plans.settings.setting import Setting
 
 __all__ = ["Offer", "assignments", "operators", "read_document", "setting_paths", "stepwise"]
 
@@ -53,12 +56,17 @@ def operators(document: Json) -> Iterator[Offer]:
             yield Offer(text=operator["id"], help=_plain_help(operator.get("op")))
 
 
-def setting_paths(document: Json) -> Iterator[tuple[str, Any, Mapping[str, Any]]]:
-    """Path, value and layers of every setting: of operators, of config, and of tables."""
+def setting_paths(document: Json, typed: str = "") -> Iterator[tuple[str, Any, Mapping[str, Any]]]:
+    """Path, value and layers of every setting: of operators, of config, and of tables.
+
+    Of the operator that ``typed`` begins with, also those that nobody asked for.
+    """
     for operator in _dicts(document.get("operators")):
         name = operator.get("id")
         if not _plain(name):
             continue
+        if typed.startswith(f"{name}."):
+            yield from _unasked(operator, document)
         for entry in _dicts(operator.get("state")):
             if _plain(entry.get("name")):
                 yield f"{name}.state.{entry['name']}.ttl", entry.get("ttl"), _dict(entry.get("origin"))
@@ -82,14 +90,14 @@ def assignments(document: Json, typed: str) -> list[Offer]:
     """The paths that begin with ``typed``, each with ``=``; behind one, the value that runs and what the layers say."""
     path, equals, _ = typed.partition("=")
     if equals:
-        for known, value, layers in setting_paths(document):
+        for known, value, layers in setting_paths(document, path):
             if known == path:
                 told = {_text(value): "what runs"} | {_text(v): layer for layer, v in layers.items() if v is not None}
                 told |= dict.fromkeys(_choices(known), "")
                 texts = ((text, words) for text, words in told.items() if _PLAIN_VALUE.fullmatch(text))
                 return [Offer(text=f"{path}={text}", help=words) for text, words in texts]
         return [Offer(text=f"{path}={text}") for text in _choices(path)]
-    found = {known: _plain_help(_text(value)) for known, value, _ in setting_paths(document)}
+    found = {known: _plain_help(_text(value)) for known, value, _ in setting_paths(document, path)}
     if path.startswith("config."):
         found |= {f"config.{key}": words for key, words in _config_keys().items() if f"config.{key}" not in found}
     elif "config.".startswith(path):
@@ -116,14 +124,26 @@ def stepwise(offers: list[Offer], typed: str) -> list[Offer]:
     return offers
 
 
+def _unasked(operator: Json, document: Json) -> Iterator[tuple[str, Any, Mapping[str, Any]]]:
+    """Path and default of each setting that the operator could have; an import that only a typed name is worth."""
+    from plans.operators import BY_OP
+
+    kind = BY_OP.get(str(operator.get("op")))
+    for group in kind.groups if kind is not None else ():
+        if group.optional and group.name not in operator and group.mode in (None, document.get("mode", "streaming")):
+            for setting in group.settings.values():
+                if setting.default is not None:
+                    yield f"{operator['id']}.{group.name}.{setting.name}", setting.default, {}
+
+
 def _choices(path: str) -> Iterable[str]:
     """The values that a setting can have, if they are few; only now is what knows them worth its loading."""
     from plans.model.config import KEYS
     from plans.operators import KINDS
 
+    setting: Setting | None
     if path.startswith("config."):
-        known = KEYS.get(path.removeprefix("config."))
-        setting = known.setting if known is not None else None
+        setting = KEYS.get(path.removeprefix("config."))
     else:
         _, group, name = (*path.split(".", 2), "", "")[:3]
         groups = [each for kind in KINDS for each in kind.groups]
@@ -132,9 +152,7 @@ def _choices(path: str) -> Iterable[str]:
         setting = next(
             (each.settings[name] for each in groups if each.name == group and name in each.settings), setting
         )
-    if setting is None:
-        return ()
-    return ("true", "false") if setting.kind == "bool" else setting.choices
+    return () if setting is None else setting.offered
 
 
 def _config_keys() -> dict[str, str]:

@@ -13,12 +13,11 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from plans.connectors.connector import COLUMN_OPTIONS, Connector
-from plans.connectors.options import OptionSpec, bad_value
+from plans.connectors.options import bad_value, option
 from plans.connectors.table import CONNECTORS, connector_of
 from plans.declarations.tables import Table
 from plans.errors import Diagnostic
-from plans.settings.lookup import SETTINGS
-from plans.settings.setting import SettingError, parse_value
+from plans.settings.setting import Setting
 
 __all__ = ["check_table", "shown_options"]
 
@@ -48,18 +47,16 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
             path=f"{path}.connector",
         )
         return
-    known_options = {o.name: o for o in spec.options}
     for key, value in table.options.items():
         if key == "connector" or (spec.column_options and key.startswith(COLUMN_OPTIONS)):
             continue
         if any(key.startswith(family) and key != family for family in spec.families):
-            yield from _check_placeholders(path, key, value)
-            continue
-        if key in SETTINGS["cache"] and spec.looking_up:
-            yield from _check_lookup_option(path, key, value)
-        elif key not in known_options:
+            found: Setting | None = option(key, environment=True)
+        else:
+            found = spec.settings.get(key)
+        if found is None:
             yield _unknown(path, spec, key)
-        elif problem := bad_value(known_options[key], value):
+        elif problem := bad_value(found, value):
             message, hint = problem
             yield Diagnostic(message=message, hint=hint, path=f"{path}.{key}")
     for wanted in spec.options:
@@ -72,16 +69,8 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
     yield from spec.check(path, table)
 
 
-def _check_lookup_option(path: str, key: str, value: str) -> Iterator[Diagnostic]:
-    """Whether the value is one; which options go together is known where the table is looked up."""
-    try:
-        parse_value(SETTINGS["cache"][key], value)
-    except SettingError as error:
-        yield Diagnostic(message=f"{key!r}: {error}", hint=error.hint, path=f"{path}.{key}")
-
-
 def _unknown(path: str, spec: Connector, key: str) -> Diagnostic:
-    names = [*(o.name for o in spec.options), *(SETTINGS["cache"] if spec.looking_up else ())]
+    names = spec.settings
     close = get_close_matches(key, names, n=1)
     if close:
         hint = f"did you mean {close[0]!r}?"
@@ -92,9 +81,3 @@ def _unknown(path: str, spec: Connector, key: str) -> Diagnostic:
     else:
         hint = "it has no options; remove it"
     return Diagnostic(message=f"the {spec.name} connector has no option {key!r}", hint=hint, path=f"{path}.{key}")
-
-
-def _check_placeholders(path: str, key: str, value: str) -> Iterator[Diagnostic]:
-    if problem := bad_value(OptionSpec(name=key, environment=True), value):
-        message, hint = problem
-        yield Diagnostic(message=message, hint=hint, path=f"{path}.{key}")

@@ -11,15 +11,17 @@ of the same name in ``runtime/connectors``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from plans.connectors.options import OptionSpec
 from plans.connectors.reach import Place
 from plans.declarations.row_kinds import RowKind
 from plans.declarations.tables import Table
 from plans.errors import Diagnostic
+from plans.settings.group import specs
+from plans.settings.lookup import CACHING
+from plans.settings.setting import Setting
 
 __all__ = [
     "ALL_KINDS",
@@ -107,8 +109,8 @@ class Connector:
 
     name: str
     description: str
-    options: tuple[OptionSpec, ...] = ()
-    column_options: tuple[OptionSpec, ...] = ()
+    options: tuple[Setting, ...] = ()
+    column_options: tuple[Setting, ...] = ()
     families: tuple[str, ...] = ()
     reading: Reading | None = None
     writing: Writing | None = None
@@ -117,3 +119,8 @@ class Connector:
     reaches: Callable[[Table], Iterable[Place]] = lambda table: ()
     overlaps: Callable[[Table, Table], bool] = lambda source, sink: False
     extra: str = ""
+
+    @property
+    def settings(self) -> Mapping[str, Setting]:
+        """What WITH can set besides columns and families: its own options, and those of a lookup's cache."""
+        return {**specs(*self.options), **(CACHING.settings if self.looking_up is not None else {})}

@@ -19,7 +19,7 @@ from difflib import get_close_matches
 from typing import Literal
 
 from plans.connectors.connector import COLUMN_OPTIONS, Connector, Reading
-from plans.connectors.options import OptionSpec
+from plans.connectors.options import option
 from plans.declarations.tables import Table, TableColumn
 from plans.declarations.types import DataType, parse_type
 from plans.errors import Diagnostic
@@ -28,12 +28,12 @@ __all__ = ["DATAGEN", "FieldSpec", "field_specs", "row_limit"]
 
 _NUMBER_OF_ROWS = "number-of-rows"
 _COLUMN_OPTIONS = (
-    OptionSpec(name="kind", description="How the values of the column are made: random or sequence."),
-    OptionSpec(name="min", description="The least random number."),
-    OptionSpec(name="max", description="The greatest random number."),
-    OptionSpec(name="length", description="The length of random text and bytes."),
-    OptionSpec(name="start", description="The first value of a sequence."),
-    OptionSpec(name="end", description="The last value of a sequence."),
+    option("kind", description="How the values of the column are made: random or sequence."),
+    option("min", description="The least random number."),
+    option("max", description="The greatest random number."),
+    option("length", description="The length of random text and bytes."),
+    option("start", description="The first value of a sequence."),
+    option("end", description="The last value of a sequence."),
 )
 _SETTINGS = tuple(option.name for option in _COLUMN_OPTIONS)
 _DEFAULT_LENGTH = 100
@@ -226,19 +226,14 @@ DATAGEN = Connector(
     name="datagen",
     description="A source that makes rows up.",
     options=(
-        OptionSpec(
-            name="rows-per-second",
-            kind="int",
+        option(
+            "rows-per-second",
+            "int",
             maximum=1_000_000_000,
             default="10000",
             description="Rows for each second since the query was started.",
         ),
-        OptionSpec(
-            name=_NUMBER_OF_ROWS,
-            kind="int",
-            minimum=0,
-            description="The number of rows in all; without end if absent.",
-        ),
+        option(_NUMBER_OF_ROWS, "int", minimum=0, description="The number of rows in all; without end if absent."),
     ),
     column_options=_COLUMN_OPTIONS,
     reading=Reading(is_bounded=_is_bounded, bounding_option=_NUMBER_OF_ROWS),

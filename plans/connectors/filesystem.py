@@ -24,7 +24,7 @@ from plans.connectors.connector import (
     Reading,
     Writing,
 )
-from plans.connectors.options import OptionSpec
+from plans.connectors.options import option
 from plans.connectors.reach import file_place
 from plans.declarations.row_kinds import RowKind
 from plans.declarations.tables import Table
@@ -119,63 +119,50 @@ FILESYSTEM = Connector(
     name="filesystem",
     description="Files in a directory: csv, json or parquet.",
     options=(
-        OptionSpec(name="path", required=True, description="The directory of the files."),
-        OptionSpec(
-            name="format",
-            required=True,
-            choices=("csv", "json", "parquet"),
-            description="The format of the files.",
+        option("path", required=True, description="The directory of the files."),
+        option("format", required=True, choices=("csv", "json", "parquet"), description="The format of the files."),
+        option(
+            "source.max-files-per-trigger", "int", description="The number of files in a micro-batch; all if absent."
         ),
-        OptionSpec(
-            name="source.max-files-per-trigger",
-            kind="int",
-            description="The number of files in a micro-batch; all if absent.",
-        ),
-        OptionSpec(
-            name="source.changelog",
-            kind="word",
+        option(
+            "source.changelog",
+            "choice",
             choices=("true", "false", "upsert"),
             default="false",
             description="Whether rows are changes, with the row kind in a field op; upsert: by primary key.",
         ),
-        OptionSpec(
-            name="sink.changelog",
-            kind="bool",
+        option(
+            "sink.changelog",
+            "bool",
             default="false",
             description="Whether every change is written, with its row kind in a last column op; else only inserts.",
         ),
-        OptionSpec(name="json.ignore-parse-errors", kind="bool", default="false", description=_IGNORE_PARSE_ERRORS),
-        OptionSpec(name="csv.ignore-parse-errors", kind="bool", default="false", description=_IGNORE_PARSE_ERRORS),
-        OptionSpec(
-            name="csv.field-delimiter",
-            kind="character",
+        option("json.ignore-parse-errors", "bool", default="false", description=_IGNORE_PARSE_ERRORS),
+        option("csv.ignore-parse-errors", "bool", default="false", description=_IGNORE_PARSE_ERRORS),
+        option(
+            "csv.field-delimiter",
+            "character",
             default=",",
             description="What stands between fields: one character, or \\t.",
         ),
-        OptionSpec(
-            name="csv.quote-character",
-            kind="character",
+        option(
+            "csv.quote-character",
+            "character",
             default='"',
             description="What stands around fields; doubled inside of them.",
         ),
-        OptionSpec(
-            name="csv.disable-quote-character",
-            kind="bool",
-            default="false",
-            description="Whether there is no quoting at all.",
+        option(
+            "csv.disable-quote-character", "bool", default="false", description="Whether there is no quoting at all."
         ),
-        OptionSpec(
-            name="csv.escape-character",
-            kind="character",
+        option(
+            "csv.escape-character",
+            "character",
             description="What takes away the meaning of the next character; the quote character if absent.",
         ),
-        OptionSpec(
-            name="csv.allow-comments",
-            kind="bool",
-            default="false",
-            description="Whether lines that start with # are skipped.",
+        option(
+            "csv.allow-comments", "bool", default="false", description="Whether lines that start with # are skipped."
         ),
-        OptionSpec(name="csv.null-literal", description="The text that means NULL."),
+        option("csv.null-literal", description="The text that means NULL."),
     ),
     reading=Reading(kinds=_source_kinds, is_suggested=True),
     writing=Writing(

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from plans.connectors.connector import Connector, LookingUp
 from plans.connectors.key_pattern import Text, check_pattern, parse_pattern
 from plans.connectors.literal_secrets import check_secret
-from plans.connectors.options import OptionSpec
+from plans.connectors.options import option
 from plans.connectors.reach import http_host
 from plans.declarations.tables import Table
 from plans.errors import Diagnostic
@@ -87,37 +87,29 @@ HTTP = Connector(
     name="http",
     description="Looks rows up in a web service that answers in JSON.",
     options=(
-        OptionSpec(
-            name="url",
+        option(
+            "url",
             required=True,
             environment=True,
             description="The address, with key columns in braces in the path or the query.",
         ),
-        OptionSpec(name="authorization", secret=True, description="The header of that name, as ${env:NAME}."),
-        OptionSpec(
-            name="response.pointer",
-            description="A JSON pointer to the rows of the answer, such as /data/items.",
-        ),
-        OptionSpec(
-            name="response.max-bytes",
-            kind="int",
+        option("authorization", secret=True, description="The header of that name, as ${env:NAME}."),
+        option("response.pointer", description="A JSON pointer to the rows of the answer, such as /data/items."),
+        option(
+            "response.max-bytes",
+            "int",
             maximum=256 * 1024 * 1024,
             default="1048576",
             description="A longer answer fails the query.",
         ),
-        OptionSpec(
-            name="connection.pool-size",
-            kind="int",
+        option(
+            "connection.pool-size",
+            "int",
             maximum=1_000,
             default="10",
             description="The most connections of a Python worker for asynchronous lookups.",
         ),
-        OptionSpec(
-            name="timeout",
-            kind="duration",
-            default="10 s",
-            description="How long connecting may take, and each answer.",
-        ),
+        option("timeout", "duration", default="10 s", description="How long connecting may take, and each answer."),
     ),
     families=(HEADER,),
     looking_up=LookingUp(modes=("sync", "async")),

@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl, unquote
 
 from plans.connectors.columns import NESTED, refuse_types
 from plans.connectors.connector import INSERT_ONLY, UPSERT_KINDS, Connector, LookingUp, LookupMode, Writing
-from plans.connectors.options import ENVIRONMENT, OptionSpec
+from plans.connectors.options import ENVIRONMENT, option
 from plans.connectors.reach import HostPlace, Place, local_file
 from plans.declarations.row_kinds import RowKind
 from plans.declarations.tables import Table
@@ -196,37 +196,29 @@ JDBC = Connector(
     name="jdbc",
     description="A table in SQLite or PostgreSQL.",
     options=(
-        OptionSpec(
-            name="url",
+        option(
+            "url",
             required=True,
             environment=True,
             description="jdbc:sqlite:<path> or jdbc:postgresql://host:port/database.",
         ),
-        OptionSpec(name="table-name", required=True, description="The table in the database."),
-        OptionSpec(name="username", environment=True, description="The user of the database; SQLite has none."),
-        OptionSpec(name="password", secret=True, description="The password, as ${env:NAME}."),
-        OptionSpec(
-            name="connection.pool-size",
-            kind="int",
+        option("table-name", required=True, description="The table in the database."),
+        option("username", environment=True, description="The user of the database; SQLite has none."),
+        option("password", secret=True, description="The password, as ${env:NAME}."),
+        option(
+            "connection.pool-size",
+            "int",
             maximum=1_000,
             default="10",
             description="The most connections of a Python worker for asynchronous lookups.",
         ),
-        OptionSpec(
-            name="connection.timeout",
-            kind="duration",
-            default="30 s",
-            description="How long a lookup waits for a connection.",
+        option(
+            "connection.timeout", "duration", default="30 s", description="How long a lookup waits for a connection."
         ),
-        OptionSpec(
-            name="statement.timeout",
-            kind="duration",
-            default="30 s",
-            description="When the server ends a query.",
-        ),
-        OptionSpec(
-            name="scan.fetch-size",
-            kind="int",
+        option("statement.timeout", "duration", default="30 s", description="When the server ends a query."),
+        option(
+            "scan.fetch-size",
+            "int",
             maximum=1_000_000,
             default="10000",
             description="The number of rows fetched at once for a full cache.",

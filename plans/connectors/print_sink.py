@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from plans.connectors.connector import Connector, Writing
-from plans.connectors.options import OptionSpec
+from plans.connectors.options import option
 
 __all__ = ["PRINT"]
 
 PRINT = Connector(
     name="print",
     description="A sink that prints its rows as Flink does.",
-    options=(OptionSpec(name="print-identifier", description="What stands before each line."),),
+    options=(option("print-identifier", description="What stands before each line."),),
     writing=Writing(is_suggested=True, takes_updates=""),
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from plans.connectors.connector import Connector, LookingUp, LookupMode
 from plans.connectors.literal_secrets import check_secret
-from plans.connectors.options import OptionSpec
+from plans.connectors.options import option
 from plans.declarations.tables import Table
 from plans.errors import Diagnostic
 
@@ -45,18 +45,9 @@ PYTHON = Connector(
     name="python",
     description="Looks rows up with a class of yours.",
     options=(
-        OptionSpec(
-            name=CLASSES["sync"],
-            description="A LookupFunction, as module.Class, for synchronous lookups.",
-        ),
-        OptionSpec(
-            name=CLASSES["async"],
-            description="An AsyncLookupFunction, as module.Class, for asynchronous lookups.",
-        ),
-        OptionSpec(
-            name=CLASSES["full"],
-            description="A ScanFunction, as module.Class, for a full cache.",
-        ),
+        option(CLASSES["sync"], description="A LookupFunction, as module.Class, for synchronous lookups."),
+        option(CLASSES["async"], description="An AsyncLookupFunction, as module.Class, for asynchronous lookups."),
+        option(CLASSES["full"], description="A ScanFunction, as module.Class, for a full cache."),
     ),
     families=(PROPERTY,),
     looking_up=LookingUp(

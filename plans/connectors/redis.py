@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from plans.connectors.connector import Connector, LookingUp
 from plans.connectors.key_pattern import check_pattern, pattern_columns
-from plans.connectors.options import OptionSpec
+from plans.connectors.options import option
 from plans.connectors.reach import HostPlace, Place
 from plans.declarations.tables import Table
 from plans.errors import Diagnostic
@@ -46,42 +46,32 @@ REDIS = Connector(
     name="redis",
     description="Looks rows up in Redis.",
     options=(
-        OptionSpec(name="host", required=True, description="The host of the server."),
-        OptionSpec(name="port", kind="int", maximum=65_535, default="6379", description="The port of the server."),
-        OptionSpec(name="database", kind="int", minimum=0, default="0", description="The number of the database."),
-        OptionSpec(name="username", environment=True, description="The user."),
-        OptionSpec(name="password", secret=True, description="The password, as ${env:NAME}."),
-        OptionSpec(
-            name="ssl",
-            kind="bool",
+        option("host", required=True, description="The host of the server."),
+        option("port", "int", maximum=65_535, default="6379", description="The port of the server."),
+        option("database", "int", minimum=0, default="0", description="The number of the database."),
+        option("username", environment=True, description="The user."),
+        option("password", secret=True, description="The password, as ${env:NAME}."),
+        option(
+            "ssl",
+            "bool",
             default="false",
             description="Whether the connection is encrypted, and the certificate verified.",
         ),
-        OptionSpec(
-            name=KEY_PATTERN,
+        option(
+            KEY_PATTERN,
             required=True,
             environment=True,
             description="How keys are made, with columns in braces, such as user:{id}.",
         ),
-        OptionSpec(
-            name="data-type",
-            default="hash",
-            choices=("hash", "json", "string"),
-            description="What the values are.",
-        ),
-        OptionSpec(
-            name="connection.pool-size",
-            kind="int",
+        option("data-type", default="hash", choices=("hash", "json", "string"), description="What the values are."),
+        option(
+            "connection.pool-size",
+            "int",
             maximum=1_000,
             default="10",
             description="The most connections of a Python worker for asynchronous lookups.",
         ),
-        OptionSpec(
-            name="timeout",
-            kind="duration",
-            default="10 s",
-            description="How long connecting may take, and each answer.",
-        ),
+        option("timeout", "duration", default="10 s", description="How long connecting may take, and each answer."),
     ),
     looking_up=LookingUp(modes=("sync", "async")),
     check=_check,

@@ -171,7 +171,7 @@ def option(table: Table, name: str) -> str | None:
     """The value of an option of a checked table, or its default; booleans come in lower case."""
     spec = next(o for o in CONNECTORS[table.options["connector"]].options if o.name == name)
     value = table.options.get(name, spec.default)
-    return value.lower() if value is not None and spec.kind in ("bool", "word") else value
+    return None if value is None else str(value).lower() if spec.kind in ("bool", "choice") else str(value)
 
 
 def places(table: Table) -> tuple[Place, ...]:

@@ -48,7 +48,7 @@ def set_value(plan: Plan, path: str, value: str, *, reason: str | None = None) -
     elif path.startswith("tables.") and "tables" not in by_id:
         edited = _set_option(plan, path, rest, value)
     elif path == "name":
-        edited = replace(plan, name=_checked(path, KEYS["pipeline.name"].parse, value))
+        edited = replace(plan, name=_checked(path, lambda raw: normalise("pipeline.name", raw), value))
     elif head in by_id:
         edited = _set_in_operator(plan, path, by_id[head], rest, value)
     elif path in ("format", "mode", "functions", "operators", "digests", "tables", "config"):

@@ -22,14 +22,13 @@ from plans.model.config import KEYS
 from plans.model.plan import Plan
 from plans.model.settings import PlanSetting, canonical_path, plan_settings, settings_by_name
 from plans.operators import Operator, kind_of, state_of
-from plans.settings.layers import EDIT
+from plans.settings.layers import EDIT, RANKS
 from plans.settings.lookup import RETRY
 from plans.settings.setting import shown
 from plans.text.names import did_you_mean
 
 __all__ = ["ScriptSays", "Step", "Why", "settings_below", "why"]
 
-_RANKS = ("default", "config", "table", "hint", "statement", EDIT)
 _STRONGER = {
     "config": "the configuration of the job is stronger than a built-in default",
     "table": "the table's own options are nearer to its lookup than the configuration of the job",
@@ -227,5 +226,5 @@ def _changed_since(setting: PlanSetting, recorded: Mapping[str, Any], script: Sc
     now = _find(script.plan, setting.path)
     if now is None:
         return [f"{script.file} no longer gives this setting"]
-    new = sorted(set(now.layers) - set(recorded), key=_RANKS.index) if setting.operator is not None else []
+    new = sorted(set(now.layers) - set(recorded), key=RANKS.index) if setting.operator is not None else []
     return [f"{script.file} now has a {layer} that says {shown(now.layers[layer])}; compile it again" for layer in new]

@@ -27,11 +27,15 @@ from plans.format.printer import print_document
 from plans.format.schema import ENOUGH
 from plans.format.schema import check as check_schema
 from plans.model.plan import FORMAT, Plan
+from plans.operators import KINDS
+from plans.settings.cached import CACHED
 from plans.text.jsontext import MAX_BYTES, JsonText, Path
 from plans.text.links import refuse_leading_out, refuse_links
 
+_GROUPS = [*dict.fromkeys(group.name for kind in KINDS for group in kind.groups if group is not CACHED)]
 FREE = (
-    "config, the ttl of states, async, retry, cache and phases of operators, cached, and table options but 'connector'"
+    f"config, the ttl of states, {', '.join(_GROUPS[:-1])} and {_GROUPS[-1]} of operators, cached, "
+    "and table options but 'connector'"
 )
 
 __all__ = [

@@ -15,7 +15,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from plans.connectors.connector import COLUMN_OPTIONS, Connector
-from plans.connectors.options import OptionSpec
 from plans.connectors.table import CONNECTORS
 from plans.format.schema import schema_text
 from plans.model.config import KEYS
@@ -60,12 +59,10 @@ def _complete_config(config: Schema) -> None:
         if not key.in_config:
             continue
         found = config["properties"].setdefault(name, {"description": key.description})
-        if key.setting is None:
-            continue
         if not found.keys() & {"enum", "$ref", "type"}:
-            found |= {"type": "string", **_suggested(key.setting)}
-        if key.setting.default is not None:
-            found["default"] = shown(key.setting.default)
+            found |= {"type": "string", **_suggested(key)}
+        if key.default is not None:
+            found["default"] = shown(key.default)
     config["additionalProperties"] = False
 
 
@@ -89,22 +86,18 @@ def _connector(spec: Connector, definitions: Schema) -> Schema:
     return {"if": condition, "then": allowed}
 
 
-def _option(option: OptionSpec) -> Schema:
+def _option(option: Setting) -> Schema:
     found: Schema = {"description": option.description, "type": "string"}
     if option.default is not None:
         found["default"] = option.default
     if option.secret:
         return found | {"pattern": "^\\$\\{env:[A-Za-z_][A-Za-z0-9_]*\\}$", "examples": ["${env:PASSWORD}"]}
-    if option.choices:
-        found_in = [{"enum": list(option.choices)}, *([_any_case(option.choices)] if option.kind == "word" else [])]
-        return found | {"anyOf": [*found_in, _ENVIRONMENT]}
-    if option.kind == "bool":
-        return found | {"anyOf": [{"enum": ["true", "false"]}, _any_case(("true", "false")), _ENVIRONMENT]}
-    if option.kind == "duration":
-        return found | {"anyOf": [_DURATION, {"pattern": "^[0-9]+$"}, _ENVIRONMENT]}
-    if option.kind == "int":
-        return found | {"anyOf": [{"pattern": "^[0-9]{1,18}$"}, _ENVIRONMENT]}
-    return found
+    forms: list[Schema] = {"duration": [_DURATION, {"pattern": "^[0-9]+$"}], "int": [{"pattern": "^[0-9]{1,18}$"}]}.get(
+        option.kind, []
+    )
+    if option.offered:
+        forms = [{"enum": [*option.offered]}, *([] if option.kind == "text" else [_any_case(option.offered)])]
+    return found | ({"anyOf": [*forms, _ENVIRONMENT]} if forms else {})
 
 
 def _any_case(words: Iterable[str]) -> Schema:
@@ -120,7 +113,6 @@ def _cache_option(setting: Schema, name: str) -> Schema:
 
 def _suggested(spec: Setting) -> Schema:
     """What to offer for a setting that is written as text; other spellings of the same are as good."""
-    choices = list(spec.choices) or (["true", "false"] if spec.kind == "bool" else [])
-    if choices:
-        return {"anyOf": [{"enum": choices}, {"type": "string"}]}
+    if spec.offered:
+        return {"anyOf": [{"enum": [*spec.offered]}, {"type": "string"}]}
     return {"examples": ["10 min", "1 h", "1 d"]} if spec.kind == "duration" else {}

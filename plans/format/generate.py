@@ -19,7 +19,7 @@ from plans.model.config import KEYS
 from plans.operators import KINDS, OperatorKind
 from plans.operators.output import JoinColumn
 from plans.settings.group import Group
-from plans.settings.setting import Setting
+from plans.settings.setting import Setting, shown
 
 __all__ = ["generated_schema", "schema_file_text"]
 
@@ -42,7 +42,7 @@ def generated_schema() -> Schema:
     schema: Schema = json.loads(files("plans").joinpath("format", "schema_base.json").read_text(encoding="utf-8"))
     keys = {name: key for name, key in KEYS.items() if key.in_config and not name.startswith("lookup.")}
     schema["properties"]["config"]["properties"] = {
-        name: {"description": key.description, **key.schema} for name, key in keys.items()
+        name: {"description": key.description, **_as_text(key)} for name, key in keys.items()
     }
     definitions = schema["$defs"]
     definitions["join-output"]["items"] = _record(JoinColumn)
@@ -118,6 +118,25 @@ def _setting(setting: Setting) -> Schema:
             return said | {"type": "integer", "minimum": setting.minimum}
         case "time":
             return said | {"type": "string", "format": "hintplan-time", "examples": ["10:15", "10:15Z", "10:15+07:00"]}
+        case "text" | "character":
+            return said | {"type": "string"}
+
+
+def _as_text(setting: Setting) -> Schema:
+    """What a setting may be where it is written as text, as the configuration is."""
+    examples = {"examples": [*setting.examples]} if setting.examples else {}
+    if setting.offered:
+        return {"enum": [*setting.offered]}
+    if setting.kind == "duration":
+        return {"$ref": "#/$defs/duration"}
+    if setting.kind == "int":
+        pattern = "^[1-9][0-9]*$" if setting.minimum else "^[0-9]+$"
+        return {
+            "type": "string",
+            "pattern": pattern,
+            "examples": [shown(setting.default or setting.minimum)],
+        } | examples
+    return {"type": "string"} | examples
 
 
 def _record(cls: Any) -> Schema:

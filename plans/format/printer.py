@@ -15,6 +15,8 @@ import json
 from json.encoder import encode_basestring
 from typing import Any
 
+from plans.operators import KINDS
+
 __all__ = ["layout_of", "print_document", "print_value"]
 
 _WIDTH = 120
@@ -28,11 +30,7 @@ _EXPANDED: tuple[tuple[str, ...], ...] = (
     ("functions", "*"),
     ("operators",),
     ("operators", "*"),
-    ("operators", "*", "async"),
-    ("operators", "*", "retry"),
-    ("operators", "*", "cache"),
-    ("operators", "*", "phases"),
-    ("operators", "*", "cached"),
+    *(("operators", "*", group.name) for kind in KINDS for group in kind.groups),
     ("reasons",),
     ("digests",),
     ("digests", "settings"),

@@ -87,8 +87,8 @@ def _unused_config(plan: Plan) -> Iterator[Finding]:
         why, known = None, KEYS.get(key)
         if key == STATE_TTL and not any(state_of(operator) for operator in plan.operators):
             why = "no operator keeps state"
-        elif known is not None and known.kind is not None and known.place not in heeded:
-            why = f"no {known.kind.title}{' of a stream' if known.only_in == 'streaming' else ''} takes it"
+        elif known is not None and known.owner is not None and known.group is not None and not known.places & heeded:
+            why = f"no {known.owner.title}{' of a stream' if known.group.mode == 'streaming' else ''} takes it"
         if why is not None:
             yield Finding(
                 path=f"config.{key}",

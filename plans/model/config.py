@@ -9,9 +9,9 @@ planner's affair.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, assert_never
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from plans.declarations.durations import format_duration, parse_duration
 from plans.operators import KINDS
@@ -20,9 +20,8 @@ from plans.operators.kind import OperatorKind
 from plans.settings.cached import CACHED
 from plans.settings.calls import CALL_KINDS, CONFIG_SYNONYMS, call_groups
 from plans.settings.effects import FOLLOWED, KEPT, Effect, restarts
-from plans.settings.effects import TTL as TTL_EFFECT
 from plans.settings.group import Group
-from plans.settings.setting import Setting, parse_value, shown
+from plans.settings.setting import Kind, Setting, parse_value, shown
 from plans.settings.state import STATE_TTL, TTL
 from plans.text.names import did_you_mean
 
@@ -56,40 +55,28 @@ _MAX_PARALLELISM = 32768
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConfigKey:
-    """A known key; ``plan_field`` names the top-level field of the plan that holds it instead of ``config``.
+class ConfigKey(Setting):
+    """A setting of the job, or of all operators that do not say otherwise, under the key that sets it.
 
-    A key of the ``session`` says what a SQL client does with plans, one of the ``compiler`` what operators it makes;
-    they stand in no plan.
+    Such operators are of the kind ``owner``, of any if None, and called ``whose`` in a message; it sets ``sets`` of
+    their ``group``. ``plan_field`` names the top-level field of the plan that holds the key instead of ``config``. A
+    key of the ``session`` says what a SQL client does with plans, one of the ``compiler`` what operators it makes; they
+    stand in no plan.
     """
 
-    description: str
-    parse: Callable[[str], str]
-    effect: Effect
-    schema: Mapping[str, Any]
-    """What its value may be, for the JSON Schema."""
-    setting: Setting | None = None
-    """The setting of operators that it sets where nothing nearer does."""
     group: Group | None = None
-    kind: OperatorKind | None = None
-    """Of which group that is, in which kind of operators; None if of all."""
+    sets: tuple[str, ...] = ()
+    owner: OperatorKind | None = None
     whose: str = ""
-    """What has the setting, as a message calls one of them."""
     plan_field: str | None = None
     session: bool = False
     compiler: bool = False
 
     @property
-    def place(self) -> tuple[str, str, str]:
-        """The kind of operators, the group and the name of the setting that it sets; empty if it sets none."""
-        if self.kind is None or self.group is None or self.setting is None:
-            return ("", "", "")
-        return self.kind.op, self.group.name, self.setting.name
-
-    @property
-    def only_in(self) -> str | None:
-        """The mode of plans in which the setting that it sets has an effect, if not in all."""
-        return None if self.group is None else self.group.mode
+    def places(self) -> set[tuple[str, str, str]]:
+        """The kind of operators, the group and the name of each setting that it sets, but for those of any kind."""
+        kind, group = self.owner, self.group
+        return set() if kind is None or group is None else {(kind.op, group.name, name) for name in self.sets}
 
     @property
     def in_plan(self) -> bool:
@@ -135,13 +122,6 @@ def _time_zone(text: str) -> str:
     return text
 
 
-def _flag(text: str) -> str:
-    word = text.strip().lower()
-    if word not in ("true", "false"):
-        raise ValueError(f"expected true or false, found '{text}'")
-    return word
-
-
 def _word(*known: str) -> Callable[[str], str]:
     def parse(text: str) -> str:
         word = text.strip().upper()
@@ -153,141 +133,104 @@ def _word(*known: str) -> Callable[[str], str]:
 
 
 _AT_START = restarts("the compiler reads it")
-_OTHER_TIMES = restarts("expressions on times may give other results from then on")
-_TEXT: Mapping[str, Any] = {"type": "string"}
 
-KEYS: dict[str, ConfigKey] = {
-    MODE: ConfigKey(
-        description="Whether the job streams, or reads what is there.",
-        parse=_mode,
-        effect=_AT_START,
-        schema={"enum": ["streaming", "batch"]},
-        plan_field="mode",
-    ),
-    PARALLELISM: ConfigKey(
+
+def _key(name: str, kind: Kind = "text", **facts: Any) -> ConfigKey:
+    return ConfigKey(name=name, config=name, kind=kind, **{"effect": _AT_START} | facts)
+
+
+_OF_JOB = (
+    _key(MODE, description="Whether the job streams, or reads what is there.", check=_mode, plan_field="mode"),
+    _key(
+        PARALLELISM,
+        "int",
         description="The number of partitions of every stateful operator.",
-        parse=_parallelism,
+        minimum=1,
+        check=_parallelism,
         effect=Effect(
             level="none",
             text="state kept, a checkpoint keeps its partitions",
             because="state is routed by the number of partitions; only a new checkpoint takes another number",
         ),
-        schema={"type": "string", "pattern": "^[1-9][0-9]*$", "examples": ["4"]},
+        examples=("4",),
     ),
-    NAME: ConfigKey(
+    _key(
+        NAME,
         description="The name of the job.",
-        parse=_name,
+        check=_name,
         effect=restarts("the name is what Spark and reports call the job"),
-        schema=_TEXT,
         plan_field="name",
     ),
-    STATE_TTL: ConfigKey(
+    _key(
+        STATE_TTL,
+        "duration",
         description="How long an unwritten state row is kept where no hint says otherwise; 0 ms keeps it forever.",
-        parse=_duration,
+        default=TTL.default,
+        check=_duration,
         effect=replace(
-            TTL_EFFECT, because="it is the TTL of states for which no hint or edit says otherwise; those are listed"
+            TTL.effect, because="it is the TTL of states for which no hint or edit says otherwise; those are listed"
         ),
-        schema={"$ref": "#/$defs/duration"},
-        setting=TTL,
     ),
-    TIME_ZONE: ConfigKey(
+    _key(
+        TIME_ZONE,
         description="The session time zone; UTC if absent.",
-        parse=_time_zone,
-        effect=_OTHER_TIMES,
-        schema={"type": "string", "examples": ["UTC", "Europe/Berlin"]},
+        check=_time_zone,
+        effect=restarts("expressions on times may give other results from then on"),
+        examples=("UTC", "Europe/Berlin"),
     ),
-    EVENTS_DUPLICATE: ConfigKey(
+    _key(
+        EVENTS_DUPLICATE,
+        "bool",
         description="Whether changes of a changelog with a primary key may come twice, so that they are normalized.",
-        parse=_flag,
-        effect=_AT_START,
-        schema=_TEXT,
         compiler=True,
     ),
-    UPSERT_MATERIALIZE: ConfigKey(
+    _key(
+        UPSERT_MATERIALIZE,
         description="When all rows for an upsert sink are kept by its key: AUTO where a query needs it, FORCE, NONE.",
-        parse=_word("AUTO", "FORCE", "NONE"),
-        effect=_AT_START,
-        schema=_TEXT,
+        check=_word("AUTO", "FORCE", "NONE"),
         compiler=True,
     ),
-    LENGTH_ENFORCER: ConfigKey(
+    _key(
+        LENGTH_ENFORCER,
         description="Whether text gets the length of a sink's CHAR and VARCHAR: IGNORE as it is declared, TRIM_PAD.",
-        parse=_word("IGNORE", "TRIM_PAD"),
-        effect=_AT_START,
-        schema=_TEXT,
+        check=_word("IGNORE", "TRIM_PAD"),
         compiler=True,
     ),
-    DML_SYNC: ConfigKey(
+    _key(
+        DML_SYNC,
+        "bool",
         description="Whether an INSERT of a SQL client takes what is there and ends, or goes on in the background.",
-        parse=_flag,
-        effect=_AT_START,
-        schema=_TEXT,
         session=True,
     ),
-    FORCE_RECOMPILE: ConfigKey(
-        description="Whether COMPILE PLAN writes over a plan file that is there.",
-        parse=_flag,
-        effect=_AT_START,
-        schema=_TEXT,
-        session=True,
+    _key(
+        FORCE_RECOMPILE, "bool", description="Whether COMPILE PLAN writes over a plan file that is there.", session=True
     ),
-}
+)
 
 
-def _of_setting(setting: Setting, group: Group, kind: OperatorKind | None, whose: str) -> ConfigKey:
-    """The key that sets ``setting`` of ``group`` for all operators that do not say otherwise."""
-    default = "" if setting.default is None else f"; {shown(setting.default)} if absent"
-    return ConfigKey(
-        description=f"{setting.description} For {whose}s that do not say otherwise{default}.",
-        parse=lambda text: shown(parse_value(setting, text)),
-        effect=setting.effect if setting.config == setting.name or setting.effect is KEPT else FOLLOWED,
-        schema=_config_schema(setting),
-        setting=setting,
-        group=group,
-        kind=kind,
-        whose=whose,
-    )
+def _of_group(group: Group, kind: OperatorKind | None, whose: str) -> Iterator[ConfigKey]:
+    """The keys that set the settings of ``group`` for all operators that do not say otherwise."""
+    for key in dict.fromkeys(setting.config for setting in group.settings.values() if setting.config is not None):
+        settings = [setting for setting in group.settings.values() if setting.config == key]
+        first = settings[0]
+        default = "" if first.default is None else f"; {shown(first.default)} if absent"
+        about = first.description if len(settings) == 1 else group.description
+        facts = {field.name: getattr(first, field.name) for field in fields(Setting)} | {
+            "name": key,
+            "description": f"{about} For {whose}s that do not say otherwise{default}.",
+            "effect": first.effect if key == first.name or first.effect is KEPT else FOLLOWED,
+        }
+        sets = tuple(setting.name for setting in settings)
+        yield ConfigKey(**facts, group=group, sets=sets, owner=kind, whose=whose)
 
 
-def _config_schema(setting: Setting) -> Mapping[str, Any]:
-    """What the key of a setting may be; one that stands in WITH, too, takes any spelling as there."""
-    if setting.config == setting.name:
-        return _TEXT
-    match setting.kind:
-        case "bool":
-            return {"enum": ["true", "false"]}
-        case "choice":
-            return {"enum": list(setting.choices)}
-        case "duration":
-            return {"$ref": "#/$defs/duration"}
-        case "int":
-            pattern = "^[1-9][0-9]*$" if setting.minimum else "^[0-9]+$"
-            return {"type": "string", "pattern": pattern, "examples": [shown(setting.default or setting.minimum)]}
-        case "time" | "class":
-            return _TEXT
-        case _:
-            assert_never(setting.kind)
-
-
-KEYS |= {
-    setting.config: _of_setting(setting, CACHED, None, "result")
-    for setting in CACHED.settings.values()
-    if setting.config is not None
-}
-KEYS |= {
-    setting.config: _of_setting(setting, group, kind, kind.title)
-    for kind in KINDS
-    for group in kind.groups
-    if group is not CACHED
-    for setting in group.settings.values()
-    if setting.config is not None
-}
-KEYS |= {
-    setting.config: _of_setting(setting, group, CORRELATE, f"{words} function")
-    for function, words in CALL_KINDS.items()
-    for group in call_groups(function)
-    for setting in group.settings.values()
-    if setting.config is not None
+_OF_OPERATORS = (
+    (CACHED, None, "result"),
+    *((group, kind, kind.title) for kind in KINDS for group in kind.groups if group is not CACHED),
+    *((group, CORRELATE, f"{words} function") for kind, words in CALL_KINDS.items() for group in call_groups(kind)),
+)
+KEYS: Mapping[str, ConfigKey] = {
+    key.name: key for key in (*_OF_JOB, *(key for found in _OF_OPERATORS for key in _of_group(*found)))
 }
 
 
@@ -308,7 +251,7 @@ def normalise(key: str, value: str, *, require_unit: bool = False) -> str:
     """
     if key not in KEYS:
         raise ValueError(f"unknown configuration key '{key}'; {did_you_mean(key, known_keys(), what='known keys')}")
-    found = KEYS[key].parse(value)
+    found = shown(parse_value(KEYS[key], value))
     if require_unit and value.strip().isdigit() and int(value) and not found.isdigit():
         parse_duration(value, require_unit=True)
     return found

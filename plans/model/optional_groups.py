@@ -13,14 +13,10 @@ from dataclasses import replace
 from plans.model.plan import Plan
 from plans.operators import Operator, kind_of, with_settings
 from plans.settings.group import Group
-from plans.settings.layers import EDIT, Settings, edits_of, said_by_config
+from plans.settings.layers import EDIT, Settings, edits_of
 from plans.settings.setting import Value
 
 __all__ = ["config_layer", "optional_groups", "resolved", "shared_operators", "with_config_layers", "with_group"]
-
-
-_KEPT = ("hint", "statement")
-"""The layers that only the origin of a group knows; default and config are as they are now."""
 
 
 def optional_groups(operator: Operator) -> Iterator[Group]:
@@ -44,7 +40,7 @@ def config_layer(plan: Plan, operator: Operator, group: Group, shared: frozenset
     """
     if group.mode not in (None, plan.mode):
         return {}
-    said = said_by_config(group.settings, plan.config)
+    said = group.asked(plan.config)["config"]
     if not group.shared:
         return said
     asks = operator.id in shared and any(said.get(name) is True for name in group.asking)
@@ -61,7 +57,7 @@ def resolved(
     config = config_layer(plan, operator, group, shared)
     if old is None and not config and not edits:
         return None
-    said = {layer: values for layer, values in old.origin.items() if layer in _KEPT} if old is not None else {}
+    said = group.asked({}, origin=old.origin if old is not None else {})
     found = group.resolved({**said, "config": config, EDIT: edits})
     asking = group.asking or tuple(group.settings)
     asked = any(name in values for layer, values in found.origin.items() if layer != "default" for name in asking)

@@ -18,7 +18,7 @@ from plans.settings.cached import CACHED
 from plans.settings.calls import CALL_GROUPS, RETRY_STRATEGY
 from plans.settings.layers import Settings
 from plans.settings.text import labelled, marked
-from plans.settings.views import CallRetry, CallSettings, call_retry, call_waits
+from plans.settings.views import CallRetry, CallSettings, call_retry, viewed
 from plans.text.names import did_you_mean
 
 __all__ = ["CORRELATE", "Argument", "Correlate", "delay_of"]
@@ -60,7 +60,7 @@ class Correlate(WithSettings):
     def async_(self) -> CallSettings | None:
         """How calls wait; None if the function is synchronous."""
         found = self.settings.get("async")
-        return None if found is None else call_waits(found.values)
+        return None if found is None else viewed(CallSettings, found.values)
 
     @property
     def retry(self) -> CallRetry | None:
@@ -128,7 +128,7 @@ def _settings_text(settings: Mapping[str, Settings], group: str) -> Iterator[str
     strategy = marked(found, RETRY_STRATEGY, "fixed_delay")
     yield from [strategy] if strategy != "fixed_delay" else []
     yield from (labelled(found, name) for name in found.values if name != RETRY_STRATEGY)
-    waits = call_waits(settings["async"].values) if "async" in settings else None
+    waits = viewed(CallSettings, settings["async"].values) if "async" in settings else None
     yield delay_of(retry, timeout=waits.timeout if waits is not None else "0 ms")
 
 

@@ -15,12 +15,12 @@ from plans.errors import Diagnostic
 from plans.operators.asking.kind import AskingKind
 from plans.operators.declared import Columns, Declared
 from plans.operators.state import StateKind
-from plans.settings.cached import CACHED, ENABLED, STORAGE_LEVEL
+from plans.settings.cached import CACHED
 from plans.settings.group import Group
 from plans.settings.layers import Settings
 from plans.settings.setting import shown
 from plans.settings.text import labelled, marked
-from plans.settings.views import CachedSettings
+from plans.settings.views import CachedSettings, viewed
 
 __all__ = [
     "Neighbour",
@@ -53,9 +53,7 @@ class WithSettings:
     def cached(self) -> CachedSettings | None:
         """Whether its output is kept, and where; None if nobody asked."""
         found = self.settings.get(CACHED.name)
-        if found is None:
-            return None
-        return CachedSettings(enabled=found.values[ENABLED] is True, storage_level=str(found.values[STORAGE_LEVEL]))
+        return None if found is None else viewed(CachedSettings, found.values)
 
 
 def of_input(operator: Any, inputs: Sequence[Columns], plan: Declared) -> Columns:

@@ -29,7 +29,7 @@ from plans.operators.table import connector_of
 from plans.settings.cached import CACHED
 from plans.settings.layers import Settings
 from plans.settings.lookup import LOOKUP_GROUPS
-from plans.settings.views import AsyncSettings, RetrySettings, lookup_retry, lookup_waits
+from plans.settings.views import AsyncSettings, RetrySettings, viewed
 
 __all__ = ["LOOKUP_JOIN", "LookupJoin", "LookupKey"]
 
@@ -85,13 +85,13 @@ class LookupJoin(WithSettings):
     @property
     def async_(self) -> AsyncSettings:
         """How lookups wait."""
-        return lookup_waits(self.settings["async"].values)
+        return viewed(AsyncSettings, self.settings["async"].values)
 
     @property
     def retry(self) -> RetrySettings | None:
         """How a row that found nothing is looked up again; None if it is not."""
         found = self.settings.get("retry")
-        return None if found is None else lookup_retry(found.values)
+        return None if found is None else viewed(RetrySettings, found.values)
 
     @property
     def cache(self) -> Settings:

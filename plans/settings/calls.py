@@ -16,7 +16,7 @@ from dataclasses import replace
 from plans.declarations.tables import FunctionKind
 from plans.settings.effects import ATTEMPTS, IN_FLIGHT
 from plans.settings.group import Group, specs
-from plans.settings.layers import Settings, said_by_config
+from plans.settings.layers import Settings
 from plans.settings.setting import Setting
 
 __all__ = [
@@ -132,6 +132,4 @@ def call_groups(kind: FunctionKind) -> tuple[Group, ...]:
 
 def resolved_call(kind: FunctionKind, config: Mapping[str, str]) -> dict[str, Settings]:
     """The settings that default and config amount to; none if the kind is synchronous."""
-    return {
-        group.name: group.resolved({"config": said_by_config(group.settings, config)}) for group in call_groups(kind)
-    }
+    return {group.name: group.resolved(group.asked(config)) for group in call_groups(kind)}

@@ -9,14 +9,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from types import MappingProxyType
+from typing import Any, Literal
 
-from plans.settings.layers import Settings, Specs, layered
+from plans.settings.layers import Settings, Specs, layered, parsed
 from plans.settings.setting import Layers, Setting, Value
 
 __all__ = ["Group", "specs"]
+
+Texts = Mapping[str, str]
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -48,6 +52,18 @@ class Group:
         """Whether a plan has the group only where somebody asked for it."""
         return self.absent == "left out"
 
+    def asked(self, config: Texts, options: Texts = _NOTHING, *, origin: Layers = _NOTHING) -> Layers:
+        """What each layer says of the settings: config and the options of a table now, the others as in ``origin``.
+
+        Wrong values, which are reported with the config and the table, say nothing.
+        """
+        settings = self.settings.values()
+        now = {
+            "config": _said(((setting, setting.config) for setting in settings), config),
+            "table": _said(((setting, setting.option) for setting in settings), options),
+        }
+        return {layer: now.get(layer, origin.get(layer, {})) for layer in self.layers if layer != "default"}
+
     def resolved(self, said: Layers, defaults: Mapping[str, Value] | None = None) -> Settings:
         """What the layers amount to; see :func:`plans.settings.layers.layered`."""
         return layered(self.settings, said, defaults)
@@ -56,3 +72,8 @@ class Group:
 def specs(*settings: Setting) -> Specs:
     """The settings by name."""
     return {setting.name: setting for setting in settings}
+
+
+def _said(keys: Iterable[tuple[Setting, str | None]], texts: Texts) -> dict[str, Value]:
+    found = ((setting.name, parsed(setting, texts[key])) for setting, key in keys if key is not None and key in texts)
+    return {name: value for name, value in found if value is not None}

@@ -21,6 +21,7 @@ from plans.settings.setting import Layers, Setting, SettingError, Value, parse_v
 
 __all__ = [
     "EDIT",
+    "RANKS",
     "SETTING_LAYERS",
     "Settings",
     "Specs",
@@ -30,7 +31,6 @@ __all__ = [
     "ordered",
     "parsed",
     "read_group",
-    "said_by_config",
     "same_value",
     "set_by",
     "top_layer",
@@ -44,6 +44,8 @@ SETTING_LAYERS = ("default", "config", "table", "hint", "statement")
 """Who may set a setting of an operator, weakest first: a table's WITH is nearer to its lookup than the config."""
 
 EDIT = "edit"
+RANKS = (*SETTING_LAYERS, EDIT)
+"""All who can decide what runs, weakest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +70,7 @@ def layered(specs: Specs, said: Layers, defaults: Mapping[str, Value] | None = N
     given = defaults or {}
     built_in = {name: value for name in specs if (value := given.get(name, specs[name].default)) is not None}
     values = dict(built_in)
-    for layer in (*SETTING_LAYERS, EDIT):
+    for layer in RANKS:
         values |= said.get(layer, {})
     layers = [layer for layer in SETTING_LAYERS if said.get(layer)]
     silent = {name: value for name, value in built_in.items() if not any(name in said[layer] for layer in layers)}
@@ -103,13 +105,6 @@ def same_value(setting: Setting, a: Value | None, b: Value | None) -> bool:
         return parse_duration(str(a)) == parse_duration(str(b))
     except DurationError:
         return False
-
-
-def said_by_config(specs: Specs, config: Mapping[str, str]) -> dict[str, Value]:
-    """What the configuration of a job says of the settings; wrong values, reported with the config, say nothing."""
-    keys = ((spec, spec.config or "") for spec in specs.values())
-    said = {spec.name: parsed(spec, config[key]) for spec, key in keys if key in config}
-    return {name: value for name, value in said.items() if value is not None}
 
 
 def parsed(setting: Setting, text: str) -> Value | None:

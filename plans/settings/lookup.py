@@ -128,7 +128,7 @@ def _full(name: str, **more: object) -> Setting:
 
 
 def _cache(name: str, **more: object) -> Setting:
-    return Setting(name=name, config=name, **more)  # type: ignore[arg-type]
+    return Setting(name=name, config=name, option=name, **more)  # type: ignore[arg-type]
 
 
 CACHING = Group(
@@ -170,11 +170,7 @@ CACHING = Group(
         ),
         _full("timed-reload.iso-time", kind="time", description="The time of day of the load, with or without zone."),
         _full(
-            "timed-reload.interval-in-days",
-            kind="int",
-            minimum=1,
-            default=1,
-            description="The days between two loads.",
+            "timed-reload.interval-in-days", kind="int", minimum=1, default=1, description="The days between two loads."
         ),
         _full(
             "custom-reload.class", kind="class", description="A reload trigger of your own, as package.module.Class."

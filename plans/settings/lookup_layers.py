@@ -14,16 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from plans.settings.layers import (
-    EDIT,
-    SETTING_LAYERS,
-    Settings,
-    layered,
-    ordered,
-    parsed,
-    said_by_config,
-    top_layer,
-)
+from plans.settings.layers import EDIT, RANKS, SETTING_LAYERS, Settings, layered, top_layer
 from plans.settings.lookup import CACHE, FULL, SETTINGS
 from plans.settings.lookup_cache import STRATEGY, applicable, belongs, cache_problems
 from plans.settings.setting import Layers, Value
@@ -33,13 +24,9 @@ __all__ = [
     "Resolved",
     "Unmet",
     "async_refusal",
-    "config_layers",
     "layered_cache",
     "resolve",
-    "table_layer",
 ]
-
-_RANK = {layer: rank for rank, layer in enumerate((*SETTING_LAYERS, EDIT))}
 
 
 class Contradiction(ValueError):
@@ -68,19 +55,6 @@ class Resolved:
 
     groups: Mapping[str, Settings]
     unmet: tuple[Unmet, ...]
-
-
-def config_layers(config: Mapping[str, str]) -> dict[str, dict[str, Value]]:
-    """What the configuration of a job says of the settings of lookups, by group; wrong values say nothing."""
-    said = {group: said_by_config(specs, config) for group, specs in SETTINGS.items()}
-    return {group: values for group, values in said.items() if values}
-
-
-def table_layer(options: Mapping[str, str]) -> dict[str, Value]:
-    """What the options of a table say of its cache; wrong values, which are reported with the table, say nothing."""
-    specs = SETTINGS["cache"]
-    values = {key: parsed(specs[key], text) for key, text in options.items() if key in specs}
-    return ordered(specs, {key: value for key, value in values.items() if value is not None})
 
 
 def resolve(
@@ -159,7 +133,7 @@ def layered_cache(asked: Layers, *, strict: bool = False) -> Settings:
     strategy, strategy_layer = _strongest(asked, STRATEGY)
     names = applicable({CACHE: cache, STRATEGY: strategy})
     said: dict[str, dict[str, Value]] = {}
-    for layer in _RANK:
+    for layer in RANKS:
         for name, value in asked.get(layer, {}).items():
             if name in names:
                 said.setdefault(layer, {})[name] = value
@@ -167,7 +141,7 @@ def layered_cache(asked: Layers, *, strict: bool = False) -> Settings:
             chosen, why = (
                 (strategy_layer, STRATEGY) if cache == "FULL" and name.startswith(FULL) else (cache_layer, CACHE)
             )
-            if strict and layer not in ("config", EDIT) and _RANK[layer] >= _RANK[chosen]:
+            if strict and layer not in ("config", EDIT) and RANKS.index(layer) >= RANKS.index(chosen):
                 running = f"'{why}' is {strategy if why == STRATEGY else cache}"
                 raise Contradiction(f"'{name}' is set, but {running}", hint=belongs(name), layer=layer, name=name)
     narrowed = layered({name: SETTINGS["cache"][name] for name in names}, said)
@@ -175,7 +149,7 @@ def layered_cache(asked: Layers, *, strict: bool = False) -> Settings:
 
 
 def _strongest(asked: Layers, name: str) -> tuple[Value, str]:
-    layer = next((layer for layer in reversed(_RANK) if name in asked.get(layer, {})), "default")
+    layer = next((layer for layer in reversed(RANKS) if name in asked.get(layer, {})), "default")
     default = SETTINGS["cache"][name].default
     assert default is not None
     return asked.get(layer, {}).get(name, default), layer

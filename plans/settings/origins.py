@@ -12,7 +12,7 @@ from plans.errors import Diagnostic
 from plans.settings.layers import SETTING_LAYERS, Settings
 from plans.settings.setting import Value, shown
 
-__all__ = ["origins_apart"]
+__all__ = ["apart_text", "in_step_text", "origins_apart"]
 
 
 def origins_apart(
@@ -32,19 +32,23 @@ def origins_apart(
                 name = next(name for name in names if says.get(name) != must.get(name))
                 where = {"config": "config", "table": table}.get(layer, "the layer")
                 yield Diagnostic(
-                    message=f"the origin says that {_said(says, name)}, but {where} {_asks(must, name)}",
+                    message=apart_text(says, must, name, where),
                     path=f"operators.{operator}.{group}.origin",
                     hint=_in_step(operator, group, layer, name, must, expected[group], table),
                 )
                 break
 
 
-def _said(values: Mapping[str, Value], name: str) -> str:
-    return f"'{name}' is {shown(values[name])}" if name in values else f"nothing was said of '{name}'"
+def apart_text(says: Mapping[str, Value], must: Mapping[str, Value], name: str, where: str) -> str:
+    """That an origin ``says`` something else of the setting than the layer ``where`` asks for now."""
+    said = f"'{name}' is {shown(says[name])}" if name in says else f"nothing was said of '{name}'"
+    asks = f"says {shown(must[name])}" if name in must else f"says nothing of '{name}'"
+    return f"the origin says that {said}, but {where} {asks}"
 
 
-def _asks(values: Mapping[str, Value], name: str) -> str:
-    return f"says {shown(values[name])}" if name in values else f"says nothing of '{name}'"
+def in_step_text(path: str, value: Value) -> str:
+    """What to type where origins do not say what the plan's config or tables do."""
+    return f"hintplan set plan.json {path}='{shown(value)}' brings all origins in step"
 
 
 def _in_step(
@@ -54,6 +58,6 @@ def _in_step(
     named = table.removeprefix("table '").removesuffix("'")
     path = {"config": f"config.{settings.specs[name].config}", "table": f"tables.{named}.options.{name}"}
     if layer in path and name in must:
-        return f"hintplan set plan.json {path[layer]}='{shown(must[name])}' brings all origins in step"
+        return in_step_text(path[layer], must[name])
     instead = f"hintplan set plan.json {operator}.{group}.{name}=..."
     return f"leave origins as they were compiled; to change what runs: {instead}"

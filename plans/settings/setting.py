@@ -1,6 +1,7 @@
 """One setting as data: what values it takes, how they are written, who may set it, and what a change of it does.
 
-Knows no operator: which settings there are is told by the groups of the other modules here.
+Settings of operators, keys of the configuration and options of connectors are all of this class. Knows none of them:
+which there are is told by the groups of the other modules here, by :mod:`plans.model.config`, and by each connector.
 
 >>> from plans.settings.effects import IN_FLIGHT
 >>> wait = Setting(name="timeout", kind="duration", description="How long a call may take.", effect=IN_FLIGHT)
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,7 +23,7 @@ from plans.text.names import nearest
 
 __all__ = ["MAX_LONG", "Kind", "Layers", "Setting", "SettingError", "Value", "iso_time", "parse_value", "shown"]
 
-Kind = Literal["bool", "int", "duration", "choice", "time", "class"]
+Kind = Literal["bool", "int", "duration", "choice", "time", "class", "text", "character"]
 
 Value = str | int | bool
 Layers = Mapping[str, Mapping[str, Value]]
@@ -33,20 +34,27 @@ MAX_LONG = 2**63 - 1
 
 
 class SettingError(ValueError):
-    """A text that is no value of its setting; ``hint`` says what to write instead."""
+    """A text that is no value of its setting; ``hint`` says what to write instead, ``expected`` what a value is."""
 
-    def __init__(self, message: str, *, hint: str) -> None:
+    def __init__(self, message: str, *, hint: str, expected: str = "") -> None:
         super().__init__(message)
         self.hint = hint
+        self.expected = expected
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
     """One setting. ``default`` is what holds if nobody speaks; None if it then is absent.
 
-    An ``int`` or ``duration`` is at least ``minimum`` (a duration in milliseconds). ``config`` is the key that sets it
-    for the whole job; ``hint`` the option that
-    sets it in a hint. ``effect`` is what another value does to a running job.
+    An ``int`` or ``duration`` is at least ``minimum`` (a duration in milliseconds). A ``choice`` may be written in any
+    case, a ``text`` that has choices as it is there; a ``character`` is one, or ``\\t``. What one kind only takes,
+    ``check`` brings to its canonical form, or refuses with a ValueError. ``effect`` is what another value does to a
+    running job.
+
+    ``config`` is the key that sets it for the whole job, ``hint`` the option that sets it in a hint, ``option`` the one
+    in WITH. What nothing but an option sets is ``verbatim``: its connector reads it as it is written, blanks included.
+    A ``secret`` must be written as ``${env:NAME}``. Such a reference may also stand in what goes to a server only,
+    ``environment``: elsewhere a plan could send, print or store any variable of the run.
     """
 
     name: str
@@ -59,36 +67,50 @@ class Setting:
     maximum: int = _MAX_INT
     config: str | None = None
     hint: str | None = None
+    option: str | None = None
+    required: bool = False
+    secret: bool = False
+    environment: bool = False
+    check: Callable[[str], str] | None = None
+    examples: tuple[str, ...] = ()
+
+    @property
+    def verbatim(self) -> bool:
+        """Whether a connector reads the value as it is written."""
+        return self.option is not None and self.config is None
+
+    @property
+    def offered(self) -> tuple[str, ...]:
+        """The values that it can have, if they are few."""
+        return ("true", "false") if self.kind == "bool" else self.choices
 
 
 def parse_value(spec: Setting, text: str) -> Value:
     """The value that ``text`` writes, in canonical form; SettingError if it is none of this setting."""
-    wanted = text.strip()
+    if spec.check is not None:
+        return spec.check(text)
+    wanted = text if spec.verbatim else text.strip()
     match spec.kind:
         case "bool":
             if wanted.lower() in ("true", "false"):
                 return wanted.lower() == "true"
-            raise SettingError(f"expected true or false, found '{text}'", hint="write 'true' or 'false'")
+            raise _wrong("true or false", text, "write 'true' or 'false'")
         case "int":
-            return _whole(spec, text)
+            return _whole(spec, text, wanted)
         case "duration":
             return _duration(spec, text)
-        case "choice":
-            by_folded = {choice.lower(): choice for choice in spec.choices}
-            if wanted.lower() in by_folded:
-                return by_folded[wanted.lower()]
-            # UNORDERED is what Flink's API calls allow_unordered, and looks more like its opposite.
-            inside = (choice for choice in spec.choices if wanted and wanted.lower() in choice.lower())
-            found = next(inside, None) or nearest(wanted, spec.choices) or spec.choices[0]
-            expected = f"one of {', '.join(spec.choices)}" if len(spec.choices) > 1 else f"'{spec.choices[0]}'"
-            raise SettingError(f"expected {expected}, found '{text}'", hint=f"write '{found}'")
+        case "choice" | "text":
+            return _chosen(spec, text, wanted) if spec.choices else text
+        case "character":
+            if wanted == "\\t" or len(wanted) == 1:
+                return wanted
+            raise _wrong("one character", text, "write one character, or \\t for a tab")
         case "time":
             return iso_time(wanted)
         case "class":
             if re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", wanted):
                 return wanted
-            message = f"expected the dotted name of a Python class, found '{text}'"
-            raise SettingError(message, hint="write it like 'package.module.Class'")
+            raise _wrong("the dotted name of a Python class", text, "write it like 'package.module.Class'")
 
 
 def shown(value: Value) -> str:
@@ -96,24 +118,39 @@ def shown(value: Value) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _whole(spec: Setting, text: str) -> int:
-    digits = text.strip()
+def _wrong(expected: str, text: str, hint: str) -> SettingError:
+    return SettingError(f"expected {expected}, found '{text}'", hint=hint, expected=expected)
+
+
+def _chosen(spec: Setting, text: str, wanted: str) -> str:
+    for choice in spec.choices:
+        if choice == wanted or (spec.kind == "choice" and choice.lower() == wanted.lower()):
+            return choice
+    # UNORDERED is what Flink's API calls allow_unordered, and looks more like its opposite.
+    inside = (choice for choice in spec.choices if wanted and wanted.lower() in choice.lower())
+    near = next(inside, None) or nearest(wanted, spec.choices) or spec.choices[0]
+    expected = f"one of {', '.join(spec.choices)}" if len(spec.choices) > 1 else f"'{spec.choices[0]}'"
+    raise _wrong(expected, text, f"write '{near}'")
+
+
+def _whole(spec: Setting, text: str, digits: str) -> int:
     if re.fullmatch(r"[0-9]{1,19}", digits) and spec.minimum <= int(digits) <= spec.maximum:
         return int(digits)
     if re.fullmatch(r"[0-9]{1,40}", digits) and int(digits) > spec.maximum:
-        raise SettingError(f"expected at most {spec.maximum}, found {digits}", hint="write a smaller number")
-    message = f"expected a whole number of at least {spec.minimum}, found '{text}'"
-    raise SettingError(message, hint=f"write {spec.minimum} or more, in digits")
+        expected = f"at most {spec.maximum}"
+        raise SettingError(f"expected {expected}, found {digits}", hint="write a smaller number", expected=expected)
+    raise _wrong(f"a whole number of at least {spec.minimum}", text, f"write {spec.minimum} or more, in digits")
 
 
 def _duration(spec: Setting, text: str) -> str:
     try:
-        milliseconds = parse_duration(text)
+        milliseconds = parse_duration(text, require_unit=spec.verbatim)
     except DurationError as error:
         advice = error.hint or "write a number and a unit: '500 ms', '10 s', '15 min', '12 h', '1 d'"
         raise SettingError(f"bad duration '{text}': {error.reason}", hint=advice) from error
     if milliseconds < spec.minimum:
-        raise SettingError(f"expected more than zero, found '{text}'", hint="write it like '10 min'")
+        message = f"expected more than zero, found '{text}'"
+        raise SettingError(message, hint="write it like '10 min'", expected="a duration longer than nothing")
     return format_duration(milliseconds)
 
 
@@ -127,5 +164,4 @@ def iso_time(text: str) -> str:
             pass
         else:
             return text
-    message = f"expected a time of day in ISO-8601, found '{text}'"
-    raise SettingError(message, hint="write it like '10:15', '10:15Z' or '10:15+07:00'")
+    raise _wrong("a time of day in ISO-8601", text, "write it like '10:15', '10:15Z' or '10:15+07:00'")

@@ -1,14 +1,14 @@
 """Groups of settings as the runtime reads them: what runs, under typed names. Durations are canonical text.
 
->>> lookup_retry({"fixed-delay": "10 s", "max-attempts": 3, "mode": "inline"}).max_attempts
+>>> viewed(RetrySettings, {"fixed-delay": "10 s", "max-attempts": 3, "mode": "inline"}).max_attempts
 3
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, fields
+from typing import Any, Literal, TypeVar
 
 from plans.settings.calls import NO_RETRY, RETRY_STRATEGY
 
@@ -21,14 +21,13 @@ __all__ = [
     "RetryMode",
     "RetrySettings",
     "call_retry",
-    "call_waits",
-    "lookup_retry",
-    "lookup_waits",
+    "viewed",
 ]
 
 OutputMode = Literal["ordered", "allow_unordered"]
 RetryMode = Literal["inline", "deferred"]
 Values = Mapping[str, Any]
+View = TypeVar("View")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,28 +91,12 @@ class CallRetry:
         return self.strategy == NO_RETRY
 
 
-def lookup_waits(values: Values) -> AsyncSettings:
-    """The group ``async`` of a lookup."""
-    return AsyncSettings(
-        enabled=values["enabled"],
-        output_mode=values["output-mode"],
-        capacity=values["capacity"],
-        timeout=values["timeout"],
-    )
-
-
-def lookup_retry(values: Values) -> RetrySettings:
-    """The group ``retry`` of a lookup."""
-    return RetrySettings(fixed_delay=values["fixed-delay"], max_attempts=values["max-attempts"], mode=values["mode"])
-
-
-def call_waits(values: Values) -> CallSettings:
-    """The group ``async`` of a call."""
-    return CallSettings(buffer_capacity=values["buffer-capacity"], timeout=values["timeout"])
+def viewed(cls: type[View], values: Values, **renamed: str) -> View:
+    """``values`` as ``cls`` has them: each field is the setting of its name, or else of that in ``renamed``."""
+    names: Mapping[str, str] = {field.name: field.name.replace("_", "-") for field in fields(cls)} | renamed  # type: ignore[arg-type]
+    return cls(**{field: values[name] for field, name in names.items()})
 
 
 def call_retry(values: Values) -> CallRetry:
     """The group ``retry`` of a call."""
-    return CallRetry(
-        strategy=values[RETRY_STRATEGY], fixed_delay=values["fixed-delay"], max_attempts=values["max-attempts"]
-    )
+    return viewed(CallRetry, values, strategy=RETRY_STRATEGY)

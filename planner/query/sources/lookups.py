@@ -36,10 +36,9 @@ from planner.syntax.dialect import offset_of
 from planner.translation.scope import Scope, resolve
 from plans.connectors.table import CONNECTORS, can_lookup
 from plans.settings.layers import Settings
-from plans.settings.lookup import GROUPS, SETTINGS
-from plans.settings.lookup_layers import Contradiction, Resolved, config_layers, table_layer
+from plans.settings.lookup import LOOKUP_GROUPS, SETTINGS
+from plans.settings.lookup_layers import Contradiction, Resolved
 from plans.settings.lookup_layers import resolve as resolve_layers
-from plans.settings.setting import Layers
 
 __all__ = ["Lookup", "check_time", "lookup_join"]
 
@@ -187,12 +186,11 @@ def _settings(
 ) -> tuple[Mapping[str, Settings], tuple[tuple[int, str], ...]]:
     """The resolved settings, and the heeded options of the hints; the others are accounted for with a warning."""
     hints = [h for h in (hint, scan.options) if h is not None]
-    table, config = context.catalog.tables[scan.table].table, config_layers(context.config)
-    asked: dict[str, Layers] = {}
-    for group in GROUPS:
-        said = next((h.settings[group] for h in hints if group in h.settings), {})
-        of_table = {"table": table_layer(table.options)} if group == "cache" else {}
-        asked[group] = {"config": config.get(group, {}), **of_table, "hint": said}
+    table = context.catalog.tables[scan.table].table
+    asked = {}
+    for group in LOOKUP_GROUPS:
+        said = next((h.settings[group.name] for h in hints if group.name in h.settings), {})
+        asked[group.name] = group.asked(context.config, table.options, origin={"hint": said})
     places = {place: at for h in hints for place, at in h.places.items()}
     try:
         resolved = resolve_layers(asked, can_lookup(table), insert_only=insert_only, parks=not context.batch)

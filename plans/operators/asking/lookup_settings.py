@@ -15,9 +15,9 @@ from plans.errors import PlanError
 from plans.operators.asking.kind import Groups
 from plans.operators.declared import Declared
 from plans.settings.layers import EDIT, Settings, edits_of, ordered
-from plans.settings.lookup import CACHE, GROUPS, SETTINGS
+from plans.settings.lookup import CACHE, GROUPS, LOOKUP_GROUPS, SETTINGS
 from plans.settings.lookup_cache import applicable, belongs
-from plans.settings.lookup_layers import Resolved, async_refusal, config_layers, layered_cache, resolve, table_layer
+from plans.settings.lookup_layers import Resolved, async_refusal, layered_cache, resolve
 from plans.settings.setting import Layers, Value
 from plans.settings.views import AsyncSettings, RetrySettings
 
@@ -76,15 +76,11 @@ def resolved(operator: Lookup, plan: Declared, *, insert_only: bool, strict: boo
 
 def _asked_of(operator: Lookup, plan: Declared) -> dict[str, Layers]:
     """What each layer says of each group: config and table as the plan has them now, hints as the origins recorded."""
-    config, options = config_layers(plan.config), plan.tables[operator.table].options
-    groups = operator.settings
-    asked: dict[str, Layers] = {}
-    for group in GROUPS:
-        recorded = groups[group].origin if group in groups else {}
-        hint = {layer: recorded[layer] for layer in ("hint",) if layer in recorded}
-        table = {"table": table_layer(options)} if group == "cache" else {}
-        asked[group] = {"config": config.get(group, {}), **table, **hint}
-    return asked
+    options, groups = plan.tables[operator.table].options, operator.settings
+    return {
+        group.name: group.asked(plan.config, options, origin=groups[group.name].origin if group.name in groups else {})
+        for group in LOOKUP_GROUPS
+    }
 
 
 def resettled(operator: Lookup, plan: Declared, insert_only: bool | None) -> Groups:

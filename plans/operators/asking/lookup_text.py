@@ -9,7 +9,7 @@ from plans.settings.layers import Settings
 from plans.settings.lookup import CACHE
 from plans.settings.setting import shown
 from plans.settings.text import labelled, marked
-from plans.settings.views import RetrySettings, lookup_retry, lookup_waits
+from plans.settings.views import AsyncSettings, RetrySettings, viewed
 
 __all__ = ["settings_text", "wait_of"]
 
@@ -29,7 +29,8 @@ def settings_text(settings: Mapping[str, Settings], group: str) -> Iterator[str]
         else:
             yield labelled(settings[group], name, short=_short(name))
     if group == "retry":
-        retry, waits = lookup_retry(settings[group].values), lookup_waits(settings["async"].values)
+        retry = viewed(RetrySettings, settings[group].values)
+        waits = viewed(AsyncSettings, settings["async"].values)
         if retry.mode == "deferred":
             yield f"{wait_of(retry)} in state, which no TTL cuts short"
         else:

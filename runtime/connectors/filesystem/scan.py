@@ -205,8 +205,8 @@ def _flag(context: LookupContext, name: str) -> bool:
 
 
 def _value(context: LookupContext, name: str) -> str | None:
-    default = next(option.default for option in FILESYSTEM.options if option.name == name)
-    return context.options.get(name, default)
+    default = FILESYSTEM.settings[name].default
+    return context.options.get(name, None if default is None else str(default))
 
 
 def _failure(context: LookupContext, file: str, problem: str) -> RunError:
