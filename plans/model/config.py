@@ -37,6 +37,7 @@ __all__ = [
     "UPSERT_MATERIALIZE",
     "ConfigKey",
     "canonical_key",
+    "keys_of",
     "known_keys",
     "normalise",
 ]
@@ -208,7 +209,7 @@ _OF_JOB = (
 )
 
 
-def _of_group(group: Group, kind: OperatorKind | None, whose: str) -> Iterator[ConfigKey]:
+def keys_of(group: Group, kind: OperatorKind | None, whose: str) -> Iterator[ConfigKey]:
     """The keys that set the settings of ``group`` for all operators that do not say otherwise."""
     for key in dict.fromkeys(setting.config for setting in group.settings.values() if setting.config is not None):
         settings = [setting for setting in group.settings.values() if setting.config == key]
@@ -230,7 +231,7 @@ _OF_OPERATORS = (
     *((group, CORRELATE, f"{words} function") for kind, words in CALL_KINDS.items() for group in call_groups(kind)),
 )
 KEYS: Mapping[str, ConfigKey] = {
-    key.name: key for key in (*_OF_JOB, *(key for found in _OF_OPERATORS for key in _of_group(*found)))
+    key.name: key for key in (*_OF_JOB, *(key for found in _OF_OPERATORS for key in keys_of(*found)))
 }
 
 

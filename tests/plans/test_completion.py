@@ -147,6 +147,16 @@ def test_settings_with_few_values_offer_them() -> None:
     }
 
 
+def test_settings_that_nobody_asked_for_are_offered_behind_their_operator() -> None:
+    document = {"mode": "batch", "operators": [{"id": "scan_o", "op": "scan"}, {"id": "calc_o", "op": "calc"}]}
+    assert assignments(document, "scan") == []
+    texts = [offer.text for offer in assignments(document, "scan_o.")]
+    assert texts == ["scan_o.cached.enabled=", "scan_o.cached.storage-level="]
+    texts = [offer.text for offer in assignments(document, "scan_o.cached.enabled=")]
+    assert texts == ["scan_o.cached.enabled=false", "scan_o.cached.enabled=true"]
+    assert assignments({**document, "mode": "streaming"}, "scan_o.") == []
+
+
 def large(count: int) -> dict[str, Any]:
     entry = {"name": "leftState", "ttl": "1 d", "origin": {"config": "1 d"}}
     return {"operators": [{"id": f"join_{i}", "op": "join", "state": [entry]} for i in range(count)]}
