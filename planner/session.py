@@ -45,6 +45,7 @@ from planner.syntax.source import Report, Source
 from planner.syntax.units import Unit, next_unit
 from planner.user_functions import declare_function, register_function
 from plans.errors import SqlError
+from plans.model.config import KEYS, canonical_key
 from plans.settings.flink_keys import why_idle
 
 __all__ = ["Declaration", "Session"]
@@ -160,7 +161,7 @@ class Session:
             self.configuration.reset(self.source, statement)
         elif statement.key:
             self.configuration.set(self.source, statement)
-            if self.configuration.is_duration(statement.key):
+            if KEYS[canonical_key(statement.key)].kind == "duration":
                 context.report.note_bare(statement.value, statement.value_offset)
         settings = self.configuration.settings()
         context.config, context.compiler = settings.config, settings.compiler

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 
 from planner.statements.model import ResetOption, SetOption
 from planner.syntax.source import Source
-from plans.declarations.durations import DurationError, format_duration, parse_duration
 from plans.errors import SqlError
 from plans.model.config import KEYS, canonical_key, known_keys, normalise
 from plans.model.plan import Mode
@@ -86,13 +85,6 @@ class Configuration:
             raise source.error(f"'{statement.key}': {error}", statement.value_offset, advice) from None
         self.spelled[key] = statement.key
         self.offsets[key] = statement.offset
-
-    def is_duration(self, key: str) -> bool:
-        """Whether what was said of ``key`` is a duration."""
-        try:
-            return format_duration(parse_duration(found := self.said[canonical_key(key)])) == found
-        except DurationError:
-            return False
 
     def reset(self, source: Source, statement: ResetOption) -> None:
         """Take a RESET of one key, or of all; SqlError, with its place, for an unknown key."""

@@ -253,6 +253,6 @@ def normalise(key: str, value: str, *, require_unit: bool = False) -> str:
     if key not in KEYS:
         raise ValueError(f"unknown configuration key '{key}'; {did_you_mean(key, known_keys(), what='known keys')}")
     found = shown(parse_value(KEYS[key], value))
-    if require_unit and value.strip().isdigit() and int(value) and not found.isdigit():
+    if require_unit and KEYS[key].kind == "duration" and value.strip().isdigit() and int(value):
         parse_duration(value, require_unit=True)
     return found

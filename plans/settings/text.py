@@ -1,7 +1,8 @@
 """Settings of operators in words: their values, who set them, and what the weaker layers said.
 
->>> retry_text(Settings(specs={}, values={"max-attempts": 3, "fixed-delay": "10 s"}, origin={}))
-'3 x 10 s'
+>>> from plans.settings.lookup import ASYNC
+>>> labelled(ASYNC.resolved({"config": {"capacity": 20}, "hint": {"capacity": 50}}), "capacity")
+'capacity 50 (hint · config 20)'
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 from plans.settings.layers import SETTING_LAYERS, Settings, set_by
 from plans.settings.setting import shown
 
-__all__ = ["labelled", "marked", "retry_text", "settings_json", "who_set_setting"]
+__all__ = ["labelled", "marked", "settings_json", "who_set_setting"]
 
 
 def who_set_setting(settings: Settings, name: str) -> str:
@@ -48,12 +49,3 @@ def settings_json(groups: Mapping[str, Settings]) -> list[dict[str, Any]]:
         for group, settings in groups.items()
         for name, value in settings.values.items()
     ]
-
-
-def retry_text(settings: Settings | None) -> str | None:
-    """The attempts and the delay of a retry, as an edit writes them; None if there is no such group."""
-    if settings is None:
-        return None
-    if "max-attempts" not in settings.values:
-        return ", ".join(f"{name} {shown(value)}" for name, value in settings.values.items())
-    return f"{settings.values['max-attempts']} x {settings.values['fixed-delay']}"
