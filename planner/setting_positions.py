@@ -84,7 +84,7 @@ def _config_key(setting: PlanSetting, operator: Operator, plan: Plan) -> str:
 
 def _hints(ledger: Ledger, plan: Plan) -> dict[tuple[str, str], int]:
     """Operator id and path of what each key of a hint set; of several that set the same, the first."""
-    operators = {operator.id: operator for operator in plan.operators}
+    operators = plan.by_id
     found: dict[tuple[str, str], int] = {}
     for offset in sorted(ledger.targets):
         for target in ledger.targets[offset]:

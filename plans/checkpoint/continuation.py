@@ -160,19 +160,12 @@ def cause_text(causes: Sequence[Change]) -> str:
 
 def _causes(plan: Plan, verdicts: Sequence[QueryVerdict], changes: Sequence[Change]) -> dict[str, tuple[Change, ...]]:
     """The changes of facts at or below each operator whose state starts empty; its own first."""
-    operators = {operator.id: operator for operator in plan.operators}
     empty = {state.operator for verdict in verdicts for state in verdict.states if state.outcome == "starts empty"}
     facts = [change for change in changes if change.effect.level in ("drop", "incompatible") and not _renames(change)]
     found = {}
     for name in sorted(empty):
-        below: dict[str, None] = {}
-        waiting = [name]
-        while waiting:
-            one = waiting.pop(0)
-            if one in operators and one not in below:
-                below[one] = None
-                waiting += operators[one].inputs
-        tables = {table for one in below if (table := getattr(operators[one], "table", None))}
+        below = plan.upstream(name)
+        tables = {table for one in below if (table := getattr(plan.by_id[one], "table", None))}
         own = [c for one in below for c in facts if c.operator == one and c.path != f"{one}.inputs"]
         own = own or [c for one in below for c in facts if c.operator == one and "is now called" not in c.note]
         declared = (c for c in facts if c.operator is None and any(c.path.startswith(f"tables.{t}.") for t in tables))

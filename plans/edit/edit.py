@@ -199,7 +199,7 @@ def _set_state(plan: Plan, path: str, operator: Operator, rest: str, value: str)
     ttl = _checked(path, lambda raw: format_duration(parse_duration(raw, require_unit=True)), value)
     entries = (replace(entry, ttl=ttl) if entry.name == name else entry for entry in state_of(operator))
     edited = with_states(operator, entries)
-    return replace(plan, operators=tuple(edited if other.id == operator.id else other for other in plan.operators))
+    return plan.replaced(edited)
 
 
 def _checked(path: str, parse: Callable[[str], str], value: str) -> str:

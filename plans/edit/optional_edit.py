@@ -10,8 +10,6 @@ True
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from plans.errors import PlanError
 from plans.model.optional_groups import optional_groups, resolved, shared_operators, with_group
 from plans.model.plan import Plan
@@ -60,4 +58,4 @@ def set_optional(plan: Plan, path: str, operator: Operator, group: Group, name: 
     # What config says of the other settings may hang on whether anyone speaks of the operator.
     speaks = with_group(operator, group.name, old or group.resolved({}))
     edited = with_group(operator, group.name, resolved(plan, speaks, group, edits, shared_operators(plan)))
-    return replace(plan, operators=tuple(edited if other.id == operator.id else other for other in plan.operators))
+    return plan.replaced(edited)

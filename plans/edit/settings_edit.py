@@ -66,7 +66,7 @@ def set_setting(plan: Plan, path: str, operator: Operator, asks: AskingKind, res
     else:
         groups = asks.with_setting(operator, plan, path, group, name, _parsed(path, specs[name], value))
     edited = with_settings(operator, groups)
-    return replace(plan, operators=tuple(edited if other.id == operator.id else other for other in plan.operators))
+    return plan.replaced(edited)
 
 
 def resettled(plan: Plan) -> Plan:

@@ -10,7 +10,6 @@ True
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +22,7 @@ from plans.files.codec import dumps, loads
 from plans.merge.decompose import ABSENT, NO_EDIT, Key, Parts, put_together, settings_in, take_apart
 from plans.merge.merge_text import Carried, described, path_of, value_of, who_asked
 from plans.merge.three_way import Conflict, Side, merged_order, merged_units, resolved, same_layers
+from plans.model.graph import dependency_order
 from plans.model.plan import Plan
 from plans.model.reasons import without_idle_reasons
 
@@ -110,25 +110,7 @@ def _whole(units: Mapping[Key, Any], base: Parts, ours: Parts, theirs: Parts) ->
 def _in_dependency_order(order: tuple[str, ...], units: Mapping[Key, Any]) -> tuple[str, ...]:
     """``order``, with inputs before their consumers where it was not so; what is on a cycle stays behind."""
     facts = {name: units.get(("operators", name), ABSENT) for name in order}
-    inputs = {
-        name: {i for i in fact.get("inputs", ()) if i in facts} for name, fact in facts.items() if fact is not ABSENT
-    }
-    rank = {name: position for position, name in enumerate(order)}
-    consumers: dict[str, list[str]] = {}
-    for name, needed in inputs.items():
-        for one in needed:
-            consumers.setdefault(one, []).append(name)
-    waiting = {name: len(needed) for name, needed in inputs.items()}
-    free = [rank[name] for name, count in waiting.items() if count == 0]
-    heapq.heapify(free)
-    found: list[str] = []
-    while free:
-        name = order[heapq.heappop(free)]
-        found.append(name)
-        for consumer in consumers.get(name, ()):
-            waiting[consumer] -= 1
-            if waiting[consumer] == 0:
-                heapq.heappush(free, rank[consumer])
+    found = dependency_order({name: fact.get("inputs", ()) for name, fact in facts.items() if fact is not ABSENT})
     done = set(found)
     return (*found, *(name for name in order if name not in done))
 

@@ -8,14 +8,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import heapq
+from collections.abc import Collection, Iterator, Mapping
 
 from plans.errors import Diagnostic
 from plans.model.plan import Plan
 from plans.operators import tables_used
 from plans.text.names import did_you_mean
 
-__all__ = ["check_graph"]
+__all__ = ["check_graph", "dependency_order"]
 
 
 def check_graph(plan: Plan) -> Iterator[Diagnostic]:
@@ -51,28 +52,33 @@ def check_graph(plan: Plan) -> Iterator[Diagnostic]:
 
 
 def _cyclic(plan: Plan) -> set[str]:
-    """Ids on a cycle: what is left when operators without inputs, then those without consumers, are taken away."""
-    inputs = {operator.id: set(operator.inputs) for operator in plan.operators}
-    inputs = {name: found & inputs.keys() for name, found in inputs.items()}
-    consumers: dict[str, set[str]] = {name: set() for name in inputs}
-    for name, found in inputs.items():
-        for one in found:
-            consumers[one].add(name)
-    left = _strip(inputs, consumers)
-    return _strip(
-        {name: found & left for name, found in consumers.items() if name in left},
-        {name: found & left for name, found in inputs.items() if name in left},
-    )
+    """Ids on a cycle: what is left when operators without inputs, then those without readers, are taken away."""
+    left = plan.by_id.keys() - dependency_order({name: one.inputs for name, one in plan.by_id.items()})
+    readers = {name: {each.id for each in plan.readers[name]} for name in left}
+    return left - {*dependency_order({name: found & left for name, found in readers.items()})}
 
 
-def _strip(before: dict[str, set[str]], after: dict[str, set[str]]) -> set[str]:
-    waiting = {name: len(found) for name, found in before.items()}
-    free = [name for name, count in waiting.items() if count == 0]
+def dependency_order(inputs: Mapping[str, Collection[str]]) -> tuple[str, ...]:
+    """The names, each behind its inputs and else in the order given; without those on a cycle, and behind one.
+
+    >>> dependency_order({"sink": ["join"], "join": ["a", "b"], "b": [], "a": [], "loop": ["loop"]})
+    ('b', 'a', 'join', 'sink')
+    """
+    names = list(inputs)
+    rank = {name: position for position, name in enumerate(names)}
+    followers: dict[str, list[str]] = {name: [] for name in names}
+    waiting = dict.fromkeys(names, 0)
+    for name, needed in inputs.items():
+        for one in {*needed} & rank.keys():
+            followers[one].append(name)
+            waiting[name] += 1
+    free = [rank[name] for name, count in waiting.items() if count == 0]
+    found = []
     while free:
-        name = free.pop()
-        del waiting[name]
-        for follower in after[name]:
+        name = names[heapq.heappop(free)]
+        found.append(name)
+        for follower in followers[name]:
             waiting[follower] -= 1
             if waiting[follower] == 0:
-                free.append(follower)
-    return set(waiting)
+                heapq.heappush(free, rank[follower])
+    return tuple(found)

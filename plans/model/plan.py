@@ -12,8 +12,9 @@ every run. What operators say is in :mod:`plans.operators`. This module knows no
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, cast
 
@@ -80,6 +81,22 @@ class Plan:
             for name in operator.inputs:
                 found.setdefault(name, []).append(operator)
         return found
+
+    def upstream(self, *ids: str) -> tuple[str, ...]:
+        """The operators called ``ids`` and all that they are computed from, the nearest first."""
+        found: dict[str, None] = {}
+        waiting = deque(ids)
+        while waiting:
+            name = waiting.popleft()
+            if name in self.by_id and name not in found:
+                found[name] = None
+                waiting += self.by_id[name].inputs
+        return tuple(found)
+
+    def replaced(self, *operators: Operator) -> Plan:
+        """The plan with ``operators`` in the places of those that have their ids."""
+        by_id = {operator.id: operator for operator in operators}
+        return replace(self, operators=tuple(by_id.get(operator.id, operator) for operator in self.operators))
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""

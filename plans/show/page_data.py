@@ -41,7 +41,7 @@ _NOT_FACTS = ("id", "op", "inputs", "output", "changelog", "state")
 
 def box_data(shown_picture: Picture, plan: Plan, before: Plan | None, changes: Sequence[Change]) -> list[Json]:
     """What the page tells of every box, in the order of the picture."""
-    new = _by_id(plan)
+    new = plan.by_id
     old = {operator.id: operator for operator in under_new_ids(before, plan)} if before is not None else {}
     columns, _ = check_columns(plan)
     columns = {**(check_columns(before)[0] if before is not None else {}), **columns}
@@ -113,10 +113,6 @@ def change_data(changes: Sequence[Change]) -> list[Json]:
 def row_kinds(plan: Plan) -> dict[str, tuple[str, ...]]:
     """The row kinds that every operator emits; none for a plan whose edges are wrong."""
     return {} if any(check_graph(plan)) else {name: tuple(kinds) for name, kinds in output_kinds(plan).items()}
-
-
-def _by_id(plan: Plan) -> dict[str, Operator]:
-    return {operator.id: operator for operator in plan.operators}
 
 
 def _changes_by_operator(changes: Sequence[Change], ids: Mapping[str, int]) -> dict[str, list[int]]:

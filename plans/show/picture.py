@@ -109,7 +109,7 @@ def picture(plan: Plan, *, before: Plan | None = None, changes: Sequence[Change]
     An operator that only has another id than before stands there once.
     """
     older = under_new_ids(before, plan) if before is not None else ()
-    old, new = {operator.id: operator for operator in older}, {operator.id: operator for operator in plan.operators}
+    old, new = {operator.id: operator for operator in older}, plan.by_id
     differing = changed_operators(changes, {*old, *new})
     boxes = []
     for operator in _merged(plan.operators, older):

@@ -8,7 +8,6 @@ How each is built says the table of builders. Knows no SQL and no session settin
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -45,11 +44,11 @@ def apply_operators(operators: Sequence[Operator], frame: DataFrame, *, edges: E
 
 def conditions_above(plan: Plan) -> dict[str, Condition]:
     """The condition that the only reader of an operator has, by the operator's id."""
-    readers = Counter(name for operator in plan.operators for name in operator.inputs)
+    readers = plan.readers
     return {
         operator.inputs[0]: Condition(operator=operator.id, text=text)
         for operator in plan.operators
-        if (text := builder_of(operator).condition(operator)) is not None and readers[operator.inputs[0]] == 1
+        if (text := builder_of(operator).condition(operator)) is not None and len(readers[operator.inputs[0]]) == 1
     }
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from plans.model.plan import Plan
 
-__all__ = ["above", "shared_operators"]
+__all__ = ["shared_operators"]
 
 
 def shared_operators(plan: Plan) -> dict[str, tuple[str, ...]]:
@@ -24,28 +24,14 @@ def shared_operators(plan: Plan) -> dict[str, tuple[str, ...]]:
     In the order of the plan.
     """
     reached: dict[str, set[str]] = {operator.id: set() for operator in plan.operators}
-    readers: dict[str, set[str]] = {operator.id: set() for operator in plan.operators}
     ends = {sink.id for sink in plan.sinks}
     for operator in reversed(plan.operators):
         for name in operator.inputs:
             reached[name] |= {operator.id} if operator.id in ends else reached[operator.id]
-            readers[name].add(operator.id)
     return {
         operator.id: tuple(o.id for o in plan.operators if o.id in reached[operator.id])
         for operator in plan.operators
         if operator.inputs  # a scan reads anew what it shares
         and len(reached[operator.id]) > 1
-        and all(reached[reader] != reached[operator.id] for reader in readers[operator.id])
+        and all(reached[reader.id] != reached[operator.id] for reader in plan.readers[operator.id])
     }
-
-
-def above(plan: Plan, name: str) -> set[str]:
-    """The operator and all that it is computed from."""
-    found: set[str] = set()
-    open_ids = [name]
-    while open_ids:
-        one = open_ids.pop()
-        if one not in found:
-            found.add(one)
-            open_ids += plan.operator(one).inputs
-    return found

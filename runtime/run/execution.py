@@ -39,7 +39,7 @@ from runtime.batch.execution import BatchExecution
 from runtime.batch.session import Session
 from runtime.build.edges import edges_of
 from runtime.build.stream import build
-from runtime.build.sub_plans import above, shared_operators
+from runtime.build.sub_plans import shared_operators
 from runtime.checkpoint.files import NO_FILES, files_of
 from runtime.checkpoint.parts import batches_kept, refuse_damaged
 from runtime.checkpoint.record import read_record, write_record
@@ -373,7 +373,7 @@ def _repeated(plan: Plan, running: Sequence[Query]) -> list[str]:
         found = tuple(dict.fromkeys(query_of[sink] for sink in sinks))
         if len(found) == 1:
             continue
-        stateful = any(state_of(plan.operator(each)) for each in above(plan, name))
+        stateful = any(state_of(plan.operator(each)) for each in plan.upstream(name))
         notes.append(
             f"{name} runs once in the query of each of {len(found)} sinks ({', '.join(found)})"
             + (", with state of its own in each" if stateful else "")
