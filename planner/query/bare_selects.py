@@ -11,6 +11,7 @@ from sqlglot import exp
 from planner.syntax.dialect import Token, offset_of, parse_query, place_at, select_offset
 from planner.syntax.source import Source
 from planner.translation import aggregates
+from plans.text.counts import count
 
 __all__ = ["read_query"]
 
@@ -106,9 +107,8 @@ def _in(source: Source, node: exp.Expr) -> exp.Expr | None:
     values = _values(select)
     if len(values) != len(asked):
         what = "one value" if len(asked) == 1 else f"{len(asked)} values"
-        columns = f"{len(values)} column{'s' * (len(values) != 1)}"
-        message = f"IN compares {what} with {columns}"
-        raise source.error(message, offset_of(node), f"select {len(asked)} column{'s' * (len(asked) != 1)}")
+        message = f"IN compares {what} with {count(len(values), 'column')}"
+        raise source.error(message, offset_of(node), f"select {count(len(asked), 'column')}")
     pairs = [exp.In(this=a.copy(), expressions=[v]) for a, v in zip(asked, values, strict=True)]
     parts = [*([_is_there(select)] if select.args.get("where") is not None else []), *pairs]
     found: exp.Expr = parts[0]

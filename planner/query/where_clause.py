@@ -40,6 +40,7 @@ from planner.syntax.dialect import select_offset
 from planner.translation.expressions import clause_translator
 from planner.translation.scope import Scope
 from planner.translation.translator import Translator
+from plans.text.counts import count
 
 __all__ = ["apply_where", "filtered_block"]
 
@@ -123,7 +124,7 @@ def _in(
     nodes = node.expressions if isinstance(node, exp.Tuple) else [node]
     if len(outputs) != len(nodes):
         what = "one value" if len(nodes) == 1 else f"{len(nodes)} values"
-        columns = f"{len(outputs)} column{'s' * (len(outputs) != 1)}"
+        columns = count(len(outputs), "column")
         advice = "select one column" if len(nodes) == 1 else f"select {len(nodes)} columns"
         raise source.error(f"IN compares {what} with {columns}", offset, advice)
     if sub_query.negated and len(nodes) > 1:

@@ -13,6 +13,7 @@ from planner.expressions.coercion import cast, implicitly_assignable
 from planner.expressions.scalars import known_functions
 from planner.expressions.typed import USER, Call, Expr, Literal, call
 from planner.syntax.source import Source
+from plans.text.counts import count
 from plans.text.names import did_you_mean
 
 __all__ = ["find_function", "fitted_arguments", "scalar_call"]
@@ -54,9 +55,9 @@ def fitted_arguments(
     """``args`` in the declared types; SqlError, at the argument, for too many, too few, or one of another type."""
     wanted = entry.arguments
     if len(args) != len(wanted):
-        count = f"{len(wanted)} argument{'s' * (len(wanted) != 1)}" if wanted else "no arguments"
+        arguments = count(len(wanted), "argument") if wanted else "no arguments"
         listed = f" ({', '.join(map(str, wanted))})" if wanted else ""
-        raise source.error(f"'{name}' takes {count}{listed}, found {len(args)}", offset, "check the call")
+        raise source.error(f"'{name}' takes {arguments}{listed}, found {len(args)}", offset, "check the call")
     found: list[Expr] = []
     for i, (arg, must) in enumerate(zip(args, wanted, strict=True), 1):
         if not implicitly_assignable(arg.type, must):

@@ -29,6 +29,7 @@ from plans.compare.diff import diff
 from plans.compare.report import values
 from plans.errors import RunError
 from plans.model.plan import Plan
+from plans.text.counts import first_of
 
 __all__ = ["ALLOW_DROP", "Continuation", "continuation", "is_cause", "record_after", "record_of_begun", "refuse"]
 
@@ -148,14 +149,13 @@ def _losses(found: Continuation) -> Iterator[str]:
 def cause_text(causes: Sequence[Change]) -> str:
     """The differences that make a state another, in a few words."""
     said = []
-    for change in causes[:_SAID]:
+    for change in causes:
         shown = values(change)
         if change.subject == "operator" and change.kind in ("+", "-"):
             said.append(f"{change.path} is {'new' if change.kind == '+' else 'gone'} ({change.note})")
         else:
             said.append(f"{change.path} {shown}".rstrip() + (f" {change.note}" if change.note and not shown else ""))
-    more = len(causes) - _SAID
-    return ", ".join(said) + (f" and {more} more" if more > 0 else "")
+    return first_of(said, _SAID)
 
 
 def _causes(plan: Plan, verdicts: Sequence[QueryVerdict], changes: Sequence[Change]) -> dict[str, tuple[Change, ...]]:

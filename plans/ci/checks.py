@@ -30,6 +30,7 @@ from plans.review.annotations import DIFF_RULES, Remark, remark_of_diagnostic, r
 from plans.review.locations import locate
 from plans.settings.effects import Level
 from plans.settings.setting import shown
+from plans.text.counts import count
 
 __all__ = ["RULES", "Checked", "check_plan", "out_of_step", "removed_plan", "with_lint"]
 
@@ -131,14 +132,10 @@ def with_lint(checked: Sequence[Checked], report: Report) -> list[Checked]:
     for number, one in enumerate(checked):
         mine = [r for r in found if r.file == one.file or (number == 0 and r.file not in names)]
         levels = {remark.level for remark in mine}
-        mark = "failed" if "error" in levels else _count_of(mine) if mine else "ok"
+        mark = "failed" if "error" in levels else count(len(mine), "remark") if mine else "ok"
         marks = {**one.marks, "lint": mark if one.plan is not None else ""}
         done.append(replace(one, remarks=(*one.remarks, *mine), marks=marks))
     return done
-
-
-def _count_of(remarks: Sequence[Remark]) -> str:
-    return f"{len(remarks)} remark{'' if len(remarks) == 1 else 's'}"
 
 
 def removed_plan(file: str, base: bytes) -> Checked:

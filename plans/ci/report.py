@@ -12,6 +12,7 @@ from plans.ci.checks import Checked
 from plans.compare.report import report_text, summary, worst_level
 from plans.review.annotations import Remark
 from plans.review.diff_markdown import LIMIT, mermaid_of, report_markdown
+from plans.text.counts import count
 from plans.text.markdown import code
 from plans.text.terminal import clean
 
@@ -35,7 +36,7 @@ def ci_text(checked: Sequence[Checked], *, base: str) -> str:
             lines += [f"  {line}" for line in report_text(one.changes).split("\n")[:-1]]
         blocks.append("\n".join(lines))
     failed = sum(one.failed for one in checked)
-    blocks.append(f"{_count(len(checked), 'plan')} checked · {_failed(failed)}")
+    blocks.append(f"{count(len(checked), 'plan')} checked · {_failed(failed)}")
     return "\n\n".join(blocks)
 
 
@@ -45,7 +46,7 @@ def ci_markdown(checked: Sequence[Checked], *, base: str) -> str:
     changed = [one for one in checked if one.changes]
     parts = [
         MARKER,
-        f"### hintplan: {_count(len(checked), 'plan')}, {len(changed)} changed, {_failed(failed)}",
+        f"### hintplan: {count(len(checked), 'plan')}, {len(changed)} changed, {_failed(failed)}",
         _table(checked, base),
     ]
     room = LIMIT - sum(map(len, parts))
@@ -104,7 +105,7 @@ def _difference(one: Checked) -> str:
     if one.plan is None:
         return ""
     if one.before is None:
-        return f"new, {_count(len(one.plan.operators), 'operator')}"
+        return f"new, {count(len(one.plan.operators), 'operator')}"
     return summary(one.changes)
 
 
@@ -118,7 +119,3 @@ def _place(line: int | None) -> str:
 
 def _failed(number: int) -> str:
     return f"{number} failed" if number else "none failed"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -44,6 +44,7 @@ from plans.settings.effects import (
 from plans.settings.layers import EDIT
 from plans.settings.setting import Value, shown
 from plans.settings.state import STATE_TTL
+from plans.text.counts import first_of
 
 __all__ = ["diff"]
 
@@ -325,8 +326,7 @@ def _other_layers(
             if a != b:
                 before = "" if a is None else f", was {shown(a)}"
                 said.append(f"{layer} {name} {'(none)' if b is None else shown(b)}{before}")
-    more = f" and {len(said) - _SAID} more" if len(said) > _SAID else ""
-    return f"the same runs; {'; '.join(said[:_SAID])}{more}"
+    return f"the same runs; {first_of(said, _SAID, between='; ')}"
 
 
 def _origins(old: PlanSetting, new: PlanSetting, before: Plan, after: Plan) -> Iterator[Change]:

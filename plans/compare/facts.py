@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from plans.text.counts import shortened
+
 __all__ = ["Fact", "brief", "facts_between"]
 
 _MAX_TEXT = 2000
@@ -73,4 +75,4 @@ def _brief(value: Any) -> str:
 
 def brief(text: str) -> str:
     """``text``, cut where it is longer than anybody reads."""
-    return text if len(text) <= _MAX_TEXT else text[: _MAX_TEXT - 1] + "…"
+    return shortened(text, _MAX_TEXT)

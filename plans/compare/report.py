@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from plans.compare.change import Change
 from plans.settings.effects import LEVELS, MEANING, Level, worst
+from plans.text.counts import first_of
 from plans.text.terminal import clean
 
 __all__ = [
@@ -186,7 +187,7 @@ def _rows(changes: Sequence[Change], detail: Detail) -> Iterator[tuple[Change, t
         path = change.path if not alike else f"{len(alike)} states that follow config"
         below = [f"reason: {change.reason}"] if change.reason else []
         if alike:
-            below.append(", ".join(c.path for c in alike[:_NAMED]) + f" and {len(alike) - _NAMED} more")
+            below.append(first_of([c.path for c in alike], _NAMED))
         if detail == "full":
             below.insert(0, f"{change.effect.level}: {change.effect.because}")
             if change.layers:
@@ -204,9 +205,8 @@ def _concise(changes: Sequence[Change]) -> Iterator[tuple[Change, tuple[str, ...
         gravest = max(found, key=lambda change: LEVELS.index(change.effect.level))
         whole = next((change for change in found if change.path == name), None)
         parts = [change.path.removeprefix(f"{name}.") for change in found if change.path != name]
-        what = ", ".join(parts[:_NAMED]) + (f" and {len(parts) - _NAMED} more" if len(parts) > _NAMED else "")
         leading = whole or gravest
-        yield leading, (name, (whole.note if whole else "") or what, "", gravest.effect.text), []
+        yield leading, (name, (whole.note if whole else "") or first_of(parts, _NAMED), "", gravest.effect.text), []
 
 
 def _subject(change: Change) -> str:

@@ -25,6 +25,7 @@ from typing import Any, Literal
 
 from plans.declarations.classes import ClassRefusal
 from plans.declarations.tables import FunctionKind
+from plans.text.counts import count
 
 __all__ = ["Flavour", "Method", "check_shape", "function_methods"]
 
@@ -81,8 +82,8 @@ def _check_method(found: type[Any], what: str, method: Method) -> None:
     called, bound = _called(found, method.name)
     unbound = _misfit(called, method.arguments + bound)
     if unbound is not None:
-        count = f"{method.arguments} argument{'s' * (method.arguments != 1)}" if method.arguments else "no arguments"
-        raise ClassRefusal(f"{what} cannot be called with {count}: {unbound}", hint="declare as many as it takes")
+        arguments = count(method.arguments, "argument") if method.arguments else "no arguments"
+        raise ClassRefusal(f"{what} cannot be called with {arguments}: {unbound}", hint="declare as many as it takes")
     awaited = method.flavour.startswith("awaited")
     returns = any(map(inspect.iscoroutinefunction, _wrapped(called)))
     yields = any(map(inspect.isasyncgenfunction, _wrapped(called)))

@@ -15,6 +15,7 @@ from plans.lint.check import Found
 from plans.lint.registry import RULES
 from plans.lint.run import LEVELS, Report
 from plans.review.annotations import Remark
+from plans.text.counts import count
 
 __all__ = ["FORMATS", "LINT_RULES", "remarks_of", "rendered", "summary"]
 
@@ -90,8 +91,8 @@ def summary(report: Report, plans: int) -> str:
     """What was mended, and how many findings there are in that many plans."""
     lines = [f"mended: {_subject(one)}{one.finding.message}" for one in report.mended]
     counted: Counter[str] = Counter(one.rule.level for one in report.found)
-    parts = [f"{counted[level]} {level}{'s' * (counted[level] != 1)}" for level in reversed(LEVELS) if counted[level]]
-    text = f"{', '.join(parts) or 'nothing found'} in {plans} plan{'s' if plans != 1 else ''}"
+    parts = [count(counted[level], level) for level in reversed(LEVELS) if counted[level]]
+    text = f"{', '.join(parts) or 'nothing found'} in {count(plans, 'plan')}"
     text += f" · {len(report.ignored)} ignored" if report.ignored else ""
     mendable = sum(_mendable(one) for one in report.found)
     text += f" · --fix mends {mendable}" if mendable else ""

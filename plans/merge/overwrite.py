@@ -12,6 +12,7 @@ from plans.files.codec import loads, read_document, read_plan_bytes
 from plans.format.digest import changed_facts
 from plans.merge.decompose import NO_EDIT, Group, settings_in, take_apart
 from plans.model.plan import Plan
+from plans.text.counts import first_of
 from plans.text.links import refuse_links
 
 __all__ = ["edits_in", "refuse_overwrite"]
@@ -43,9 +44,8 @@ def refuse_overwrite(path: str) -> None:
         ) from error
     at_stake = [*edits_in(plan), *(f"facts of {name}" for name in changed_facts(plan, read_document(data)))]
     if at_stake:
-        shown = ", ".join(at_stake[:_SHOWN]) + (f" and {len(at_stake) - _SHOWN} more" if len(at_stake) > _SHOWN else "")
         raise PlanError(
-            f"this plan has edits, which compiling the script anew would lose: {shown}",
+            f"this plan has edits, which compiling the script anew would lose: {first_of(at_stake, _SHOWN)}",
             file=path,
             hint=f"--keep-edits {path} carries them over, --overwrite drops them",
         )

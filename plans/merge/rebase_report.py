@@ -6,13 +6,14 @@ no edits to keep
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
 from plans.errors import Diagnostic, PlanError
 from plans.merge.merge_text import Carried
 from plans.merge.rebase import Orphan, Rebased
+from plans.text.counts import count
 from plans.text.terminal import clean
 
 __all__ = ["obstacles", "raise_obstacles", "report_json", "report_text"]
@@ -30,7 +31,7 @@ def report_text(rebased: Rebased) -> str:
     lines = [f"{old} is called {new} now, and keeps its edits" for old, new in rebased.renamed.items()]
     for edits, title, words in sections:
         if edits:
-            lines.append(f"{_count(edits)} {title}")
+            lines.append(f"{count(len(edits), 'edit')} {title}")
             lines += [_line(edit, words(edit), min(width, 60)) for edit in edits]
     return "\n".join(lines) or "no edits to keep"
 
@@ -38,10 +39,6 @@ def report_text(rebased: Rebased) -> str:
 def _line(edit: Carried, words: str, width: int) -> str:
     note = f"; {edit.note}" if edit.note else ""
     return f"  {edit.path:<{width}}   {edit.value}   {words}{note}".replace("\n", "\\n")
-
-
-def _count(edits: Sequence[Carried]) -> str:
-    return f"{len(edits)} edit{'s' if len(edits) != 1 else ''}"
 
 
 def obstacles(rebased: Rebased, file: str) -> Iterator[Diagnostic]:

@@ -14,8 +14,9 @@ from plans.operators.columns import check_known, check_names, types_of, unknown_
 from plans.operators.declared import Columns, Declared
 from plans.operators.fields import Name, Names, OperatorId
 from plans.operators.kind import Neighbour, OperatorKind, WithSettings, any_order
-from plans.operators.table import counted, described_table
+from plans.operators.table import described_table
 from plans.settings.layers import Settings
+from plans.text.counts import count
 
 __all__ = ["SCAN", "Scan"]
 
@@ -91,7 +92,7 @@ def _check_place(
 
 def _describe(scan: Scan, plan: Declared) -> str:
     table = plan.tables.get(scan.table)
-    total = counted(len(table.columns) if table else 0)
+    total = count(len(table.columns) if table else 0, "column")
     return f"{described_table(scan.id, scan.table, table)} · {len(scan.columns)} of {total}"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from plans.declarations.tables import Table
 
-__all__ = ["connector_of", "counted", "described_table"]
+__all__ = ["connector_of", "described_table"]
 
 
 def connector_of(table: Table | None) -> str:
@@ -16,8 +16,3 @@ def described_table(operator_id: str, name: str, table: Table | None) -> str:
     """The table and its connector; an id of the usual form already names the table."""
     connector = connector_of(table)
     return connector if operator_id.partition("_")[2] == name.lower() else f"{name} · {connector}"
-
-
-def counted(number: int) -> str:
-    """So many columns."""
-    return f"{number} column{'' if number == 1 else 's'}"

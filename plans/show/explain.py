@@ -28,7 +28,8 @@ from plans.settings.layers import Settings, edits_of
 from plans.settings.phases import ONE_PHASE, PHASES, STRATEGY
 from plans.settings.state import STATE_LAYERS, StateEntry, source, who_set
 from plans.settings.text import settings_json, who_set_setting
-from plans.text.terminal import clean
+from plans.text.counts import count, shortened
+from plans.text.terminal import clean, one_line
 
 __all__ = ["explain", "explain_json", "summary"]
 
@@ -50,16 +51,9 @@ class _Line:
 
 def explain(plan: Plan, *, paint: Paint = lambda text, part: text) -> str:
     """The tree as text; ``paint`` may colour the left part of a line and must not change its width."""
-    head = f"{plan.name} · {plan.mode} · {summary(plan)}"
-    blocks = [clean(head)]
-    if plan.config:
-        blocks[0] += "\n" + clean("config: " + " · ".join(f"{key} {plan.config[key]}" for key in sorted(plan.config)))
-    shared = _shared_queries(plan)
-    if shared:
-        blocks[0] += "\n" + clean(shared)
-    again = _repeated(plan)
-    if again:
-        blocks[0] += "\n" + clean(again)
+    config = "config: " + " · ".join(f"{key} {plan.config[key]}" for key in sorted(plan.config)) if plan.config else ""
+    head = (f"{plan.name} · {plan.mode} · {summary(plan)}", config, _shared_queries(plan), _repeated(plan))
+    blocks = ["\n".join(clean(line) for line in head if line)]
     trees = _trees(plan)
     lines = [line for tree in trees for line in tree]
     if not lines:
@@ -85,7 +79,7 @@ def _shared_queries(plan: Plan) -> str:
     if not any(query.is_shared for query in found):
         return ""
     named = (f"{' + '.join(q.sinks)} from {q.id}" if q.is_shared else q.id for q in found)
-    return f"{_count(len(found), 'query')}: {' · '.join(named)}".replace("querys", "queries")
+    return f"{count(len(found), 'query')}: {' · '.join(named)}".replace("querys", "queries")
 
 
 def _repeated(plan: Plan) -> str:
@@ -96,11 +90,11 @@ def _repeated(plan: Plan) -> str:
 
 def summary(plan: Plan) -> str:
     """How many operators there are, and how many of them keep something: state in a stream, results in a batch."""
-    count = _count(len(plan.operators), "operator")
+    operators = count(len(plan.operators), "operator")
     if plan.mode == "batch":
         kept = sum(1 for operator in plan.operators if (found := operator.cached) and found.enabled)
-        return f"{count}, {kept} cached"
-    return f"{count}, {sum(1 for operator in plan.operators if state_of(operator))} with state"
+        return f"{operators}, {kept} cached"
+    return f"{operators}, {sum(1 for operator in plan.operators if state_of(operator))} with state"
 
 
 def explain_json(plan: Plan) -> dict[str, Any]:
@@ -185,7 +179,8 @@ def _tree(
                 below.append(name)
             continue
         printed.add(name)
-        lines.append(_Line(part="operator", left=clean(lead + name), right=_shortened(describe(operator, plan))))
+        text = shortened(one_line(describe(operator, plan)), _MAX_DESCRIPTION)
+        lines.append(_Line(part="operator", left=clean(lead + name), right=text))
         width = max((len(entry.name) for entry in state_of(operator)), default=0)
         for entry in state_of(operator):
             left = clean(f"{past}{'│  ' if operator.inputs else '   '}{entry.name:<{width}}  {entry.input}")
@@ -260,12 +255,3 @@ def _one_phase(plan: Plan) -> Mapping[str, str | None]:
         if (because := kind_of(operator).one_phase_because) is not None
         for source in operator.inputs
     }
-
-
-def _shortened(text: str) -> str:
-    text = clean(" ".join(text.split()))
-    return text if len(text) <= _MAX_DESCRIPTION else text[: _MAX_DESCRIPTION - 1] + "…"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

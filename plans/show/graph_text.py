@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import re
 
-from plans.show.picture import Box, Picture, Row, folded, one_line
+from plans.show.picture import Box, Picture, Row, folded
+from plans.text.counts import shortened
+from plans.text.terminal import one_line
 
 __all__ = ["MERMAID_EDGES", "MERMAID_TEXT", "dot", "mermaid"]
 
@@ -101,16 +103,12 @@ def _class_of(box: Box) -> str:
 
 def _lines(box: Box) -> list[str]:
     sign = {"added": "+ ", "removed": "- ", "changed": "~ ", "moved": "> "}.get(box.mark, "")
-    return [sign + one_line(box.id), _cut(box.text), *(_cut(_row(row)) for row in box.rows)]
+    return [sign + one_line(box.id), *(shortened(text, _LONGEST) for text in (box.text, *map(_row, box.rows)))]
 
 
 def _row(row: Row) -> str:
     value = f"{row.before} → {row.value}" if row.before is not None else row.value
     return f"{row.label}: {value}" + (f" ({row.set_by})" if row.set_by != "default" else "")
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
 def _mermaid_text(text: str) -> str:

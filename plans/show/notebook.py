@@ -16,8 +16,9 @@ from plans.model.plan import Plan
 from plans.operators import state_of
 from plans.settings.state import who_set
 from plans.show.page_data import row_kinds
-from plans.show.picture import one_line, picture
+from plans.show.picture import picture
 from plans.show.svg import standalone
+from plans.text.terminal import one_line
 
 __all__ = ["plan_html"]
 

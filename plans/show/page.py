@@ -28,9 +28,11 @@ from plans.show.page_data import box_data, change_data, function_data, row_kinds
 from plans.show.page_overview import overview
 from plans.show.page_script import Script
 from plans.show.palette import variables
-from plans.show.picture import Picture, around, folded, one_line, picture
+from plans.show.picture import Picture, around, folded, picture
 from plans.show.sql_lines import sql_lines
 from plans.show.svg import Drawing, asset, draw
+from plans.text.counts import count
+from plans.text.terminal import one_line
 
 __all__ = ["plan_page"]
 
@@ -149,8 +151,8 @@ def _layer(name: str, drawing: Drawing) -> tuple[str, str]:
 
 
 def _counts(plan: Plan, changes: Sequence[Any]) -> str:
-    operators, stateful = len(plan.operators), sum(1 for operator in plan.operators if state_of(operator))
-    text = f"{plan.mode} · {operators} operator{'' if operators == 1 else 's'}, {stateful} with state"
+    stateful = sum(1 for operator in plan.operators if state_of(operator))
+    text = f"{plan.mode} · {count(len(plan.operators), 'operator')}, {stateful} with state"
     return f"{text} · {summary(changes)}" if changes else text
 
 

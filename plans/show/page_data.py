@@ -28,8 +28,8 @@ from plans.model.plan import Plan
 from plans.model.settings import PlanSetting, operator_settings
 from plans.operators import Operator, state_of
 from plans.settings.setting import shown
-from plans.show.picture import Picture, changed_operators, one_line, under_new_ids
-from plans.text.terminal import clean
+from plans.show.picture import Picture, changed_operators, under_new_ids
+from plans.text.terminal import clean, one_line
 
 __all__ = ["box_data", "change_data", "function_data", "row_kinds", "table_data"]
 

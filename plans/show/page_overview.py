@@ -15,7 +15,7 @@ from plans.model.plan import Plan
 from plans.model.settings import operator_settings
 from plans.operators import state_of
 from plans.settings.setting import shown
-from plans.show.picture import one_line
+from plans.text.terminal import one_line
 
 __all__ = ["overview"]
 

@@ -22,7 +22,7 @@ from plans.model.settings import PlanSetting, operator_settings
 from plans.operators import Operator, describe, kind_of, state_of, with_inputs
 from plans.settings.layers import EDIT
 from plans.settings.setting import shown
-from plans.text.terminal import clean
+from plans.text.terminal import one_line
 
 __all__ = [
     "Arrow",
@@ -33,7 +33,6 @@ __all__ = [
     "around",
     "changed_operators",
     "folded",
-    "one_line",
     "picture",
     "under_new_ids",
 ]
@@ -187,11 +186,6 @@ def folded(whole: Picture) -> Picture:
             end = outgoing[end.target][0]
         arrows.append(replace(end, source=arrow.source, via=tuple(via)))
     return replace(whole, boxes=tuple(box for box in whole.boxes if box.id not in gone), arrows=tuple(arrows))
-
-
-def one_line(text: str) -> str:
-    """``text`` on one line, with characters that do not print as escapes."""
-    return clean(" ".join(text.split()))
 
 
 def _box(operator: Operator, plan: Plan, previous: Operator | None) -> Box:

@@ -22,7 +22,8 @@ from importlib.resources import files
 from plans.analysis.states import spoken_ttl
 from plans.show.layout import Link, place
 from plans.show.palette import resolved
-from plans.show.picture import Arrow, Box, Picture, Row, one_line
+from plans.show.picture import Arrow, Box, Picture, Row
+from plans.text.terminal import one_line
 
 __all__ = ["Drawing", "asset", "draw", "standalone"]
 

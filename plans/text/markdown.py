@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from plans.text.terminal import clean
+from plans.text.terminal import one_line
 
 __all__ = ["code", "fence"]
 
@@ -19,7 +19,7 @@ _MAX = 400
 
 def code(text: str, limit: int = _MAX) -> str:
     """``text`` as a code span that may stand in a table; nothing if it is empty."""
-    text = clean(" ".join(text.split())).replace("|", "\\|")
+    text = one_line(text).replace("|", "\\|")
     if not text:
         return ""
     if len(text) > limit:

@@ -18,7 +18,7 @@ import click
 
 from plans.text.redaction import SHORTEST, redacted
 
-__all__ = ["clean", "hide", "say", "show", "wants_colour"]
+__all__ = ["clean", "hide", "one_line", "say", "show", "wants_colour"]
 
 _HIDDEN: dict[str, str] = {}
 """Values of environment variables that are not printed, by name."""
@@ -31,6 +31,11 @@ def clean(text: str) -> str:
     if text.replace("\n", "").isprintable():
         return text
     return "".join(c if c == "\n" or _is_harmless(c) else c.encode("unicode_escape").decode() for c in text)
+
+
+def one_line(text: str) -> str:
+    """``text`` on one line, with characters that do not print as escapes."""
+    return clean(" ".join(text.split()))
 
 
 def hide(variables: Iterable[str]) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from plans.declarations.durations import parse_duration
+from plans.text.counts import count
 from plans.text.terminal import clean
 from runtime.inspect.contents import Amount, CheckpointState, EntryState, OperatorState, QueryState
 from runtime.inspect.rows import Cells, instant, rows_json, rows_text, utc
@@ -35,7 +36,7 @@ class _Line:
 
 def state_text(found: CheckpointState, *, paint: Paint = lambda text, part: text) -> str:
     """The table; ``paint`` may colour the left part of a line and must not change its width."""
-    partitions = f"{found.partitions} partition{'' if found.partitions == 1 else 's'}"
+    partitions = count(found.partitions, "partition")
     head = [found.plan, found.checkpoint, partitions, f"as of {instant(found.at, found.time_zone)} {found.time_zone}"]
     if found.written_by != found.plan:
         head.append(f"written by plan {found.written_by}")

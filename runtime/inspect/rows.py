@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
+from plans.text.counts import shortened
 from runtime.connectors.rowtext import formatter
 from runtime.results.text import moment
 from runtime.state.layout import HASH, WRITE
@@ -42,7 +43,7 @@ def rows_text(rows: pa.Table, keys: Sequence[str], zone: str, expires: Callable[
     writes = rows[WRITE].to_pylist()
     columns += [[instant(write, zone) for write in writes], [expires(write) for write in writes]]
     headings = [*(name.removeprefix("__") for name in names), "last write", "expires"]
-    return [headings, *([_cut(value) for value in row] for row in zip(*columns, strict=True))]
+    return [headings, *([shortened(value, _WIDEST) for value in row] for row in zip(*columns, strict=True))]
 
 
 def rows_json(rows: pa.Table, keys: Sequence[str], ttl: int | None, now: int) -> list[dict[str, Any]]:
@@ -78,7 +79,3 @@ def _json_values(column: pa.ChunkedArray) -> list[Any]:
         return one if exact or one is None else plain(one)
 
     return [value(one) for one in column.to_pylist()]
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"

@@ -15,6 +15,7 @@ from planner.query.subqueries.empty_groups import Group
 from planner.query.subquery_values import Value
 from planner.relations import Aggregate, AggregateItem, Calc, Join, Relation, StateInput
 from planner.syntax.dialect import offset_of
+from plans.text.counts import count
 
 __all__ = [
     "asked_values",
@@ -95,7 +96,7 @@ def check_columns(context: Context, node: exp.Expr, found: int) -> None:
     wanted = len(asked_values(node)) if isinstance(node, exp.In) else 1
     if isinstance(node, exp.Exists) or found == wanted:
         return
-    columns = f"{found} column{'s' * (found != 1)}"
+    columns = count(found, "column")
     message = f"a scalar sub-query has one column, found {found}"
     if isinstance(node, exp.In):
         message = f"IN compares {'one value' if wanted == 1 else f'{wanted} values'} with {columns}"
