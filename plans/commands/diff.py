@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import click
 
-from plans.commands.options import allow_fact_edits_option, allow_module_option, config_option
+from plans.commands.options import allow_fact_edits_option, allow_module_option, config_option, json_format_option
 from plans.compare.change import Change
 from plans.compare.diff import diff
 from plans.compare.report import of_level
@@ -45,7 +45,7 @@ FAIL_ON = ("incompatible", "drop", "rebuild", "ttl", "restart", "any")
 @config_option
 @allow_module_option
 @allow_fact_edits_option
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@json_format_option
 def diff_command(
     before: str,
     after: str,

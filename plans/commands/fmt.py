@@ -6,17 +6,15 @@
 
 from __future__ import annotations
 
-import sys
 from difflib import unified_diff
 
 import click
 
 from plans.errors import Diagnostic, PlanError
-from plans.files.codec import loads, read_plan_bytes, write_plan_bytes
+from plans.files.codec import loads, plan_bytes, put_plan_bytes, write_plan_bytes
 from plans.files.fmt import formatted
 from plans.merge.conflict_text import marked, sides_of
 from plans.merge.flat import flat_lines
-from plans.text.jsontext import MAX_BYTES
 from plans.text.redaction import without_json_literals
 from plans.text.terminal import say, show
 
@@ -36,14 +34,13 @@ def fmt_command(paths: tuple[str, ...], check: bool, as_diff: bool) -> int:
     changed: list[tuple[str, bytes, bytes]] = []
     for path in paths:
         try:
-            data = sys.stdin.buffer.read(MAX_BYTES + 1) if path == "-" else read_plan_bytes(path)
-            result = formatted(data, file="<stdin>" if path == "-" else path)
+            data, file = plan_bytes(path)
+            result = formatted(data, file=file)
         except PlanError as error:
             problems += error.diagnostics
             continue
         if path == "-" and not (check or as_diff):
-            sys.stdout.buffer.write(result)
-            sys.stdout.buffer.flush()
+            put_plan_bytes(result, None)
         elif result != data:
             changed.append((path, data, result))
     if problems:
@@ -69,9 +66,9 @@ def _difference(path: str, data: bytes, result: bytes) -> str:
 @click.option("--lenient", is_flag=True, help="Print a file that is no valid plan as it is; for git's textconv.")
 def flat_command(path: str, lenient: bool) -> None:
     """Print one line for each fact and setting of a plan, for diffs and searches."""
-    data = sys.stdin.buffer.read(MAX_BYTES + 1) if path == "-" else read_plan_bytes(path)
+    data, file = plan_bytes(path)
     try:
-        show(_flat(data, "<stdin>" if path == "-" else path))
+        show(_flat(data, file))
     except PlanError:
         if not lenient:
             raise

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import click
 
-from plans.commands.options import allow_module_option
+from plans.commands.options import allow_module_option, json_format_option
 from plans.lint.registry import RULES, rule_called
 from plans.lint.report import FORMATS, rendered, summary
 from plans.lint.run import LEVELS, failing, lint
@@ -35,7 +35,7 @@ __all__ = ["lint_command"]
 @click.option("--explain", "rule", metavar="RULE", help="Say what a rule finds, why, and what to do.")
 @allow_module_option
 @click.option("--allow-fact-edits", is_flag=True, help="Accept, and with --fix make, changes of facts.")
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@json_format_option
 def lint_command(
     paths: tuple[str, ...],
     layout: str,

@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from plans.commands.options import show_json
+from plans.commands.options import json_report_option, one_on_stdout, plan_output_option, show_json
 from plans.compare.report import report_text
 from plans.errors import Diagnostic, PlanError
 from plans.files.codec import dumps, loads, put_plan_bytes, read_plan_bytes, write_plan_bytes
@@ -39,13 +39,13 @@ _HINT = (
 @click.argument("base", metavar="BASE")
 @click.argument("ours", metavar="OURS")
 @click.argument("theirs", metavar="THEIRS")
-@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write the plan here, not to standard output.")
+@plan_output_option
 @click.option(
     "--git", is_flag=True, help="Work as git's merge driver: the result goes to OURS, with markers if need be."
 )
 @click.option("--path", "name", metavar="FILE", help="With --git: the plan's name, for messages.")
 @click.option("--marker-size", type=click.IntRange(1, 100), default=7, show_default=True, help="With --git.")
-@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@json_report_option
 def merge_command(
     base: str,
     ours: str,
@@ -68,8 +68,7 @@ def merge_command(
             # Git takes 1 for a conflict whose markers stand in the file; anything else has git merge the lines.
             say(f"{name or ours}: {type(error).__name__}: {error}")
             return _FAILED
-    if as_json and output is None:
-        raise click.UsageError("--json needs -o: without it, the plan goes to standard output")
+    one_on_stdout(output, as_json=as_json)
     versions = [_read(file) for file in (base, ours, theirs)]
     if versions[1] is None or versions[2] is None:
         raise PlanError("the file is empty", file=ours if versions[1] is None else theirs)

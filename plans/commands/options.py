@@ -7,40 +7,51 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import click
 
-from plans.files.codec import load, loads
+from plans.files.codec import loads, plan_bytes
 from plans.model.plan import Plan
-from plans.text.jsontext import MAX_BYTES
 from plans.text.terminal import show
 
 __all__ = [
     "allow_fact_edits_option",
     "allow_module_option",
     "config_option",
+    "json_format_option",
     "json_option",
+    "json_report_option",
+    "key_value_option",
     "key_values",
+    "one_on_stdout",
+    "plan_output_option",
     "read_plan",
     "show_json",
 ]
 
-_STDIN = "-"
 allow_fact_edits_option = click.option(
     "--allow-fact-edits", is_flag=True, help="Accept operators and tables that were changed by hand."
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+json_report_option = click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+json_format_option = click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+plan_output_option = click.option(
+    "-o", "--output", type=click.Path(dir_okay=False), help="Write the plan here, not to standard output."
+)
 
 
 def read_plan(path: str, *, allow_fact_edits: bool, check_meaning: bool = True) -> Plan:
     """The plan at ``path``, or on stdin if it is ``-``."""
-    if path != _STDIN:
-        return load(path, allow_fact_edits=allow_fact_edits, check_meaning=check_meaning)
-    data = sys.stdin.buffer.read(MAX_BYTES + 1)
-    return loads(data, file="<stdin>", allow_fact_edits=allow_fact_edits, check_meaning=check_meaning)
+    data, file = plan_bytes(path)
+    return loads(data, file=file, allow_fact_edits=allow_fact_edits, check_meaning=check_meaning)
+
+
+def one_on_stdout(output: str | None, *, as_json: bool) -> None:
+    """Wrong usage if both the report and the plan are to go to standard output."""
+    if as_json and output is None:
+        raise click.UsageError("--json needs -o: without it, the plan goes to standard output")
 
 
 def show_json(value: Any) -> None:
@@ -59,15 +70,16 @@ def key_values(given: Iterable[str]) -> dict[str, str]:
     return found
 
 
-config_option = click.option(
-    "-c",
-    "--config",
-    multiple=True,
-    callback=lambda ctx, parameter, given: key_values(given),
-    metavar="KEY=VALUE",
-    help="Override a SET of the script.",
-)
+def key_value_option(*names: str, words: str) -> Callable[[Any], Any]:
+    """A repeatable option that takes ``KEY=VALUE``, described as ``words``."""
 
+    def parsed(ctx: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+        return key_values(given)
+
+    return click.option(*names, multiple=True, callback=parsed, metavar="KEY=VALUE", help=words)
+
+
+config_option = key_value_option("-c", "--config", words="Override a SET of the script.")
 allow_module_option = click.option(
     "--allow-module",
     "allow_modules",

@@ -6,20 +6,18 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import click
 
-from plans.commands.options import show_json
-from plans.files.codec import dumps, load, loads, put_plan_bytes, read_document, read_plan_bytes
+from plans.commands.options import json_report_option, one_on_stdout, plan_output_option, show_json
+from plans.files.codec import dumps, load, loads, plan_bytes, put_plan_bytes, read_document
 from plans.format.digest import changed_facts
 from plans.merge.moved import moves_for
 from plans.merge.rebase import rebase
 from plans.merge.rebase_report import raise_obstacles, report_json, report_text
 from plans.model.plan import Plan
-from plans.text.jsontext import MAX_BYTES
 from plans.text.terminal import say
 
 __all__ = ["parse_map", "rebase_command", "rebase_options", "write_rebased"]
@@ -59,12 +57,11 @@ def write_rebased(
     as_json: bool,
 ) -> int:
     """Write ``new`` with the edits of the old plan to ``output``, or stdout; nothing if not every edit has a place."""
-    if as_json and output is None:
-        raise click.UsageError("--json needs -o: without it, the plan goes to standard output")
-    data = sys.stdin.buffer.read(MAX_BYTES + 1) if old_file == "-" else read_plan_bytes(old_file)
-    old_file = "<stdin>" if old_file == "-" else old_file
+    one_on_stdout(output, as_json=as_json)
+    data, old_file = plan_bytes(old_file)
     old = loads(data, file=old_file, allow_fact_edits=allow_fact_edits, check_meaning=False)
-    left = _left_behind(old, data) if allow_fact_edits else []
+    # Edits of facts are not carried over, for the SQL decides on them.
+    left = changed_facts(old, read_document(data)) if allow_fact_edits else []
     kept = moves_for(Path(output or "plan.json") if old_file == "<stdin>" else Path(old_file), old, new)
     rebased = rebase(new, old, {**kept, **parse_map(moves)}, drop_orphans=drop_orphans)
     if as_json:
@@ -73,8 +70,7 @@ def write_rebased(
         raise_obstacles(rebased, old_file)
     if rebased.plan is None:
         return 1
-    data = dumps(rebased.plan)
-    put_plan_bytes(data, output)
+    put_plan_bytes(dumps(rebased.plan), output)
     if not as_json:
         say(report_text(rebased))
         if left:
@@ -82,16 +78,11 @@ def write_rebased(
     return 0
 
 
-def _left_behind(old: Plan, data: bytes) -> list[str]:
-    """What has other facts than its digest says: an edit of these is not carried over, for the SQL decides facts."""
-    return changed_facts(old, read_document(data))
-
-
 @click.command("rebase")
 @click.argument("old", metavar="OLD")
 @click.option("--onto", "new", required=True, metavar="NEW", help="The plan that was compiled from the new SQL.")
-@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write the plan here, not to standard output.")
-@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@plan_output_option
+@json_report_option
 @rebase_options
 def rebase_command(
     old: str,

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import click
 
-from plans.commands.options import key_values
+from plans.commands.options import key_value_option
 from plans.connectors.policy import KEYS, policy_for, wrong_value
 from plans.declarations.durations import parse_duration
 from plans.text.project import FILE
@@ -41,13 +41,7 @@ master_option = click.option(
 remote_option = click.option(
     "--remote", envvar="SPARK_REMOTE", metavar="URL", help="Spark Connect server, such as sc://host:15002."
 )
-conf_option = click.option(
-    "--conf",
-    multiple=True,
-    callback=lambda ctx, parameter, given: key_values(given),
-    metavar="KEY=VALUE",
-    help="A Spark setting; repeatable.",
-)
+conf_option = key_value_option("--conf", words="A Spark setting; repeatable.")
 allow_state_drop_option = click.option(
     "--allow-state-drop", is_flag=True, help="Go on without state that the plan does not continue."
 )

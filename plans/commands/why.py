@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 from collections.abc import Mapping, Sequence
@@ -14,7 +13,7 @@ from typing import Any
 
 import click
 
-from plans.commands.options import allow_fact_edits_option, allow_module_option, config_option
+from plans.commands.options import allow_fact_edits_option, allow_module_option, config_option, json_option, show_json
 from plans.edit.why import ScriptSays, Step, Why, settings_below, why
 from plans.errors import HintplanError
 from plans.files import git
@@ -38,7 +37,7 @@ __all__ = ["why_command"]
 @config_option
 @allow_module_option
 @allow_fact_edits_option
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def why_command(
     name: str,
     path: str,
@@ -60,7 +59,7 @@ def why_command(
     below = settings_below(source.plan, path)
     if below:
         if as_json:
-            show(json.dumps([_listed_json(setting, source.plan) for setting in below], indent=2))
+            show_json([_listed_json(setting, source.plan) for setting in below])
         else:
             show(_listed(below, source.plan))
         return
@@ -69,7 +68,7 @@ def why_command(
     found = why(source.plan, path, script)
     edit_place = _place_in_plan(source, found.path) if source.places is None else None
     if as_json:
-        show(json.dumps(_json(found, script, source, edit_place), indent=2))
+        show_json(_json(found, script, source, edit_place))
         return
     show(_text(found, script, source, edit_place), styled=False)
     if script is None and not is_script(name):

@@ -45,6 +45,7 @@ __all__ = [
     "fingerprint",
     "load",
     "loads",
+    "plan_bytes",
     "put_plan_bytes",
     "read_document",
     "read_plan_bytes",
@@ -118,6 +119,13 @@ def fingerprint(plan: Plan) -> str:
 def dump(plan: Plan, path: str | os.PathLike[str]) -> None:
     """Write ``plan`` to ``path``, whole or not at all."""
     write_plan_bytes(dumps(plan), path)
+
+
+def plan_bytes(name: str) -> tuple[bytes, str]:
+    """The bytes of the plan file ``name``, or of standard input if it is ``-``, and what messages call it."""
+    if name == "-":
+        return sys.stdin.buffer.read(MAX_BYTES + 1), "<stdin>"
+    return read_plan_bytes(name), name
 
 
 def read_plan_bytes(path: str | os.PathLike[str]) -> bytes:

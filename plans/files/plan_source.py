@@ -11,22 +11,18 @@ The planner is found by name, and only for scripts: nothing else has to wait for
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
 from plans.files import git
-from plans.files.codec import loads, read_plan_bytes
+from plans.files.codec import loads, plan_bytes
 from plans.model.plan import Plan
-from plans.text.jsontext import MAX_BYTES
 from plans.text.terminal import say
 from plans.text.text_file import script_text
 
 __all__ = ["PlanSource", "compile_text", "is_script", "read_bytes", "read_source"]
-
-STDIN = "-"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,9 +72,8 @@ def compile_text(text: str, file: str, config: Mapping[str, str], allow_modules:
 
 def read_bytes(name: str) -> tuple[bytes, str | None, str]:
     """The bytes, the path of the file if there is one, and what messages call it."""
-    if name == STDIN:
-        return sys.stdin.buffer.read(MAX_BYTES + 1), None, "<stdin>"
     if name.startswith(git.PREFIX):
         where = git.parse(name)
         return git.read(where, shown=name), os.path.normpath(where.path), name
-    return read_plan_bytes(name), name, name
+    data, shown = plan_bytes(name)
+    return data, None if name == "-" else name, shown

@@ -6,18 +6,16 @@ False
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from plans.files.codec import loads, read_plan_bytes, write_plan_bytes
+from plans.files.codec import loads, plan_bytes, write_plan_bytes
 from plans.files.plan_source import compile_text
 from plans.lint.check import Checked, Found, check, fixed
 from plans.lint.ignores import Config, Ignore, config_for, is_for, matching, read_config
 from plans.lint.registry import RULES
 from plans.lint.rule import Finding
-from plans.text.jsontext import MAX_BYTES
 from plans.text.text_file import read_text
 
 __all__ = ["LEVELS", "Report", "failing", "lint"]
@@ -80,8 +78,8 @@ def _concerns(config: Config, ignore: Ignore, paths: Sequence[str]) -> bool:
 
 
 def _checked(path: str, allow_fact_edits: bool) -> Checked:
-    data = sys.stdin.buffer.read(MAX_BYTES + 1) if path == "-" else read_plan_bytes(path)
-    return check(data, file="<stdin>" if path == "-" else path, allow_fact_edits=allow_fact_edits)
+    data, file = plan_bytes(path)
+    return check(data, file=file, allow_fact_edits=allow_fact_edits)
 
 
 def _mended(
