@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 from plans.compare.carryover import parks_rows
 from plans.compare.change import Change, Kind
@@ -53,6 +53,8 @@ _PARKING_SETTINGS = (("retry", "mode"), ("cache", "lookup.cache"))
 
 _SAID = 3
 
+T = TypeVar("T")
+
 
 def diff(before: Plan, after: Plan) -> tuple[Change, ...]:
     """All differences from ``before`` to ``after``: name, config, tables, then operators in the order of ``after``."""
@@ -76,31 +78,31 @@ def _plan(before: Plan, after: Plan) -> Iterator[Change]:
 
 
 def _reasons(before: Plan, after: Plan) -> Iterator[Change]:
-    for path in sorted(before.reasons.keys() | after.reasons.keys()):
-        old, new = before.reasons.get(path), after.reasons.get(path)
+    operators = after.by_id
+    for path, old, new in _differing(before.reasons, after.reasons):
+        head = path.partition(".")[0]
+        change = _setting(f"reasons.{path}", path, old, new, NO_NOTE)
+        yield replace(change, subject="reason", operator=head if head in operators else None)
+
+
+def _differing(before: Mapping[str, T], after: Mapping[str, T]) -> Iterator[tuple[str, T | None, T | None]]:
+    """The names of what differs, sorted, with what each side has under them."""
+    for name in sorted(before.keys() | after.keys()):
+        old, new = before.get(name), after.get(name)
         if old != new:
-            yield replace(
-                _setting(f"reasons.{path}", path, old, new, NO_NOTE), subject="reason", operator=_head(after, path)
-            )
-
-
-def _head(plan: Plan, path: str) -> str | None:
-    head = path.partition(".")[0]
-    return head if any(operator.id == head for operator in plan.operators) else None
+            yield name, old, new
 
 
 def _config(before: Plan, after: Plan) -> Iterator[Change]:
-    for key in sorted(before.config.keys() | after.config.keys()):
-        old, new = before.config.get(key), after.config.get(key)
-        if old == new or (key == STATE_TTL and old and new and _same(old, new)):
+    notes = {
+        STATE_TTL: "where no hint or edit says otherwise",
+        "table.local-time-zone": "expressions may give other results",
+    }
+    for key, old, new in _differing(before.config, after.config):
+        if key == STATE_TTL and old and new and _same(old, new):
             continue
         effect = KEYS[key].effect if key in KEYS else UNKNOWN_KEY
-        change = _setting(f"config.{key}", f"config.{key}", old, new, effect)
-        notes = {
-            STATE_TTL: "where no hint or edit says otherwise",
-            "table.local-time-zone": "expressions may give other results",
-        }
-        yield replace(change, note=notes.get(key, ""))
+        yield replace(_setting(f"config.{key}", f"config.{key}", old, new, effect), note=notes.get(key, ""))
 
 
 def _setting(path: str, setting: str, old: str | None, new: str | None, effect: Effect) -> Change:
@@ -111,33 +113,15 @@ def _setting(path: str, setting: str, old: str | None, new: str | None, effect: 
 
 
 def _tables(before: Plan, after: Plan) -> Iterator[Change]:
-    for name in sorted(before.tables.keys() | after.tables.keys()):
-        old, new = before.tables.get(name), after.tables.get(name)
+    for name, old, new in _differing(before.tables, after.tables):
         path = f"tables.{name}"
+        change = Change(kind="~", subject="table", name=name, path=path, effect=INCOMPATIBLE)
         if old is None or new is None:
-            connector = (old or new or Table(columns=(), options={})).options.get("connector", "")
-            yield Change(
-                kind="-" if new is None else "+",
-                subject="table",
-                name=name,
-                path=path,
-                note=f"table, {connector}",
-                effect=INCOMPATIBLE,
-            )
+            there = old or new
+            note = f"table, {there.options.get('connector', '') if there else ''}"
+            yield replace(change, kind="-" if new is None else "+", note=note)
             continue
-        if old == new:
-            continue
-        for fact in facts_between(table_facts(old), table_facts(new)):
-            yield Change(
-                kind="~",
-                subject="table",
-                name=name,
-                path=f"{path}.{fact.path}",
-                before=fact.before,
-                after=fact.after,
-                note=fact.note,
-                effect=INCOMPATIBLE,
-            )
+        yield from _of_facts(change, table_facts(old), table_facts(new))
         shown_old, shown_new = shown_options(name, old), shown_options(name, new)
         for key in [*old.options, *(key for key in new.options if key not in old.options)]:
             if key != "connector" and old.options.get(key) != new.options.get(key):
@@ -156,17 +140,21 @@ def _files_go_elsewhere(option: str, old: Table, new: Table, name: str, plan: Pl
 
 
 def _functions(before: Plan, after: Plan) -> Iterator[Change]:
-    for name in sorted(before.functions.keys() | after.functions.keys()):
-        old, new = before.functions.get(name), after.functions.get(name)
+    for name, old, new in _differing(before.functions, after.functions):
         change = Change(kind="~", subject="function", name=name, path=f"functions.{name}", effect=FUNCTION)
         if old is None or new is None:
             there = old or new
             note = f"function, {there.class_name}" if there else ""
             yield replace(change, kind="-" if new is None else "+", note=note)
-        elif old != new:
-            for fact in facts_between(function_document(old), function_document(new)):
-                path = f"{change.path}.{fact.path}"
-                yield replace(change, path=path, before=fact.before, after=fact.after, note=fact.note)
+        else:
+            yield from _of_facts(change, function_document(old), function_document(new))
+
+
+def _of_facts(change: Change, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
+    """``change`` once for each fact that differs, with its path and values."""
+    for fact in facts_between(old, new):
+        path = f"{change.path}.{fact.path}"
+        yield replace(change, path=path, before=fact.before, after=fact.after, note=fact.note)
 
 
 def _operators(before: Plan, after: Plan, found: Match) -> Iterator[Change]:
@@ -184,39 +172,30 @@ def _operators(before: Plan, after: Plan, found: Match) -> Iterator[Change]:
 
 def _appeared(kind: Literal["+", "-"], operator: Operator, plan: Plan) -> Change:
     note = brief(f"{op_name(operator)}: {describe(operator, plan)}")
-    return _of_operator(operator, kind=kind, path=operator.id, note=note)
+    return replace(_of_operator(operator), kind=kind, note=note)
 
 
-def _of_operator(
-    operator: Operator, *, path: str, kind: Kind = "~", before: str | None = None, after: str | None = None, note: str
-) -> Change:
+def _of_operator(operator: Operator) -> Change:
     """A change of facts; a checkpoint is only continued by a plan with the same operators and tables."""
+    # What has state, and other facts, begins anew.
     return Change(
-        kind=kind,
+        kind="-/+" if state_of(operator) else "~",
         subject="operator",
         name=operator.id,
-        path=path,
-        before=before,
-        after=after,
-        note=note,
+        path=operator.id,
         effect=UNREADABLE if state_of(operator) else INCOMPATIBLE,
         operator=operator.id,
     )
 
 
 def _operator(old: Operator, new: Operator, found: Match, before: Plan, after: Plan) -> Iterator[Change]:
-    # What has state, and other facts, begins anew.
-    kind: Kind = "-/+" if state_of(new) else "~"
+    change = _of_operator(new)
     if old.id != new.id:
         note = f"{op_name(new)} renamed, the same facts under another id"
-        yield _of_operator(new, kind=kind, path=new.id, before=old.id, after=new.id, note=note)
-    facts, wanted = operator_facts(old), operator_facts(new)
-    for fact in facts_between({**facts, "id": new.id}, wanted):
-        note = fact.note
-        if fact.path == "inputs":
-            note = _moved(old, new, found, before, after)
-        change = _of_operator(new, kind=kind, path=f"{new.id}.{fact.path}", note=note)
-        yield replace(change, before=fact.before, after=fact.after)
+        yield replace(change, before=old.id, after=new.id, note=note)
+    for each in _of_facts(change, {**operator_facts(old), "id": new.id}, operator_facts(new)):
+        moved = each.path == f"{new.id}.inputs"
+        yield replace(each, note=_moved(old, new, found, before, after)) if moved else each
     if op_name(old) == op_name(new):
         yield from _settings(old, new, before, after)
 
@@ -227,8 +206,7 @@ def _moved(old: Operator, new: Operator, found: Match, before: Plan, after: Plan
     if was == list(new.inputs):
         pairs = zip(old.inputs, new.inputs, strict=True)
         return ", ".join(f"{a} is now called {b}" for a, b in pairs if a != b)
-    known = {operator.id for operator in before.operators}
-    known = {found.renamed.get(name, name) for name in known} & {operator.id for operator in after.operators}
+    known = {found.renamed.get(name, name) for name in before.by_id} & after.by_id.keys()
     came, went = [n for n in new.inputs if n not in was], [n for n in was if n not in new.inputs]
     if not came and not went:
         return "order of inputs changed"
@@ -250,16 +228,19 @@ def _settings(old: Operator, new: Operator, before: Plan, after: Plan) -> Iterat
         if group not in groups[0] or group not in groups[1]:
             if group not in told:
                 told.add(group)
-                yield _whole_group(group, was, now, old, new)
+                yield _whole_group(group, _of_group(group, was), _of_group(group, now), old, new)
             continue
         a, b = was.get(key), now.get(key)
         if a is not None and b is not None and _same_value(group, a.value, b.value):
             if group == "state":
                 yield from _origins(a, b, before, after)
-            elif a.layers != b.layers and f"{group}.origin" not in told and _same_group(group, was, now):
-                told.add(f"{group}.origin")
-                change = _setting(f"{new.id}.{group}.origin", f"{new.id}.{group}", None, None, NO_EFFECT)
-                yield replace(change, kind="~", subject="origin", note=_other_layers(group, was, now), operator=new.id)
+            elif a.layers != b.layers and f"{group}.origin" not in told:
+                first, second = _of_group(group, was), _of_group(group, now)
+                if _values(first) == _values(second):
+                    told.add(f"{group}.origin")
+                    change = _setting(f"{new.id}.{group}.origin", f"{new.id}.{group}", None, None, NO_EFFECT)
+                    note = _other_layers(first, second)
+                    yield replace(change, kind="~", subject="origin", note=note, operator=new.id)
             continue
         yield _changed_setting(a, b, old, new)
 
@@ -283,23 +264,26 @@ def _changed_setting(a: PlanSetting | None, b: PlanSetting | None, old: Operator
     return replace(change, note=note, operator=new.id, layers=layers, follows=follows)
 
 
+def _of_group(group: str, settings: Mapping[tuple[str, str], PlanSetting]) -> dict[str, PlanSetting]:
+    return {name: setting for (each, name), setting in settings.items() if each == group}
+
+
+def _values(settings: Mapping[str, PlanSetting]) -> dict[str, Value]:
+    return {name: setting.value for name, setting in settings.items()}
+
+
 def _whole_group(
-    group: str,
-    was: Mapping[tuple[str, str], PlanSetting],
-    now: Mapping[tuple[str, str], PlanSetting],
-    old: Operator,
-    new: Operator,
+    group: str, was: Mapping[str, PlanSetting], now: Mapping[str, PlanSetting], old: Operator, new: Operator
 ) -> Change:
-    texts = [_group_text(group, side) for side in (was, now)]
-    effect = next(side[g, name].effect for side in (now, was) for g, name in side if g == group)
+    effect = next(iter((now or was).values())).effect
     if group == "retry" and parks_rows(old) != parks_rows(new):
         effect = PARKING
-    change = _setting(f"{new.id}.{group}", f"{new.id}.{group}", texts[0], texts[1], effect)
+    change = _setting(f"{new.id}.{group}", f"{new.id}.{group}", _group_text(was), _group_text(now), effect)
     return replace(change, operator=new.id)
 
 
-def _group_text(group: str, settings: Mapping[tuple[str, str], PlanSetting]) -> str | None:
-    values = {name: shown(setting.value) for (g, name), setting in settings.items() if g == group}
+def _group_text(settings: Mapping[str, PlanSetting]) -> str | None:
+    values = {name: shown(value) for name, value in _values(settings).items()}
     if not values:
         return None
     if {"max-attempts", "fixed-delay"} <= values.keys():
@@ -307,21 +291,12 @@ def _group_text(group: str, settings: Mapping[tuple[str, str], PlanSetting]) -> 
     return " · ".join(f"{name} {value}" for name, value in values.items())
 
 
-def _same_group(
-    group: str, was: Mapping[tuple[str, str], PlanSetting], now: Mapping[tuple[str, str], PlanSetting]
-) -> bool:
-    values = [{name: s.value for (g, name), s in side.items() if g == group} for side in (was, now)]
-    return values[0] == values[1]
-
-
-def _other_layers(
-    group: str, was: Mapping[tuple[str, str], PlanSetting], now: Mapping[tuple[str, str], PlanSetting]
-) -> str:
+def _other_layers(was: Mapping[str, PlanSetting], now: Mapping[str, PlanSetting]) -> str:
     """Which layers of a group say something else, though the same runs: ``hint timeout 5 s, was 3 s``."""
     said = []
-    for (of, name), setting in now.items():
-        old = was[of, name].layers if of == group else {}
-        for layer in dict.fromkeys((*old, *setting.layers)) if of == group else ():
+    for name, setting in now.items():
+        old = was[name].layers
+        for layer in dict.fromkeys((*old, *setting.layers)):
             a, b = old.get(layer), setting.layers.get(layer)
             if a != b:
                 before = "" if a is None else f", was {shown(a)}"

@@ -37,7 +37,7 @@ from plans.merge.merge_text import REFUSED, Carried, described, path_of, refused
 from plans.merge.three_way import Disagreement, merged_setting, same_layers
 from plans.model.plan import Plan
 from plans.model.reasons import without_idle_reasons
-from plans.operators import state_of
+from plans.operators import Operator, state_of
 from plans.text.names import did_you_mean
 
 __all__ = ["Orphan", "Rebased", "rebase"]
@@ -109,19 +109,20 @@ def rebase(new: Plan, old: Plan, mapping: Mapping[str, str] | None = None, *, dr
     # What operators follow, config and tables, comes first: their layers are then those that the edits met.
     edited = new
     for outside in (True, False):
-        before = take_apart(edited)
-        units = dict(before.units)
+        there = take_apart(edited)
+        units = dict(there.units)
         for key in parts.units:
             if (key[0] != "operators") == outside and key[0] != "reasons":
                 _carry(parts.units[key], key, _moved(key, moves, old, new), units, account)
-        edited = settled(put_together(Parts(units=units, orders=before.orders)))
+        edited = settled(put_together(Parts(units=units, orders=there.orders)))
     _find_lost(account, edited)
     edited = _with_reasons(edited, old, account)
     orphans = tuple(_orphans(account, old, new))
+    before, after = old.by_id, new.by_id
     result = Rebased(
         plan=edited,
         renamed={a: b for a, b in followed.items() if any(path.startswith(f"{a}.") for path in account.moved)},
-        kept=tuple(_noted(carried, old, new) for carried in account.kept),
+        kept=tuple(_noted(carried, before, after) for carried in account.kept),
         changed_underneath=tuple(account.underneath),
         same=tuple(account.same),
         dropped=tuple(edit for orphan in orphans for edit in orphan.edits) if drop_orphans else (),
@@ -148,15 +149,10 @@ def _masked(rebased: Rebased, refused: Collection[str]) -> Rebased:
             replace(edit, value=REFUSED, before="SQL", after="SQL") if edit.path in refused else edit for edit in edits
         )
 
-    return replace(
-        rebased,
-        kept=masked(rebased.kept),
-        changed_underneath=masked(rebased.changed_underneath),
-        same=masked(rebased.same),
-        dropped=masked(rebased.dropped),
-        orphans=tuple(replace(orphan, edits=masked(orphan.edits)) for orphan in rebased.orphans),
-        conflicts=masked(rebased.conflicts),
-    )
+    orphans = tuple(replace(orphan, edits=masked(orphan.edits)) for orphan in rebased.orphans)
+    names = ("kept", "changed_underneath", "same", "dropped", "conflicts")
+    found: dict[str, Any] = {name: masked(getattr(rebased, name)) for name in names}
+    return replace(rebased, orphans=orphans, **found)
 
 
 def _carry(unit: Any, key: Key, target: Key, units: dict[Key, Any], account: _Account) -> None:
@@ -261,16 +257,14 @@ def _find_lost(account: _Account, plan: Plan) -> None:
                 account.gone.setdefault(edit.path, []).append(edit)
 
 
-def _noted(carried: Carried, old: Plan, new: Plan) -> Carried:
+def _noted(carried: Carried, old: Mapping[str, Operator], new: Mapping[str, Operator]) -> Carried:
     """With a note if the operator of the edit means something else now."""
     name = carried.path.partition(".")[0]
-    first = next((operator for operator in old.operators if operator.id == name), None)
-    second = next((operator for operator in new.operators if operator.id == name), None)
-    if first is None or second is None or operator_facts(first) == operator_facts(second):
+    if name not in old or name not in new:
         return carried
-    a, b = operator_facts(first), operator_facts(second)
+    a, b = operator_facts(old[name]), operator_facts(new[name])
     changed = ", ".join(name for name in {**a, **b} if a.get(name) != b.get(name))
-    return replace(carried, note=f"the operator has other {changed}")
+    return replace(carried, note=f"the operator has other {changed}") if changed else carried
 
 
 def _moved(key: Key, mapping: Mapping[str, str], old: Plan, new: Plan) -> Key:
@@ -308,7 +302,7 @@ def _check_mapping(mapping: Mapping[str, str], old: Plan, new: Plan) -> None:
 
 
 def _orphans(account: _Account, old: Plan, new: Plan) -> Iterator[Orphan]:
-    before = {operator.id for operator in old.operators}
+    before = old.by_id
     renamed = match(old, new).renamed if account.lost else {}
     candidates = [operator for operator in new.operators if operator.id not in before]
     found: Successor | None
@@ -316,7 +310,7 @@ def _orphans(account: _Account, old: Plan, new: Plan) -> Iterator[Orphan]:
         if name in renamed:
             found = Successor(id=renamed[name], why="it does the same, under another name")
         elif name in before:
-            found = successor(old.operator(name), candidates)
+            found = successor(before[name], candidates)
         else:
             tables = {t: table_facts(new.tables[t]) for t in new.tables if t not in old.tables}
             found = table_successor(table_facts(old.tables[name.removeprefix("tables.")]), tables)

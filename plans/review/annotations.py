@@ -49,7 +49,7 @@ class Remark:
 
 
 def remarks_of_changes(
-    changes: Sequence[Change], places: Sequence[Location | None], *, fail_on: Level | None = None
+    changes: Sequence[Change], places: Sequence[Location], *, fail_on: Level | None = None
 ) -> list[Remark]:
     """One remark a change; one that is ``fail_on`` or worse is an error."""
     found = []
@@ -65,9 +65,9 @@ def remarks_of_changes(
                 level="error" if failed else _LEVELS[level],
                 message=" · ".join(part for part in parts if part),
                 subject=change.path,
-                file=place.file if place else None,
-                line=place.line if place else None,
-                column=place.column if place else None,
+                file=place.file,
+                line=place.line,
+                column=place.column,
             )
         )
     return found

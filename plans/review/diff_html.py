@@ -12,7 +12,7 @@ from html import escape
 from plans.compare.change import Change
 from plans.compare.report import Detail, legend, shown_changes, summary, values
 from plans.model.plan import Plan
-from plans.show.picture import around, changed_operators, picture
+from plans.show.picture import changed_part
 from plans.show.svg import standalone
 from plans.text.terminal import clean
 
@@ -66,8 +66,7 @@ def report_html(changes: Sequence[Change], *, title: str, detail: Detail = "norm
 
 def drawing_of(before: Plan, after: Plan, changes: Sequence[Change]) -> str:
     """SVG of the changed operators and their neighbours; empty if there are none, or more than a page can show."""
-    touched = changed_operators(changes, {o.id for o in (*before.operators, *after.operators)})
-    shown = around(picture(after, before=before, changes=changes), touched) if touched else None
+    shown = changed_part(before, after, changes)
     return standalone(shown) if shown is not None and len(shown.boxes) <= _MAX_BOXES else ""
 
 

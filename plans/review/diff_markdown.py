@@ -12,7 +12,7 @@ from plans.compare.change import Change
 from plans.compare.report import Detail, legend, shown_changes, summary, values
 from plans.model.plan import Plan
 from plans.show.graph_text import MERMAID_EDGES, MERMAID_TEXT, mermaid
-from plans.show.picture import around, changed_operators, picture
+from plans.show.picture import changed_part
 from plans.text.markdown import code, fence
 
 __all__ = ["LIMIT", "mermaid_of", "report_markdown"]
@@ -53,11 +53,8 @@ def report_markdown(
 
 def mermaid_of(before: Plan, after: Plan, changes: Sequence[Change]) -> str:
     """The picture of the changed operators and their neighbours; empty if there are none, or if it is too large."""
-    ids = {o.id for o in (*before.operators, *after.operators)}
-    touched = changed_operators(changes, ids)
-    if not touched:
-        return ""
-    text = mermaid(around(picture(after, before=before, changes=changes), touched))
+    shown = changed_part(before, after, changes)
+    text = mermaid(shown) if shown is not None else ""
     return text if len(text) <= MERMAID_TEXT and text.count("\n") <= 2 * MERMAID_EDGES else ""
 
 

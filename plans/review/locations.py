@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,41 +26,39 @@ _LAYERS = ("hint", "table", "config")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Location:
-    """A place in a file; without line, the file as a whole."""
+    """A place in a file; without line, the file as a whole; without file, standard input."""
 
-    file: str
+    file: str | None = None
     line: int | None = None
     column: int | None = None
 
 
-def locate(source: PlanSource, changes: Sequence[Change]) -> list[Location | None]:
-    """The place in ``source`` of each change; of what was removed, the file. None for standard input."""
+def locate(source: PlanSource, changes: Sequence[Change]) -> list[Location]:
+    """The place in ``source`` of each change; of what was removed, the file."""
     if source.file is None:
-        return [None] * len(changes)
+        return [Location()] * len(changes)
     if source.places is not None:
-        return [_in_script(source, change) for change in changes]
+        return [_in_script(source.file, source.places, change) for change in changes]
     return _in_plan(source, source.file, changes)
 
 
-def _in_script(source: PlanSource, change: Change) -> Location:
-    assert source.file is not None
-    assert source.places is not None
+def _in_script(file: str, places: Mapping[tuple[str, str, str], Any], change: Change) -> Location:
     path = change.setting or ""
     operator = change.operator or ""
     below = path.removeprefix(f"{operator}.") if operator else path
     for layer in _LAYERS:
-        place = source.places.get((operator, below, layer))
+        place = places.get((operator, below, layer))
         if place is not None:
-            return Location(file=source.file, line=place.line, column=place.column)
-    return Location(file=source.file)
+            return Location(file=file, line=place.line, column=place.column)
+    return Location(file=file)
 
 
-def _in_plan(source: PlanSource, file: str, changes: Sequence[Change]) -> list[Location | None]:
+def _in_plan(source: PlanSource, file: str, changes: Sequence[Change]) -> list[Location]:
     text = JsonText(source.data, file=file)
     index = {operator.id: number for number, operator in enumerate(source.plan.operators)}
     paths = [_path(change, text.value, index) for change in changes]
     spans = text.spans({path for path in paths if path})
-    found: list[Location | None] = []
+    found = []
     for path in paths:
         if not path:
             found.append(Location(file=file))

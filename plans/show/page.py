@@ -24,7 +24,7 @@ from plans.compare.diff import diff
 from plans.compare.report import summary
 from plans.model.plan import Plan
 from plans.operators import state_of
-from plans.show.page_data import box_data, change_data, function_data, row_kinds, table_data
+from plans.show.page_data import box_data, change_data, function_data, of_both, row_kinds, table_data
 from plans.show.page_overview import overview
 from plans.show.page_script import Script
 from plans.show.palette import variables
@@ -58,7 +58,7 @@ def plan_page(
     changes = diff(before, plan) if before is not None else ()
     whole = picture(plan, before=before, changes=changes)
     whole = around(whole, centre, hops=hops) if centre else whole
-    kinds = {**(row_kinds(before) if before is not None else {}), **row_kinds(plan)}
+    kinds = of_both(row_kinds, plan, before)
     drawing = draw(whole, kinds=kinds)
     small = folded(whole)
     can_fold = len(small.boxes) < len(whole.boxes) <= _FOLD_AT_MOST
@@ -75,8 +75,8 @@ def plan_page(
         "file": one_line(file),
         "diff": before is not None,
         "boxes": boxes,
-        "tables": {**(table_data(before) if before is not None else {}), **table_data(plan)},
-        "functions": {**(function_data(before) if before is not None else {}), **function_data(plan)},
+        "tables": of_both(table_data, plan, before),
+        "functions": of_both(function_data, plan, before),
         "changes": change_data(changes),
         "lines": lines,
     }

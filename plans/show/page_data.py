@@ -13,8 +13,8 @@ left out. Where boxes stand, and how the page is put together, is for :mod:`plan
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 from plans.analysis.changelog import output_kinds
 from plans.analysis.columns import check_columns
@@ -31,9 +31,10 @@ from plans.settings.setting import shown
 from plans.show.picture import Picture, changed_operators, under_new_ids
 from plans.text.terminal import clean, one_line
 
-__all__ = ["box_data", "change_data", "function_data", "row_kinds", "table_data"]
+__all__ = ["box_data", "change_data", "function_data", "of_both", "row_kinds", "table_data"]
 
 Json = dict[str, Any]
+T = TypeVar("T")
 
 _NOT_FACTS = ("id", "op", "inputs", "output", "changelog", "state")
 """Shown elsewhere: as name, arrows, columns, row kinds and settings."""
@@ -43,9 +44,8 @@ def box_data(shown_picture: Picture, plan: Plan, before: Plan | None, changes: S
     """What the page tells of every box, in the order of the picture."""
     new = plan.by_id
     old = {operator.id: operator for operator in under_new_ids(before, plan)} if before is not None else {}
-    columns, _ = check_columns(plan)
-    columns = {**(check_columns(before)[0] if before is not None else {}), **columns}
-    kinds = {**(row_kinds(before) if before is not None else {}), **row_kinds(plan)}
+    columns = of_both(lambda each: check_columns(each)[0], plan, before)
+    kinds = of_both(row_kinds, plan, before)
     number = {box.id: index for index, box in enumerate(shown_picture.boxes)}
     readers: dict[str, list[int]] = {}
     inputs: dict[str, list[int]] = {}
@@ -78,6 +78,11 @@ def box_data(shown_picture: Picture, plan: Plan, before: Plan | None, changes: S
             }
         )
     return found
+
+
+def of_both(told: Callable[[Plan], Mapping[str, T]], plan: Plan, before: Plan | None) -> dict[str, T]:
+    """What there is to tell by name of ``plan``, and of an older one under names that are gone."""
+    return {**(told(before) if before is not None else {}), **told(plan)}
 
 
 def table_data(plan: Plan) -> Json:

@@ -32,6 +32,7 @@ __all__ = [
     "Row",
     "around",
     "changed_operators",
+    "changed_part",
     "folded",
     "picture",
     "under_new_ids",
@@ -132,6 +133,12 @@ def picture(plan: Plan, *, before: Plan | None = None, changes: Sequence[Change]
 def changed_operators(changes: Sequence[Change], ids: Collection[str]) -> set[str]:
     """The ids of the operators that the changes speak of."""
     return {change.operator for change in changes if change.operator in ids and change.operator is not None}
+
+
+def changed_part(before: Plan, after: Plan, changes: Sequence[Change]) -> Picture | None:
+    """The picture of the changed operators and their neighbours; None if no operator has changed."""
+    touched = changed_operators(changes, {*before.by_id, *after.by_id})
+    return around(picture(after, before=before, changes=changes), touched) if touched else None
 
 
 def under_new_ids(before: Plan, after: Plan) -> tuple[Operator, ...]:

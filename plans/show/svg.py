@@ -140,7 +140,7 @@ def _arrow(arrow: Arrow, route: Sequence[tuple[float, float]], number: Mapping[s
             steps.append(f"H{_round(x2)}")
         x, y = x2, y2
     start = f"M{_round(points[0][0])} {_round(points[0][1])}"
-    classes = " ".join(filter(None, ("edge", arrow.mark, "updates" if len(kinds) > 1 else "")))
+    classes = _classes("edge", arrow.mark, "updates" if len(kinds) > 1 else "")
     told = f"<title>{escape(' '.join(kinds))}</title>" if kinds else ""
     via = ""
     if arrow.via:
@@ -160,7 +160,7 @@ def _arrow(arrow: Arrow, route: Sequence[tuple[float, float]], number: Mapping[s
 
 def _box(box: Box, number: int, x: float, y: float, width: float, height: float) -> str:
     category = _CATEGORY.get(box.op, "state" if box.states else "wait" if box.rows else "pass")
-    classes = " ".join(filter(None, ("box", category, "edited" if box.edited else "", box.mark)))
+    classes = _classes("box", category, "edited" if box.edited else "", box.mark)
     right = width - _PAD
     sign = f"{_SIGNS[box.mark]} " if box.mark else ""
     name = _fit(sign + one_line(box.id), right - _PAD - len(box.kind) * 10 * _SANS - 10, 13 * _MONO)
@@ -194,17 +194,8 @@ def _told_box(box: Box) -> str:
 
 
 def _row(row: Row, y: float, right: float) -> str:
-    classes = " ".join(
-        filter(
-            None,
-            (
-                "row",
-                "ttl" if row.state else "",
-                "edited" if row.edited else "",
-                "changed" if row.before is not None else "",
-            ),
-        )
-    )
+    set_apart = ("ttl" if row.state else "", "edited" if row.edited else "", "" if row.before is None else "changed")
+    classes = _classes("row", *set_apart)
     left, base = _PAD + 3, y + 14
     value, by, room = _told(row), _by(row), right - left
     if not row.state:
@@ -225,6 +216,10 @@ def _row(row: Row, y: float, right: float) -> str:
         f'<rect class="pill" x="{_round(right - pill)}" y="{_round(y + 1)}" width="{_round(pill)}" height="17" rx="4"/>'
         f'<text class="value" x="{_round(right - 5)}" y="{_round(base)}">{escape(value)}</text></g>'
     )
+
+
+def _classes(*names: str) -> str:
+    return " ".join(filter(None, names))
 
 
 def _told(row: Row) -> str:
