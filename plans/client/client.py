@@ -12,7 +12,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, assert_never
 
 from plans.analysis.columns import output_columns
 from plans.client import actions
@@ -94,47 +94,49 @@ class Client:
         return code
 
     def _do(self, action: Action) -> int:
-        if isinstance(action, actions.Told):
-            say(action.text)
-        elif isinstance(action, actions.ShowRows):
-            self._show_rows(action.columns, action.rows)
-        elif isinstance(action, actions.ShowText):
-            self._show_text("text", action.text)
-        elif isinstance(action, actions.ShowPlan) and action.as_json:
-            self._show_text("plan", dumps(action.plan).decode().rstrip("\n"))
-        elif isinstance(action, actions.ShowPlan):
-            self._explain(action.plan)
-        elif isinstance(action, actions.ShowFile):
-            path = local_path(action.path)
-            self._explain(load(path, allow_fact_edits=self.allow_fact_edits, check_meaning=False))
-        elif isinstance(action, actions.RunSelect):
-            return self._select(action.plan)
-        elif isinstance(action, actions.RunInsert):
-            return self._insert(action.plan, background=action.background)
-        elif isinstance(action, actions.WritePlan) and not action.execute:
-            say(written(action))
-        elif isinstance(action, actions.WritePlan):
-            plan, said = plan_to_run(action, allow_fact_edits=self.allow_fact_edits)
-            say(said)
-            return self._insert(plan, background=action.background)
-        elif isinstance(action, actions.RunPlan):
-            plan = load(local_path(action.path), allow_fact_edits=self.allow_fact_edits)
-            return self._insert(plan, background=action.background)
-        elif isinstance(action, actions.FillCached):
-            code: int = self.engine.fill(action.plan)
-            if code:
-                return code
-            say(action.text)
-        elif isinstance(action, actions.DropCached):
-            if self._engine is not None:
-                self._engine.drop_cached(action.plan)
-            say(action.text)
-        elif isinstance(action, actions.ListJobs):
-            found = self._engine.jobs.values() if self._engine is not None else ()
-            self._show_rows(("job name", "status"), tuple((job.name, job.status) for job in found))
-        else:
-            self.engine.stop(action.name)
-            say(f"job {action.name} stopped")
+        match action:
+            case actions.Told():
+                say(action.text)
+            case actions.ShowRows():
+                self._show_rows(action.columns, action.rows)
+            case actions.ShowText():
+                self._show_text("text", action.text)
+            case actions.ShowPlan(as_json=True):
+                self._show_text("plan", dumps(action.plan).decode().rstrip("\n"))
+            case actions.ShowPlan():
+                self._explain(action.plan)
+            case actions.ShowFile():
+                path = local_path(action.path)
+                self._explain(load(path, allow_fact_edits=self.allow_fact_edits, check_meaning=False))
+            case actions.RunSelect():
+                return self._select(action.plan)
+            case actions.RunInsert():
+                return self._insert(action.plan, background=action.background)
+            case actions.WritePlan(execute=False):
+                say(written(action))
+            case actions.WritePlan():
+                plan, said = plan_to_run(action, allow_fact_edits=self.allow_fact_edits)
+                say(said)
+                return self._insert(plan, background=action.background)
+            case actions.RunPlan():
+                plan = load(local_path(action.path), allow_fact_edits=self.allow_fact_edits)
+                return self._insert(plan, background=action.background)
+            case actions.FillCached():
+                if code := self.engine.fill(action.plan):
+                    return int(code)
+                say(action.text)
+            case actions.DropCached():
+                if self._engine is not None:
+                    self._engine.drop_cached(action.plan)
+                say(action.text)
+            case actions.ListJobs():
+                jobs = self._engine.jobs.values() if self._engine is not None else ()
+                self._show_rows(("job name", "status"), tuple((job.name, job.status) for job in jobs))
+            case actions.StopJob():
+                self.engine.stop(action.name)
+                say(f"job {action.name} stopped")
+            case _:
+                assert_never(action)
         return 0
 
     def _insert(self, plan: Plan, *, background: bool) -> int:

@@ -1,8 +1,4 @@
-"""``hintplan ci``: the checks of a change of plans in one command, for build servers and before a push.
-
->>> ci_command.name
-'ci'
-"""
+"""``hintplan ci``: the checks of a change of plans in one command, for build servers and before a push."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""``hintplan diff``: reads two plans, wherever they are, and prints their differences in the form that is asked for.
-
->>> diff_command.name
-'diff'
-"""
+"""``hintplan diff``: reads two plans, wherever they are, and prints their differences in the form that is asked for."""
 
 from __future__ import annotations
 

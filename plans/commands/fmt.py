@@ -1,8 +1,4 @@
-"""``hintplan fmt`` and ``hintplan flat``: a plan in its canonical layout, and as lines for diffs and searches.
-
->>> fmt_command.name, flat_command.name
-('fmt', 'flat')
-"""
+"""``hintplan fmt`` and ``hintplan flat``: a plan in its canonical layout, and as lines for diffs and searches."""
 
 from __future__ import annotations
 

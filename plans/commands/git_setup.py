@@ -1,8 +1,4 @@
-"""``hintplan git-setup``: shows what git is told about plans, and tells it.
-
->>> git_setup_command.name
-'git-setup'
-"""
+"""``hintplan git-setup``: shows what git is told about plans, and tells it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""``hintplan lint``: its options, and what a rule is about.
-
->>> lint_command.name
-'lint'
-"""
+"""``hintplan lint``: its options, and what a rule is about."""
 
 from __future__ import annotations
 

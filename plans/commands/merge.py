@@ -2,9 +2,6 @@
 
 As a driver it must leave a file that people can resolve: the merged plan with git's markers around what is in conflict.
 Versions that are no plans are left to git's own merge of lines, and then never pass as merged.
-
->>> merge_command.name
-'merge'
 """
 
 from __future__ import annotations

@@ -2,9 +2,6 @@
 
 Owns the command's options, what becomes of errors in a script, and exit codes: 0, 1 if a statement was wrong or failed,
 130 and 143 if a signal stopped one.
-
->>> sql_command.name
-'sql'
 """
 
 from __future__ import annotations

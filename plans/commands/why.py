@@ -1,8 +1,4 @@
-"""``hintplan why``: finds the script of a plan, and prints why a setting has its value.
-
->>> why_command.name
-'why'
-"""
+"""``hintplan why``: finds the script of a plan, and prints why a setting has its value."""
 
 from __future__ import annotations
 
@@ -142,13 +138,19 @@ def _text(found: Why, script: ScriptSays | None, source: PlanSource, edit_place:
 def _cells(
     step: Step, script: ScriptSays | None, source: PlanSource, edit_place: tuple[int, int] | None
 ) -> tuple[str, str, str, str]:
-    place, text = "", step.text or step.note
-    if step.line is not None and script is not None:
-        place = f"{script.file}:{step.line}:{step.column}"
-    elif step.layer == "edit" and edit_place is not None and source.file is not None:
-        place = f"{source.file}:{edit_place[0]}:{edit_place[1]}"
-        text = ""
+    file, line, column = _place(step, script, source, edit_place)
+    place = f"{file}:{line}:{column}" if file is not None else ""
+    text = "" if step.layer == "edit" and place else step.text or step.note
     return step.layer, step.value, place, text
+
+
+def _place(
+    step: Step, script: ScriptSays | None, source: PlanSource, edit_place: tuple[int, int] | None
+) -> tuple[str | None, int | None, int | None]:
+    """File, line and column of what a layer says: in the script, or of an edit in the plan."""
+    if step.layer == "edit" and edit_place is not None:
+        return source.file, *edit_place
+    return (script.file if script and step.line else None), step.line, step.column
 
 
 def _advice(found: Why, script: ScriptSays | None, source: PlanSource) -> list[str]:
@@ -198,9 +200,7 @@ def _json(
 ) -> dict[str, Any]:
     steps = []
     for step in found.steps:
-        file, line, column = (script.file if script and step.line else None), step.line, step.column
-        if step.layer == "edit" and edit_place is not None:
-            file, (line, column) = source.file, edit_place
+        file, line, column = _place(step, script, source, edit_place)
         steps.append(
             {
                 "layer": step.layer,

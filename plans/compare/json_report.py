@@ -7,13 +7,12 @@ False
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.resources import files
 from typing import Any
 
 from plans.compare.change import Change
 from plans.compare.report import legend, summary, worst_level
 
-__all__ = ["diff_schema_text", "report_json"]
+__all__ = ["report_json"]
 
 _KINDS = {"~": "changed", "+": "added", "-": "removed", "-/+": "replaced"}
 
@@ -48,8 +47,3 @@ def report_json(changes: Sequence[Change]) -> dict[str, Any]:
             for change in changes
         ],
     }
-
-
-def diff_schema_text() -> str:
-    """The JSON Schema of what ``report_json`` gives, as it ships."""
-    return files("plans").joinpath("compare", "diff.schema.json").read_text(encoding="utf-8")

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.resources import files
 
 import jsonschema
 import pytest
@@ -14,7 +15,7 @@ import plans
 from planner import compile_sql
 from plans.compare.change import Change
 from plans.compare.diff import diff
-from plans.compare.json_report import diff_schema_text, report_json
+from plans.compare.json_report import report_json
 from plans.compare.report import report_text
 from plans.declarations.tables import Table
 from plans.edit.edit import set_value
@@ -24,6 +25,8 @@ from plans.review.diff_markdown import mermaid_of, report_markdown
 from plans.settings.effects import UNREADABLE
 
 Patched = Callable[..., str]
+
+DIFF_SCHEMA = files("plans").joinpath("compare", "diff.schema.json")
 
 
 def lines(before: Plan, after: Plan) -> list[str]:
@@ -150,7 +153,7 @@ def test_long_markdown_is_folded_and_stays_below_the_limit_of_a_review_comment()
 def test_json_has_every_change_its_effect_and_the_reason_of_that(plan: Plan) -> None:
     before, _ = set_value(plan, "join_o_c.leftState.ttl", "1 d")
     found = report_json(diff(before, plan))
-    jsonschema.validate(found, json.loads(diff_schema_text()))
+    jsonschema.validate(found, json.loads(DIFF_SCHEMA.read_text(encoding="utf-8")))
     because = found["changes"][0].pop("because")
     assert "time of its last write" in because
     assert found == {
