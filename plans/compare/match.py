@@ -54,7 +54,7 @@ def match(before: Plan, after: Plan) -> Match:
 
 def _others(before: Plan, after: Plan) -> set[str]:
     """Ids that have passed to operators that have nothing in common with those that had them."""
-    old = {operator.id: operator for operator in before.operators}
+    old = before.by_id
     return {
         operator.id
         for operator in after.operators

@@ -138,7 +138,7 @@ def _shown_ttl(entry: StateEntry) -> str:
 
 
 def _trees(plan: Plan) -> list[list[_Line]]:
-    by_id = {operator.id: operator for operator in plan.operators}
+    by_id = plan.by_id
     read = {name for operator in plan.operators for name in operator.inputs}
     roots = [operator.id for operator in plan.operators if operator.id not in read]
     # Operators on a cycle hang under no root; a plan that cannot run is shown all the same.
@@ -157,7 +157,7 @@ def _tree(
     root: str,
     plan: Plan,
     reasons: Mapping[str, str | None],
-    by_id: dict[str, Operator],
+    by_id: Mapping[str, Operator],
     printed: set[str],
     roots: list[str],
 ) -> list[_Line]:
