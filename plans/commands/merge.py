@@ -159,12 +159,8 @@ def _report(merged: Merged) -> dict[str, Any]:
         "changed": [{"path": c.path, "before": c.before, "after": c.after, "note": c.note} for c in merged.changed],
         "changed-underneath": [asdict(edit) for edit in merged.underneath],
         "conflicts": [
-            {
-                "path": path_of(conflict.key),
-                "base": described(conflict.base),
-                "ours": described(conflict.ours),
-                "theirs": described(conflict.theirs),
-            }
+            {"path": path_of(conflict.key)}
+            | {side: described(getattr(conflict, side)) for side in ("base", "ours", "theirs")}
             for conflict in merged.conflicts
         ],
         "problems": [asdict(problem) for problem in merged.problems],

@@ -15,6 +15,7 @@ from plans.compare.report import legend, summary, worst_level
 __all__ = ["report_json"]
 
 _KINDS = {"~": "changed", "+": "added", "-": "removed", "-/+": "replaced"}
+_AS_IT_IS = ("subject", "path", "setting", "operator", "before", "after", "note", "layers", "reason", "follows")
 
 
 def report_json(changes: Sequence[Change]) -> dict[str, Any]:
@@ -29,16 +30,7 @@ def report_json(changes: Sequence[Change]) -> dict[str, Any]:
         "changes": [
             {
                 "kind": _KINDS[change.kind],
-                "subject": change.subject,
-                "path": change.path,
-                "setting": change.setting,
-                "operator": change.operator,
-                "before": change.before,
-                "after": change.after,
-                "note": change.note,
-                "layers": dict(change.layers),
-                "reason": change.reason,
-                "follows": change.follows,
+                **{name: getattr(change, name) for name in _AS_IT_IS},
                 "effect": change.effect.level,
                 "verdict": change.effect.text,
                 "because": change.effect.because,
