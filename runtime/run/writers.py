@@ -41,7 +41,7 @@ def query_writer(
 
 
 def _multi_sink_writer(query: Query, edges: Edges, rows: Mapping[str, Rows], where: str, counts: RowCounts) -> Any:
-    operators = {operator.id: operator for operator in edges.plan.operators}
+    operators = edges.plan.by_id
     found = {sink.id: sink for sink in edges.plan.sinks}
     # The query keeps the id it was begun with, whatever the operator above its sinks is called now.
     frame = rows[path_to(operators, found[query.sinks[0]])[0].id].frame
