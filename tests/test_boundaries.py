@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = ("planner", "plans", "runtime")
+PACKAGES = ("hintplan", "planner", "plans", "runtime")
 FORBIDDEN = {
-    "planner": {"runtime", "pyspark", "pyarrow", "pandas", "numpy"},
-    "plans": {"planner", "runtime", "pyspark", "pyarrow", "pandas", "numpy", "sqlglot"},
-    "runtime": {"planner"},
+    "hintplan": {"pyspark", "pyarrow", "pandas", "numpy", "sqlglot"},
+    "planner": {"hintplan", "runtime", "pyspark", "pyarrow", "pandas", "numpy"},
+    "plans": {"hintplan", "planner", "runtime", "pyspark", "pyarrow", "pandas", "numpy", "sqlglot"},
+    "runtime": {"hintplan", "planner"},
 }
 # The runtime parses an expression that it is about to run: to check it against the allowed functions, and to evaluate a
 # join condition inside the operator.

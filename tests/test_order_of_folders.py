@@ -15,7 +15,10 @@ import pytest
 ROOT = Path(__file__).parent.parent
 MOST_MODULES = 20
 
+HINTPLAN_ORDER = ("explanation", "difference", "editing", "rebasing", "validation", "__init__")
+
 RUNTIME_ORDER = (
+    "amounts",
     "operator",
     "types",
     "secrets",
@@ -31,6 +34,7 @@ RUNTIME_ORDER = (
     "connectors",
     "results",
     "progress",
+    "progress_table",
     "operators",
     "checkpoint",
     "build",
@@ -94,7 +98,12 @@ PLANS_ORDER = (
     "__init__",
 )
 
-ORDERS: Mapping[str, tuple[str, ...]] = {"plans": PLANS_ORDER, "planner": PLANNER_ORDER, "runtime": RUNTIME_ORDER}
+ORDERS: Mapping[str, tuple[str, ...]] = {
+    "plans": PLANS_ORDER,
+    "planner": PLANNER_ORDER,
+    "runtime": RUNTIME_ORDER,
+    "hintplan": HINTPLAN_ORDER,
+}
 """The folders and root modules of a package from low to high; ``__init__`` is what the package itself offers."""
 
 

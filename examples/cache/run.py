@@ -15,7 +15,7 @@ import planner
 import plans
 import runtime
 from plans.edit.edit import set_value
-from runtime.run.report import human_bytes
+from runtime.amounts import human_bytes
 from runtime.spark.session import start_session
 
 

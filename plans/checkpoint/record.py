@@ -26,6 +26,7 @@ __all__ = [
     "DIGESTS_ONLY",
     "LAYOUT",
     "CheckpointRecord",
+    "absolute",
     "document_of",
     "is_local_path",
     "local_record",
@@ -95,6 +96,11 @@ def parse_record(lines: Sequence[str], checkpoint: str) -> CheckpointRecord | No
 def is_local_path(checkpoint: str) -> bool:
     """Whether a checkpoint is on this machine, as far as its name says; Spark may take a plain path for another."""
     return "://" not in checkpoint or checkpoint.startswith("file://")
+
+
+def absolute(checkpoint: str) -> str:
+    """A local path from where the user stands; a URL as it is."""
+    return checkpoint if "://" in checkpoint else str(Path(checkpoint).absolute())
 
 
 def local_record(checkpoint: str) -> CheckpointRecord | None:

@@ -23,8 +23,9 @@ from plans.model.config import PARALLELISM
 from plans.model.plan import Plan
 from plans.text.terminal import clean
 
-__all__ = ["check_json", "check_text", "checkpoint_notes"]
+__all__ = ["Paint", "Verdict", "check_json", "check_text", "checkpoint_notes", "verdict_of"]
 
+Verdict = Literal["new", "goes on", "drops", "refused"]
 Part = Literal["good", "bad", "note"]
 Paint = Callable[[str, Part], str]
 
@@ -74,12 +75,11 @@ def check_json(
     spark: str | None = None,
     missing: str = "",
 ) -> dict[str, Any]:
-    """The same for a script: ``verdict`` is ``new``, ``goes on``, ``drops`` or ``refused``."""
-    verdict = "new" if record is None else "refused" if found.refused else "drops" if found.loses else "goes on"
+    """The same for a script."""
     return {
         "plan": plan.name,
         "checkpoint": checkpoint,
-        "verdict": verdict,
+        "verdict": verdict_of(found, record),
         "recorded": record
         and {name: getattr(record, name) for name in ("plan", "layout", "run", "partitions", "spark")},
         "queries": [
@@ -102,6 +102,13 @@ def check_json(
         "notes": ([missing] if missing else []) if record is None else list(checkpoint_notes(record, plan, spark)),
         "changes": report_json(found.changes)["changes"],
     }
+
+
+def verdict_of(found: Continuation, record: CheckpointRecord | None) -> Verdict:
+    """What a run comes to; ``drops`` goes on only if it is told to."""
+    if record is None:
+        return "new"
+    return "refused" if found.refused else "drops" if found.loses else "goes on"
 
 
 def checkpoint_notes(record: CheckpointRecord, plan: Plan, spark: str | None) -> Iterator[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from plans.commands.options import allow_fact_edits_option, json_option, show_json
-from plans.errors import Diagnostic, PlanError
 from plans.files.codec import loads, read_plan_bytes, write_plan_bytes
 from plans.text.terminal import say
 
@@ -42,32 +41,15 @@ def set_command(
     from plans.compare.diff import diff
     from plans.compare.json_report import report_json
     from plans.compare.report import report_text
-    from plans.edit.edit import remove_value, set_value
+    from plans.edit.assign import assigned
     from plans.files.rewrite import rewrite
-    from plans.model.settings import paths_like
 
     if not assignments and not removals:
         raise click.UsageError("nothing to do: give PATH=VALUE or --remove PATH")
     data = read_plan_bytes(path)
     # An edit may be what repairs the plan, so its meaning is checked afterwards.
-    plan = edited = loads(data, file=path, allow_fact_edits=allow_fact_edits, check_meaning=False)
-    problems: list[Diagnostic] = []
-    for assignment in assignments:
-        setting, equals, value = assignment.partition("=")
-        if not equals:
-            raise click.UsageError(f"expected PATH=VALUE, found '{assignment}'")
-        try:
-            for one in paths_like(edited, setting) if "*" in setting else (setting,):
-                edited, _ = set_value(edited, one, value, reason=reason)
-        except PlanError as error:
-            problems += error.diagnostics
-    for setting in removals:
-        try:
-            edited, _ = remove_value(edited, setting)
-        except PlanError as error:
-            problems += error.diagnostics
-    if problems:
-        raise PlanError(diagnostics=tuple(problems))
+    plan = loads(data, file=path, allow_fact_edits=allow_fact_edits, check_meaning=False)
+    edited = assigned(plan, map(_pair, assignments), removals, reason=reason)
     written = rewrite(data, plan, edited)
     loads(written, file=path, allow_fact_edits=allow_fact_edits)
     if written != data:
@@ -79,3 +61,10 @@ def set_command(
         say(report_text(changes))
     for found in one_sided_changes(plan, edited):
         say(f"note: {found.path}: {found.message}")
+
+
+def _pair(assignment: str) -> tuple[str, str]:
+    setting, equals, value = assignment.partition("=")
+    if not equals:
+        raise click.UsageError(f"expected PATH=VALUE, found '{assignment}'")
+    return setting, value

@@ -4,7 +4,8 @@ Facts (operators, edges, keys, expressions, schemas, functions) are what the que
 lookups and calls wait, retry and cache, phases of aggregates, cached results, config, connector options) are free to
 edit. Facts and settings are told apart in :mod:`plans.format.digest`. Columns are addressed by name, never by position.
 Expressions are Spark SQL text over the columns of the operator's input; they are checked against an allow list before
-every run. What operators say is in :mod:`plans.operators`. This module knows nothing of JSON, SQL or Spark.
+every run. What operators say is in :mod:`plans.operators`. This module knows nothing of JSON, SQL or Spark, nor of how
+a plan is drawn: what a notebook shows of one is found by name, in :mod:`plans.show.notebook`, when it is asked for.
 
 >>> Plan(name="revenue").mode
 'streaming'
@@ -16,7 +17,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 from plans.declarations.tables import Function, Table
 from plans.lazy import load
@@ -99,5 +100,9 @@ class Plan:
         return replace(self, operators=tuple(by_id.get(operator.id, operator) for operator in self.operators))
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """What a notebook shows: the picture and the states."""
         return str(load("plans.show.notebook:plan_html")(self))
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """What IPython shows where there are no pictures, and keeps in the notebook beside them: the tree."""
+        printer.text(load("plans.show.notebook:plan_text")(self))

@@ -15,15 +15,16 @@ from html import escape
 from plans.model.plan import Plan
 from plans.operators import state_of
 from plans.settings.state import who_set
+from plans.show.explain import explain
 from plans.show.page_data import row_kinds
 from plans.show.picture import picture
 from plans.show.svg import standalone
 from plans.text.terminal import one_line
 
-__all__ = ["plan_html"]
+__all__ = ["MOST", "embedded", "plan_html", "plan_text"]
 
-_MOST = 300
-"""Operators in a picture, and rows of the table; a larger plan wants the page."""
+MOST = 300
+"""Operators in a picture, rows of a table, and lines of text; a larger plan wants the page."""
 
 
 def plan_html(plan: Plan) -> str:
@@ -31,17 +32,29 @@ def plan_html(plan: Plan) -> str:
     stateful = [(operator.id, entry) for operator in plan.operators for entry in state_of(operator)]
     head = f"{plan.mode} · {len(plan.operators)} operators, {len(stateful)} states"
     parts = [f"<p><strong>{escape(one_line(plan.name))}</strong> {escape(head)}</p>"]
-    if 0 < len(plan.operators) <= _MOST:
-        drawing = base64.b64encode(standalone(picture(plan), kinds=row_kinds(plan)).encode()).decode()
-        parts.append(f'<img src="data:image/svg+xml;base64,{drawing}" alt="{escape(one_line(plan.name))}">')
+    if 0 < len(plan.operators) <= MOST:
+        parts.append(embedded(standalone(picture(plan), kinds=row_kinds(plan)), plan.name))
     if stateful:
         rows = [
             f"<tr><td>{escape(one_line(name))}</td><td>{escape(one_line(f'{entry.name} {entry.input}'))}</td>"
             f"<td>{escape(one_line(entry.ttl))}</td><td>{escape(who_set(entry))}</td></tr>"
-            for name, entry in stateful[:_MOST]
+            for name, entry in stateful[:MOST]
         ]
         header = "<tr><th>operator</th><th>state</th><th>TTL</th><th>set by</th></tr>"
         parts.append(f"<table><thead>{header}</thead><tbody>{''.join(rows)}</tbody></table>")
-    if len(plan.operators) > _MOST:
+    if len(plan.operators) > MOST:
         parts.append("<p>For all of it: <code>hintplan show plan.json -o plan.html</code></p>")
     return "\n".join(parts)
+
+
+def plan_text(plan: Plan) -> str:
+    """What a prompt without pictures shows: the tree, of a large plan its beginning."""
+    lines = explain(plan).split("\n")
+    left = len(lines) - MOST
+    return "\n".join(lines[:MOST] + ([f"... and {left:,} more lines"] if left > 0 else []))
+
+
+def embedded(drawing: str, title: str) -> str:
+    """An SVG file as an image with its data inside."""
+    data = base64.b64encode(drawing.encode()).decode()
+    return f'<img src="data:image/svg+xml;base64,{data}" alt="{escape(one_line(title))}">'

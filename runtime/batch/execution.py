@@ -13,12 +13,14 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 
 from pyspark.sql import SparkSession
 
 from runtime.batch.build import BuiltSink
 from runtime.batch.cache import ResultCache
 from runtime.progress import CachedProgress, JobProgress
+from runtime.progress_table import ProgressTable, as_html, as_text, job_table
 from runtime.spark.explanation import WrongLine, failed
 
 __all__ = ["BatchExecution"]
@@ -108,6 +110,19 @@ class BatchExecution:
             # Spark cannot interrupt a job before it has started, and a write is more than one; so once is not enough.
             self.spark.interruptAll()
             wait([self._future], timeout=_CANCEL_SECONDS)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: how the run stands, and the job of each sink."""
+        return as_html(self._table())
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """The same where there is no HTML."""
+        printer.text(as_text(self._table()))
+
+    def _table(self) -> ProgressTable:
+        ended = "failed" if not self.active and self._future.exception() else "ended"
+        status = "running" if self.active else "stopped" if self._stopping.is_set() else ended
+        return job_table(status, [job.sink for job in self.jobs], self._done)
 
     def _run(self) -> None:
         try:

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from plans.checkpoint.record import is_local_path
+from plans.checkpoint.record import absolute, is_local_path
 from plans.commands.options import allow_fact_edits_option, read_plan, show_json
 from plans.commands.run_options import conf_option, debug_option, master_option, remote_option
 from plans.edit.edit import set_value
@@ -21,7 +21,7 @@ from plans.settings.state import STATE_TTL
 from plans.text.terminal import say, show, wants_colour
 from runtime.checkpoint.parts import undamaged_record
 from runtime.inspect.report import Part, state_json, state_text
-from runtime.run.command import absolute, opened_session
+from runtime.run.command import opened_session
 from runtime.run.spark_options import SparkOptions, with_spark_options
 
 __all__ = ["state_command"]
@@ -74,13 +74,13 @@ def _show_state(options: StateOptions) -> None:
     if "://" not in checkpoint and not Path(checkpoint).is_dir():
         raise RunError(f"there is no directory {checkpoint}", hint="give the checkpoint directory of a run")
     if is_local_path(checkpoint) and options.spark.remote is None:
-        undamaged_record(absolute(checkpoint) or checkpoint, options.spark.conf)
+        undamaged_record(absolute(checkpoint), options.spark.conf)
     with opened_session(options.spark) as spark:
         from runtime.inspect.read import read_state
 
         found = read_state(
             plan,
-            absolute(checkpoint) or checkpoint,
+            absolute(checkpoint),
             spark,
             at=now,
             edited=edited,

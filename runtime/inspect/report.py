@@ -13,9 +13,9 @@ from typing import Any, Literal
 from plans.declarations.durations import parse_duration
 from plans.text.counts import count
 from plans.text.terminal import clean
+from runtime.amounts import human_bytes
 from runtime.inspect.contents import Amount, CheckpointState, EntryState, OperatorState, QueryState
 from runtime.inspect.rows import Cells, instant, rows_json, rows_text, utc
-from runtime.run.report import human_bytes
 
 __all__ = ["age", "state_json", "state_text"]
 

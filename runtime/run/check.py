@@ -1,25 +1,15 @@
-"""``hintplan check``: what a run of a plan on a checkpoint would do with each state, before anything starts.
-
-The record of a local checkpoint is a small text file, read here. Of a checkpoint behind a URL Spark reads it.
-"""
+"""``hintplan check``: what a run of a plan on a checkpoint would do with each state, before anything starts."""
 
 from __future__ import annotations
 
-import glob
-import os
-from importlib.metadata import PackageNotFoundError, version
-
 import click
 
-from plans.checkpoint.continuation import continuation
-from plans.checkpoint.record import CheckpointRecord, is_local_path
-from plans.checkpoint.report import check_json, check_text
+from plans.checkpoint.record import is_local_path
 from plans.commands.options import allow_fact_edits_option, read_plan, show_json
 from plans.commands.run_options import conf_option, debug_option
-from plans.text.names import nearest
 from plans.text.terminal import show, wants_colour
-from runtime.checkpoint.parts import undamaged_record
-from runtime.run.command import absolute, opened_session
+from runtime.run.checked import checked_by_spark, checked_here
+from runtime.run.command import opened_session
 from runtime.run.spark_options import SparkOptions, with_spark_options
 
 __all__ = ["check_command"]
@@ -50,47 +40,20 @@ def check_command(
     plan = read_plan(path, allow_fact_edits=allow_fact_edits)
     if plan.mode == "batch":
         raise click.UsageError(f"{plan.name} is a batch plan: it keeps no state, so it has no checkpoint")
-    spark_version: str | None
     if is_local_path(checkpoint) and spark.remote is None:
-        record, spark_version = undamaged_record(absolute(checkpoint) or checkpoint, spark.conf), _installed_spark()
+        found = checked_here(plan, checkpoint, spark.conf)
     else:
-        record, spark_version = _through_spark(checkpoint, spark)
-    found = continuation(record, plan, share=spark.remote is None)
-    missing = _missing(checkpoint)
+        with opened_session(spark) as session:
+            found = checked_by_spark(plan, checkpoint, session)
     if as_json:
-        show_json(check_json(found, record, plan, checkpoint, spark=spark_version, missing=missing))
+        show_json(found.json())
     elif wants_colour():
-        show(check_text(found, record, plan, spark=spark_version, missing=missing, paint=_painted), styled=True)
+        show(found.text(paint=_painted), styled=True)
     else:
-        show(check_text(found, record, plan, spark=spark_version, missing=missing))
-    if found.refused:
+        show(found.text())
+    if found.verdict == "refused":
         return 1
-    return 2 if exit_code and found.loses else 0
-
-
-def _through_spark(checkpoint: str, options: SparkOptions) -> tuple[CheckpointRecord | None, str]:
-    with opened_session(options) as spark:
-        from runtime.checkpoint.record import read_undamaged
-
-        return read_undamaged(spark, absolute(checkpoint) or checkpoint), str(spark.version)
-
-
-def _missing(checkpoint: str) -> str:
-    """That there is no directory ``checkpoint``, and which checkpoint beside it may be meant."""
-    if "://" in checkpoint or os.path.isdir(path := absolute(checkpoint) or checkpoint):
-        return ""
-    above, name = os.path.split(path.rstrip("/"))
-    found = glob.glob(os.path.join(glob.escape(above), "*", "hintplan"))
-    close = nearest(name, [os.path.basename(os.path.dirname(one)) for one in found])
-    meant = f"; did you mean {os.path.join(os.path.dirname(checkpoint.rstrip('/')), close)}?" if close else ""
-    return f"there is no directory {checkpoint} yet: a run would make it{meant}"
-
-
-def _installed_spark() -> str | None:
-    try:
-        return version("pyspark")
-    except PackageNotFoundError:
-        return None
+    return 2 if exit_code and found.verdict == "drops" else 0
 
 
 def _painted(text: str, part: str) -> str:

@@ -15,14 +15,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import click
 from click.exceptions import Exit
 
 from plans.checkpoint.continuation import continuation, refuse
-from plans.checkpoint.record import is_local_path
+from plans.checkpoint.record import absolute, is_local_path
 from plans.commands.options import allow_fact_edits_option, read_plan
 from plans.commands.run_options import (
     allow_state_drop_option,
@@ -45,7 +44,6 @@ __all__ = [
     "STOPS_AFTER_BATCH",
     "STOPS_NOW",
     "Stop",
-    "absolute",
     "follow",
     "opened_session",
     "run_command",
@@ -130,7 +128,7 @@ def _run(options: RunOptions) -> int:
             return execute(
                 plan,
                 spark,
-                checkpoint=absolute(options.checkpoint),
+                checkpoint=None if options.checkpoint is None else absolute(options.checkpoint),
                 once=options.once and plan.mode != "batch",
                 trigger=options.trigger,
                 take_over=options.take_over,
@@ -148,7 +146,7 @@ def _refuse_checkpoint(plan: Plan, checkpoint: str, options: RunOptions) -> None
 
     refuse_held(checkpoint, take_over=options.take_over)
     if is_local_path(checkpoint):
-        found = continuation(undamaged_record(absolute(checkpoint) or checkpoint, options.spark.conf), plan)
+        found = continuation(undamaged_record(absolute(checkpoint), options.spark.conf), plan)
         refuse(found, checkpoint, allow_drop=options.allow_state_drop)
 
 
@@ -328,10 +326,3 @@ def follow(execution: Any, stop: Stop, tell: Callable[[], None]) -> str:
         if stop.received and execution.stop_between_batches():
             return "stopped"
         execution.wait(0.2)
-
-
-def absolute(checkpoint: str | None) -> str | None:
-    """A local path from where the user stands; a URL as it is."""
-    if checkpoint is None or "://" in checkpoint:
-        return checkpoint
-    return str(Path(checkpoint).absolute())

@@ -15,6 +15,7 @@ import shutil
 import tempfile
 import time
 import uuid
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -47,6 +48,7 @@ from runtime.checkpoint.run_lock import RunLock, acquire
 from runtime.connectors import table as connectors
 from runtime.lookup.plan import LookupRun
 from runtime.progress import BatchProgress, LookupProgress, OperatorProgress, batch_progress
+from runtime.progress_table import ProgressTable, as_html, as_text, stream_table
 from runtime.results import files
 from runtime.run.sink_batches import refuse_other_batches
 from runtime.run.writers import query_writer
@@ -61,6 +63,9 @@ DEFAULT_TRIGGER = "1 s"
 other all the time."""
 
 _POLL_SECONDS = 0.2
+
+_MOST_UNREAD = 1_000
+"""Micro-batches that wait to be read; whoever reads none must not fill the memory."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -85,6 +90,7 @@ class Execution:
     _operators: dict[str, Mapping[str, OperatorProgress]] = field(default_factory=dict)
     _lookups: dict[str, Mapping[str, LookupProgress]] = field(default_factory=dict)
     _last: dict[str, BatchProgress] = field(default_factory=dict)
+    _unread: deque[BatchProgress] = field(default_factory=partial(deque, maxlen=_MOST_UNREAD))
     _stopping: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -95,15 +101,19 @@ class Execution:
     @property
     def progress(self) -> dict[str, BatchProgress]:
         """The last finished micro-batch of each sink's query, as far as there is one."""
-        for _ in self.new_batches():
-            pass
+        self._read_batches()
         return dict(self._last)
 
     def new_batches(self) -> Iterator[BatchProgress]:
-        """The micro-batches that finished since the last call, in order for each sink.
+        """The micro-batches that finished since the last call, in order for each sink; at most the last thousand.
 
         Of a multi-sink query each has its own; what the query read and keeps is reported with the first one.
         """
+        self._read_batches()
+        while self._unread:
+            yield self._unread.popleft()
+
+    def _read_batches(self) -> None:
         for name, query in self.queries.items():
             last = query.lastProgress
             if last is None or last.batchId <= self._seen.get(name, -1):
@@ -122,7 +132,7 @@ class Execution:
                     batch = replace(batch, rows_out=self._counts.pop((first, batch.batch), 0))
                 for one in (batch, *(self._of_other_sink(sink, batch) for sink in others)):
                     self._last[one.sink] = one
-                    yield one
+                    self._unread.append(one)
 
     def _of_other_sink(self, sink: str, batch: BatchProgress) -> BatchProgress:
         """What a sink got in a batch that is reported with another sink of the same query."""
@@ -197,6 +207,25 @@ class Execution:
         for query in self.queries.values():
             query.stop()
         self._discard()
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: how the run stands, and the last micro-batch of each sink."""
+        return as_html(self._table())
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """The same where there is no HTML."""
+        printer.text(as_text(self._table()))
+
+    def _table(self) -> ProgressTable:
+        try:
+            self._read_batches()
+            failed_one = any(query.exception() is not None for query in self.queries.values())
+            status = "failed" if failed_one else "running" if self.active else "ended"
+        except (Py4JError, OSError):
+            status = "ended"  # with its Spark session
+        head = status if self.temporary else f"{status} · checkpoint {self.checkpoint}"
+        sinks = [sink for name in self.queries for sink in self.sinks.get(name, (name,))]
+        return stream_table(head, sinks, self._last)
 
     def _discard(self) -> None:
         if self._lock is not None:

@@ -1,9 +1,6 @@
 """What ``hintplan run`` says while it runs: a line per batch or job, a table on a terminal, or JSON for scripts.
 
 Rows of print sinks own stdout. Lines and table go to stderr; JSON goes to stdout, and then print sinks move to stderr.
-
->>> human_bytes(3_355_443)
-'3.2 MiB'
 """
 
 from __future__ import annotations
@@ -16,6 +13,7 @@ from dataclasses import asdict
 from typing import Any, Protocol, TextIO
 
 from plans.text.terminal import say
+from runtime.amounts import human_bytes, human_duration
 from runtime.progress import BatchProgress, CachedProgress, JobProgress, OperatorProgress
 
 __all__ = [
@@ -25,8 +23,6 @@ __all__ = [
     "TableReport",
     "cached_text",
     "function_text",
-    "human_bytes",
-    "human_duration",
     "lookup_text",
     "open_report",
 ]
@@ -274,22 +270,3 @@ def _closing(status: str, summary: Mapping[str, Any]) -> str:
         return f"{status} after {_counted(summary['jobs'], 'job', always=True)}: {ran}"
     batches = _counted(summary["batches"], "batch", "batches", always=True)
     return f"{status} after {batches}: {summary['rows_in']:,} rows in · {ran}"
-
-
-def human_bytes(size: int) -> str:
-    """``size`` in the largest binary unit of which there is at least one."""
-    value = float(size)
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if value < 1024:
-            return f"{size} B" if unit == "B" else f"{value:.1f} {unit}"
-        value /= 1024
-    return f"{value:.1f} TiB"
-
-
-def human_duration(milliseconds: int) -> str:
-    """Milliseconds below a second, else seconds with a decimal, else minutes and seconds."""
-    if milliseconds < 1000:
-        return f"{milliseconds} ms"
-    if milliseconds < 60_000:
-        return f"{milliseconds / 1000:.1f} s"
-    return f"{milliseconds // 60_000} min {milliseconds % 60_000 // 1000} s"

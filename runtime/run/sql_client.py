@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from plans.analysis.columns import output_columns
+from plans.checkpoint.record import absolute
 from plans.connectors.policy import Policy
 from plans.connectors.table import bounding_options, dropping_options
 from plans.errors import RunError
@@ -24,7 +25,7 @@ from plans.model.config import TIME_ZONE
 from plans.model.plan import Plan
 from plans.text.names import did_you_mean
 from plans.text.terminal import say
-from runtime.run.command import STOPS_AFTER_BATCH, STOPS_NOW, Stop, absolute, follow, opened_session, run_plan
+from runtime.run.command import STOPS_AFTER_BATCH, STOPS_NOW, Stop, follow, opened_session, run_plan
 from runtime.run.spark_options import SparkOptions
 
 __all__ = ["Engine", "Job", "Row"]

@@ -25,7 +25,7 @@ __all__ = ["NEEDED_BY_SERVERS", "NEEDED_BY_WORKERS", "Installed", "environment",
 
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / ".integration"
-CODE = ("planner", "plans", "runtime")
+CODE = ("hintplan", "planner", "plans", "runtime")
 
 NEEDED_BY_WORKERS = ("numpy", "pandas", "protobuf", "pyarrow")
 """What Python workers need beside the pyspark that comes with Spark; docs/deployment.md says so."""

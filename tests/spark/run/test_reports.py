@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from pyspark.sql import Row
 
+from runtime.amounts import human_bytes, human_duration
 from runtime.progress import BatchProgress, OperatorProgress, batch_progress
-from runtime.run.report import JsonReport, LineReport, TableReport, human_bytes, human_duration
+from runtime.run.report import JsonReport, LineReport, TableReport
 from runtime.spark.failure import root_cause
 
 METRICS = {

@@ -1,0 +1,108 @@
+"""hintplan for Python programs and notebooks: compile hinted SQL to a plan; read, edit, compare and run the plan.
+
+    import hintplan
+
+    plan = hintplan.compile_sql(sql)
+    edited = hintplan.set(plan, "join_o_c.state.leftState.ttl", "2 d", reason="late payments")
+    print(hintplan.diff(plan, edited))
+    hintplan.execute(edited, checkpoint="state", once=True).await_termination()
+
+The functions do what the commands of the same names do, on :class:`Plan` values instead of files; what they return
+prints as the command does, and shows itself in a notebook. Nothing is loaded before it is used: importing this package
+takes as long as a small module does, and only what runs plans waits for PySpark. Nothing in ``plans``, ``planner`` and
+``runtime`` imports it, so a program of the user's that is called ``hintplan.py`` hides it from that program alone.
+
+It is a package, not a module, because type checkers read the types of an installed package only if it has ``py.typed``.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hintplan.difference import Diff, diff
+    from hintplan.editing import set
+    from hintplan.explanation import Explanation, explain
+    from hintplan.rebasing import RebaseResult, rebase
+    from hintplan.validation import validate
+    from planner.compile import compile_sql
+    from plans.compare.change import Change
+    from plans.connectors.policy import Policy
+    from plans.errors import Diagnostic, HintplanError, PlanError, RunError, SqlError
+    from plans.files.codec import dump, dumps, load, loads
+    from plans.model.plan import Plan
+    from runtime.batch.cache import CachedResult
+    from runtime.batch.execution import BatchExecution
+    from runtime.batch.session import Session
+    from runtime.inspect.contents import CheckpointState
+    from runtime.inspect.read import read_state
+    from runtime.run.checked import CheckResult, check
+    from runtime.run.execution import Execution, execute
+
+__all__ = [
+    "BatchExecution",
+    "CachedResult",
+    "Change",
+    "CheckResult",
+    "CheckpointState",
+    "Diagnostic",
+    "Diff",
+    "Execution",
+    "Explanation",
+    "HintplanError",
+    "Plan",
+    "PlanError",
+    "Policy",
+    "RebaseResult",
+    "RunError",
+    "Session",
+    "SqlError",
+    "check",
+    "compile_sql",
+    "diff",
+    "dump",
+    "dumps",
+    "execute",
+    "explain",
+    "load",
+    "loads",
+    "read_state",
+    "rebase",
+    "set",
+    "validate",
+]
+
+_NAMES_IN = {
+    "hintplan.difference": ("Diff", "diff"),
+    "hintplan.editing": ("set",),
+    "hintplan.explanation": ("Explanation", "explain"),
+    "hintplan.rebasing": ("RebaseResult", "rebase"),
+    "hintplan.validation": ("validate",),
+    "planner.compile": ("compile_sql",),
+    "plans.compare.change": ("Change",),
+    "plans.connectors.policy": ("Policy",),
+    "plans.errors": ("Diagnostic", "HintplanError", "PlanError", "RunError", "SqlError"),
+    "plans.files.codec": ("dump", "dumps", "load", "loads"),
+    "plans.model.plan": ("Plan",),
+    "runtime.batch.cache": ("CachedResult",),
+    "runtime.batch.execution": ("BatchExecution",),
+    "runtime.batch.session": ("Session",),
+    "runtime.inspect.contents": ("CheckpointState",),
+    "runtime.inspect.read": ("read_state",),
+    "runtime.run.checked": ("CheckResult", "check"),
+    "runtime.run.execution": ("Execution", "execute"),
+}
+_HOMES = {name: home for home, names in _NAMES_IN.items() for name in names}
+
+
+if not TYPE_CHECKING:  # a type checker would take any misspelt name for one that is found here
+
+    def __getattr__(name):
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

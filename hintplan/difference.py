@@ -1,0 +1,83 @@
+"""``hintplan.diff``: what differs between two plans, and what that means for a running job.
+
+>>> diff(Plan(name="a"), Plan(name="a"))
+no differences
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from plans.compare.change import Change
+from plans.compare.diff import diff as changes_between
+from plans.compare.json_report import report_json
+from plans.compare.report import Detail, report_text, worst_level
+from plans.model.plan import Plan
+from plans.review.diff_html import drawing_of, report_html
+from plans.review.diff_markdown import mermaid_of, report_markdown
+from plans.review.diff_notebook import diff_cell
+from plans.settings.effects import Level
+from plans.text.printed import Printed
+
+__all__ = ["Diff", "diff"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Diff(Printed):
+    """The ``changes`` from plan ``before`` to plan ``after``; false if there are none.
+
+    ``detail`` is ``concise``, one line an operator and only what has an effect; ``normal``; or ``full``, with the
+    reason of each effect and all layers.
+    """
+
+    before: Plan
+    after: Plan
+    changes: tuple[Change, ...]
+
+    def __iter__(self) -> Iterator[Change]:
+        return iter(self.changes)
+
+    def __len__(self) -> int:
+        return len(self.changes)
+
+    @property
+    def effect(self) -> Level:
+        """The gravest effect on a running job, as ``hintplan diff --fail-on`` names them."""
+        return worst_level(self.changes)
+
+    @property
+    def keeps_state(self) -> bool:
+        """Whether all state that ``before`` wrote can still be used."""
+        return all(change.keeps_state for change in self.changes)
+
+    def text(self, detail: Detail = "normal") -> str:
+        """The changes in aligned columns, as ``hintplan diff`` prints them."""
+        return report_text(self.changes, detail=detail)
+
+    def markdown(self, detail: Detail = "normal") -> str:
+        """The changes for a review comment, with a picture; at most 60,000 characters."""
+        graph = mermaid_of(self.before, self.after, self.changes)
+        return report_markdown(self.changes, detail=detail, graph=graph)
+
+    def html(self, detail: Detail = "normal") -> str:
+        """The changes as a page of its own, which needs no network."""
+        title = f"{self.before.name} → {self.after.name}"
+        drawing = drawing_of(self.before, self.after, self.changes)
+        return report_html(self.changes, title=title, detail=detail, drawing=drawing)
+
+    def json(self) -> dict[str, Any]:
+        """The changes as JSON values, as ``diff.schema.json`` describes them."""
+        return report_json(self.changes)
+
+    def _repr_html_(self) -> str:
+        return diff_cell(self.before, self.after, self.changes)
+
+    def _repr_markdown_(self) -> str:
+        return self.markdown()
+
+
+def diff(before: Plan, after: Plan) -> Diff:
+    """Compare two plans by meaning: settings and who set them, operators, and what becomes of running state."""
+    return Diff(before=before, after=after, changes=changes_between(before, after))

@@ -1,0 +1,37 @@
+"""``hintplan.explain``: the operators of a plan as a tree.
+
+>>> explain(Plan(name="nothing"))
+nothing · streaming · 0 operators, 0 with state
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from plans.model.plan import Plan
+from plans.show.explain import explain as tree
+from plans.show.explain import explain_json
+from plans.text.printed import Printed
+
+__all__ = ["Explanation", "explain"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Explanation(Printed):
+    """The tree of ``plan``: every operator, its states and settings, and who set them."""
+
+    plan: Plan
+
+    def text(self) -> str:
+        """The tree as ``hintplan explain`` prints it."""
+        return tree(self.plan)
+
+    def json(self) -> dict[str, Any]:
+        """What ``hintplan explain --json`` prints, as JSON values."""
+        return explain_json(self.plan)
+
+
+def explain(plan: Plan) -> Explanation:
+    """The operators of ``plan`` from its sinks down, with every state, its TTL, and who set what."""
+    return Explanation(plan=plan)

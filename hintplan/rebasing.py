@@ -1,0 +1,61 @@
+"""``hintplan.rebase``: the edits of an old plan on one that was compiled from newer SQL.
+
+>>> from plans.format.compiled import with_record
+>>> compiled = with_record(Plan(name="p"))
+>>> rebase(compiled, onto=compiled)
+no edits to keep
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from plans.errors import Diagnostic
+from plans.merge.rebase import Rebased
+from plans.merge.rebase import rebase as carried_over
+from plans.merge.rebase_report import obstacles, report_json, report_text
+from plans.model.plan import Plan
+from plans.text.printed import Printed
+
+__all__ = ["RebaseResult", "rebase"]
+
+_OLD = "the old plan"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class RebaseResult(Printed):
+    """What became of the edits; ``edits`` has them one by one, by what became of them."""
+
+    edits: Rebased
+
+    @property
+    def plan(self) -> Plan | None:
+        """The new plan with the edits; None if something stands in the way."""
+        return self.edits.plan
+
+    @property
+    def conflicts(self) -> tuple[Diagnostic, ...]:
+        """Why there is no plan: edits whose operator is gone, settings that both plans edit, what goes not together."""
+        return tuple(obstacles(self.edits, _OLD))
+
+    def text(self) -> str:
+        """What ``hintplan rebase`` says: the edits by what became of them, or what stands in their way."""
+        return "\n".join(map(str, self.conflicts)) or report_text(self.edits)
+
+    def json(self) -> dict[str, Any]:
+        """What ``hintplan rebase --json`` prints, as JSON values."""
+        return report_json(self.edits, _OLD)
+
+
+def rebase(
+    old: Plan, onto: Plan, *, mapping: Mapping[str, str] | None = None, drop_orphans: bool = False
+) -> RebaseResult:
+    """Carry the edits of plan ``old`` over to plan ``onto``, which was compiled from newer SQL.
+
+    What an edit was made over is recorded in ``old``, so its first version is not needed. ``mapping`` takes operators
+    of ``old`` that are gone to their successors, and tables as ``tables.<name>``; ``drop_orphans`` drops the edits of
+    the others. PlanError if ``mapping`` names what is not there.
+    """
+    return RebaseResult(edits=carried_over(onto, old, mapping, drop_orphans=drop_orphans))

@@ -1,0 +1,35 @@
+"""``hintplan.validate``: what is wrong with a plan, without running it.
+
+>>> [str(found) for found in validate(Plan(name="p", config={"parallelism.default": "many"}))]
+["config.parallelism.default: expected a whole number of at least 1, found 'many'"]
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from itertools import islice
+
+from plans.analysis.columns import ENOUGH
+from plans.analysis.run_limits import check_sizes
+from plans.analysis.validate import validate as problems_of
+from plans.errors import Diagnostic, PlanError
+from plans.files.codec import load
+from plans.model.plan import Plan
+
+__all__ = ["validate"]
+
+
+def validate(plan: Plan | str | os.PathLike[str], *, allow_fact_edits: bool = False) -> tuple[Diagnostic, ...]:
+    """What is wrong with a plan, or with the plan file at a path; nothing if it is valid.
+
+    Of a file also its text, schema and changed facts are checked, and each finding has file, line and column; facts may
+    differ from their digests with ``allow_fact_edits``. Of each kind of problem the first hundred are found.
+    """
+    if isinstance(plan, Plan):
+        return problems_of(plan) or tuple(islice(check_sizes(plan), ENOUGH))
+    try:
+        found = load(plan, allow_fact_edits=allow_fact_edits)
+    except PlanError as error:
+        return error.diagnostics
+    return tuple(replace(one, file=os.fspath(plan)) for one in islice(check_sizes(found), ENOUGH))

@@ -1,0 +1,49 @@
+"""A list of changes as the value of a notebook cell: summary, picture of what changed, and the table.
+
+As with a plan (:mod:`plans.show.notebook`), nothing in it becomes part of the notebook: no style, no script, no name.
+
+>>> diff_cell(Plan(name="a"), Plan(name="a"), ())
+'<p><strong>no differences</strong></p>'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from plans.compare.change import Change
+from plans.compare.report import shown_changes, summary, values
+from plans.model.plan import Plan
+from plans.review.diff_html import drawing_of
+from plans.show.notebook import MOST, embedded
+from plans.text.terminal import clean
+
+__all__ = ["diff_cell"]
+
+_HEAD = "<tr><th></th><th>what</th><th>change</th><th>note</th><th>effect on a running job</th></tr>"
+
+
+def diff_cell(before: Plan, after: Plan, changes: Sequence[Change]) -> str:
+    """HTML without scripts, styles and outside links."""
+    parts = [f"<p><strong>{_text(summary(changes))}</strong></p>"]
+    drawing = drawing_of(before, after, changes)
+    if drawing:
+        parts.append(embedded(drawing, "what changed"))
+    shown = shown_changes(changes, "normal")
+    if shown:
+        rows = "".join(_row(change, alike) for change, alike in shown[:MOST])
+        parts.append(f"<table><thead>{_HEAD}</thead><tbody>{rows}</tbody></table>")
+    if len(shown) > MOST:
+        parts.append(f"<p>{len(shown) - MOST:,} more changes: <code>print</code> shows all of them.</p>")
+    return "\n".join(parts)
+
+
+def _row(change: Change, alike: Sequence[Change]) -> str:
+    what = f"{len(alike)} states that follow config" if alike else _text(change.path)
+    note = " · ".join(_text(part) for part in (change.note, change.reason and f"reason: {change.reason}") if part)
+    cells = (escape(change.kind), what, values(change, _text), note, _text(change.effect.text))
+    return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
+
+
+def _text(text: str) -> str:
+    return escape(clean(text))

@@ -1,0 +1,120 @@
+"""What a run of a plan on a checkpoint would do with each state, decided without starting one.
+
+The record of a local checkpoint is a small text file, read here, and PySpark is not loaded for it. Of a checkpoint
+behind a URL Spark reads it.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+from plans.checkpoint.continuation import Continuation, continuation
+from plans.checkpoint.record import CheckpointRecord, absolute, is_local_path
+from plans.checkpoint.report import Paint, Verdict, check_json, check_text, verdict_of
+from plans.errors import RunError
+from plans.model.plan import Plan
+from plans.text.names import nearest
+from plans.text.printed import Printed
+from runtime.checkpoint.parts import undamaged_record
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["CheckResult", "check", "checked_by_spark", "checked_here"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class CheckResult(Printed):
+    """What would become of ``checkpoint`` under ``plan``. ``record`` says what ran on it, None if it is new.
+
+    ``spark`` is the version that would continue it; ``missing`` says that there is no such directory.
+    """
+
+    plan: Plan
+    checkpoint: str
+    continuation: Continuation
+    record: CheckpointRecord | None
+    spark: str | None
+    missing: str
+
+    @property
+    def verdict(self) -> Verdict:
+        """``new``, ``goes on``, ``drops`` (only if state may be dropped) or ``refused``."""
+        return verdict_of(self.continuation, self.record)
+
+    def text(self, *, paint: Paint = lambda text, part: text) -> str:
+        """What ``hintplan check`` prints; ``paint`` may colour a text and must not change its width."""
+        return check_text(
+            self.continuation, self.record, self.plan, spark=self.spark, missing=self.missing, paint=paint
+        )
+
+    def json(self) -> dict[str, Any]:
+        """What ``hintplan check --json`` prints, as JSON values."""
+        return check_json(
+            self.continuation, self.record, self.plan, self.checkpoint, spark=self.spark, missing=self.missing
+        )
+
+
+def check(plan: Plan, checkpoint: str, spark: SparkSession | None = None) -> CheckResult:
+    """Tell what a run of ``plan`` on ``checkpoint`` would do with each state: carry it over, start empty, be refused.
+
+    A directory of this machine is read without Spark, unless ``spark`` is given; behind a URL it is read by ``spark``,
+    or the active session, or a new local one. RunError if the plan keeps no state, or the checkpoint is damaged.
+    """
+    if plan.mode == "batch":
+        raise RunError(f"{plan.name} is a batch plan: it keeps no state, so it has no checkpoint")
+    if spark is None and is_local_path(checkpoint):
+        return checked_here(plan, checkpoint)
+    from pyspark.sql import SparkSession
+
+    from runtime.spark.session import start_session
+
+    return checked_by_spark(plan, checkpoint, spark or SparkSession.getActiveSession() or start_session(None, {}))
+
+
+def checked_here(plan: Plan, checkpoint: str, conf: Mapping[str, str] | None = None) -> CheckResult:
+    """Of a checkpoint on this machine, which Spark, configured by ``conf``, would continue."""
+    record = undamaged_record(absolute(checkpoint), conf or {})
+    return _result(plan, checkpoint, record, spark=_installed_spark(), share=True)
+
+
+def checked_by_spark(plan: Plan, checkpoint: str, spark: SparkSession) -> CheckResult:
+    """Of a checkpoint that ``spark`` reads."""
+    from runtime.checkpoint.record import read_undamaged
+    from runtime.spark.session import is_remote
+
+    record = read_undamaged(spark, absolute(checkpoint))
+    return _result(plan, checkpoint, record, spark=str(spark.version), share=not is_remote(spark))
+
+
+def _result(
+    plan: Plan, checkpoint: str, record: CheckpointRecord | None, *, spark: str | None, share: bool
+) -> CheckResult:
+    found = continuation(record, plan, share=share)
+    missing = _missing(checkpoint)
+    return CheckResult(
+        plan=plan, checkpoint=checkpoint, continuation=found, record=record, spark=spark, missing=missing
+    )
+
+
+def _missing(checkpoint: str) -> str:
+    """That there is no directory ``checkpoint``, and which checkpoint beside it may be meant."""
+    if "://" in checkpoint or os.path.isdir(path := absolute(checkpoint)):
+        return ""
+    above, name = os.path.split(path.rstrip("/"))
+    found = glob.glob(os.path.join(glob.escape(above), "*", "hintplan"))
+    close = nearest(name, [os.path.basename(os.path.dirname(one)) for one in found])
+    meant = f"; did you mean {os.path.join(os.path.dirname(checkpoint.rstrip('/')), close)}?" if close else ""
+    return f"there is no directory {checkpoint} yet: a run would make it{meant}"
+
+
+def _installed_spark() -> str | None:
+    try:
+        return version("pyspark")
+    except PackageNotFoundError:
+        return None
