@@ -1,9 +1,10 @@
 """``hintplan.rebase``: the edits of an old plan on one that was compiled from newer SQL.
 
+>>> from dataclasses import replace
 >>> from plans.format.compiled import with_record
 >>> compiled = with_record(Plan(name="p"))
->>> rebase(compiled, onto=compiled)
-no edits to keep
+>>> [edit.path for edit in rebase(replace(compiled, name="other"), onto=compiled).edits.kept]
+['name']
 """
 
 from __future__ import annotations

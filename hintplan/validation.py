@@ -1,7 +1,7 @@
 """``hintplan.validate``: what is wrong with a plan, without running it.
 
 >>> [str(found) for found in validate(Plan(name="p", config={"parallelism.default": "many"}))]
-["config.parallelism.default: expected a whole number of at least 1, found 'many'"]
+["config.parallelism.default: expected a whole number from 1 to 32768, found 'many'"]
 """
 
 from __future__ import annotations
