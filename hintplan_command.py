@@ -1,7 +1,8 @@
 """The command ``hintplan``: starts the command line, if Python finds hintplan's packages and not others of their names.
 
 A folder ``plans`` with an ``__init__.py`` that stands earlier in the module search path would be imported in its place.
-It is not called ``hintplan``, for a program of this name may start it: spark-submit takes only what ends in ``.py``.
+``hintplan`` is the package for programs in Python. The command does without it: it may be started as ``hintplan.py``,
+since spark-submit takes only what ends in ``.py``, and is then found in its place.
 """
 
 from __future__ import annotations

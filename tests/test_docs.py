@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import json
 import os
 import re
@@ -11,11 +12,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import pytest
 
+import hintplan
 import plans
 from planner import compile_sql
 from planner.expressions import scalars
@@ -35,6 +37,9 @@ from plans.settings.lookup import SETTINGS
 from plans.settings.setting import shown as written
 from plans.show.explain import explain
 from tests.planner import declared
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parent.parent
 PAGES = (ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md")))
@@ -434,3 +439,35 @@ def test_what_the_readme_shows_is_what_the_commands_print(tmp_path: Path) -> Non
         assert done.stdout.rstrip("\n") == shown, line
         ran += 1
     assert ran >= 12
+
+
+def run_session(text: str) -> doctest.TestResults:
+    """Type in what the Python blocks of ``text`` show, in order, and compare what comes out."""
+    found = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    typed = "\n".join(re.sub(r"^$\n", "<BLANKLINE>\n", block, flags=re.MULTILINE) for block in found)
+    test = doctest.DocTestParser().get_doctest(typed, {}, "docs/python.md", None, None)
+    return doctest.DocTestRunner().run(test)
+
+
+def test_what_the_python_page_shows_is_what_python_prints() -> None:
+    done = run_session(text("docs/python.md").partition("\n## Running\n")[0])
+    assert done.attempted >= 12
+    assert done.failed == 0
+
+
+@pytest.mark.spark
+def test_what_the_python_page_runs_is_what_spark_does(spark: SparkSession, tmp_path: Path) -> None:
+    # The JVM of the tests has been started in another directory.
+    page = text("docs/python.md").replace('"state"', repr(str(tmp_path / "state")))
+    assert run_session(page).failed == 0
+
+
+def test_the_python_page_names_all_that_there_is() -> None:
+    assert lacking(hintplan.__all__, "docs/python.md") == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_examples_take_from_hintplan_is_there(page: Path) -> None:
+    code = blocks(str(page.relative_to(ROOT)), "python")
+    names = {name for block in code for name in re.findall(r"\bhintplan\.(\w+)", block)}
+    assert [name for name in names if not hasattr(hintplan, name)] == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import json
+import os
 import pkgutil
 import re
 import subprocess
@@ -261,3 +262,15 @@ def test_check_refuses_a_plan_without_state() -> None:
     batch = hintplan.compile_sql("SET 'execution.runtime-mode' = 'batch';" + SQL, name="job")
     with pytest.raises(hintplan.RunError, match="job is a batch plan: it keeps no state"):
         hintplan.check(batch, "checkpoint")
+
+
+def test_a_command_called_hintplan_py_needs_nothing_of_the_package_it_hides(folder: Path, edited: Plan) -> None:
+    """As spark-submit starts it, by a link beside which nothing can import the package."""
+    (folder / "hintplan.py").write_text("from hintplan_command import main\n\nmain()\n")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1", "PYTHONUTF8": "1"}
+    for words in (["explain", "edited.json"], ["check", "edited.json", "--checkpoint", "state"]):
+        program = [sys.executable, "hintplan.py", *words]
+        done = subprocess.run(
+            program, cwd=folder, env=environment, capture_output=True, encoding="utf-8", timeout=60, check=False
+        )
+        assert (done.returncode, done.stdout.rstrip("\n")) == (0, printed(folder, *words)), done.stderr

@@ -11,10 +11,7 @@ import argparse
 import time
 from pathlib import Path
 
-import planner
-import plans
-import runtime
-from plans.edit.edit import set_value
+import hintplan
 from runtime.amounts import human_bytes
 from runtime.spark.session import start_session
 
@@ -25,15 +22,15 @@ def main() -> None:
     sales = parser.parse_args().sales
 
     script = Path(__file__).with_name("sales.sql")
-    compiled = planner.compile_sql(script.read_text(encoding="utf-8"), name="sales")
-    cached = edited(compiled, "tables.sales.options.number-of-rows", str(sales))
+    compiled = hintplan.compile_sql(script.read_text(encoding="utf-8"), name="sales")
+    cached = hintplan.set(compiled, "tables.sales.options.number-of-rows", str(sales))
     (join,) = (operator.id for operator in compiled.operators if operator.id.startswith("join"))
-    uncached = edited(cached, f"{join}.cached.enabled", "false")
+    uncached = hintplan.set(cached, f"{join}.cached.enabled", "false")
 
     spark = start_session("local[*]", {"spark.sql.shuffle.partitions": "4"})
     try:
         # The first job of a JVM pays for its start; neither run should.
-        run(spark, edited(uncached, "tables.sales.options.number-of-rows", "1000"))
+        run(spark, hintplan.set(uncached, "tables.sales.options.number-of-rows", "1000"))
         seconds = [run(spark, plan) for plan in (uncached, cached)]
     finally:
         spark.stop()
@@ -45,15 +42,10 @@ def main() -> None:
     print(f"{'all':<20}{without:>13.1f} s{with_cache:>13.1f} s   {without / with_cache:.1f} times as fast")
 
 
-def edited(plan: plans.Plan, path: str, value: str) -> plans.Plan:
-    """The plan with one setting edited, as ``hintplan set`` does it."""
-    return set_value(plan, path, value)[0]
-
-
-def run(spark: object, plan: plans.Plan) -> dict[str, float]:
+def run(spark: object, plan: hintplan.Plan) -> dict[str, float]:
     """Seconds per sink, by its id. The database begins empty."""
     Path("sales.db").unlink(missing_ok=True)
-    with runtime.Session(spark) as session:
+    with hintplan.Session(spark) as session:
         started = time.monotonic()
         execution = session.execute(plan)
         execution.await_termination()

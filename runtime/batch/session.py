@@ -1,8 +1,8 @@
 """``Session``: several batch plans in one Spark session, sharing cached results (FLIP-205).
 
     with Session() as session:
-        session.execute(plans.load("first.json")).await_termination()
-        session.execute(plans.load("second.json")).await_termination()      # reads what the first has cached
+        session.execute(hintplan.load("first.json")).await_termination()
+        session.execute(hintplan.load("second.json")).await_termination()      # reads what the first has cached
         for result in session.cached_results():
             print(result.operator, result.rows, result.bytes, result.storage_level, result.hits)
 
@@ -132,7 +132,7 @@ class Session:
         if plan.mode != "batch":
             raise RunError(
                 f"plan {plan.name} is a streaming plan; a Session runs batch plans",
-                hint="run it with runtime.execute, or SET 'execution.runtime-mode' = 'batch' in its script",
+                hint="run it with hintplan.execute, or SET 'execution.runtime-mode' = 'batch' in its script",
             )
         refuse_reach(plan.tables, self._policy)
         with self._starting:

@@ -1,6 +1,6 @@
 """Reads the state in a checkpoint: per operator and state entry how much there is, and what a TTL makes of it.
 
-    found = read_state(plans.load("plan.json"), "/data/checkpoints/revenue", edited=plan_with_other_ttls)
+    found = read_state(hintplan.load("plan.json"), "/data/checkpoints/revenue", edited=plan_with_other_ttls)
     found.total.rows
 
 It reads the last committed batch of each query, also while the plan runs there, and changes nothing. Knows no command

@@ -3,7 +3,7 @@ the checkpoint.
 
 A batch plan runs as a :class:`runtime.batch.session.Session` of one job per sink.
 
-    execution = execute(plans.load("plan.json"), checkpoint="/data/checkpoints/revenue", once=True)
+    execution = execute(hintplan.load("plan.json"), checkpoint="/data/checkpoints/revenue", once=True)
     execution.await_termination()
 
 Knows no command line. Everything that can be refused is refused before anything is started or written.

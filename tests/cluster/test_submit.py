@@ -22,7 +22,8 @@ Submit = Callable[..., subprocess.CompletedProcess[str]]
 @pytest.fixture
 def submit(tmp_path: Path) -> Submit:
     """``submit(["--master", ...], "plan.json", ...)`` runs the plan by the spark-submit of the installed pyspark."""
-    # spark-submit takes only what is called .py for a program in Python.
+    # spark-submit takes only what is called .py for a program in Python. This name hides the package hintplan, which
+    # the command does not need.
     program = shutil.copy(installed().hintplan, tmp_path / "hintplan.py")
 
     def submit(options: list[str], *arguments: str) -> subprocess.CompletedProcess[str]:
