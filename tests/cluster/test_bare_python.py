@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 import plans
 from tests.cluster.conftest import Run
-from tests.cluster.installed import installed, python_with
+from tests.cluster.installed import environment, installed, python_with
 from tests.cluster.standalone import Cluster
 from tests.spark.programs import CUSTOMER_ROWS, add_rows, revenue_plan, sample
 
@@ -66,3 +67,17 @@ def test_a_client_of_spark_connect_names_what_it_lacks(tmp_path: Path) -> None:
     lack = "grpcio and grpcio-status and googleapis-common-protos and zstandard"
     assert f"a client of Spark Connect needs {lack}, which this Python" in done.stderr
     assert "-m pip install grpcio grpcio-status googleapis-common-protos zstandard" in done.stderr
+
+
+def test_programs_have_the_front_door_and_commands_of_its_name_do_without(tmp_path: Path) -> None:
+    found = installed()
+    program = "import hintplan; print(hintplan.explain(hintplan.load('plan.json')))"
+    plans.dump(revenue_plan(tmp_path), tmp_path / "plan.json")
+    shutil.copy(found.hintplan, tmp_path / "hintplan.py")
+    said = [
+        subprocess.run(
+            [found.python, *words], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True
+        )
+        for words in (("-I", "-c", program), ("hintplan.py", "explain", "plan.json"))
+    ]
+    assert said[0].stdout == said[1].stdout
