@@ -29,7 +29,7 @@ SQLGLOT_IN_RUNTIME = {
 
 
 def modules(package: str) -> list[Path]:
-    return sorted((ROOT / package).rglob("*.py"))
+    return sorted((ROOT / package).rglob("*.py")) or [ROOT / f"{package}.py"]
 
 
 def imports(path: Path) -> Iterator[tuple[int, str]]:

@@ -15,8 +15,6 @@ import pytest
 ROOT = Path(__file__).parent.parent
 MOST_MODULES = 20
 
-HINTPLAN_ORDER = ("explanation", "difference", "editing", "rebasing", "validation", "__init__")
-
 RUNTIME_ORDER = (
     "amounts",
     "operator",
@@ -92,6 +90,7 @@ PLANS_ORDER = (
     "review",
     "lint",
     "ci",
+    "api",
     "client",
     "commands",
     "cli",
@@ -102,7 +101,6 @@ ORDERS: Mapping[str, tuple[str, ...]] = {
     "plans": PLANS_ORDER,
     "planner": PLANNER_ORDER,
     "runtime": RUNTIME_ORDER,
-    "hintplan": HINTPLAN_ORDER,
 }
 """The folders and root modules of a package from low to high; ``__init__`` is what the package itself offers."""
 

@@ -8,11 +8,11 @@
     hintplan.execute(edited, checkpoint="state", once=True).await_termination()
 
 The functions do what the commands of the same names do, on :class:`Plan` values instead of files; what they return
-prints as the command does, and shows itself in a notebook. Nothing is loaded before it is used: importing this package
-takes as long as a small module does, and only what runs plans waits for PySpark. Nothing in ``plans``, ``planner`` and
+prints as the command does, and shows itself in a notebook. Nothing is loaded before it is used: importing this module
+takes some milliseconds, and only what runs plans waits for PySpark. Nothing in ``plans``, ``planner`` and
 ``runtime`` imports it, so a program of the user's that is called ``hintplan.py`` hides it from that program alone.
 
-It is a package, not a module, because type checkers read the types of an installed package only if it has ``py.typed``.
+mypy reads the types of an installed module, which this is, only with ``follow_untyped_imports`` (PEP 561).
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hintplan.difference import Diff, diff
-    from hintplan.editing import set
-    from hintplan.explanation import Explanation, explain
-    from hintplan.rebasing import RebaseResult, rebase
-    from hintplan.validation import validate
     from planner.compile import compile_sql
+    from plans.api.difference import Diff, diff
+    from plans.api.editing import set
+    from plans.api.explanation import Explanation, explain
+    from plans.api.rebasing import RebaseResult, rebase
+    from plans.api.validation import validate
     from plans.compare.change import Change
     from plans.connectors.policy import Policy
     from plans.errors import Diagnostic, HintplanError, PlanError, RunError, SqlError
@@ -74,11 +74,11 @@ __all__ = [
 ]
 
 _NAMES_IN = {
-    "hintplan.difference": ("Diff", "diff"),
-    "hintplan.editing": ("set",),
-    "hintplan.explanation": ("Explanation", "explain"),
-    "hintplan.rebasing": ("RebaseResult", "rebase"),
-    "hintplan.validation": ("validate",),
+    "plans.api.difference": ("Diff", "diff"),
+    "plans.api.editing": ("set",),
+    "plans.api.explanation": ("Explanation", "explain"),
+    "plans.api.rebasing": ("RebaseResult", "rebase"),
+    "plans.api.validation": ("validate",),
     "planner.compile": ("compile_sql",),
     "plans.compare.change": ("Change",),
     "plans.connectors.policy": ("Policy",),
