@@ -10,6 +10,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,13 +37,19 @@ from plans.settings.calls import CALL_KINDS, CONFIG_SYNONYMS, call_groups
 from plans.settings.lookup import SETTINGS
 from plans.settings.setting import shown as written
 from plans.show.explain import explain
+from tests import commands_page
 from tests.planner import declared
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parent.parent
-PAGES = (ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md")))
+FLIGHTS = "examples/flights/README.md"
+PAGES = (
+    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "examples").glob("*/README.md")),
+)
 
 
 def text(name: str) -> str:
@@ -75,38 +82,50 @@ def sessions(page: str) -> Iterator[tuple[str, str]]:
 
 def command_lines() -> list[str]:
     """Every ``hintplan ...`` that a reader could copy."""
-    found = [line for line, _ in sessions("README.md")]
+    found = [line for page in ("README.md", FLIGHTS) for line, _ in sessions(page)]
+    helped = (line for block in blocks("docs/commands.md", "text") for line in block.splitlines())
+    found += [part for line in helped if not re.search(r"\[OPTIONS\]|\w\|\w", line) for part in line.split(" && ")]
     inline = (code for page in PAGES for code in re.findall(r"`(hintplan [^`\n]+)`", page.read_text(encoding="utf-8")))
     # Words in capitals stand for something: they show a form, not a command.
     found += [code for code in inline if not re.search(r"\b[A-Z]{3,}\b", code)]
     return list(dict.fromkeys(line for line in found if line.startswith("hintplan ")))
 
 
+def test_the_page_of_commands_is_what_they_say_of_themselves() -> None:
+    assert text("docs/commands.md") == commands_page.page(), "run python -m tests.commands_page"
+
+
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_and_option_stands_in_the_readme(name: str) -> None:
-    command = commands()[name]
-    (row,) = [line for line in text("README.md").splitlines() if line.startswith(f"| `hintplan {name}")]
-    options = [flag for p in command.params if isinstance(p, click.Option) for flag in (*p.opts, *p.secondary_opts)]
-    assert [flag for flag in options if flag != "--debug" and not re.search(rf"[`/]{flag}[` /]", row)] == []
+def test_every_command_and_option_stands_in_its_section(name: str) -> None:
+    (section,) = re.findall(rf"^## {name}\n(.*?)(?=^## |\Z)", text("docs/commands.md"), re.MULTILINE | re.DOTALL)
+    options = [p for p in commands()[name].params if isinstance(p, click.Option) and p.name != "debug"]
+    flags = [flag for option in options for flag in (*option.opts, *option.secondary_opts)]
+    assert [flag for flag in flags if f"`{flag}`" not in section] == []
+    assert all(option.help or option.show_default for option in options)
+
+
+def test_the_page_of_commands_does_not_go_by_the_terminal() -> None:
+    narrow = {**os.environ, "COLUMNS": "40", "TERM": "dumb", "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"}
+    shown = "from tests.commands_page import page; print(page(), end='')"
+    done = subprocess.run([sys.executable, "-c", shown], env=narrow, cwd=ROOT, capture_output=True, check=True)
+    assert done.stdout.decode() == text("docs/commands.md")
 
 
 @pytest.mark.parametrize("line", command_lines())
 def test_every_command_line_parses(line: str) -> None:
     words = shlex.split(line)[1:]
     if words[0].startswith("--"):
-        assert words[0] in [flag for p in root.params for flag in p.opts]
+        assert words[0] in ["--help", *(flag for p in root.params for flag in p.opts)]
         return
     command = commands()[words[0]]
     try:
         command.make_context(words[0], words[1:])
     except click.MissingParameter:
         # Prose may name a command, or one of its options, without its arguments.
-        assert line not in [copied for copied, _ in sessions("README.md")]
+        assert line not in [copied for page in ("README.md", FLIGHTS) for copied, _ in sessions(page)]
 
 
 def test_every_configuration_key_is_documented() -> None:
-    # Those of caches are the options of tables too; the README refers to them together.
-    assert lacking([key for key in known_keys() if not key.startswith("lookup.")], "README.md") == []
     assert lacking(known_keys(), "docs/plan-format.md") == []
 
 
@@ -404,39 +423,49 @@ def test_the_state_entry_of_the_ttl_page_is_its_query_with_its_edit() -> None:
     assert "3 d  edit · hint 1 d · config 1 h" in text("docs/state-ttl.md")
 
 
-def test_the_operator_in_the_readme_stands_in_the_plan_of_the_example() -> None:
+def test_the_operator_of_the_flights_stands_in_their_plan() -> None:
     example = ROOT / "examples" / "flights" / "flights.sql"
     plan = plans.dumps(compile_sql(example.read_text(encoding="utf-8"), file="flights.sql"))
-    (excerpt,) = blocks("README.md", "json")
+    (excerpt,) = blocks(FLIGHTS, "json")
     assert json.loads(excerpt) in json.loads(plan)["operators"]
 
 
-def test_what_the_readme_shows_is_what_the_commands_print(tmp_path: Path) -> None:
-    """Every command of the tour in order, in a copy of the example; what needs Spark or the data is left out."""
-    shutil.copy(ROOT / "examples" / "flights" / "flights.sql", tmp_path)
-    launcher = tmp_path / "bin" / "hintplan"
-    launcher.parent.mkdir()
+def test_the_states_in_the_readme_stand_in_its_plan() -> None:
+    (sql,), (excerpt,) = blocks("README.md", "sql"), blocks("README.md", "json")
+    plan = plans.dumps(compile_sql(sql, file="paid.sql")).decode()
+    assert textwrap.indent(excerpt, " " * 6) in plan
+
+
+def executed(line: str, folder: Path) -> str:
+    """What a command line prints and says in ``folder``, with ``hintplan`` on the path."""
+    launcher = folder / "bin" / "hintplan"
+    launcher.parent.mkdir(exist_ok=True)
     launcher.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m plans.cli "$@"\n')
     launcher.chmod(0o755)
     path = os.pathsep.join([str(launcher.parent), os.environ["PATH"]])
-    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1", "NO_COLOR": "1"}
+    done = subprocess.run(
+        line,
+        shell=True,
+        cwd=folder,
+        env={**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1", "NO_COLOR": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        encoding="utf-8",
+        timeout=300,
+        check=False,
+    )
+    return done.stdout.rstrip("\n")
+
+
+def test_what_the_flights_show_is_what_the_commands_print(tmp_path: Path) -> None:
+    """Every command of the tour in order, in a copy of the example; what needs Spark or the data is left out."""
+    shutil.copy(ROOT / "examples" / "flights" / "flights.sql", tmp_path)
     ran = 0
-    for line, shown in sessions("README.md"):
+    for line, shown in sessions(FLIGHTS):
         if re.match(r"make |cd |mv |python |hintplan run ", line):
             continue
-        done = subprocess.run(
-            line,
-            shell=True,
-            cwd=tmp_path,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            encoding="utf-8",
-            timeout=60,
-            check=False,
-        )
-        assert done.stdout.rstrip("\n") == shown, line
+        assert executed(line, tmp_path) == shown, line
         ran += 1
     assert ran >= 12
 
@@ -471,3 +500,27 @@ def test_what_examples_take_from_hintplan_is_there(page: Path) -> None:
     code = blocks(str(page.relative_to(ROOT)), "python")
     names = {name for block in code for name in re.findall(r"\bhintplan\.(\w+)", block)}
     assert [name for name in names if not hasattr(hintplan, name)] == []
+
+
+def test_what_the_readme_shows_is_what_the_commands_print(tmp_path: Path) -> None:
+    (tmp_path / "paid.sql").write_text(blocks("README.md", "sql")[0], encoding="utf-8")
+    for line, shown in sessions("README.md"):
+        if not line.startswith("hintplan run "):
+            assert executed(line, tmp_path) == shown, line
+
+
+@pytest.mark.spark
+def test_the_run_of_the_readme_prints_what_it_shows(tmp_path: Path) -> None:
+    """The run itself; times are others, and rows and what is said of them are two streams."""
+    (tmp_path / "paid.sql").write_text(blocks("README.md", "sql")[0], encoding="utf-8")
+    *before, (run, shown) = sessions("README.md")
+    for line, _ in before:
+        executed(line, tmp_path)
+    assert run.startswith("hintplan run ")
+    printed = executed(run, tmp_path)
+    said = [each for each in timeless(printed) if not each.startswith("no batch has ended yet")]
+    assert sorted(said) == sorted(timeless(shown))
+
+
+def timeless(output: str) -> list[str]:
+    return re.sub(r"(\d+ min )?\d+(\.\d+)? m?s\b", "TIME", output).splitlines()
