@@ -1,7 +1,7 @@
 # make demo    the flights example, from SQL to results
 # make enrich  the lookup example, on a PostgreSQL server that it starts, or on SQLite
 # make cache   one join for three sinks, without and with its result cached
-# make quick   the tests of planner and plans, without a JVM, in a minute
+# make quick   the quick tests of planner and plans, without a JVM, in a minute
 # make test    the tests, but for those of `make integration`
 # make integration  tests on clusters with the installed wheel, and long ones
 # make lint    ruff and mypy
@@ -28,7 +28,7 @@ cache: $(INSTALLED) java
 	cd examples/cache && ../../$(BIN)/python run.py
 
 quick: $(INSTALLED)
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not integration and not spark" tests/planner tests/plans \
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not integration and not spark and not slow" tests/planner tests/plans \
 		tests/test_boundaries.py tests/test_order_of_folders.py
 
 test: $(INSTALLED) java servers browser

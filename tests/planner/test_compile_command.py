@@ -11,6 +11,8 @@ import pytest
 
 import plans
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 JOB = """SET 'table.exec.state.ttl' = '1 h';
 CREATE TABLE orders (id BIGINT, custkey BIGINT, total DOUBLE) WITH ('connector' = 'datagen');

@@ -108,6 +108,7 @@ def test_a_digest_is_sha256_over_sorted_compact_json_of_the_facts(plan_text: str
         assert document["digests"]["operators"][operator["id"]] == expected
 
 
+@pytest.mark.slow
 def test_the_bytes_are_the_same_in_every_process(plan_text: str, tmp_path: Path) -> None:
     source = tmp_path / "plan.json"
     source.write_text(json.dumps(json.loads(plan_text), sort_keys=True), encoding="utf-8")
@@ -288,6 +289,7 @@ PLANS = st.builds(
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(PLANS)
+@pytest.mark.slow
 def test_what_is_written_is_read_back(plan: Plan) -> None:
     written = plans.dumps(plan)
     assert plans.loads(written, check_meaning=False) == plan

@@ -20,6 +20,8 @@ from plans.edit.edit import set_value
 from tests.plans.test_diff_command import SQL as SCRIPT
 from tests.plans.test_diff_command import git, modelled, run_in
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent.parent
 WORKFLOW = ROOT / "examples" / "review" / "plans.yml"
 TTL = "join_o_c.state.leftState.ttl"

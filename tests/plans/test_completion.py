@@ -20,6 +20,8 @@ from plans.commands.root import COMMANDS
 from plans.edit.edit import set_value
 from plans.model.plan import Plan
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent.parent
 Tab = Callable[[str], list[str]]
 

@@ -26,6 +26,8 @@ from plans.review.github import github
 from plans.review.junit import junit
 from plans.review.sarif import sarif
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent.parent
 Run = Callable[..., subprocess.CompletedProcess[str]]
 TTL = "join_o_c.state.leftState.ttl"

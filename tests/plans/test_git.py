@@ -15,6 +15,8 @@ from plans.edit.edit import set_value
 from tests.plans.in_process import hintplan
 from tests.plans.test_rebase import SQL, value
 
+pytestmark = pytest.mark.slow
+
 LEFT, RIGHT = "join_o_c.state.leftState.ttl", "join_o_c.state.rightState.ttl"
 PLAN = "plans/orders.json"
 

@@ -26,6 +26,8 @@ from plans.edit.edit import set_value
 from plans.operators import Operator, Union
 from tests.plans.test_diff_command import git
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent.parent
 CANARY = "canary-hunter2-7f3a"
 SPOKEN = "<script>alert(7)</script> ::error file=x::pwned | [b](javascript:x) ![c](//evil/c) @everyone"

@@ -35,6 +35,8 @@ from plans.operators import (
 )
 from tests.plans.in_process import hintplan
 
+pytestmark = pytest.mark.slow
+
 SECONDS = 20.0
 """Of processor time, ten times what was measured: the quadratic ones took minutes."""
 

@@ -170,6 +170,7 @@ def test_cte_is_checked_even_if_nobody_reads_it() -> None:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_views_that_multiply_are_stopped() -> None:
     views = "".join(
         f"CREATE VIEW v{i + 1} AS SELECT x.a FROM v{i} x JOIN v{i} y ON x.a = y.a;" for i in range(40)
