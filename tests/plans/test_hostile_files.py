@@ -6,6 +6,7 @@ import json
 import time
 from dataclasses import replace
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -112,6 +113,7 @@ def _large(plan: Plan, number: int) -> Plan:
     return replace(plan, operators=tuple(found))
 
 
+@pytest.mark.slow
 def test_a_plan_of_ten_thousand_operators_loads_in_seconds(plan: Plan) -> None:
     written = plans.dumps(_large(plan, 10_000))
     assert len(json.loads(written)["operators"]) == 10_000
@@ -121,6 +123,7 @@ def test_a_plan_of_ten_thousand_operators_loads_in_seconds(plan: Plan) -> None:
     assert time.perf_counter() - started < 15
 
 
+@pytest.mark.slow
 def test_a_flood_of_unknown_names_is_refused_quickly(plan_text: str) -> None:
     document = json.loads(plan_text)
     document["operators"][0]["columns"] = [f"o_custke{index}" for index in range(200_000)]

@@ -277,6 +277,7 @@ def test_wrong_usage_is_told(folder: Path) -> None:
     assert hintplan("lint", "--explain", "state-never-expires", folder=folder).stdout.startswith("HP201 ")
 
 
+@pytest.mark.slow
 def test_a_large_plan_is_checked_laid_out_and_merged() -> None:
     # Ten thousand operators take seconds each; these are enough to notice what is not linear.
     from plans.files.fmt import formatted
