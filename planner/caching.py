@@ -13,8 +13,6 @@ from plans.settings.cached import ENABLED, STORAGE_LEVEL
 from plans.settings.setting import Value
 from plans.text.names import did_you_mean
 
-__all__ = ["cache_table", "uncache_table"]
-
 
 def cache_table(context: Context, statement: CacheTable) -> bool:
     """Let what follows read a table or view as a cached result; a query declares the view first."""

@@ -19,8 +19,6 @@ from plans.declarations.tables import Table, TableColumn, Watermark
 from plans.declarations.types import DataType
 from plans.text.names import did_you_mean
 
-__all__ = ["declare_table", "declare_view", "drop"]
-
 
 def declare_table(context: Context, statement: CreateTable) -> bool:
     """Add a table to the catalog, False if IF NOT EXISTS kept it out; SqlError if its declaration makes no sense."""

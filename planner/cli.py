@@ -22,8 +22,6 @@ from plans.text.findings import rendered
 from plans.text.terminal import say
 from plans.text.text_file import read_text
 
-__all__ = ["compile_command"]
-
 _STDIN = "<stdin>"
 
 

@@ -19,19 +19,6 @@ from plans.declarations.tables import Function, Table
 from plans.declarations.types import DataType
 from plans.settings.setting import Value
 
-__all__ = [
-    "CachedTable",
-    "Catalog",
-    "ClassAccess",
-    "ComputedColumn",
-    "Context",
-    "Cte",
-    "Environment",
-    "FunctionEntry",
-    "TableEntry",
-]
-
-
 MAX_SCANS = 5000
 
 

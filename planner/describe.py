@@ -21,8 +21,6 @@ from plans.declarations.types import parse_type
 from plans.errors import SqlError
 from plans.text.names import did_you_mean
 
-__all__ = ["described", "known_names", "listed", "shown_table", "shown_view", "sql_like"]
-
 _DESCRIBED = ("name", "type", "null", "key", "extras", "watermark")
 
 

@@ -43,8 +43,6 @@ from plans.model.config import DML_SYNC, FORCE_RECOMPILE
 from plans.model.plan import Plan
 from plans.settings.cached import ENABLED
 
-__all__ = ["execute_statement"]
-
 
 def execute_statement(session: Session, unit: Unit) -> Performed:
     """Do what ``unit`` says in ``session``; SqlError, and nothing has changed, if it is wrong or unsupported."""

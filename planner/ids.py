@@ -10,8 +10,6 @@ from __future__ import annotations
 import hashlib
 import re
 
-__all__ = ["IdSupply"]
-
 _MAX_LENGTH = 64
 
 

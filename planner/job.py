@@ -31,8 +31,6 @@ from plans.model.plan import Plan
 from plans.operators import Operator, function_of, kind_of, table_of
 from plans.text.findings import Finding
 
-__all__ = ["Compilation", "Job"]
-
 _NESTED = ("ARRAY", "MAP", "ROW")
 
 

@@ -23,33 +23,6 @@ from plans.operators import JoinType
 from plans.settings.layers import Settings
 from plans.settings.setting import Layers
 
-__all__ = [
-    "Aggregate",
-    "AggregateItem",
-    "Cached",
-    "Calc",
-    "Correlate",
-    "Expand",
-    "Hinted",
-    "Item",
-    "Join",
-    "LookupJoin",
-    "LookupKey",
-    "Passing",
-    "Relation",
-    "RowNumber",
-    "Scan",
-    "Sort",
-    "SortItem",
-    "StateInput",
-    "Union",
-    "UnnamedInput",
-    "identity",
-    "inputs_of",
-    "map_inputs",
-]
-
-
 _MIRRORED = {">": "<", ">=": "<="}
 
 

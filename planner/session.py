@@ -48,8 +48,6 @@ from plans.errors import SqlError
 from plans.model.config import KEYS, canonical_key
 from plans.settings.flink_keys import why_idle
 
-__all__ = ["Declaration", "Session"]
-
 Declaration = SetOption | ResetOption | CreateTable | CreateView | CreateFunction | Drop | CacheTable | UncacheTable
 """The statements that change the session and do nothing else."""
 

@@ -23,8 +23,6 @@ from plans.model.plan import Plan
 from plans.model.settings import PlanSetting, operator_settings
 from plans.operators import Operator, kind_of, state_of, table_of
 
-__all__ = ["Position", "Positions", "positions_of"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Position:

@@ -19,8 +19,6 @@ from plans.model.config import KEYS, canonical_key, known_keys, normalise
 from plans.model.plan import Mode
 from plans.text.names import nearest
 
-__all__ = ["Configuration", "Settings"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:

@@ -26,8 +26,6 @@ from plans.declarations.tables import Column, Function, FunctionKind
 from plans.declarations.types import DataType, parse_type
 from plans.errors import SqlError
 
-__all__ = ["ONE_COLUMN", "declare_function", "read_declaration", "register_function"]
-
 ONE_COLUMN = "f0"
 """The column of a function whose result is one type, as Flink calls it."""
 

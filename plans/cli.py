@@ -22,8 +22,6 @@ from plans.commands.root import root
 from plans.errors import HintplanError, PlanError, clipped
 from plans.text.terminal import say
 
-__all__ = ["main"]
-
 EXIT_FAILED = 1
 EXIT_USAGE = 64
 EXIT_INTERRUPTED = 130

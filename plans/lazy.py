@@ -12,8 +12,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__all__ = ["load"]
-
 
 def load(target: str) -> Any:
     """The attribute that ``module:attribute`` names."""

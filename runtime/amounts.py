@@ -6,8 +6,6 @@
 
 from __future__ import annotations
 
-__all__ = ["human_bytes", "human_duration"]
-
 
 def human_bytes(size: int) -> str:
     """``size`` in the largest binary unit of which there is at least one."""

@@ -16,8 +16,6 @@ from plans.declarations.class_shape import Method, check_shape
 from plans.declarations.classes import LOOKUPS, ClassRefusal, load_named_class
 from plans.errors import RunError
 
-__all__ = ["load_class"]
-
 
 def load_class(
     name: str,

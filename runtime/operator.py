@@ -16,20 +16,6 @@ from typing import Protocol
 
 import pyarrow as pa
 
-__all__ = [
-    "DELETE",
-    "INSERT",
-    "KIND",
-    "UPDATE_AFTER",
-    "UPDATE_BEFORE",
-    "InputSpec",
-    "Presum",
-    "Result",
-    "SegmentStore",
-    "StatefulOperator",
-    "hash_column",
-]
-
 KIND = "__kind"
 """The int8 column that carries the row kind on changelog edges; insert-only edges have no such column."""
 

@@ -18,18 +18,6 @@ from runtime.engine.process import METRICS
 from runtime.functions.metrics import FUNCTION_METRICS
 from runtime.lookup.metrics import GAUGES, LOOKUP_METRICS
 
-__all__ = [
-    "BatchProgress",
-    "CachedProgress",
-    "FunctionProgress",
-    "JobProgress",
-    "LookupProgress",
-    "OperatorProgress",
-    "batch_progress",
-    "total_functions",
-    "total_lookups",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorProgress:

@@ -16,8 +16,6 @@ from plans.text.terminal import clean
 from runtime.amounts import human_bytes, human_duration
 from runtime.progress import BatchProgress, JobProgress
 
-__all__ = ["ProgressTable", "as_html", "as_text", "job_table", "stream_table"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgressTable:

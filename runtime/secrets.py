@@ -15,8 +15,6 @@ import re
 
 from plans.errors import RunError
 
-__all__ = ["resolve"]
-
 _PLACEHOLDER = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
 
 

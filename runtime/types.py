@@ -16,8 +16,6 @@ from pyspark.sql import types as spark
 
 from plans.declarations.types import DataType, parse_type
 
-__all__ = ["to_arrow", "to_spark"]
-
 _PLAIN: dict[str, tuple[spark.DataType, pa.DataType]] = {
     "BOOLEAN": (spark.BooleanType(), pa.bool_()),
     "TINYINT": (spark.ByteType(), pa.int8()),

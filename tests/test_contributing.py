@@ -61,7 +61,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("contributing")
     for package in OWN:
         shutil.copytree(ROOT / package, root / package, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("hintplan_command.py", "pyproject.toml"):
+    for name in ("hintplan.py", "hintplan_command.py", "pyproject.toml"):
         shutil.copy(ROOT / name, root)
     for path, text in new_files().items():
         assert not (root / path).exists(), path

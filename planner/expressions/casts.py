@@ -19,8 +19,6 @@ from planner.expressions.coercion import cast, implicitly_assignable
 from planner.expressions.typed import BIGINT, BOOLEAN, DOUBLE, INT, Expr, Literal, call, literal
 from plans.declarations.types import DataType
 
-__all__ = ["flink_cast"]
-
 _BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 _SAFE_DIGITS = {"TINYINT": 2, "SMALLINT": 4, "INT": 9, "BIGINT": 18}
 """How many digits fit, whatever they are."""

@@ -13,18 +13,6 @@ from collections.abc import Sequence
 from planner.expressions.typed import DOUBLE, INT, NULL, STRING, Expr, Literal, call, literal
 from plans.declarations.types import DataType, parse_type
 
-__all__ = [
-    "arithmetic_type",
-    "as_decimal",
-    "cast",
-    "castable",
-    "common_type",
-    "convert",
-    "implicitly_assignable",
-    "may_overflow",
-    "of_length",
-]
-
 _INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 _DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 19}
 _TIMESTAMPS = ("TIMESTAMP", "TIMESTAMP_LTZ")

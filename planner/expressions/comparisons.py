@@ -18,8 +18,6 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from planner.expressions.typed import BOOLEAN, INT, Call, Expr, Literal, call, conjunction, literal
 from plans.declarations.types import DataType, parse_type
 
-__all__ = ["between", "compared", "is_in"]
-
 _MOST_DIGITS = 38
 _WHOLE_DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 20}
 """Digits of the DECIMAL that an integer is to Spark beside one."""

@@ -6,8 +6,6 @@
 
 from __future__ import annotations
 
-__all__ = ["like_pattern"]
-
 
 def like_pattern(pattern: str, escape: str | None) -> str:
     """The pattern with backslashes as escapes; ValueError if ``escape`` stands before an ordinary character."""

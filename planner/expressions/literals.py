@@ -14,8 +14,6 @@ from planner.expressions.typed import BIGINT, DOUBLE, INT, Literal, literal
 from planner.syntax.source import Source
 from plans.declarations.types import DataType
 
-__all__ = ["interval_literal", "number_literal", "temporal_literal"]
-
 
 def number_literal(source: Source, text: str, offset: int) -> Literal:
     """An INT, BIGINT, DECIMAL or DOUBLE, as the spelling of the number says; SqlError if it is too large."""

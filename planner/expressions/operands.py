@@ -20,8 +20,6 @@ from planner.syntax.source import Source
 from plans.declarations.types import DataType
 from plans.errors import SqlError
 
-__all__ = ["arithmetic", "comparable", "mismatch", "not_distinct", "shift_time"]
-
 _EXACT_IN_FLOAT = 1 << 24
 _OR_NULL = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}
 

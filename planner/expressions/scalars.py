@@ -21,8 +21,6 @@ from planner.syntax.source import Source
 from plans.declarations.types import DataType
 from plans.text.names import nearest
 
-__all__ = ["case", "known_functions", "translate", "unknown"]
-
 
 def known_functions() -> tuple[str, ...]:
     """All scalar functions that a query may call, sorted."""

@@ -17,8 +17,6 @@ from collections.abc import Mapping
 from planner.expressions.typed import AggregateCallExpr, Call, Expr, Literal, Ref
 from plans.declarations.types import DataType
 
-__all__ = ["identifier", "spark_text", "spark_type", "string_literal"]
-
 _BINARY = {
     "OR": 1,
     "AND": 2,

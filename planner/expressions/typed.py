@@ -17,35 +17,6 @@ from dataclasses import field as attribute
 
 from plans.declarations.types import DataType
 
-__all__ = [
-    "BIGINT",
-    "BOOLEAN",
-    "DOUBLE",
-    "INT",
-    "NULL",
-    "STRING",
-    "USER",
-    "AggregateCallExpr",
-    "Call",
-    "Expr",
-    "Field",
-    "Literal",
-    "Ref",
-    "call",
-    "calls_user_code",
-    "conjunction",
-    "conjuncts",
-    "fields_of",
-    "is_deterministic",
-    "is_user_call",
-    "literal",
-    "named",
-    "rewrite",
-    "size_of",
-    "substitute",
-    "walk",
-]
-
 BOOLEAN = DataType(root="BOOLEAN")
 INT = DataType(root="INT")
 BIGINT = DataType(root="BIGINT")

@@ -17,8 +17,6 @@ from plans.settings.cached import ENABLED, STORAGE_LEVEL
 from plans.settings.setting import Value
 from plans.text.names import did_you_mean
 
-__all__ = ["CACHED", "CachedHint", "read_cached_hint"]
-
 CACHED = "CACHED"
 _FORM = "write /*+ CACHED */, or /*+ CACHED('storage-level'='DISK_ONLY') */"
 

@@ -13,9 +13,6 @@ from planner.hints.grammar import HintEntry, Hints
 from planner.hints.lookup import LookupHint
 from planner.hints.options import HintOption
 
-__all__ = ["Ledger", "Outcome", "Status"]
-
-
 Status = Literal["applied", "overridden", "refused"]
 
 

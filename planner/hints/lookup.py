@@ -18,8 +18,6 @@ from plans.settings.lookup import GROUPS, SETTINGS
 from plans.settings.setting import Setting, Value
 from plans.text.names import did_you_mean
 
-__all__ = ["LOOKUP", "OPTIONS", "LookupHint", "read_lookup", "read_options"]
-
 LOOKUP = "LOOKUP"
 OPTIONS = "OPTIONS"
 _TABLE, _SHUFFLE = "table", "shuffle"

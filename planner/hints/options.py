@@ -19,8 +19,6 @@ from planner.hints.tokens import HintTokens
 from planner.syntax.source import Report
 from plans.settings.setting import Setting, SettingError, Value, parse_value
 
-__all__ = ["HintOption", "last_ones", "read_arguments", "value_of"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HintOption:

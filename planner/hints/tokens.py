@@ -14,8 +14,6 @@ import re
 from planner.syntax.lexer import HintBlock
 from planner.syntax.source import Source
 
-__all__ = ["HintTokens"]
-
 _TOKEN = re.compile(
     r"\s*(?:(?P<string>'(?:[^']|'')*')|(?P<name>[A-Za-z_]\w*(?:\s*\.\s*[A-Za-z_]\w*)*|`[^`]+`)"
     r"|(?P<number>[-+]?\d[\w.]*)|(?P<mark>[(),=])|(?P<other>\S))"

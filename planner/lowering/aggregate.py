@@ -9,8 +9,6 @@ from planner.relations import Aggregate, AggregateItem
 from plans import operators as model
 from plans.operators import AggregateCall
 
-__all__ = ["lower_aggregate"]
-
 
 def lower_aggregate(builder: Builder, aggregate: Aggregate, *, exact: bool) -> Lowered:
     """The aggregation, with a calc above it where its keys must have other names."""

@@ -16,8 +16,6 @@ from planner.relations import Relation, StateInput
 from plans.operators import Operator, kind_of
 from plans.settings.state import DEFAULT_STATE_TTL, STATE_TTL, StateEntry
 
-__all__ = ["Builder", "Lower", "State", "name_above"]
-
 Lower = Callable[["Builder", Relation, bool], Lowered]
 """Adds the operators of a relation; the flag asks for columns named and ordered as its fields are."""
 State = tuple[str, StateInput, Lowered]

@@ -8,8 +8,6 @@ from planner.relations import Cached
 from plans.model.optional_groups import with_group
 from plans.settings.cached import CACHED, ENABLED
 
-__all__ = ["lower_cached"]
-
 
 def lower_cached(builder: Builder, cached: Cached) -> Lowered:
     """The operator of the result, with what was asked; one that others read uncached is the same operator."""

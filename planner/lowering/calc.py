@@ -11,8 +11,6 @@ from planner.passes.merge_calcs import is_projection
 from planner.relations import Calc, Relation, identity
 from plans import operators as model
 
-__all__ = ["lower_calc", "renamed"]
-
 
 def lower_calc(builder: Builder, calc: Calc, *, exact: bool) -> Lowered:
     """The calc; without an operator of its own if it is a projection that nobody needs to see."""

@@ -17,8 +17,6 @@ from planner.expressions.typed import Expr, Field, Ref
 from planner.relations import Item
 from plans.operators import JoinColumn, SelectItem
 
-__all__ = ["Lowered", "join_columns", "lowered", "optional_text", "select_items", "unique_names"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lowered:

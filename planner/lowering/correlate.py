@@ -11,8 +11,6 @@ from planner.relations import Correlate
 from plans import operators as model
 from plans.settings.calls import resolved_call
 
-__all__ = ["lower_correlate"]
-
 
 def lower_correlate(builder: Builder, call: Correlate) -> Lowered:
     """The call, with the settings that the configuration gives to calls of its kind."""

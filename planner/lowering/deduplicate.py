@@ -9,8 +9,6 @@ from planner.lowering.columns import Lowered
 from planner.relations import RowNumber, UnnamedInput
 from plans import operators as model
 
-__all__ = ["lower_deduplicate"]
-
 
 def lower_deduplicate(builder: Builder, numbered: RowNumber, *, exact: bool) -> Lowered:
     """The deduplicate, which passes on the columns of its input; SqlError if no condition keeps one row."""

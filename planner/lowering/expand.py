@@ -8,8 +8,6 @@ from planner.lowering.columns import Lowered, lowered, unique_names
 from planner.relations import Expand
 from plans import operators as model
 
-__all__ = ["lower_expand"]
-
 
 def lower_expand(builder: Builder, expand: Expand) -> Lowered:
     """The expansion; a key replaces the column that it takes its value from."""

@@ -8,8 +8,6 @@ from planner.relations import Join
 from plans import operators as model
 from plans.operators import JoinKey
 
-__all__ = ["lower_join"]
-
 
 def lower_join(builder: Builder, join: Join) -> Lowered:
     """The join, with a state for each side."""

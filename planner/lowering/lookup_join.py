@@ -10,8 +10,6 @@ from planner.properties.repeated_reads import Asked, readings_of
 from planner.relations import LookupJoin, LookupKey
 from plans import operators as model
 
-__all__ = ["lower_lookup_join"]
-
 
 def lower_lookup_join(builder: Builder, lookup: LookupJoin) -> Lowered:
     """The lookup join; the options of hints that it heeds are accounted for."""

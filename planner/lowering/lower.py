@@ -34,8 +34,6 @@ from planner.relations import (
     Union,
 )
 
-__all__ = ["new_builder"]
-
 
 def new_builder(ledger: Ledger, config: Mapping[str, str], *, batch: bool) -> Builder:
     """A builder without operators, which lowers all kinds of relations."""

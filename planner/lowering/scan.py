@@ -9,8 +9,6 @@ from planner.lowering.columns import Lowered, lowered
 from planner.relations import Scan, StateInput
 from plans import operators as model
 
-__all__ = ["lower_scan"]
-
 
 def lower_scan(builder: Builder, scan: Scan) -> Lowered:
     """The scan, with a changelog normalization above it if its source needs one."""

@@ -6,8 +6,6 @@ from planner.lowering.builder import Builder
 from planner.relations import Relation, UnnamedInput
 from plans import operators as model
 
-__all__ = ["lower_sink"]
-
 
 def lower_sink(builder: Builder, table: str, relation: Relation, materialized: tuple[str, ...]) -> None:
     """Add a sink for ``relation``, whose fields have the names of the table's columns.

@@ -10,8 +10,6 @@ from planner.relations import Sort
 from plans import operators as model
 from plans.operators import SortKey
 
-__all__ = ["lower_sort"]
-
 
 def lower_sort(builder: Builder, sort: Sort, *, exact: bool) -> Lowered:
     """The sort, which passes on the columns of its input."""

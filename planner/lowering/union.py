@@ -10,8 +10,6 @@ from planner.lowering.columns import Lowered, lowered, unique_names
 from planner.relations import Calc, Item, Relation, Union
 from plans import operators as model
 
-__all__ = ["lower_union"]
-
 
 def lower_union(builder: Builder, union: Union) -> Lowered:
     """The union of inputs that have the same columns."""

@@ -33,8 +33,6 @@ from planner.expressions.typed import (
 )
 from planner.relations import Calc, Item, Relation, identity
 
-__all__ = ["Guards", "Side", "as_simple", "first_refused", "guards_before", "is_simple", "may_fail", "shared_out"]
-
 _SIMPLE = frozenset(
     (
         "AND",

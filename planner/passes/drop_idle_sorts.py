@@ -11,8 +11,6 @@ from dataclasses import replace
 from planner.context import Context
 from planner.relations import Cached, Calc, Relation, Sort, map_inputs
 
-__all__ = ["drop_idle_sorts"]
-
 
 def drop_idle_sorts(context: Context, relation: Relation) -> Relation:
     """Keep only sorts whose order shows, or that keep some rows and not others."""

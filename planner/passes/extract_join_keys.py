@@ -37,8 +37,6 @@ from planner.passes.compute_below import (
 )
 from planner.relations import Aggregate, Calc, Join, Relation, identity, map_inputs
 
-__all__ = ["equalities", "extract_join_keys", "has_one_row"]
-
 _ANY_VALUE = {
     "BOOLEAN": "FALSE",
     "DATE": "1970-01-01",

@@ -44,8 +44,6 @@ from planner.relations import (
 )
 from plans.declarations.types import DataType
 
-__all__ = ["extract_lookup_keys"]
-
 
 def extract_lookup_keys(context: Context, relation: Relation) -> Relation:
     """Give every lookup join its keys; SqlError for one without an equality, or with a condition it cannot use."""

@@ -22,8 +22,6 @@ from planner.relations import (
     map_inputs,
 )
 
-__all__ = ["is_projection", "merge_calcs"]
-
 _MAX_SIZE = 500
 
 

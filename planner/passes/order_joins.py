@@ -22,8 +22,6 @@ from planner.relations import (
     map_inputs,
 )
 
-__all__ = ["order_joins"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Input:

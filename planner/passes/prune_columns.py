@@ -25,8 +25,6 @@ from planner.relations import (
     Union,
 )
 
-__all__ = ["prune_columns"]
-
 
 def prune_columns(context: Context, relation: Relation) -> Relation:
     """Keep only columns that the output of ``relation`` depends on."""

@@ -37,8 +37,6 @@ from planner.relations import (
     map_inputs,
 )
 
-__all__ = ["push_down_filters"]
-
 Parts = tuple[Expr, ...]
 Fits = Callable[[set[int]], bool]
 """Whether a condition can be moved, by the ids of the fields that it reads."""

@@ -29,8 +29,6 @@ from planner.relations import (
     map_inputs,
 )
 
-__all__ = ["split_calls"]
-
 
 def split_calls(context: Context, relation: Relation) -> Relation:
     """Make operators of all calls in ``relation``; its output stays the same."""

@@ -17,8 +17,6 @@ from planner.relations import Join, Relation, inputs_of
 from plans.declarations.durations import format_duration
 from plans.settings.state import DEFAULT_STATE_TTL, STATE_TTL
 
-__all__ = ["warn_of_interval_joins"]
-
 _MS = {"SECOND": 1000, "MINUTE": 60_000, "HOUR": 3_600_000, "DAY": 86_400_000}
 _MS |= {"MONTH": 31 * _MS["DAY"], "YEAR": 366 * _MS["DAY"]}
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}

@@ -12,8 +12,6 @@ from planner.expressions.typed import Call, Expr, Literal, Ref, conjuncts
 from planner.relations import Aggregate, Calc, Correlate, Expand, Join, LookupJoin, Passing, Relation, Scan, Union
 from plans.declarations.types import parse_type
 
-__all__ = ["may_be_null"]
-
 _NULL_ONLY_FROM_NULL = frozenset(("CAST", "+", "-", "*", "NEGATE", "upper", "lower", "trim", "length", "abs"))
 
 

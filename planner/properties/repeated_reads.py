@@ -14,8 +14,6 @@ from planner.syntax.source import Report
 from plans.analysis.repeated import times_computed
 from plans.model.plan import Plan
 
-__all__ = ["Asked", "readings_of", "warn_of_repeated_reads"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:

@@ -22,8 +22,6 @@ from planner.relations import (
 )
 from planner.syntax.source import Source
 
-__all__ = ["is_processing_time", "is_row_time"]
-
 
 def is_processing_time(relation: Relation, field: int) -> bool:
     """Whether the field is, wherever it comes from, the time at which its row is processed."""

@@ -26,8 +26,6 @@ from planner.relations import (
 )
 from plans.declarations.tables import Table
 
-__all__ = ["is_insert_only", "unique_keys"]
-
 Keys = frozenset[frozenset[int]]
 _NONE: Keys = frozenset()
 

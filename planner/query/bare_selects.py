@@ -13,8 +13,6 @@ from planner.syntax.source import Source
 from planner.translation import aggregates
 from plans.text.counts import count
 
-__all__ = ["read_query"]
-
 _ADVICE = "write the values without SELECT, or read from a table"
 
 

@@ -16,8 +16,6 @@ from plans.settings.cached import CACHED as CACHED_GROUP
 from plans.settings.cached import ENABLED
 from plans.settings.setting import Value
 
-__all__ = ["by_config", "cached_block", "cached_table", "has_cached_hint", "only_in_batch"]
-
 
 def only_in_batch(context: Context, what: str, offset: int) -> None:
     """SqlError in streaming mode."""

@@ -14,16 +14,6 @@ from planner.syntax.dialect import offset_of
 from planner.translation.scope import Scope, star
 from planner.translation.translator import Translator, only
 
-__all__ = [
-    "aligned",
-    "check_comparable",
-    "column_for",
-    "distinct_fields",
-    "filtered",
-    "projections",
-    "renamed",
-]
-
 
 def projections(context: Context, select: exp.Select, translator: Translator) -> list[tuple[str, Expr]]:
     """The names and values of what SELECT lists, with ``*`` written out."""

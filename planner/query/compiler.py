@@ -17,8 +17,6 @@ from planner.relations import Relation
 from planner.syntax.dialect import offset_of
 from planner.translation.translator import Translator
 
-__all__ = ["CompileQuery", "CompileValue", "QueryCompiler"]
-
 CompileQuery = Callable[["QueryCompiler", exp.Expr], Relation]
 CompileValue = Callable[["QueryCompiler", Translator, exp.Expr], Value]
 

@@ -31,8 +31,6 @@ from planner.translation.scope import Input, Scope, resolve
 from planner.translation.translator import only
 from plans.operators import JoinType
 
-__all__ = ["From", "build_from", "view_relation"]
-
 _JOIN_TYPES: dict[str, JoinType] = {"": "inner", "LEFT": "left", "RIGHT": "right", "FULL": "full"}
 
 

@@ -36,8 +36,6 @@ from planner.translation.grouping_sets import GROUP_ID, GroupingSets, grouping_n
 from planner.translation.scope import Scope
 from planner.translation.translator import only
 
-__all__ = ["Rows", "build"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:

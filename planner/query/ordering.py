@@ -20,8 +20,6 @@ from planner.translation.scope import Input, Scope
 from planner.translation.translator import only
 from plans.operators.sort import MOST_ROWS, UNSORTABLE
 
-__all__ = ["CLAUSES", "SortKeys", "is_ordered", "over_output", "over_select", "sort_keys", "without_idle_clauses"]
-
 CLAUSES = ("order", "limit", "offset")
 """The parts of a query's syntax tree that this module reads."""
 

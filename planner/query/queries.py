@@ -18,8 +18,6 @@ from planner.statements.model import CreateView
 from planner.syntax.dialect import offset_of
 from planner.translation.translator import only
 
-__all__ = ["build_query", "build_view"]
-
 
 def build_query(context: Context, environment: Environment, node: exp.Expr) -> Relation:
     """Compile any query; its output is the relation's fields, by position and name."""

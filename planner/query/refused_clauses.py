@@ -8,9 +8,6 @@ from planner.context import Context
 from planner.query import ordering
 from planner.syntax.dialect import offset_of
 
-__all__ = ["refuse_clauses"]
-
-
 _IN_BATCH = "write SET 'execution.runtime-mode' = 'batch'"
 
 

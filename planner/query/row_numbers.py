@@ -22,8 +22,6 @@ from planner.translation.translator import Translator, only
 from plans.declarations.types import parse_type
 from plans.operators.sort import UNSORTABLE
 
-__all__ = ["number_rows"]
-
 _NUMBER = parse_type("BIGINT NOT NULL")
 _EXAMPLE = "SELECT ... FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY t DESC) AS rn FROM ...) WHERE rn = 1"
 

@@ -26,8 +26,6 @@ from planner.syntax.dialect import select_offset
 from planner.translation.expressions import clause_translator
 from planner.translation.translator import Translator, only
 
-__all__ = ["compile_select"]
-
 _CLAUSES = ("hint", "expressions", "from_", "joins", "where", "group", "having", "distinct", "with_")
 
 

@@ -22,8 +22,6 @@ from planner.relations import Aggregate, Join, Relation, Union, UnnamedInput, id
 from planner.syntax.dialect import offset_of
 from planner.translation.translator import only
 
-__all__ = ["intersection", "union"]
-
 
 def union(compiler: QueryCompiler, node: exp.Union) -> Relation:
     """The relation of a chain of UNIONs of one kind."""

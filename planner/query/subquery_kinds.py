@@ -14,22 +14,6 @@ from planner.syntax.dialect import offset_of
 from planner.translation import aggregates
 from planner.translation.scope import Input
 
-__all__ = [
-    "SubQuery",
-    "has_values",
-    "is_grouped",
-    "is_one_group",
-    "joined_sub_query",
-    "joins_in_where",
-    "only_input",
-    "plain_conditions",
-    "plain_select",
-    "semi_join_inputs",
-    "sub_queries_in",
-    "values_in",
-    "where_conditions",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubQuery:

@@ -9,8 +9,6 @@ from planner.context import Context
 from planner.expressions.typed import BOOLEAN, Call, Expr, Field, Ref, call, fields_of
 from planner.relations import Join, Relation, StateInput, UnnamedInput, identity
 
-__all__ = ["Value", "check_around", "join_values"]
-
 _COMPARISONS = frozenset(("=", "<>", "<", "<=", ">", ">=", "BETWEEN", "LIKE"))
 _NULL_FROM_NULL = frozenset(("CAST", "+", "-", "*", "div", "%", "NEGATE", "abs"))
 

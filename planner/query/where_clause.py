@@ -42,8 +42,6 @@ from planner.translation.scope import Scope
 from planner.translation.translator import Translator
 from plans.text.counts import count
 
-__all__ = ["apply_where", "filtered_block"]
-
 
 def apply_where(
     compiler: QueryCompiler, found: From, select: exp.Select, hints: BlockHints, *, aggregates: bool

@@ -16,8 +16,6 @@ from planner.statements.model import Insert
 from plans.declarations.types import DataType
 from plans.model.config import LENGTH_ENFORCER
 
-__all__ = ["fitted"]
-
 
 def fitted(context: Context, statement: Insert, target: Field, source: Field, place: int) -> Expr:
     """The column ``source`` of the query as column ``target`` of the sink; SqlError if it needs a CAST.

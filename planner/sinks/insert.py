@@ -44,8 +44,6 @@ from plans.declarations.tables import Table, TableColumn
 from plans.declarations.types import parse_type
 from plans.text.names import did_you_mean
 
-__all__ = ["build_insert", "result_table"]
-
 
 def build_insert(context: Context, statement: Insert) -> tuple[Relation, tuple[str, ...]]:
     """The optimised relation that feeds the sink: its fields are the sink's physical columns, in order.

@@ -16,8 +16,6 @@ from planner.statements.model import Insert
 from plans.connectors.table import is_upsert_sink
 from plans.model.config import UPSERT_MATERIALIZE
 
-__all__ = ["check_key_in_batch", "materialized_by"]
-
 
 def materialized_by(context: Context, statement: Insert, entry: TableEntry, relation: Relation) -> tuple[str, ...]:
     """The primary key of the sink if all rows must be kept by it, else nothing; a note or a warning says why."""

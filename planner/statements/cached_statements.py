@@ -18,8 +18,6 @@ from plans.settings.cached import CACHED, STORAGE_LEVEL
 from plans.settings.setting import SettingError, parse_value
 from plans.text.names import did_you_mean
 
-__all__ = ["read_cache", "read_uncache"]
-
 _OPTION = "storageLevel"
 _FORM = "write CACHE [LAZY] TABLE name [OPTIONS('storageLevel' = 'DISK_ONLY')] [AS SELECT ...]"
 

@@ -16,8 +16,6 @@ from planner.statements.ddl import table_name
 from planner.statements.model import Describe, Drop, Show
 from planner.syntax.cursor import Cursor
 
-__all__ = ["read_describe", "read_drop", "read_show"]
-
 _Kind = Literal["TABLE", "VIEW", "FUNCTION"]
 _Listed = Literal["TABLES", "VIEWS", "FUNCTIONS", "USER FUNCTIONS", "JOBS"]
 

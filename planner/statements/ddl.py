@@ -10,8 +10,6 @@ from planner.statements.model import ColumnDeclaration, CreateFunction, CreateTa
 from planner.syntax.cursor import Cursor
 from plans.declarations.types import DataType, parse_type
 
-__all__ = ["create_function", "create_table", "create_view", "table_name"]
-
 _CATALOG = ("default_catalog", "default_database")
 
 

@@ -13,29 +13,6 @@ from typing import Literal
 from planner.syntax.dialect import Token
 from plans.declarations.types import DataType
 
-__all__ = [
-    "CacheTable",
-    "ColumnDeclaration",
-    "CompilePlan",
-    "CreateFunction",
-    "CreateTable",
-    "CreateView",
-    "Describe",
-    "Drop",
-    "ExecutePlan",
-    "Explain",
-    "Insert",
-    "ResetOption",
-    "Select",
-    "SetOption",
-    "Show",
-    "Statement",
-    "StatementSet",
-    "StopJob",
-    "UncacheTable",
-    "inserts_of",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetOption:

@@ -16,8 +16,6 @@ from planner.statements.model import CompilePlan, ExecutePlan, Explain, Insert, 
 from planner.statements.query_statements import read_insert, read_query
 from planner.syntax.cursor import Cursor, word_of
 
-__all__ = ["read_compile", "read_execute", "read_explain", "read_set"]
-
 _SET_FORM = "write EXECUTE STATEMENT SET BEGIN ...; END;"
 _DETAILS = ("ESTIMATED_COST", "CHANGELOG_MODE", "PLAN_ADVICE")
 

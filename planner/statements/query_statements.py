@@ -18,9 +18,6 @@ from planner.statements.model import Insert, Select
 from planner.syntax.cursor import Cursor, word_of
 from planner.syntax.dialect import Token, TokenType
 
-__all__ = ["check_form", "read_insert", "read_query"]
-
-
 _WINDOWS = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
 
 

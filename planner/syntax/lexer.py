@@ -15,8 +15,6 @@ from dataclasses import dataclass
 
 from planner.syntax.source import Source
 
-__all__ = ["Comment", "HintBlock", "Scanned", "scan", "statement_end"]
-
 _NEXT = re.compile(r"'|`|\"|--|/\*|\(|\)")
 _END = re.compile(r"'(?:[^']|'')*'|`(?:[^`]|``)*`|--[^\n]*|/\*.*?\*/|(?P<open>'|`|/\*)|(?P<end>;)", re.DOTALL)
 _MAX_DEPTH = 200

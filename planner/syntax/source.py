@@ -15,8 +15,6 @@ from dataclasses import dataclass, field
 from plans.errors import Diagnostic, SqlError
 from plans.text.findings import Finding, Severity
 
-__all__ = ["CHECK_HERE", "Report", "Source"]
-
 CHECK_HERE = "check what stands here and just before"
 """The advice for a syntax error about which no more is known."""
 

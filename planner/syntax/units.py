@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from planner.syntax.lexer import statement_end
 from planner.syntax.source import Source
 
-__all__ = ["Unit", "is_complete", "next_unit", "units"]
-
 _SKIPPED = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*(?!\+).*?\*/|;)*", re.DOTALL)
 _BLANK = r"(?:\s|--[^\n]*\n|/\*.*?\*/)+"
 _OPENS = re.compile(

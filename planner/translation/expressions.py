@@ -14,9 +14,6 @@ from planner.translation import function_calls, literals, operators
 from planner.translation.scope import Scope
 from planner.translation.translator import Handler, Translator
 
-__all__ = ["clause_translator", "declaration_translator"]
-
-
 _HANDLERS: dict[type, Handler] = {
     exp.Column: literals.column,
     exp.Literal: literals.plain_literal,

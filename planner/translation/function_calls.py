@@ -19,8 +19,6 @@ from planner.translation.translator import Handler, Translator, only
 from planner.translation.user_calls import scalar_call
 from plans.declarations.types import parse_type
 
-__all__ = ["extract", "filtered_aggregate", "function_call", "special_form", "sub_query", "trim"]
-
 
 def function_call(t: Translator, node: exp.Expr) -> Expr:
     name, offset = node.name.upper(), offset_of(node)

@@ -21,17 +21,6 @@ from planner.syntax.dialect import offset_of
 from planner.syntax.source import Source
 from planner.translation.translator import Translator
 
-__all__ = [
-    "FUNCTIONS",
-    "GROUP_ID",
-    "GroupingSets",
-    "grouping_number",
-    "grouping_sets",
-    "is_grouping_call",
-    "set_id",
-    "translate",
-]
-
 FUNCTIONS = frozenset(("GROUPING", "GROUPING_ID", "GROUP_ID"))
 """What tells the sets apart in SELECT, HAVING and ORDER BY."""
 GROUP_ID = "$e"

@@ -10,8 +10,6 @@ from planner.syntax.dialect import offset_of
 from planner.translation.scope import resolve
 from planner.translation.translator import Translator
 
-__all__ = ["column", "in_parentheses", "interval", "null", "plain_literal", "truth_value", "typed_literal"]
-
 
 def column(t: Translator, node: exp.Expr) -> Expr:
     offset = offset_of(node)

@@ -12,23 +12,6 @@ from planner.expressions.typed import BOOLEAN, NULL, STRING, Call, Expr, Literal
 from planner.syntax.dialect import offset_of
 from planner.translation.translator import Translator, only
 
-__all__ = [
-    "ARITHMETIC",
-    "COMPARISONS",
-    "arithmetic_operation",
-    "between_bounds",
-    "case",
-    "comparison",
-    "concatenation",
-    "in_list",
-    "is_condition",
-    "like",
-    "logic",
-    "minus",
-    "negation",
-    "null_safe_equality",
-]
-
 
 def logic(t: Translator, node: exp.Expr) -> Expr:
     return call(

@@ -17,9 +17,6 @@ from planner.syntax.dialect import offset_of
 from planner.syntax.source import Source
 from planner.translation.scope import Scope
 
-__all__ = ["Handler", "Translator", "only"]
-
-
 Handler = Callable[["Translator", exp.Expr], Expr]
 """Translates one kind of node; what is below it, by the translator."""
 

@@ -16,8 +16,6 @@ from planner.syntax.source import Source
 from plans.text.counts import count
 from plans.text.names import did_you_mean
 
-__all__ = ["find_function", "fitted_arguments", "scalar_call"]
-
 
 def find_function(source: Source, functions: Mapping[str, FunctionEntry], name: str, offset: int) -> FunctionEntry:
     """The function that ``name`` means in FROM; SqlError if it is none that returns rows."""

@@ -15,8 +15,6 @@ from plans.errors import Diagnostic
 from plans.model.plan import Plan
 from plans.operators import kind_of
 
-__all__ = ["check_asking", "check_functions"]
-
 
 def check_functions(plan: Plan) -> Iterator[Diagnostic]:
     """Every problem with the functions of ``plan``; what calls an unknown one is left to the columns."""

@@ -20,8 +20,6 @@ from plans.declarations.row_kinds import INSERT_ONLY, RowKind, RowKinds, merged
 from plans.model.plan import Plan
 from plans.operators import Operator, kind_of, table_of, with_changelog
 
-__all__ = ["output_kinds", "refused_kinds", "with_changelogs"]
-
 
 def output_kinds(plan: Plan) -> dict[str, RowKinds]:
     """The row kinds that each operator emits (a sink: receives), by operator id, as the plan states them."""

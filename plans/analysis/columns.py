@@ -24,8 +24,6 @@ from plans.operators.columns import check_names
 from plans.operators.declared import Columns
 from plans.text.names import did_you_mean
 
-__all__ = ["check_columns", "output_columns"]
-
 ENOUGH = 101
 
 

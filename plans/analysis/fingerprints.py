@@ -27,8 +27,6 @@ from plans.model.config import TIME_ZONE
 from plans.model.plan import Plan
 from plans.operators import Operator, function_of, table_of
 
-__all__ = ["meaning", "meanings"]
-
 # What depends on who reads the operator, or is a name or a place in the plan.
 _NOT_MEANT = ("id", "inputs", "table", "changelog", "state")
 

@@ -16,8 +16,6 @@ from plans.settings.group import Group
 from plans.settings.origins import apart_text, in_step_text
 from plans.settings.setting import Value
 
-__all__ = ["check_optional_groups"]
-
 
 def check_optional_groups(plan: Plan) -> Iterator[Diagnostic]:
     """Every problem with the optional groups; whoever edits config by hand is told once of each, not per operator."""

@@ -12,8 +12,6 @@ from plans.errors import Diagnostic
 from plans.model.plan import Plan
 from plans.operators import tables_used
 
-__all__ = ["check_overlap"]
-
 
 def check_overlap(plan: Plan) -> Iterator[Diagnostic]:
     """A problem for each sink of a batch ``plan`` that writes where the plan reads."""

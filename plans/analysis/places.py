@@ -16,8 +16,6 @@ from plans.model.plan import Plan
 from plans.operators import Operator, kind_of
 from plans.operators.kind import Neighbour
 
-__all__ = ["check_places"]
-
 
 def check_places(plan: Plan) -> Iterator[Diagnostic]:
     """Every operator that cannot stand where it does.

@@ -24,17 +24,6 @@ from plans.operators import kind_of, table_of
 from plans.settings.layers import EDIT
 from plans.settings.setting import Value, shown
 
-__all__ = [
-    "MOST_TIMES",
-    "OneSided",
-    "Repeated",
-    "check_times",
-    "one_sided_changes",
-    "one_sided_edits",
-    "repeated",
-    "times_computed",
-]
-
 MOST_TIMES = 1_000
 """How many times an operator may be computed for the same rows, and once more for each operator of the plan: forty
 unions, each of two calcs, would be 2**40.

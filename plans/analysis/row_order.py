@@ -18,8 +18,6 @@ from plans.declarations.row_kinds import INSERT_ONLY
 from plans.model.plan import Plan
 from plans.operators import Operator, kind_of
 
-__all__ = ["read_in_order", "told_by_arrival"]
-
 
 def told_by_arrival(plan: Plan) -> frozenset[str]:
     """The operators between scans of changes and operators with state, scans included, whose order matters."""

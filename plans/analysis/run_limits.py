@@ -17,8 +17,6 @@ from plans.lazy import load
 from plans.model.plan import Plan
 from plans.operators import Operator, kind_of
 
-__all__ = ["MAX_DEPTH", "MAX_NESTING", "check_depth", "check_nesting", "check_sizes", "expressions_of", "nesting"]
-
 MAX_DEPTH = 300
 """Operators on one path from a source to a sink: 300 calcs run on Spark 4.3; with 1,000, its analyser's stack ends."""
 

@@ -16,8 +16,6 @@ from plans.settings.origins import in_step_text
 from plans.settings.state import DEFAULT_STATE_TTL, STATE_LAYERS, STATE_TTL, StateEntry
 from plans.text.names import did_you_mean
 
-__all__ = ["check_states", "spoken_ttl"]
-
 
 def spoken_ttl(ttl: str) -> str:
     """A TTL as a picture says it: ``never`` for a state that does not expire; a bad duration as it stands."""

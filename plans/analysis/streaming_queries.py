@@ -23,8 +23,6 @@ from plans.connectors.table import takes_batches
 from plans.model.plan import Plan
 from plans.operators import Operator, Sink, kind_of
 
-__all__ = ["Query", "can_share", "path_to", "queries", "single_queries"]
-
 _NOW = re.compile(r"\b(?:current_timestamp|current_date|now)\b", re.IGNORECASE)
 
 

@@ -34,8 +34,6 @@ from plans.operators import kind_of, op_name, table_of
 from plans.settings.calls import CONFIG_SYNONYMS
 from plans.text.names import did_you_mean
 
-__all__ = ["validate"]
-
 
 def validate(plan: Plan) -> tuple[Diagnostic, ...]:
     """The problems of ``plan``, of each kind the first hundred; empty if it is valid.

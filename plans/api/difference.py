@@ -21,8 +21,6 @@ from plans.review.diff_notebook import diff_cell
 from plans.settings.effects import Level
 from plans.text.printed import Printed
 
-__all__ = ["Diff", "diff"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Diff(Printed):

@@ -19,8 +19,6 @@ from plans.errors import Diagnostic, PlanError
 from plans.model.plan import Plan
 from plans.settings.setting import Value, shown
 
-__all__ = ["set"]
-
 Warn = Callable[[Diagnostic], None]
 
 

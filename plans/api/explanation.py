@@ -14,8 +14,6 @@ from plans.show.explain import explain as tree
 from plans.show.explain import explain_json
 from plans.text.printed import Printed
 
-__all__ = ["Explanation", "explain"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Explanation(Printed):

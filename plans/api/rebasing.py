@@ -20,8 +20,6 @@ from plans.merge.rebase_report import obstacles, report_json, report_text
 from plans.model.plan import Plan
 from plans.text.printed import Printed
 
-__all__ = ["RebaseResult", "rebase"]
-
 _OLD = "the old plan"
 
 

@@ -17,8 +17,6 @@ from plans.errors import Diagnostic, PlanError
 from plans.files.codec import load
 from plans.model.plan import Plan
 
-__all__ = ["validate"]
-
 
 def validate(plan: Plan | str | os.PathLike[str], *, allow_fact_edits: bool = False) -> tuple[Diagnostic, ...]:
     """What is wrong with a plan, or with the plan file at a path; nothing if it is valid.

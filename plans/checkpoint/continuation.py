@@ -31,8 +31,6 @@ from plans.errors import RunError
 from plans.model.plan import Plan
 from plans.text.counts import first_of
 
-__all__ = ["ALLOW_DROP", "Continuation", "continuation", "is_cause", "record_after", "record_of_begun", "refuse"]
-
 ALLOW_DROP = "--allow-state-drop"
 _SAID = 3
 

@@ -22,21 +22,6 @@ from plans.files.codec import dumps, loads
 from plans.format.digest import plan_digests
 from plans.model.plan import Plan
 
-__all__ = [
-    "DIGESTS_ONLY",
-    "LAYOUT",
-    "CheckpointRecord",
-    "absolute",
-    "document_of",
-    "is_local_path",
-    "local_record",
-    "parse_record",
-    "record_line",
-    "record_path",
-    "recorded_plan",
-    "refused_by_digests",
-]
-
 LAYOUT = 3
 """Version of everything below a checkpoint that hintplan decides on: this record, and the state the shell keeps."""
 DIGESTS_ONLY = (1, 2)

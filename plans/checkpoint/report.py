@@ -23,8 +23,6 @@ from plans.model.config import PARALLELISM
 from plans.model.plan import Plan
 from plans.text.terminal import clean
 
-__all__ = ["Paint", "Verdict", "check_json", "check_text", "checkpoint_notes", "verdict_of"]
-
 Verdict = Literal["new", "goes on", "drops", "refused"]
 Part = Literal["good", "bad", "note"]
 Paint = Callable[[str, Part], str]

@@ -32,8 +32,6 @@ from plans.settings.effects import Level
 from plans.settings.setting import shown
 from plans.text.counts import count
 
-__all__ = ["RULES", "Checked", "check_plan", "out_of_step", "removed_plan", "with_lint"]
-
 RULES = {
     **DIFF_RULES,
     "fmt": "the file is not in the canonical layout: hintplan fmt",

@@ -16,8 +16,6 @@ from plans.text.counts import count
 from plans.text.markdown import code
 from plans.text.terminal import clean
 
-__all__ = ["MARKER", "ci_markdown", "ci_text"]
-
 MARKER = "<!-- hintplan ci -->"
 """The first line of a comment, by which a script finds the one to replace."""
 

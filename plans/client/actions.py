@@ -12,24 +12,6 @@ from plans.errors import Diagnostic
 from plans.model.plan import Plan
 from plans.text.findings import Finding
 
-__all__ = [
-    "Action",
-    "DropCached",
-    "FillCached",
-    "ListJobs",
-    "Performed",
-    "RunInsert",
-    "RunPlan",
-    "RunSelect",
-    "ShowFile",
-    "ShowPlan",
-    "ShowRows",
-    "ShowText",
-    "StopJob",
-    "Told",
-    "WritePlan",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:

@@ -28,8 +28,6 @@ from plans.show.tree import show_tree
 from plans.text.findings import rendered
 from plans.text.terminal import say, show
 
-__all__ = ["Client"]
-
 
 @dataclass(slots=True, kw_only=True)
 class Client:

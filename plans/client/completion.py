@@ -19,8 +19,6 @@ from plans.connectors.table import CONNECTORS
 from plans.model.config import known_keys
 from plans.settings.lookup import SETTINGS
 
-__all__ = ["Names", "complete"]
-
 _STATEMENTS = (
     "BEGIN STATEMENT SET;",
     "COMPILE AND EXECUTE PLAN '",

@@ -19,8 +19,6 @@ from plans.format.digest import plan_digests
 from plans.model.plan import Plan
 from plans.operators import state_of
 
-__all__ = ["difference", "local_path", "plan_to_run", "written"]
-
 _FORCE = "SET 'table.plan.force-recompile' = 'true'"
 
 

@@ -33,8 +33,6 @@ from plans.errors import SqlError
 from plans.lazy import load
 from plans.text.terminal import say, show
 
-__all__ = ["SqlCompleter", "history_file", "is_command", "run_shell"]
-
 _PROMPT = "hintplan> "
 _COMMANDS = ("QUIT", "EXIT", "HELP", "CLEAR")
 

@@ -25,8 +25,6 @@ from plans.text.project import sql_dir_for
 from plans.text.terminal import say, show
 from plans.text.text_file import script_text
 
-__all__ = ["ci_command"]
-
 
 @click.command("ci")
 @click.argument("paths", metavar="[PLAN]...", nargs=-1)

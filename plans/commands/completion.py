@@ -28,8 +28,6 @@ from plans.commands.completion_paths import Offer, assignments, operators, read_
 from plans.commands.root import COMMANDS, root
 from plans.text.terminal import show
 
-__all__ = ["VARIABLE", "complete", "completion_command", "register"]
-
 VARIABLE = "_HINTPLAN_COMPLETE"
 _SHELLS = ("bash", "zsh", "fish")
 _FILES = [CompletionItem("", type="file")]

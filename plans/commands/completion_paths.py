@@ -21,8 +21,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from plans.settings.setting import Setting
 
-__all__ = ["Offer", "assignments", "operators", "read_document", "setting_paths", "stepwise"]
-
 Json = Mapping[str, Any]
 
 _LARGEST = 16 * 2**20

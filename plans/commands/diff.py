@@ -18,8 +18,6 @@ from plans.review.diff_sql import script_of, sql_difference
 from plans.settings.effects import LEVELS, Level
 from plans.text.terminal import clean, show, wants_colour
 
-__all__ = ["FAIL_ON", "diff_command", "failing", "least_level"]
-
 _WITH_SQL = ("text", "markdown", "json")
 _SAME_SQL = "the scripts are the same"
 

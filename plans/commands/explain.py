@@ -7,8 +7,6 @@ import click
 from plans.commands.options import allow_fact_edits_option, json_option, read_plan, show_json
 from plans.show.tree import show_tree
 
-__all__ = ["explain_command"]
-
 
 @click.command("explain")
 @click.argument("path", metavar="PLAN")

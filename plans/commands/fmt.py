@@ -14,8 +14,6 @@ from plans.merge.flat import flat_lines
 from plans.text.redaction import without_json_literals
 from plans.text.terminal import say, show
 
-__all__ = ["flat_command", "fmt_command"]
-
 
 @click.command("fmt")
 @click.argument("paths", metavar="PLAN...", nargs=-1, required=True)

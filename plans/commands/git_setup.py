@@ -7,8 +7,6 @@ import click
 from plans.files.git_setup import Setup, apply_setup, planned
 from plans.text.terminal import say
 
-__all__ = ["git_setup_command"]
-
 _SHOWN = 80
 
 

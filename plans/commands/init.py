@@ -22,8 +22,6 @@ from plans.files.codec import write_plan_bytes
 from plans.format.editor_schema import editor_schema_text
 from plans.text.terminal import say
 
-__all__ = ["init_command", "merged"]
-
 SCHEMA_FILE = "hintplan.schema.json"
 URL = f"./.vscode/{SCHEMA_FILE}"
 PATTERNS = ("plan.json", "*.plan.json", "plans/*.json")

@@ -11,8 +11,6 @@ from plans.lint.run import LEVELS, failing, lint
 from plans.text.names import did_you_mean
 from plans.text.terminal import say, show
 
-__all__ = ["lint_command"]
-
 
 @click.command("lint")
 @click.argument("paths", metavar="PLAN...", nargs=-1)

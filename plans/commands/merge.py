@@ -24,8 +24,6 @@ from plans.merge.merge_text import described, path_of
 from plans.model.plan import Plan
 from plans.text.terminal import say
 
-__all__ = ["merge_command"]
-
 _FAILED = 70
 _HINT = (
     "choose a value; if the SQL was merged too, compile each version with its own --keep-edits, then merge the three"

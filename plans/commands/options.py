@@ -16,21 +16,6 @@ from plans.files.codec import loads, plan_bytes
 from plans.model.plan import Plan
 from plans.text.terminal import show
 
-__all__ = [
-    "allow_fact_edits_option",
-    "allow_module_option",
-    "config_option",
-    "json_format_option",
-    "json_option",
-    "json_report_option",
-    "key_value_option",
-    "key_values",
-    "one_on_stdout",
-    "plan_output_option",
-    "read_plan",
-    "show_json",
-]
-
 allow_fact_edits_option = click.option(
     "--allow-fact-edits", is_flag=True, help="Accept operators and tables that were changed by hand."
 )

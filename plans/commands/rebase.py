@@ -20,8 +20,6 @@ from plans.merge.rebase_report import raise_obstacles, report_json, report_text
 from plans.model.plan import Plan
 from plans.text.terminal import say
 
-__all__ = ["parse_map", "rebase_command", "rebase_options", "write_rebased"]
-
 
 def rebase_options(function: Callable[..., int]) -> Callable[..., int]:
     """Give a command the options of the old plan, and of edits whose operator is gone."""

@@ -13,8 +13,6 @@ import click
 from plans.lazy import load
 from plans.text.names import nearest
 
-__all__ = ["COMMANDS", "LazyCommand", "root"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LazyCommand:

@@ -24,17 +24,6 @@ from plans.declarations.durations import parse_duration
 from plans.text.project import FILE
 from plans.text.terminal import hide
 
-__all__ = [
-    "allow_state_drop_option",
-    "conf_option",
-    "debug_option",
-    "master_option",
-    "one_spark",
-    "policy_options",
-    "remote_option",
-    "trigger_option",
-]
-
 master_option = click.option(
     "--master", metavar="URL", help="Spark master (default: what Spark is configured to, else local[*])."
 )

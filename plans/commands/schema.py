@@ -6,8 +6,6 @@ import click
 
 from plans.text.terminal import show
 
-__all__ = ["schema_command"]
-
 
 @click.command("schema")
 def schema_command() -> None:

@@ -8,8 +8,6 @@ from plans.commands.options import allow_fact_edits_option, json_option, show_js
 from plans.files.codec import loads, read_plan_bytes, write_plan_bytes
 from plans.text.terminal import say
 
-__all__ = ["set_command"]
-
 
 @click.command("set")
 @click.argument("path", metavar="PLAN")

@@ -26,8 +26,6 @@ from plans.text.names import did_you_mean
 from plans.text.terminal import say, show
 from plans.text.text_file import script_text
 
-__all__ = ["FORMATS", "format_of", "show_command"]
-
 FORMATS = ("html", "svg", "mermaid", "dot", "tree")
 _ENDINGS = {
     ".html": "html",

@@ -30,8 +30,6 @@ from plans.lazy import load
 from plans.text.terminal import say
 from plans.text.text_file import read_text
 
-__all__ = ["sql_command"]
-
 _STDIN = "<stdin>"
 
 

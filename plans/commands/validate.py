@@ -15,8 +15,6 @@ from plans.files.codec import fingerprint
 from plans.show.explain import summary
 from plans.text.terminal import say
 
-__all__ = ["validate_command"]
-
 _ENOUGH = 100
 
 

@@ -23,8 +23,6 @@ from plans.text.jsontext import JsonText
 from plans.text.terminal import clean, say, show, wants_colour
 from plans.text.text_file import script_text
 
-__all__ = ["why_command"]
-
 
 @click.command("why")
 @click.argument("name", metavar="PLAN")

@@ -29,24 +29,6 @@ from plans.format.digest import operator_facts
 from plans.model.plan import Plan
 from plans.operators import Operator, Scan, kind_of, state_of, tables_used
 
-__all__ = [
-    "Outcome",
-    "QueryRecord",
-    "QueryVerdict",
-    "StateOutcome",
-    "StateRecord",
-    "StateVerdict",
-    "after_run",
-    "carried",
-    "continued",
-    "keeps_state",
-    "numbered_states",
-    "operators_of",
-    "parks_rows",
-    "query_records",
-    "state_lineages",
-]
-
 Outcome = Literal["goes on", "new", "left behind", "refused"]
 StateOutcome = Literal["carries over", "new", "starts empty", "left behind", "cannot be read"]
 

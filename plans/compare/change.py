@@ -8,8 +8,6 @@ from typing import Literal
 
 from plans.settings.effects import Effect
 
-__all__ = ["Change", "Kind", "Subject"]
-
 Kind = Literal["~", "+", "-", "-/+"]
 Subject = Literal["setting", "origin", "table", "function", "operator", "reason"]
 

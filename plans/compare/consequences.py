@@ -18,8 +18,6 @@ from plans.model.plan import Plan
 from plans.operators import state_of
 from plans.settings.effects import BEGUN, INCOMPATIBLE, LEFT_BEHIND, LEVELS, UNAFFECTED, UNREADABLE, Effect, emptied
 
-__all__ = ["with_consequences"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Fate:

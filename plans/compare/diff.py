@@ -46,8 +46,6 @@ from plans.settings.setting import Value, shown
 from plans.settings.state import STATE_TTL
 from plans.text.counts import first_of
 
-__all__ = ["diff"]
-
 _PARKING_SETTINGS = (("retry", "mode"), ("cache", "lookup.cache"))
 """The settings that decide whether a lookup parks rows, which is a state of its own."""
 

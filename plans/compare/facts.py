@@ -13,8 +13,6 @@ from typing import Any
 
 from plans.text.counts import shortened
 
-__all__ = ["Fact", "brief", "facts_between"]
-
 _MAX_TEXT = 2000
 
 

@@ -12,8 +12,6 @@ from typing import Any
 from plans.compare.change import Change
 from plans.compare.report import legend, summary, worst_level
 
-__all__ = ["report_json"]
-
 _KINDS = {"~": "changed", "+": "added", "-": "removed", "-/+": "replaced"}
 _AS_IT_IS = ("subject", "path", "setting", "operator", "before", "after", "note", "layers", "reason", "follows")
 

@@ -22,8 +22,6 @@ from plans.format.digest import operator_facts
 from plans.model.plan import Plan
 from plans.operators import Operator, tables_used
 
-__all__ = ["Match", "match", "only_renamed"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:

@@ -20,19 +20,6 @@ from plans.settings.effects import LEVELS, MEANING, Level, worst
 from plans.text.counts import first_of
 from plans.text.terminal import clean
 
-__all__ = [
-    "WIDTH",
-    "Detail",
-    "counts",
-    "legend",
-    "of_level",
-    "report_text",
-    "shown_changes",
-    "summary",
-    "values",
-    "worst_level",
-]
-
 Detail = Literal["concise", "normal", "full"]
 Part = Literal["+", "-", "~", "-/+", "incompatible", "note"]
 Paint = Callable[[str, Part], str]

@@ -20,8 +20,6 @@ from typing import Any
 from plans.format.digest import operator_facts
 from plans.operators import Operator, op_name
 
-__all__ = ["Successor", "is_another", "successor", "table_successor"]
-
 _ENOUGH = 0.5
 _LITTLE = 0.3
 _WEIGHTS: Mapping[str, float] = {

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from plans.connectors.connector import Connector, Writing
 
-__all__ = ["BLACKHOLE"]
-
 BLACKHOLE = Connector(
     name="blackhole",
     description="A sink that drops what it gets.",

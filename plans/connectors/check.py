@@ -19,8 +19,6 @@ from plans.declarations.tables import Table
 from plans.errors import Diagnostic
 from plans.settings.setting import Setting
 
-__all__ = ["check_table", "shown_options"]
-
 
 def shown_options(name: str, table: Table) -> dict[str, str]:
     """The options to show; a value that is refused may be a literal secret, so it is not repeated."""

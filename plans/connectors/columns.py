@@ -8,8 +8,6 @@ from plans.declarations.tables import Table, TableColumn
 from plans.declarations.types import parse_type
 from plans.errors import Diagnostic
 
-__all__ = ["BINARY", "NESTED", "physical", "refuse_types"]
-
 NESTED = ("ARRAY", "MAP", "ROW")
 BINARY = ("BYTES", "BINARY", "VARBINARY")
 

@@ -23,18 +23,6 @@ from plans.settings.group import specs
 from plans.settings.lookup import CACHING
 from plans.settings.setting import Setting
 
-__all__ = [
-    "ALL_KINDS",
-    "COLUMN_OPTIONS",
-    "INSERT_ONLY",
-    "UPSERT_KINDS",
-    "Connector",
-    "LookingUp",
-    "LookupMode",
-    "Reading",
-    "Writing",
-]
-
 LookupMode = Literal["sync", "async", "full"]
 
 ALL_KINDS: tuple[RowKind, ...] = ("+I", "-U", "+U", "-D")

@@ -24,8 +24,6 @@ from plans.declarations.tables import Table, TableColumn
 from plans.declarations.types import DataType, parse_type
 from plans.errors import Diagnostic
 
-__all__ = ["DATAGEN", "FieldSpec", "field_specs", "row_limit"]
-
 _NUMBER_OF_ROWS = "number-of-rows"
 _COLUMN_OPTIONS = (
     option("kind", description="How the values of the column are made: random or sequence."),

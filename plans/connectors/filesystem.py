@@ -30,8 +30,6 @@ from plans.declarations.row_kinds import RowKind
 from plans.declarations.tables import Table
 from plans.errors import Diagnostic
 
-__all__ = ["FILESYSTEM"]
-
 _SOURCE_KINDS: Mapping[str, tuple[RowKind, ...]] = {"true": ALL_KINDS, "upsert": UPSERT_KINDS}
 """What a scan emits, by ``source.changelog``."""
 

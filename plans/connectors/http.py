@@ -21,8 +21,6 @@ from plans.connectors.reach import http_host
 from plans.declarations.tables import Table
 from plans.errors import Diagnostic
 
-__all__ = ["HEADER", "HTTP"]
-
 HEADER = "header."
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _OWN_HEADERS = frozenset(

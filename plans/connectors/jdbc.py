@@ -25,15 +25,6 @@ from plans.declarations.row_kinds import RowKind
 from plans.declarations.tables import Table
 from plans.errors import Diagnostic
 
-__all__ = [
-    "JDBC",
-    "POSTGRES_URL",
-    "SQLITE_URL",
-    "PostgresAddress",
-    "parse_postgres_url",
-    "split_name",
-]
-
 SQLITE_URL = "jdbc:sqlite:"
 POSTGRES_URL = "jdbc:postgresql:"
 

@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from plans.declarations.tables import Table
 from plans.errors import Diagnostic
 
-__all__ = ["Slot", "Text", "check_pattern", "parse_pattern", "pattern_columns"]
-
 _PART = re.compile(
     r"(?P<env>\$\{env:[A-Za-z_][A-Za-z0-9_]*\})|(?P<brace>\{\{|\}\})|\{(?P<column>[^{}]+)\}|(?P<text>[^{}$]+|\$)"
 )

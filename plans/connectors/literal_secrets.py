@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from plans.connectors.options import ENVIRONMENT
 from plans.errors import Diagnostic
 
-__all__ = ["check_secret"]
-
 _SECRET = re.compile(r"auth|cookie|credential|key|password|secret|token", re.IGNORECASE)
 
 

@@ -16,8 +16,6 @@ from plans.declarations.durations import DurationError
 from plans.settings.effects import OPTION
 from plans.settings.setting import Kind, Setting, SettingError, parse_value
 
-__all__ = ["ENVIRONMENT", "bad_value", "option"]
-
 ENVIRONMENT = re.compile(r"\$\{env:[A-Za-z_][A-Za-z0-9_]*\}")
 """A reference to an environment variable, which the run replaces as late as possible."""
 

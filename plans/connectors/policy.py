@@ -33,8 +33,6 @@ from plans.errors import Diagnostic, PlanError, RunError
 from plans.text.names import did_you_mean
 from plans.text.project import FILE, read_project
 
-__all__ = ["KEYS", "OPEN", "Policy", "policy_for", "read_policy", "refuse_reach", "wrong_value"]
-
 KEYS: Mapping[str, str] = {
     "allow-scheme": "schemes",
     "allow-host": "hosts",

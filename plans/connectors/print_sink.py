@@ -5,8 +5,6 @@ from __future__ import annotations
 from plans.connectors.connector import Connector, Writing
 from plans.connectors.options import option
 
-__all__ = ["PRINT"]
-
 PRINT = Connector(
     name="print",
     description="A sink that prints its rows as Flink does.",

@@ -11,8 +11,6 @@ from plans.connectors.options import option
 from plans.declarations.tables import Table
 from plans.errors import Diagnostic
 
-__all__ = ["CLASSES", "PYTHON"]
-
 PROPERTY = "properties."
 CLASSES: Mapping[LookupMode, str] = {"sync": "class", "async": "async-class", "full": "scan-class"}
 """The option that names the class for each mode of lookup."""

@@ -16,8 +16,6 @@ import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-__all__ = ["FilePlace", "HostPlace", "Place", "file_place", "http_host", "is_loopback", "local_file"]
-
 _PORTS = {"http": 80, "https": 443}
 
 

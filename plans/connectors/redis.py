@@ -11,8 +11,6 @@ from plans.connectors.reach import HostPlace, Place
 from plans.declarations.tables import Table
 from plans.errors import Diagnostic
 
-__all__ = ["KEY_PATTERN", "REDIS"]
-
 KEY_PATTERN = "key-pattern"
 
 

@@ -14,8 +14,6 @@ from plans.connectors.connector import Connector
 from plans.connectors.table import CONNECTORS, connector_of
 from plans.declarations.tables import Table
 
-__all__ = ["suggested_sinks", "suggested_sources", "updates_hint"]
-
 
 def suggested_sources() -> str:
     """Connectors that can be read, as a hint names them."""

@@ -24,33 +24,6 @@ from plans.connectors.redis import REDIS
 from plans.declarations.row_kinds import RowKind
 from plans.declarations.tables import Table
 
-__all__ = [
-    "CONNECTORS",
-    "bounding_option",
-    "bounding_options",
-    "can_lookup",
-    "can_read",
-    "can_write",
-    "connector_of",
-    "dropping_options",
-    "drops_rows",
-    "in_order",
-    "is_bounded",
-    "is_looked_up_by_users_code",
-    "is_sink_directory",
-    "is_upsert_sink",
-    "is_upsert_source",
-    "option",
-    "overlap",
-    "places",
-    "sink_directory",
-    "sink_kinds",
-    "sink_place",
-    "source_kinds",
-    "takes_batches",
-    "writes_files",
-]
-
 CONNECTORS: Mapping[str, Connector] = {
     connector.name: connector for connector in (BLACKHOLE, DATAGEN, FILESYSTEM, HTTP, JDBC, PRINT, PYTHON, REDIS)
 }

@@ -27,8 +27,6 @@ from plans.declarations.classes import ClassRefusal
 from plans.declarations.tables import FunctionKind
 from plans.text.counts import count
 
-__all__ = ["Flavour", "Method", "check_shape", "function_methods"]
-
 Flavour = Literal["value", "rows", "awaited value", "awaited rows"]
 
 

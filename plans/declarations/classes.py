@@ -17,8 +17,6 @@ from contextlib import contextmanager
 from importlib.metadata import entry_points
 from typing import Any
 
-__all__ = ["FUNCTIONS", "LOOKUPS", "ClassRefusal", "importable_from", "is_allowed", "load_named_class"]
-
 LOOKUPS = "hintplan.lookup"
 FUNCTIONS = "hintplan.functions"
 """The groups of entry points that allow classes."""

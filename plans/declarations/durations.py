@@ -13,8 +13,6 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-__all__ = ["DurationError", "format_duration", "parse_duration", "same_duration"]
-
 MAX_MILLISECONDS = 2**63 - 1
 
 _NANOS_PER_MILLI = 1_000_000

@@ -10,8 +10,6 @@ write by hand. Operators, CAST, CASE and literals are not functions and are alwa
 
 from __future__ import annotations
 
-__all__ = ["ALLOWED_FUNCTIONS"]
-
 _TEXT = """
 ascii base64 btrim char_length character_length chr concat concat_ws contains endswith get initcap instr left length
 locate lower lpad ltrim md5 position regexp_count regexp_extract regexp_instr regexp_like regexp_replace regexp_substr

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-__all__ = ["ALL_KINDS", "INSERT_ONLY", "RowKind", "RowKinds", "merged"]
-
 RowKind = Literal["+I", "-U", "+U", "-D"]
 RowKinds = tuple[RowKind, ...]
 

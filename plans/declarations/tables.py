@@ -13,8 +13,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Column", "Function", "FunctionKind", "Table", "TableColumn", "Watermark", "physical_columns"]
-
 FunctionKind = Literal["table", "async-table", "scalar", "async-scalar"]
 
 

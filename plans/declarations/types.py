@@ -14,8 +14,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-__all__ = ["ROOTS", "DataType", "parse_type"]
-
 _MAX_LENGTH = 2147483647
 _SYNONYMS = {
     "INTEGER": "INT",

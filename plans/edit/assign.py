@@ -13,8 +13,6 @@ from plans.errors import Diagnostic, PlanError
 from plans.model.plan import Plan
 from plans.model.settings import paths_like
 
-__all__ = ["assigned"]
-
 
 def assigned(
     plan: Plan, values: Iterable[tuple[str, str]], removals: Iterable[str] = (), *, reason: str | None = None

@@ -32,8 +32,6 @@ from plans.settings.cached import CACHED
 from plans.settings.state import DEFAULT_STATE_TTL, STATE_TTL, StateEntry
 from plans.text.names import did_you_mean
 
-__all__ = ["remove_value", "set_value", "settled"]
-
 
 def set_value(plan: Plan, path: str, value: str, *, reason: str | None = None) -> tuple[Plan, tuple[Change, ...]]:
     """Set the setting at ``path``; the new plan and what has changed. PlanError if it is no setting, or a bad value.

@@ -19,8 +19,6 @@ from plans.settings.layers import edits_of
 from plans.settings.setting import SettingError, parse_value
 from plans.text.names import did_you_mean
 
-__all__ = ["optional_paths", "set_optional"]
-
 
 def optional_paths(plan: Plan, operator: Operator) -> list[str]:
     """The paths below ``operator`` that can be set here, for messages; of a group with one setting, its short form."""

@@ -30,8 +30,6 @@ from plans.settings.layers import Specs
 from plans.settings.setting import Setting, SettingError, Value, parse_value
 from plans.text.names import did_you_mean, nearest
 
-__all__ = ["parse_retry", "resettled", "set_setting", "settable"]
-
 _RETRY_FORM = "write '<attempts> x <delay>', such as '3 x 10 s', or off"
 
 

@@ -27,8 +27,6 @@ from plans.settings.lookup import RETRY
 from plans.settings.setting import shown
 from plans.text.names import did_you_mean
 
-__all__ = ["ScriptSays", "Step", "Why", "settings_below", "why"]
-
 _STRONGER = {
     "config": "the configuration of the job is stronger than a built-in default",
     "table": "the table's own options are nearer to its lookup than the configuration of the job",

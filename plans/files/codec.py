@@ -38,20 +38,6 @@ FREE = (
     "and table options but 'connector'"
 )
 
-__all__ = [
-    "FactsChanged",
-    "dump",
-    "dumps",
-    "fingerprint",
-    "load",
-    "loads",
-    "plan_bytes",
-    "put_plan_bytes",
-    "read_document",
-    "read_plan_bytes",
-    "write_plan_bytes",
-]
-
 
 def load(path: str | os.PathLike[str], *, allow_fact_edits: bool = False, check_meaning: bool = True) -> Plan:
     """Read the plan file at ``path``; PlanError with file, line, column and path of everything that is wrong.

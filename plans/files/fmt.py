@@ -14,9 +14,6 @@ from plans.files.codec import read_document
 from plans.format.document import from_document, to_document
 from plans.format.printer import print_document
 
-__all__ = ["formatted"]
-
-
 _KINDS = ("settings", "tables", "functions", "operators")
 _ALWAYS = ("tables", "operators")
 

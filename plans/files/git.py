@@ -19,8 +19,6 @@ from plans.text.jsontext import MAX_BYTES
 from plans.text.names import nearest
 from plans.text.terminal import clean
 
-__all__ = ["PREFIX", "GitPath", "check_repository", "check_revision", "exists", "git", "parse", "read"]
-
 PREFIX = "git:"
 _FORM = "write git:<revision>:<path>, such as git:main:plans/orders.json; git::<path> is the index"
 _TIMEOUT = 120

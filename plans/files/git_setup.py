@@ -20,8 +20,6 @@ from plans.errors import PlanError
 from plans.files.codec import write_plan_bytes
 from plans.files.git import git
 
-__all__ = ["Setup", "apply_setup", "attributes_with", "planned"]
-
 _USE = "diff=hintplan merge=hintplan"
 _FALLBACK = (
     'echo "hintplan did not run ($c: exit $s): git merges the lines of" %P >&2; '

@@ -15,8 +15,6 @@ import stat
 from plans.errors import PlanError
 from plans.files.plan_source import is_script
 
-__all__ = ["is_plain_name", "named_script"]
-
 
 def is_plain_name(source: str) -> bool:
     """Whether ``source`` is the name of a script, without a folder."""

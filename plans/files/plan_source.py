@@ -22,8 +22,6 @@ from plans.model.plan import Plan
 from plans.text.terminal import say
 from plans.text.text_file import script_text
 
-__all__ = ["PlanSource", "compile_text", "is_script", "read_bytes", "read_source"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanSource:

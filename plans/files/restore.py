@@ -23,8 +23,6 @@ from plans.format.document import function_document
 from plans.model.plan import Plan
 from plans.text.text_file import read_text
 
-__all__ = ["restoring"]
-
 _SHOWN = 20
 
 

@@ -21,8 +21,6 @@ from plans.format.printer import layout_of, print_value
 from plans.model.plan import Plan
 from plans.text.jsontext import JsonText, Path
 
-__all__ = ["Patch", "apply", "patches", "rewrite"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patch:

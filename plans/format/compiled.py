@@ -20,8 +20,6 @@ from plans.format.digest import operator_facts
 from plans.format.document import operator_document
 from plans.model.plan import Plan
 
-__all__ = ["asked_for", "digest_of", "record", "with_record"]
-
 
 def record(plan: Plan) -> Mapping[str, str]:
     """The digests of the settings of ``plan`` as they stand, by path, sorted."""

@@ -21,17 +21,6 @@ from plans.format.document import function_document, operator_document, table_do
 from plans.model.plan import Plan
 from plans.operators import Operator, kind_of
 
-__all__ = [
-    "changed_facts",
-    "document_digests",
-    "function_digest",
-    "operator_digest",
-    "operator_facts",
-    "plan_digests",
-    "table_digest",
-    "table_facts",
-]
-
 _STATE_SETTINGS = ("ttl", "origin")
 
 

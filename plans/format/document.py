@@ -25,8 +25,6 @@ from plans.operators import BY_OP, Operator, OperatorKind, kind_of
 from plans.settings.layers import Settings, group_document, read_group
 from plans.settings.state import STATE_LAYERS, StateEntry
 
-__all__ = ["from_document", "function_document", "operator_document", "table_document", "to_document"]
-
 Json = dict[str, Any]
 
 

@@ -22,8 +22,6 @@ from plans.operators import KINDS
 from plans.settings.lookup import CACHING
 from plans.settings.setting import Setting, shown
 
-__all__ = ["editor_schema", "editor_schema_text"]
-
 Schema = dict[str, Any]
 
 _ENVIRONMENT: Schema = {"pattern": "\\$\\{env:"}

@@ -19,8 +19,6 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from plans.operators.fields import Ref
 
-__all__ = ["FieldForm", "forms_of", "is_optional", "key_of", "notes_on", "plain", "written"]
-
 Convert = Callable[[Any], Any]
 
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from plans.text.jsontext import Path
 
-__all__ = ["Finding", "describe"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:

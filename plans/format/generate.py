@@ -21,8 +21,6 @@ from plans.operators.output import JoinColumn
 from plans.settings.group import Group
 from plans.settings.setting import Setting, shown
 
-__all__ = ["generated_schema", "schema_file_text"]
-
 Schema = dict[str, Any]
 
 _FREE = "Settings, free to edit"

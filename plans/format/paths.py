@@ -14,8 +14,6 @@ from typing import Any
 
 from plans.text.jsontext import Path
 
-__all__ = ["find", "show"]
-
 
 def show(path: Path, document: Any) -> str:
     """The readable form of ``path``; items without a name, or whose name is not unique, by position."""

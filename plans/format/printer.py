@@ -17,8 +17,6 @@ from typing import Any
 
 from plans.operators import KINDS
 
-__all__ = ["layout_of", "print_document", "print_value"]
-
 _WIDTH = 120
 _EXPANDED: tuple[tuple[str, ...], ...] = (
     (),

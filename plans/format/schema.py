@@ -24,8 +24,6 @@ from plans.format.schema_findings import ORDER, Schema, unknown_key, worded
 from plans.format.schema_formats import FORMATS
 from plans.text.jsontext import Path
 
-__all__ = ["ENOUGH", "check", "schema_text"]
-
 ENOUGH = 101
 """Findings after which nobody reads on, and a hostile file only costs time."""
 

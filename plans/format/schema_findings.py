@@ -16,8 +16,6 @@ from plans.format.schema_formats import FORMATS
 from plans.text.jsontext import Path
 from plans.text.names import did_you_mean, nearest
 
-__all__ = ["ORDER", "Schema", "unknown_key", "worded"]
-
 Schema = dict[str, Any]
 
 ORDER = (

@@ -14,8 +14,6 @@ from plans.declarations.types import parse_type
 from plans.format.finding import describe
 from plans.settings.setting import SettingError, iso_time
 
-__all__ = ["FORMATS"]
-
 Problem = tuple[str, str | None]
 """What is wrong with a text, and a hint."""
 

@@ -21,8 +21,6 @@ from plans.lint.rule import Finding, Rule
 from plans.model.plan import Plan
 from plans.text.jsontext import JsonText, Path
 
-__all__ = ["Checked", "Found", "check", "fixed"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:

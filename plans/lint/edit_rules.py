@@ -18,8 +18,6 @@ from plans.operators import kind_of
 from plans.settings.layers import EDIT
 from plans.settings.setting import shown
 
-__all__ = ["edits_of_one", "idle_reasons", "redundant_edits", "redundant_hints"]
-
 
 def redundant_edits(plan: Plan) -> Iterator[Finding]:
     """An edit that says what a layer below the strongest one says: it only takes a hint back."""

@@ -27,8 +27,6 @@ from plans.lint.registry import RULES, rule_called
 from plans.text.names import did_you_mean
 from plans.text.project import FILE, read_project, read_toml
 
-__all__ = ["Config", "Ignore", "config_for", "is_for", "matching", "read_config"]
-
 _NAMES = (FILE, "pyproject.toml")
 _KEYS = ("rule", "at", "plan", "reason")
 

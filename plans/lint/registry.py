@@ -18,8 +18,6 @@ from plans.lint.state_rules import lopsided_outer_join, never_expires, shorter_t
 from plans.lint.unused_rules import unused_options, unused_tables
 from plans.lint.wait_rules import cache_without_time, capacity_one, delay_above_timeout, retry_with_full_cache
 
-__all__ = ["RULES", "rule_called"]
-
 _ALL = (
     Rule(
         id="HP000",

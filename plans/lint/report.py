@@ -17,8 +17,6 @@ from plans.lint.run import LEVELS, Report
 from plans.review.annotations import Remark
 from plans.text.counts import count
 
-__all__ = ["FORMATS", "LINT_RULES", "remarks_of", "rendered", "summary"]
-
 _SHOWN = 10
 
 FORMATS = ("text", "json", "github", "sarif", "junit")

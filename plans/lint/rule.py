@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from plans.model.plan import Plan
 from plans.review.annotations import RemarkLevel
 
-__all__ = ["Finding", "Fix", "Rule"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fix:

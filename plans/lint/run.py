@@ -18,8 +18,6 @@ from plans.lint.registry import RULES
 from plans.lint.rule import Finding
 from plans.text.text_file import read_text
 
-__all__ = ["LEVELS", "Report", "failing", "lint"]
-
 LEVELS: tuple[str, ...] = ("note", "warning", "error")
 
 

@@ -17,8 +17,6 @@ from plans.operators import Operator, kind_of, state_of
 from plans.operators.state import FOREVER, StateKind
 from plans.settings.state import StateEntry
 
-__all__ = ["lopsided_outer_join", "never_expires", "shorter_than_upstream"]
-
 _APART = 1000
 
 

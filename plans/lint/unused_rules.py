@@ -18,8 +18,6 @@ from plans.operators import function_of, kind_of, state_of, table_of, tables_use
 from plans.settings.lookup import CACHING
 from plans.settings.state import STATE_TTL
 
-__all__ = ["unused_options", "unused_tables"]
-
 T = TypeVar("T")
 
 _FOR_SINKS, _FOR_SCANS, _FOR_LOOKUPS = "sink.", ("source.", "scan."), "lookup."

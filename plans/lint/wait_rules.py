@@ -18,8 +18,6 @@ from plans.settings.lookup import CACHE, CACHING, PARTIAL, RETRY
 
 _EXPIRIES = (f"{PARTIAL}expire-after-write", f"{PARTIAL}expire-after-access")
 
-__all__ = ["cache_without_time", "capacity_one", "delay_above_timeout", "retry_with_full_cache"]
-
 
 def retry_with_full_cache(plan: Plan) -> Iterator[Finding]:
     """A lookup that looks again in a cache that has the whole table."""

@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 
-__all__ = ["marked", "sides_of"]
-
 
 def marked(
     ours: bytes, theirs: bytes, *, labels: tuple[str, str], base: bytes | None = None, marker_size: int = 7

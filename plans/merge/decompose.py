@@ -23,21 +23,6 @@ from plans.model.plan import Plan
 from plans.operators import Operator
 from plans.settings.layers import SETTING_LAYERS
 
-__all__ = [
-    "ABSENT",
-    "COMPILED",
-    "LAYERS",
-    "NO_EDIT",
-    "Digest",
-    "Group",
-    "Key",
-    "LayeredValue",
-    "Parts",
-    "put_together",
-    "settings_in",
-    "take_apart",
-]
-
 Key = tuple[str, ...]
 """Where a part stands: ``("operators", "join_o_c", "state", "leftState", "ttl")``, ``("tables", "orders")``."""
 

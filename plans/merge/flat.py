@@ -18,8 +18,6 @@ from plans.merge.merge_text import REFUSED, path_of, refused_options, value_of
 from plans.model.plan import Plan
 from plans.settings.setting import shown
 
-__all__ = ["flat_lines"]
-
 
 def flat_lines(plan: Plan) -> Iterator[str]:
     """The lines, in the order of the plan."""

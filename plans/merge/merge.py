@@ -26,8 +26,6 @@ from plans.model.graph import dependency_order
 from plans.model.plan import Plan
 from plans.model.reasons import without_idle_reasons
 
-__all__ = ["EMPTY", "Merged", "conflict_sides", "merge"]
-
 EMPTY = Parts(units={}, orders={("operators",): ()})
 """The base of two plans that were added independently."""
 

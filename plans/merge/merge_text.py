@@ -14,8 +14,6 @@ from plans.merge.decompose import ABSENT, COMPILED, NO_EDIT, Digest, Group, Key,
 from plans.model.plan import Plan
 from plans.settings.setting import shown
 
-__all__ = ["REFUSED", "Carried", "described", "path_of", "refused_options", "value_of", "who_asked"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Carried:

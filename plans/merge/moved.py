@@ -24,8 +24,6 @@ from plans.model.plan import Plan
 from plans.text.names import did_you_mean
 from plans.text.project import project_for, read_project
 
-__all__ = ["followed", "moves_for"]
-
 _KEYS = ("from", "to", "plan")
 
 

@@ -15,8 +15,6 @@ from plans.model.plan import Plan
 from plans.text.counts import first_of
 from plans.text.links import refuse_links
 
-__all__ = ["edits_in", "refuse_overwrite"]
-
 _SHOWN = 10
 
 

@@ -40,8 +40,6 @@ from plans.model.reasons import without_idle_reasons
 from plans.operators import Operator, state_of
 from plans.text.names import did_you_mean
 
-__all__ = ["Orphan", "Rebased", "rebase"]
-
 _CAUSES = ("lookup.cache", "lookup.full-cache.reload-strategy")
 
 

@@ -16,8 +16,6 @@ from plans.merge.rebase import Orphan, Rebased
 from plans.text.counts import count
 from plans.text.terminal import clean
 
-__all__ = ["obstacles", "raise_obstacles", "report_json", "report_text"]
-
 
 def report_text(rebased: Rebased) -> str:
     """The edits by what became of them, one a line."""

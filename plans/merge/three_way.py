@@ -18,17 +18,6 @@ from typing import Any, Literal
 from plans.format.compiled import digest_of
 from plans.merge.decompose import ABSENT, LAYERS, NO_EDIT, Digest, Group, Key, LayeredValue, Parts
 
-__all__ = [
-    "Conflict",
-    "Disagreement",
-    "Side",
-    "merged_order",
-    "merged_setting",
-    "merged_units",
-    "resolved",
-    "same_layers",
-]
-
 Side = Literal["base", "ours", "theirs"]
 
 _DERIVED = ("default", "config", "table")

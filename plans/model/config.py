@@ -25,23 +25,6 @@ from plans.settings.setting import Kind, Setting, parse_value, shown
 from plans.settings.state import STATE_TTL, TTL
 from plans.text.names import did_you_mean
 
-__all__ = [
-    "DML_SYNC",
-    "EVENTS_DUPLICATE",
-    "FORCE_RECOMPILE",
-    "LENGTH_ENFORCER",
-    "MODE",
-    "NAME",
-    "PARALLELISM",
-    "TIME_ZONE",
-    "UPSERT_MATERIALIZE",
-    "ConfigKey",
-    "canonical_key",
-    "keys_of",
-    "known_keys",
-    "normalise",
-]
-
 MODE = "execution.runtime-mode"
 NAME = "pipeline.name"
 PARALLELISM = "parallelism.default"

@@ -16,8 +16,6 @@ from plans.model.plan import Plan
 from plans.operators import tables_used
 from plans.text.names import did_you_mean
 
-__all__ = ["check_graph", "dependency_order"]
-
 
 def check_graph(plan: Plan) -> Iterator[Diagnostic]:
     """Every problem with ids and edges, in the order of the operators."""

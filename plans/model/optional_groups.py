@@ -16,8 +16,6 @@ from plans.settings.group import Group
 from plans.settings.layers import EDIT, Settings, edits_of
 from plans.settings.setting import Value
 
-__all__ = ["config_layer", "optional_groups", "resolved", "shared_operators", "with_config_layers", "with_group"]
-
 
 def optional_groups(operator: Operator) -> Iterator[Group]:
     """The groups that ``operator`` has only if somebody asks for them."""

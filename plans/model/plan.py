@@ -23,8 +23,6 @@ from plans.declarations.tables import Function, Table
 from plans.lazy import load
 from plans.operators import Operator, Scan, Sink, kind_of
 
-__all__ = ["FORMAT", "Mode", "Plan"]
-
 FORMAT = "1.0"
 
 Mode = Literal["streaming", "batch"]

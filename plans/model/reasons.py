@@ -19,8 +19,6 @@ from plans.operators import kind_of
 from plans.settings.layers import EDIT
 from plans.text.names import did_you_mean
 
-__all__ = ["check_reasons", "with_reason", "without_idle_reasons"]
-
 
 def check_reasons(plan: Plan) -> Iterator[Diagnostic]:
     """Every reason whose setting the plan does not have."""

@@ -30,18 +30,6 @@ from plans.settings.setting import Setting, Value
 from plans.settings.state import TTL, entry_settings
 from plans.text.names import did_you_mean
 
-__all__ = [
-    "PlanSetting",
-    "canonical_path",
-    "group_called",
-    "operator_settings",
-    "option_effect",
-    "paths_like",
-    "plan_settings",
-    "setting_at",
-    "settings_by_name",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanSetting:

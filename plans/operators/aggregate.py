@@ -18,8 +18,6 @@ from plans.settings.cached import CACHED
 from plans.settings.layers import Settings
 from plans.settings.phases import PHASES, STRATEGY, PhaseStrategy
 
-__all__ = ["AGGREGATE", "ORDERED", "Aggregate", "AggregateCall", "one_phase_because"]
-
 FUNCTIONS = ("COUNT", "SUM", "AVG", "MIN", "MAX", "FIRST_VALUE", "LAST_VALUE", "LISTAGG")
 ORDERED = ("FIRST_VALUE", "LAST_VALUE", "LISTAGG")
 """Aggregate functions that depend on the order of rows."""

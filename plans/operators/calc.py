@@ -14,8 +14,6 @@ from plans.operators.fields import Expression, Name, OneInput, OperatorId, TypeT
 from plans.operators.kind import OperatorKind, WithSettings, any_order, unchanged
 from plans.settings.layers import Settings
 
-__all__ = ["CALC", "Calc", "SelectItem"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectItem:

@@ -25,8 +25,6 @@ from plans.operators.state import (
 )
 from plans.settings.layers import Settings
 
-__all__ = ["CHANGELOG_NORMALIZE", "ChangelogNormalize"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangelogNormalize(WithSettings):

@@ -12,19 +12,6 @@ from plans.operators.declared import Columns
 from plans.operators.output import JoinColumn
 from plans.text.names import did_you_mean
 
-__all__ = [
-    "RESERVED_PREFIX",
-    "check_known",
-    "check_names",
-    "check_output",
-    "listed",
-    "output_columns",
-    "parse",
-    "same_type",
-    "types_of",
-    "unknown_table",
-]
-
 RESERVED_PREFIX = "__"
 
 

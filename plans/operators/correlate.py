@@ -21,8 +21,6 @@ from plans.settings.text import labelled, marked
 from plans.settings.views import CallRetry, CallSettings, call_retry, viewed
 from plans.text.names import did_you_mean
 
-__all__ = ["CORRELATE", "Argument", "Correlate", "delay_of"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Argument:

@@ -7,8 +7,6 @@ from typing import Literal, Protocol
 
 from plans.declarations.tables import Column, Function, Table
 
-__all__ = ["Columns", "Declared"]
-
 Columns = tuple[Column, ...]
 
 

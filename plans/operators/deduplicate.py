@@ -24,8 +24,6 @@ from plans.operators.state import (
 )
 from plans.settings.layers import Settings
 
-__all__ = ["DEDUPLICATE", "Deduplicate"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deduplicate(WithSettings):

@@ -15,8 +15,6 @@ from plans.operators.kind import OperatorKind, WithSettings, any_order, unchange
 from plans.settings.layers import Settings
 from plans.text.names import did_you_mean
 
-__all__ = ["EXPAND", "Expand"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expand(WithSettings):

@@ -13,8 +13,6 @@ from typing import Annotated
 
 from plans.declarations.row_kinds import RowKind
 
-__all__ = ["Changelog", "Expression", "Name", "Names", "OneInput", "OperatorId", "Ref", "TypeText"]
-
 
 @dataclass(frozen=True, slots=True)
 class Ref:

@@ -16,8 +16,6 @@ from plans.operators.output import JoinOutput, JoinType
 from plans.operators.state import KeysUpserted, StateKind, States, stated, unbounded
 from plans.settings.layers import Settings
 
-__all__ = ["JOIN", "Join", "JoinKey"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinKey:

@@ -22,18 +22,6 @@ from plans.settings.setting import shown
 from plans.settings.text import labelled, marked
 from plans.settings.views import CachedSettings, viewed
 
-__all__ = [
-    "Neighbour",
-    "OperatorKind",
-    "TableUse",
-    "WithSettings",
-    "any_order",
-    "in_order",
-    "no_expressions",
-    "of_input",
-    "unchanged",
-]
-
 TableUse = Literal["reads", "looks up", "writes"]
 CheckPlace = Callable[
     [Any, Sequence["Neighbour"], Sequence["Neighbour"], Declared, str],

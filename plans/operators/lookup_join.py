@@ -31,8 +31,6 @@ from plans.settings.layers import Settings
 from plans.settings.lookup import LOOKUP_GROUPS
 from plans.settings.views import AsyncSettings, RetrySettings, viewed
 
-__all__ = ["LOOKUP_JOIN", "LookupJoin", "LookupKey"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookupKey:

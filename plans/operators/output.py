@@ -8,8 +8,6 @@ from typing import Annotated, ClassVar, Literal
 
 from plans.operators.fields import Name, Ref, TypeText
 
-__all__ = ["JoinColumn", "JoinOutput", "JoinType", "Side"]
-
 JoinType = Literal["inner", "left", "right", "full", "semi", "anti"]
 Side = Literal["left", "right"]
 

@@ -18,8 +18,6 @@ from plans.operators.table import described_table
 from plans.settings.layers import Settings
 from plans.text.counts import count
 
-__all__ = ["SCAN", "Scan"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scan(WithSettings):

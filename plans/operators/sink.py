@@ -18,8 +18,6 @@ from plans.operators.kind import OperatorKind, any_order, of_input, unchanged
 from plans.operators.table import described_table
 from plans.settings.layers import Settings
 
-__all__ = ["SINK", "Sink"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sink:

@@ -16,8 +16,6 @@ from plans.operators.kind import Neighbour, OperatorKind, WithSettings, in_order
 from plans.operators.state import KeysUpserted, StateKind, States, all_facts, stated, unbounded, waits_for_none
 from plans.settings.layers import Settings
 
-__all__ = ["SINK_MATERIALIZE", "SinkMaterialize"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkMaterialize(WithSettings):

@@ -13,8 +13,6 @@ from plans.operators.fields import Name, OneInput, OperatorId
 from plans.operators.kind import OperatorKind, WithSettings, any_order, of_input, unchanged
 from plans.settings.layers import Settings
 
-__all__ = ["MOST_ROWS", "SORT", "UNSORTABLE", "Sort", "SortKey"]
-
 UNSORTABLE = ("ARRAY", "MAP", "ROW")
 MOST_ROWS = 2**31 - 1
 """What LIMIT and OFFSET can be at most: Spark counts the rows of a result in 32 bits."""

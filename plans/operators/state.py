@@ -13,18 +13,6 @@ from plans.declarations.row_kinds import RowKinds
 from plans.operators.fields import Ref
 from plans.settings.state import StateEntry
 
-__all__ = [
-    "FOREVER",
-    "KeysUpserted",
-    "StateKind",
-    "States",
-    "all_facts",
-    "its_own_ttl",
-    "stated",
-    "unbounded",
-    "waits_for_none",
-]
-
 States = Annotated[tuple[StateEntry, ...], Ref("state")]
 KeysUpserted = Callable[[tuple[str, ...]], bool]
 """Whether all that reads an operator replaces rows by exactly these columns of it."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from plans.declarations.tables import Table
 
-__all__ = ["connector_of", "described_table"]
-
 
 def connector_of(table: Table | None) -> str:
     """The connector of a table, as a description names it."""

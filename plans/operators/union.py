@@ -13,8 +13,6 @@ from plans.operators.fields import OperatorId
 from plans.operators.kind import OperatorKind, WithSettings, any_order, unchanged
 from plans.settings.layers import Settings
 
-__all__ = ["UNION", "Union"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Union(WithSettings):

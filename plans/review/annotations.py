@@ -18,8 +18,6 @@ from plans.errors import Diagnostic
 from plans.review.locations import Location
 from plans.settings.effects import LEVELS, MEANING, Level
 
-__all__ = ["DIFF_RULES", "Remark", "RemarkLevel", "remark_of_diagnostic", "remarks_of_changes"]
-
 RemarkLevel = Literal["error", "warning", "note"]
 
 DIFF_RULES = {f"diff-{level}": MEANING[level] for level in LEVELS}

@@ -16,8 +16,6 @@ from plans.show.picture import changed_part
 from plans.show.svg import standalone
 from plans.text.terminal import clean
 
-__all__ = ["drawing_of", "report_html"]
-
 _MAX_BOXES = 300
 
 _STYLE = """

@@ -15,8 +15,6 @@ from plans.show.graph_text import MERMAID_EDGES, MERMAID_TEXT, mermaid
 from plans.show.picture import changed_part
 from plans.text.markdown import code, fence
 
-__all__ = ["LIMIT", "mermaid_of", "report_markdown"]
-
 LIMIT = 60_000
 """Characters; review pages take 65,536 in one comment."""
 

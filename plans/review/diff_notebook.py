@@ -18,8 +18,6 @@ from plans.review.diff_html import drawing_of
 from plans.show.notebook import MOST, embedded
 from plans.text.terminal import clean
 
-__all__ = ["diff_cell"]
-
 _HEAD = "<tr><th></th><th>what</th><th>change</th><th>note</th><th>effect on a running job</th></tr>"
 
 

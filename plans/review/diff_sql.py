@@ -22,8 +22,6 @@ from plans.text.project import sql_dir_for
 from plans.text.redaction import without_literals
 from plans.text.text_file import script_text
 
-__all__ = ["script_of", "sql_difference"]
-
 _MAX_LINES = 20_000
 _COMPILE = "give the two scripts instead: hintplan diff old.sql new.sql --sql"
 

@@ -15,8 +15,6 @@ from collections.abc import Sequence
 from plans.review.annotations import Remark
 from plans.text.terminal import clean
 
-__all__ = ["github"]
-
 _COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 
 

@@ -13,8 +13,6 @@ from xml.etree import ElementTree
 from plans.review.annotations import Remark
 from plans.text.terminal import clean
 
-__all__ = ["junit"]
-
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 

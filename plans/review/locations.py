@@ -19,8 +19,6 @@ from plans.files.plan_source import PlanSource
 from plans.format.paths import find
 from plans.text.jsontext import JsonText, Path
 
-__all__ = ["Location", "locate"]
-
 _LAYERS = ("hint", "table", "config")
 
 

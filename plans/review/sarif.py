@@ -16,8 +16,6 @@ from urllib.parse import quote
 from plans.review.annotations import Remark
 from plans.text.terminal import clean
 
-__all__ = ["sarif"]
-
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
 

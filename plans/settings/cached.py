@@ -13,8 +13,6 @@ from plans.settings.effects import KEPT
 from plans.settings.group import Group, specs
 from plans.settings.setting import Setting
 
-__all__ = ["CACHED", "ENABLED", "STORAGE_LEVEL", "STORAGE_LEVELS"]
-
 ENABLED = "enabled"
 STORAGE_LEVEL = "storage-level"
 

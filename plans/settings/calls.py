@@ -19,17 +19,6 @@ from plans.settings.group import Group, specs
 from plans.settings.layers import Settings
 from plans.settings.setting import Setting
 
-__all__ = [
-    "CALL_GROUPS",
-    "CALL_KINDS",
-    "CONFIG_SYNONYMS",
-    "NO_RETRY",
-    "RETRY_STRATEGY",
-    "call_groups",
-    "is_async",
-    "resolved_call",
-]
-
 RETRY_STRATEGY, NO_RETRY = "retry-strategy", "no_retry"
 
 _PREFIXES: Mapping[FunctionKind, str] = {

@@ -17,36 +17,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-__all__ = [
-    "ATTEMPTS",
-    "BEGUN",
-    "CACHE",
-    "FILES_ELSEWHERE",
-    "FOLLOWED",
-    "FUNCTION",
-    "INCOMPATIBLE",
-    "IN_FLIGHT",
-    "KEPT",
-    "LEFT_BEHIND",
-    "LEVELS",
-    "MEANING",
-    "NO_EFFECT",
-    "NO_NOTE",
-    "OPTION",
-    "PARKING",
-    "RELOAD",
-    "TTL",
-    "UNAFFECTED",
-    "UNKNOWN_KEY",
-    "UNREADABLE",
-    "Effect",
-    "Level",
-    "emptied",
-    "in_batch",
-    "restarts",
-    "worst",
-]
-
 Level = Literal["none", "restart", "ttl", "rebuild", "drop", "incompatible"]
 LEVELS: tuple[Level, ...] = ("none", "restart", "ttl", "rebuild", "drop", "incompatible")
 """From the mildest to the gravest."""

@@ -13,8 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["why_idle"]
-
 _PLACE = "it is about where Flink runs; a run here is told by --master, --remote and --conf"
 _ENGINE = "it is about how Flink's own engine gets to the same result"
 _STATE = "state is in the directory that --checkpoint names"

@@ -17,8 +17,6 @@ from typing import Any, Literal
 from plans.settings.layers import Settings, Specs, layered, parsed
 from plans.settings.setting import Layers, Setting, Value
 
-__all__ = ["Group", "specs"]
-
 Texts = Mapping[str, str]
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 

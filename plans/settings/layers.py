@@ -19,24 +19,6 @@ from typing import Any
 from plans.declarations.durations import DurationError, parse_duration
 from plans.settings.setting import Layers, Setting, SettingError, Value, parse_value
 
-__all__ = [
-    "EDIT",
-    "RANKS",
-    "SETTING_LAYERS",
-    "Settings",
-    "Specs",
-    "edits_of",
-    "group_document",
-    "layered",
-    "ordered",
-    "parsed",
-    "read_group",
-    "same_value",
-    "set_by",
-    "top_layer",
-    "top_value",
-]
-
 Specs = Mapping[str, Setting]
 """The settings of a group by name, in the order in which a plan lists them."""
 

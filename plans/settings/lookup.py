@@ -17,8 +17,6 @@ from plans.settings.group import Group, specs
 from plans.settings.layers import Specs
 from plans.settings.setting import MAX_LONG, Setting
 
-__all__ = ["ASYNC", "CACHE", "CACHING", "FULL", "GROUPS", "LOOKUP_GROUPS", "PARTIAL", "RETRY", "SETTINGS"]
-
 CACHE = "lookup.cache"
 PARTIAL = "lookup.partial-cache."
 FULL = "lookup.full-cache."

@@ -11,8 +11,6 @@ from collections.abc import Collection, Iterator, Mapping
 from plans.settings.lookup import CACHE, FULL, PARTIAL, SETTINGS
 from plans.settings.setting import Value
 
-__all__ = ["STRATEGY", "applicable", "belongs", "cache_problems"]
-
 STRATEGY = f"{FULL}reload-strategy"
 _OF_STRATEGY = {
     "PERIODIC": f"{FULL}periodic-reload.",

@@ -19,15 +19,6 @@ from plans.settings.lookup import CACHE, FULL, SETTINGS
 from plans.settings.lookup_cache import STRATEGY, applicable, belongs, cache_problems
 from plans.settings.setting import Layers, Value
 
-__all__ = [
-    "Contradiction",
-    "Resolved",
-    "Unmet",
-    "async_refusal",
-    "layered_cache",
-    "resolve",
-]
-
 
 class Contradiction(ValueError):
     """Settings that do not go together; ``layer`` and ``name`` tell whose setting it is, if it is one that is there."""

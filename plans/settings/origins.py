@@ -12,8 +12,6 @@ from plans.errors import Diagnostic
 from plans.settings.layers import SETTING_LAYERS, Settings
 from plans.settings.setting import Value, shown
 
-__all__ = ["apart_text", "in_step_text", "origins_apart"]
-
 
 def origins_apart(
     operator: str, groups: Mapping[str, Settings], expected: Mapping[str, Settings], table: str

@@ -17,8 +17,6 @@ from plans.settings.effects import restarts
 from plans.settings.group import Group, specs
 from plans.settings.setting import Setting
 
-__all__ = ["ONE_PHASE", "PHASES", "STRATEGY", "PhaseStrategy"]
-
 STRATEGY = "agg-phase-strategy"
 ONE_PHASE = "ONE_PHASE"
 PhaseStrategy = Literal["AUTO", "ONE_PHASE", "TWO_PHASE"]

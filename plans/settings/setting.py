@@ -21,8 +21,6 @@ from plans.declarations.durations import DurationError, format_duration, parse_d
 from plans.settings.effects import Effect
 from plans.text.names import nearest
 
-__all__ = ["MAX_LONG", "Kind", "Layers", "Setting", "SettingError", "Value", "iso_time", "parse_value", "shown"]
-
 Kind = Literal["bool", "int", "duration", "choice", "time", "class", "text", "character"]
 
 Value = str | int | bool

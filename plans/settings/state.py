@@ -15,8 +15,6 @@ from plans.settings.layers import Settings, set_by
 from plans.settings.setting import Setting
 from plans.settings.text import who_set_setting
 
-__all__ = ["DEFAULT_STATE_TTL", "STATE_LAYERS", "STATE_TTL", "TTL", "StateEntry", "entry_settings", "source", "who_set"]
-
 STATE_TTL = "table.exec.state.ttl"
 DEFAULT_STATE_TTL = "0 ms"
 STATE_LAYERS = ("default", "config", "hint")

@@ -13,8 +13,6 @@ from typing import Any
 from plans.settings.layers import SETTING_LAYERS, Settings, set_by
 from plans.settings.setting import shown
 
-__all__ = ["labelled", "marked", "settings_json", "who_set_setting"]
-
 
 def who_set_setting(settings: Settings, name: str) -> str:
     """Who set a setting, then what the weaker layers said, such as ``edit · hint 50 · config 20``."""

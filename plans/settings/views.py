@@ -12,18 +12,6 @@ from typing import Any, Literal, TypeVar
 
 from plans.settings.calls import NO_RETRY, RETRY_STRATEGY
 
-__all__ = [
-    "AsyncSettings",
-    "CachedSettings",
-    "CallRetry",
-    "CallSettings",
-    "OutputMode",
-    "RetryMode",
-    "RetrySettings",
-    "call_retry",
-    "viewed",
-]
-
 OutputMode = Literal["ordered", "allow_unordered"]
 RetryMode = Literal["inline", "deferred"]
 Values = Mapping[str, Any]

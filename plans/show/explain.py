@@ -31,8 +31,6 @@ from plans.settings.text import settings_json, who_set_setting
 from plans.text.counts import count, shortened
 from plans.text.terminal import clean, one_line
 
-__all__ = ["explain", "explain_json", "summary"]
-
 _MIN_LEFT, _MAX_LEFT = 34, 64
 _MAX_DEPTH = 16
 _MAX_DESCRIPTION = 160

@@ -18,8 +18,6 @@ from plans.show.picture import Box, Picture, Row, folded
 from plans.text.counts import shortened
 from plans.text.terminal import one_line
 
-__all__ = ["MERMAID_EDGES", "MERMAID_TEXT", "dot", "mermaid"]
-
 MERMAID_EDGES, MERMAID_TEXT = 500, 50_000
 """What Mermaid, as GitHub runs it, draws at most: its defaults for ``maxEdges`` and ``maxTextSize``."""
 

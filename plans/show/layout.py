@@ -17,8 +17,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-__all__ = ["Link", "Placed", "place"]
-
 Point = tuple[float, float]
 
 COLUMN_GAP, ROW_GAP, BEND_GAP, PART_GAP = 46.0, 20.0, 14.0, 44.0

@@ -21,8 +21,6 @@ from plans.show.picture import picture
 from plans.show.svg import standalone
 from plans.text.terminal import one_line
 
-__all__ = ["MOST", "embedded", "plan_html", "plan_text"]
-
 MOST = 300
 """Operators in a picture, rows of a table, and lines of text; a larger plan wants the page."""
 

@@ -34,8 +34,6 @@ from plans.show.svg import Drawing, asset, draw
 from plans.text.counts import count
 from plans.text.terminal import one_line
 
-__all__ = ["plan_page"]
-
 _SCRIPTS = ("panel.js", "view.js", "search.js", "page.js")
 _SHOWN_AT_ONCE = 600
 _FOLD_AT_MOST = 3000

@@ -31,8 +31,6 @@ from plans.settings.setting import shown
 from plans.show.picture import Picture, changed_operators, under_new_ids
 from plans.text.terminal import clean, one_line
 
-__all__ = ["box_data", "change_data", "function_data", "of_both", "row_kinds", "table_data"]
-
 Json = dict[str, Any]
 T = TypeVar("T")
 

@@ -17,8 +17,6 @@ from plans.operators import state_of
 from plans.settings.setting import shown
 from plans.text.terminal import one_line
 
-__all__ = ["overview"]
-
 _MOST = 400
 
 

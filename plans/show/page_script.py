@@ -16,8 +16,6 @@ from typing import Any
 from plans.model.plan import Plan
 from plans.model.settings import PlanSetting, operator_settings
 
-__all__ = ["Script", "script_of"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Script:

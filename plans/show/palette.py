@@ -12,8 +12,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = ["PALETTE", "Colour", "resolved", "variables"]
-
 
 @dataclass(frozen=True, slots=True)
 class Colour:

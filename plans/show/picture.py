@@ -24,20 +24,6 @@ from plans.settings.layers import EDIT
 from plans.settings.setting import shown
 from plans.text.terminal import one_line
 
-__all__ = [
-    "Arrow",
-    "Box",
-    "Mark",
-    "Picture",
-    "Row",
-    "around",
-    "changed_operators",
-    "changed_part",
-    "folded",
-    "picture",
-    "under_new_ids",
-]
-
 Mark = Literal["", "added", "removed", "changed", "moved"]
 
 

@@ -13,8 +13,6 @@ from html import escape
 from plans.text.redaction import without_literals
 from plans.text.terminal import clean
 
-__all__ = ["sql_lines"]
-
 _TOKEN = re.compile(
     r"(?P<h>/\*\+.*?(?:\*/|\Z))|(?P<c>/\*.*?(?:\*/|\Z)|--[^\n]*)|(?P<s>'(?:[^']|'')*(?:'|\Z))|(?P<k>\b[A-Z][A-Z_]+\b)",
     re.DOTALL,

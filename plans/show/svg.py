@@ -25,8 +25,6 @@ from plans.show.palette import resolved
 from plans.show.picture import Arrow, Box, Picture, Row
 from plans.text.terminal import one_line
 
-__all__ = ["Drawing", "asset", "draw", "standalone"]
-
 _NARROW, _WIDE = 132.0, 264.0
 _PAD, _HEAD, _ROW = 12.0, 46.0, 21.0
 _MARGIN = 24.0

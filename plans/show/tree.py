@@ -8,8 +8,6 @@ from plans.model.plan import Plan
 from plans.show.explain import explain
 from plans.text.terminal import show, wants_colour
 
-__all__ = ["show_tree"]
-
 
 def show_tree(plan: Plan) -> None:
     """Print a plan as a tree, in colours on a terminal that wants them."""

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["count", "first_of", "shortened"]
-
 
 def count(number: int, noun: str) -> str:
     """So many of ``noun``, whose plural ends in s."""

@@ -15,8 +15,6 @@ from typing import Literal
 from plans.errors import Diagnostic, clipped
 from plans.text.redaction import without_literals
 
-__all__ = ["Finding", "Severity", "rendered"]
-
 Severity = Literal["warning", "note"]
 
 _LONGEST_LINE = 400

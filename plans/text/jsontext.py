@@ -18,8 +18,6 @@ from typing import Any
 
 from plans.errors import PlanError
 
-__all__ = ["MAX_BYTES", "MAX_DEPTH", "MAX_MEMBERS", "JsonText", "Path", "Span"]
-
 MAX_BYTES = 16 * 1024 * 1024
 MAX_DEPTH = 64
 MAX_MEMBERS = 100_000

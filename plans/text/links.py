@@ -10,8 +10,6 @@ from pathlib import Path
 
 from plans.errors import PlanError
 
-__all__ = ["refuse_leading_out", "refuse_links"]
-
 
 def refuse_links(target: Path) -> None:
     """PlanError for a file to write that is a link, and for a relative one below a link that leads out of here."""

@@ -12,8 +12,6 @@ import re
 
 from plans.text.terminal import one_line
 
-__all__ = ["code", "fence"]
-
 _MAX = 400
 
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["did_you_mean", "nearest"]
-
 # A hostile file can hold a million names; comparing them all would take minutes.
 _MAX_LENGTH = 200
 _MAX_CANDIDATES = 2000

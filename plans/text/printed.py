@@ -13,8 +13,6 @@ from __future__ import annotations
 
 from html import escape
 
-__all__ = ["Printed"]
-
 
 class Printed:
     """A value that is shown as its ``text``."""

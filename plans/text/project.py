@@ -18,8 +18,6 @@ from plans.errors import PlanError
 from plans.text.links import refuse_leading_out
 from plans.text.names import did_you_mean
 
-__all__ = ["FILE", "project_for", "read_project", "read_toml", "sql_dir_for"]
-
 FILE = "hintplan.toml"
 
 _TABLES = ("lint", "run", "ci")

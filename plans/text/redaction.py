@@ -19,8 +19,6 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from urllib.parse import quote, quote_plus
 
-__all__ = ["SHORTEST", "redacted", "variables_in", "without_json_literals", "without_literals"]
-
 SHORTEST = 4
 _REFERENCE = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
 _WORDS = r"(?:password|passwd|authorization|secret|token|credential|cookie|api-?key)"

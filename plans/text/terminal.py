@@ -18,8 +18,6 @@ import click
 
 from plans.text.redaction import SHORTEST, redacted
 
-__all__ = ["clean", "hide", "one_line", "say", "show", "wants_colour"]
-
 _HIDDEN: dict[str, str] = {}
 """Values of environment variables that are not printed, by name."""
 

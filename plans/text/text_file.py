@@ -10,8 +10,6 @@ import sys
 from plans.errors import SqlError
 from plans.text.links import refuse_leading_out
 
-__all__ = ["read_text", "script_text"]
-
 
 def read_text(path: str, file: str) -> str:
     """The text at ``path``, or on stdin if it is ``-``; SqlError, calling it ``file``, if it cannot be read."""

@@ -29,8 +29,6 @@ from runtime.connectors import table as connectors
 from runtime.lookup.plan import LookupRun
 from runtime.results.files import KeepBatch
 
-__all__ = ["BuiltSink", "build_sinks"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltSink:

@@ -30,8 +30,6 @@ from plans.model.plan import Plan
 from plans.settings.views import CachedSettings
 from runtime.spark.session import is_remote
 
-__all__ = ["CacheEntry", "CachedResult", "ResultCache"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CachedResult:

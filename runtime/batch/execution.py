@@ -23,8 +23,6 @@ from runtime.progress import CachedProgress, JobProgress
 from runtime.progress_table import ProgressTable, as_html, as_text, job_table
 from runtime.spark.explanation import WrongLine, failed
 
-__all__ = ["BatchExecution"]
-
 _POLL_SECONDS = 0.2
 _CANCEL_SECONDS = 0.5
 

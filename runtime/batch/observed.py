@@ -14,8 +14,6 @@ from typing import Any
 
 from pyspark.sql import Observation
 
-__all__ = ["ObservedMetrics"]
-
 
 @dataclass(slots=True)
 class ObservedMetrics:

@@ -38,8 +38,6 @@ from runtime.results.files import keeping
 from runtime.spark.session import prepare_session, start_session
 from runtime.spark.shipping import ship_code
 
-__all__ = ["Session"]
-
 _SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 
 

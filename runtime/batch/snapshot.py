@@ -19,8 +19,6 @@ from plans.declarations.tables import Table
 from runtime.connectors.table import files_reader
 from runtime.spark.session import is_remote
 
-__all__ = ["snapshot"]
-
 
 def snapshot(spark: SparkSession, frame: DataFrame, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:
     """The rows of ``frame``, a scan of ``columns`` of ``table``, from the files that it has listed, and no others."""

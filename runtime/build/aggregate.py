@@ -26,8 +26,6 @@ from runtime.expressions.normal_floats import normal_floats
 from runtime.operators.aggregate import AggregateOperator
 from runtime.types import to_arrow, to_spark
 
-__all__ = ["BUILDER", "native_aggregate"]
-
 _BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 _LOW_HALF = 0xFFFFFFFF
 

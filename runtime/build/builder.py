@@ -24,17 +24,6 @@ from runtime.engine.stateful import apply_operator
 from runtime.operator import StatefulOperator
 from runtime.operators.schema import state_schema
 
-__all__ = [
-    "Bind",
-    "BoundInputs",
-    "FrameBuilder",
-    "OperatorBuilder",
-    "StreamBuilder",
-    "bound",
-    "from_frames",
-    "with_state",
-]
-
 StreamBuilder = Callable[[Any, Sequence[Rows], Edges], Rows]
 """An operator, the rows of its inputs and the edges -> its rows, in a stream."""
 

@@ -27,8 +27,6 @@ from runtime.expressions.exact import is_exact
 from runtime.operators.calc import ArrowCalc, ArrowValue, Chosen, Day, Truth
 from runtime.types import to_arrow, to_spark
 
-__all__ = ["BUILDER", "calc_in_arrow", "calc_in_spark"]
-
 _DAY = re.compile(r"date_format ?\( ?(`.+`) ?, ?'yyyy-MM-dd' ?\)", re.IGNORECASE | re.DOTALL)
 
 

@@ -6,8 +6,6 @@ from plans.operators import ChangelogNormalize
 from runtime.build.builder import BoundInputs, OperatorBuilder, with_state
 from runtime.operators.changelog_normalize import ChangelogNormalizeOperator
 
-__all__ = ["BUILDER"]
-
 
 def _bind(operator: ChangelogNormalize, inputs: BoundInputs) -> ChangelogNormalizeOperator:
     return ChangelogNormalizeOperator(

@@ -27,8 +27,6 @@ from runtime.functions.task import call_functions
 from runtime.kernels.found_rows import JoinedRows
 from runtime.types import to_arrow, to_spark
 
-__all__ = ["BUILDER", "call_function"]
-
 
 def call_function(op: Correlate, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
     """The rows of the only input joined with what the function returns for them.

@@ -14,8 +14,6 @@ from runtime.expressions.allowed import quoted
 from runtime.expressions.normal_floats import normal_floats
 from runtime.operators.deduplicate import COUNTS, DeduplicateOperator
 
-__all__ = ["BUILDER"]
-
 _NUMBER = "__number"
 
 

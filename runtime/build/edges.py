@@ -23,8 +23,6 @@ from runtime.lookup.plan import LookupRun
 from runtime.operator import KIND
 from runtime.types import to_arrow
 
-__all__ = ["Condition", "Edges", "edges_of"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:

@@ -14,8 +14,6 @@ from runtime.build.edges import Edges
 from runtime.expressions.allowed import quoted
 from runtime.types import to_spark
 
-__all__ = ["BUILDER"]
-
 
 def _expand(operator: Expand, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
     (frame,) = inputs

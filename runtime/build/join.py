@@ -30,8 +30,6 @@ from runtime.operator import KIND
 from runtime.operators.join import JoinOperator
 from runtime.operators.schema import state_schema
 
-__all__ = ["BUILDER", "with_condition_above"]
-
 _SPARK_TYPES = {"semi": "left_semi", "anti": "left_anti"}
 
 

@@ -37,8 +37,6 @@ from runtime.lookup.plan import fetched_columns, key_columns, lookup_spec
 from runtime.operators.lookup_retry import LookupRetry
 from runtime.types import to_arrow, to_spark
 
-__all__ = ["BUILDER", "look_up"]
-
 ASKS = "__asks"
 
 

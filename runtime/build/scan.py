@@ -12,8 +12,6 @@ from runtime.build.edges import Edges
 from runtime.connectors import table as connectors
 from runtime.engine.rows import Rows
 
-__all__ = ["BUILDER"]
-
 
 def _stream(operator: Scan, inputs: Sequence[Rows], edges: Edges) -> Rows:
     if operator.id not in edges.row_order:

@@ -11,8 +11,6 @@ from runtime.build.builder import OperatorBuilder
 from runtime.build.edges import Edges
 from runtime.engine.rows import Rows
 
-__all__ = ["BUILDER"]
-
 
 def _stream(operator: Sink, inputs: Sequence[Rows], edges: Edges) -> Rows:
     (rows,) = inputs

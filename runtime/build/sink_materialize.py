@@ -6,8 +6,6 @@ from plans.operators import SinkMaterialize
 from runtime.build.builder import BoundInputs, OperatorBuilder, with_state
 from runtime.operators.sink_materialize import SinkMaterializeOperator
 
-__all__ = ["BUILDER"]
-
 
 def _bind(operator: SinkMaterialize, inputs: BoundInputs) -> SinkMaterializeOperator:
     return SinkMaterializeOperator(

@@ -12,8 +12,6 @@ from runtime.build.builder import OperatorBuilder
 from runtime.build.edges import Edges
 from runtime.expressions.allowed import quoted
 
-__all__ = ["BUILDER"]
-
 
 def _batch(operator: Sort, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
     (frame,) = inputs

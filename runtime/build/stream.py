@@ -19,8 +19,6 @@ from runtime.build.edges import Condition, Edges
 from runtime.build.table import builder_of
 from runtime.engine.rows import Rows
 
-__all__ = ["apply_operators", "build", "conditions_above"]
-
 
 def build(edges: Edges) -> dict[str, Rows]:
     """The output of each operator.

@@ -15,8 +15,6 @@ from __future__ import annotations
 
 from plans.model.plan import Plan
 
-__all__ = ["shared_operators"]
-
 
 def shared_operators(plan: Plan) -> dict[str, tuple[str, ...]]:
     """The sinks of each operator that several of them share, without scans and what only feeds another such operator.

@@ -40,8 +40,6 @@ from runtime.build import (
 from runtime.build.builder import OperatorBuilder, bound
 from runtime.operator import StatefulOperator
 
-__all__ = ["BUILDERS", "build_operator", "builder_of"]
-
 BUILDERS: Mapping[type[Operator], OperatorBuilder] = {
     Aggregate: aggregate.BUILDER,
     Calc: calc.BUILDER,

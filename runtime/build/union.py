@@ -15,8 +15,6 @@ from runtime.engine.row_order import ROW_ORDER
 from runtime.expressions.allowed import quoted
 from runtime.operator import INSERT, KIND
 
-__all__ = ["BUILDER"]
-
 _ABSENT = dict(zip((KIND, *ROW_ORDER.names), (f"{INSERT}Y", "0L", "''", "0L"), strict=True))
 """What rows of one input have in metadata columns that only another input's rows have, in Spark SQL."""
 

@@ -22,8 +22,6 @@ from runtime.spark.path_patterns import literally
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["NO_FILES", "CheckpointFiles", "files_of", "local_directory", "local_files"]
-
 _CHECKSUMS = b"crc\0"
 """How Hadoop's file of checksums begins. The number of bytes follows that each is of, then they, of four bytes each."""
 _SMALL = 1 << 20

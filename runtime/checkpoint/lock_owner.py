@@ -15,8 +15,6 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-__all__ = ["LockOwner", "birth_of", "is_here", "is_us", "lives", "lock_owner_of", "ourselves"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LockOwner:

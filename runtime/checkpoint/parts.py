@@ -32,8 +32,6 @@ from runtime.checkpoint.run_lock import is_held
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Damage", "batches_kept", "damages", "last_batches", "refuse_damaged", "undamaged_record"]
-
 KEPT_BATCHES = 100
 """How many batches Spark keeps in its logs unless its setting says otherwise."""
 _KEPT = "spark.sql.streaming.minBatchesToRetain"

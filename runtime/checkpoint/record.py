@@ -21,8 +21,6 @@ from runtime.checkpoint.parts import batches_kept, refuse_damaged
 from runtime.checkpoint.run_lock import LOCK, is_held
 from runtime.spark.path_patterns import literally
 
-__all__ = ["read_record", "read_undamaged", "write_record"]
-
 _LINES = "record.jsonl"
 
 

@@ -28,8 +28,6 @@ from runtime.checkpoint.lock_owner import LockOwner, is_here, is_us, lives, lock
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["LOCK", "RunLock", "acquire", "is_held", "lock_local", "refuse_held"]
-
 LOCK = "hintplan.lock"
 _JVM_SECONDS = 60.0
 """How long the JVM of a killed run may take to notice; it ends itself when its Python process is gone."""

@@ -12,8 +12,6 @@ from plans.connectors.blackhole import BLACKHOLE
 from plans.declarations.tables import Table
 from runtime.connectors.connector import ConnectorCode
 
-__all__ = ["CODE", "batch_writer", "micro_batch_writer", "writer"]
-
 
 def writer(
     df: DataFrame, name: str, table: Table, *, changelog: bool, checkpoint: str | None = None

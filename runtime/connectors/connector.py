@@ -18,8 +18,6 @@ from plans.declarations.tables import Table
 from runtime.engine.arrow_rows import ArrowRows
 from runtime.lookup.source import LookupSource
 
-__all__ = ["BatchesHad", "ConnectorCode", "FilesBelow", "Reader", "Writer"]
-
 BatchReader = Callable[[SparkSession, str, Table, tuple[str, ...]], DataFrame]
 FilesBelow = Callable[[str], Iterable[str]]
 """The files below a directory, by their paths below it."""

@@ -25,8 +25,6 @@ from runtime.connectors.rowtext import lines
 from runtime.operator import KIND
 from runtime.spark.shipping import written_by
 
-__all__ = ["CODE", "PrintBatch", "batch_writer", "micro_batch_writer", "writer"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrintBatch:

@@ -15,8 +15,6 @@ from runtime.connectors.connector import ConnectorCode
 from runtime.lookup.api import AsyncLookupFunction, LookupContext, LookupFunction, ScanFunction
 from runtime.lookup.source import LookupSource, Source
 
-__all__ = ["CODE"]
-
 
 def _open(mode: LookupMode, context: LookupContext) -> Source:
     """An instance of the class named for ``mode``; RunError if it may not be loaded, or cannot be called like that."""

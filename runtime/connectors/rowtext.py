@@ -18,8 +18,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-__all__ = ["floating", "formatter", "lines"]
-
 KINDS = ("+I", "-U", "+U", "-D")
 _Format = Callable[[Any], str]
 

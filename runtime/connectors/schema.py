@@ -7,8 +7,6 @@ from pyspark.sql.types import StructField, StructType
 from plans.declarations.tables import Table
 from runtime.types import to_spark
 
-__all__ = ["physical_schema"]
-
 
 def physical_schema(table: Table, columns: tuple[str, ...] | None = None) -> StructType:
     """The physical columns of ``table``, or those named in ``columns`` in that order; all nullable."""

@@ -23,21 +23,6 @@ from runtime.connectors.connector import ConnectorCode, FilesBelow
 from runtime.engine.arrow_rows import ArrowRows
 from runtime.lookup.source import LookupSource
 
-__all__ = [
-    "CODE",
-    "batch_writer",
-    "batches_had",
-    "files_reader",
-    "lookup_source",
-    "micro_batch_writer",
-    "read",
-    "read_batch",
-    "read_in_arrow",
-    "refuse_unbounded",
-    "writer",
-    "wrong_line",
-]
-
 CODE: Mapping[str, ConnectorCode] = {
     module.CODE.connector.name: module.CODE
     for module in (blackhole, datagen, filesystem, http, jdbc, print_sink, python, redis)

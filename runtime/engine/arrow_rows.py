@@ -18,8 +18,6 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from runtime.spark.shipping import with_code
 from runtime.worker.zip_paths import forget_zip_finders
 
-__all__ = ["ROWS", "ArrowRows", "Read", "Step", "tables"]
-
 ROWS = "rows"
 
 Read = Callable[[pa.RecordBatch], Iterator[pa.Table]]

@@ -9,8 +9,6 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-__all__ = ["blob_column", "chunks", "from_blob", "rows_of_blobs", "to_blob"]
-
 CHUNK_ROWS = 1 << 18
 CHUNK_BYTES = 32 << 20
 """About the most in a blob: far below the 2 GiB of a Spark value, and something for unpacking to stream."""

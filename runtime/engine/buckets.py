@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from itertools import count
 
-__all__ = ["bucket_ids", "murmur3"]
-
 _MASK = 0xFFFFFFFF
 
 

@@ -23,8 +23,6 @@ import pyarrow as pa
 
 from plans.errors import RunError
 
-__all__ = ["Identity", "LocalFiles", "Summed", "identity", "let_pages_go"]
-
 Identity = tuple[int, int, int]
 """Inode, size and time of a file, by which it is known again."""
 

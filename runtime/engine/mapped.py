@@ -17,8 +17,6 @@ from runtime.engine.stateful import aggregated
 from runtime.spark.shipping import with_code
 from runtime.worker.metered import METRICS_COLUMN, with_metrics
 
-__all__ = ["map_batches"]
-
 
 def map_batches(
     frame: DataFrame,

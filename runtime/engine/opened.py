@@ -18,8 +18,6 @@ import pyarrow as pa
 
 from runtime.engine.local_files import Identity, identity
 
-__all__ = ["Opened"]
-
 _KEPT_BYTES = 1 << 30
 """Of mapped files, which count as memory of the worker while the system leaves their pages in place."""
 _KEPT_FILES = 256

@@ -23,8 +23,6 @@ from runtime.kernels.xxhash import hash_rows
 from runtime.operator import Presum, hash_column
 from runtime.worker.zip_paths import forget_zip_finders
 
-__all__ = ["PACKED_DDL", "TICK", "UNCOUNTED", "Packing", "as_it_is", "hashed"]
-
 UNCOUNTED = "uncounted"
 """The column that says how many rows a task has read beyond those that Spark has counted."""
 

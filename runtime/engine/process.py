@@ -27,8 +27,6 @@ from runtime.operator import Presum, Result, StatefulOperator
 from runtime.spark.by_value import Deferred
 from runtime.worker.zip_paths import forget_zip_finders
 
-__all__ = ["METRICS", "OUTPUT_DDL", "PartitionProcessor", "deferred", "joined"]
-
 METRICS = (
     "rows_in",
     "rows_out",

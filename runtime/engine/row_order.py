@@ -13,8 +13,6 @@ import pyarrow.compute as pc
 
 from runtime.state.identity import encode_groups
 
-__all__ = ["ROW_ORDER", "in_order"]
-
 ROW_ORDER = pa.schema(
     [
         ("__arrival_time", pa.int64()),

@@ -12,8 +12,6 @@ from pyspark.sql import DataFrame
 
 from runtime.engine.arrow_rows import ArrowRows
 
-__all__ = ["Rows"]
-
 
 class Rows:
     """The rows of an operator; ``in_arrow`` is None if only Spark has them."""

@@ -17,8 +17,6 @@ from typing import Any, NamedTuple
 from plans.errors import RunError
 from runtime.engine.segments import Stored
 
-__all__ = ["MANIFEST_DDL", "STATE_VERSION", "Saved", "decode", "encode"]
-
 STATE_VERSION = 2
 _NAMELESS = 1
 

@@ -20,8 +20,6 @@ from plans.errors import RunError
 from runtime.engine.local_files import LocalFiles, let_pages_go
 from runtime.engine.opened import Opened
 
-__all__ = ["ChunkStore", "Segments", "Stored"]
-
 CHUNK_BYTES = 1 << 20
 """Largest value put into the state store. It is copied a dozen times on its way through PySpark, a socket, the JVM and
 RocksDB: pieces that fit the processor's cache, and that the JVM does not take for humongous, cost half as much."""

@@ -22,8 +22,6 @@ from runtime.engine.row_order import ROW_ORDER
 from runtime.operator import KIND, InputSpec, StatefulOperator
 from runtime.spark.shipping import with_code
 
-__all__ = ["aggregated", "apply_operator"]
-
 
 def apply_operator(
     name: str,

@@ -30,8 +30,6 @@ from plans.declarations.functions import ALLOWED_FUNCTIONS
 from plans.errors import RunError
 from plans.text.names import did_you_mean
 
-__all__ = ["CheckedExpression", "check_expression", "quoted", "refuse_size"]
-
 MAX_LENGTH = 64 << 10
 MAX_NODES = 5000
 _MAX_CHAIN = 400

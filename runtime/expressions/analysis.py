@@ -17,8 +17,6 @@ from pyspark.sql import DataFrame
 from plans.errors import RunError
 from runtime.spark.failure import root_cause
 
-__all__ = ["SPARK_ERRORS", "analysed", "refusing"]
-
 SPARK_ERRORS = (Py4JError, PySparkException)
 
 

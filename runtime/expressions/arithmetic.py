@@ -24,8 +24,6 @@ from pyspark.sql import functions as F
 
 from plans.errors import RunError
 
-__all__ = ["spark_expression", "wrapping"]
-
 _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _TRY = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}
 _SIGNED_DIGITS = 34

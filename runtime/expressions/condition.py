@@ -32,8 +32,6 @@ from runtime.kernels.conversion import by_row, convert, converts, may_not_fit
 from runtime.kernels.evaluation import Apply, Choose, Coalesce, Connect, Constant, Node, Read
 from runtime.kernels.pairs import JoinCondition
 
-__all__ = ["compile_condition", "compile_filter", "compile_tree", "compile_value"]
-
 
 def compile_condition(op: Join | LookupJoin, left: pa.Schema, right: pa.Schema) -> JoinCondition:
     """Compile ``op.condition`` over the columns of both inputs; RunError for what a join cannot evaluate."""

@@ -15,8 +15,6 @@ from sqlglot import exp
 
 from runtime.kernels.coercion import MOST_DIGITS
 
-__all__ = ["named_type", "number_constant", "span_of", "text_constant"]
-
 _TYPES = {
     exp.DType.BOOLEAN: pa.bool_(),
     exp.DType.TINYINT: pa.int8(),

@@ -24,8 +24,6 @@ from plans.errors import RunError
 from plans.operators import JoinColumn
 from runtime.expressions.condition import compile_tree
 
-__all__ = ["Split", "conjuncts", "exact_below", "is_exact", "split_condition"]
-
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE)
 _CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END)
 _MOST_CONJUNCTS, _MOST_NODES, _DEEPEST, _LONGEST = 64, 256, 16, 4096

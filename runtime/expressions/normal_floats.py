@@ -11,8 +11,6 @@ from pyspark.sql.types import DoubleType, FloatType, StructField
 
 from runtime.expressions.allowed import quoted
 
-__all__ = ["normal_floats"]
-
 
 def normal_floats(frame: DataFrame) -> DataFrame:
     """``frame`` with 0.0 for -0.0 and one NaN for all, in its columns of FLOAT and DOUBLE."""

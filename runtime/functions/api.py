@@ -25,15 +25,6 @@ from typing import Any, ClassVar
 
 from plans.declarations.tables import FunctionKind
 
-__all__ = [
-    "AsyncScalarFunction",
-    "AsyncTableFunction",
-    "FunctionContext",
-    "ScalarFunction",
-    "TableFunction",
-    "UserDefinedFunction",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionContext:

@@ -24,8 +24,6 @@ from runtime.functions.spec import CallPolicy
 from runtime.worker.exceptions import retried
 from runtime.worker.steps import Steps
 
-__all__ = ["AsyncCalls"]
-
 _AHEAD = 1024
 """Rows that may wait for a place: enough that places do not run dry while the next batch comes."""
 

@@ -20,8 +20,6 @@ from plans.errors import RunError
 from runtime.functions.spec import CallPolicy
 from runtime.worker.exceptions import said
 
-__all__ = ["Blame", "call_text", "cancelled", "failed", "shown", "timed_out"]
-
 _short = reprlib.Repr()
 _short.maxstring = _short.maxother = _short.maxlong = 60
 _short.maxlevel = 3

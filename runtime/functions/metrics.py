@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import astuple, dataclass, fields
 from typing import Literal
 
-__all__ = ["FUNCTION_METRICS", "FunctionCounters"]
-
 
 @dataclass(slots=True, kw_only=True)
 class FunctionCounters:

@@ -14,8 +14,6 @@ from runtime.functions.worker import load_function
 from runtime.kernels.found_rows import JoinedRows
 from runtime.lookup.plan import LookupRun
 
-__all__ = ["function_spec"]
-
 
 def function_spec(
     op: Correlate, function: Function, arguments: tuple[str, ...], rows: JoinedRows, run: LookupRun

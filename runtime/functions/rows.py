@@ -28,8 +28,6 @@ from runtime.state.layout import Int64s
 from runtime.types import to_arrow
 from runtime.worker.values import MISFITS, Fit, fit, row_values
 
-__all__ = ["Arguments", "ReturnedRows", "argument_rows", "listed", "returned_rows"]
-
 Arguments = tuple[Any, ...]
 _MISMATCH = (pa.ArrowException, *MISFITS)
 _NOT_ROWS = (str, bytes, Mapping)

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from plans.declarations.tables import Column, FunctionKind
 from runtime.kernels.found_rows import JoinedRows
 
-__all__ = ["CallPolicy", "FunctionSpec"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallPolicy:

@@ -23,8 +23,6 @@ from runtime.functions.worker import OpenFunction, acquired
 from runtime.worker.metered import counts, data, tables_of
 from runtime.worker.pipeline import Step, flowing
 
-__all__ = ["call_functions", "function_tables"]
-
 _PIECE = 4096
 """Rows whose results are held as Python objects until they become an Arrow table."""
 

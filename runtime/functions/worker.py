@@ -26,8 +26,6 @@ from runtime.functions.spec import FunctionSpec
 from runtime.worker.event_loop import EventLoop, finish, worker_event_loop
 from runtime.worker.shared import shared
 
-__all__ = ["OpenFunction", "acquired", "load_function"]
-
 Function = TableFunction | ScalarFunction | AsyncTableFunction | AsyncScalarFunction
 
 _INTERFACES: dict[FunctionKind, Any] = {

@@ -22,8 +22,6 @@ from runtime.inspect.counts import Counted
 from runtime.inspect.partition import COUNTED_DDL, Question, count_partition, read_counted
 from runtime.spark.path_patterns import literally
 
-__all__ = ["Batch", "committed_batches", "counted", "saved_states"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:

@@ -24,8 +24,6 @@ from runtime.inspect.report import Part, state_json, state_text
 from runtime.run.command import opened_session
 from runtime.run.spark_options import SparkOptions, with_spark_options
 
-__all__ = ["state_command"]
-
 
 @click.command("state")
 @click.argument("path", metavar="PLAN")

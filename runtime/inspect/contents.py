@@ -12,8 +12,6 @@ from typing import Literal
 
 import pyarrow as pa
 
-__all__ = ["Amount", "CheckpointState", "EntryState", "OperatorState", "QueryState", "Status", "UnderEdit"]
-
 Status = Literal["read", "orphan", "other-meaning", "other-layout", "unnamed"]
 """``read`` is the state of an operator of the plan. The others are told from the manifests alone: an ``orphan``, for
 which the query has no operator; that of an operator whose state has an ``other-meaning`` in the plan, so that a run

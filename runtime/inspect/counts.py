@@ -22,8 +22,6 @@ from runtime.state.identity import Mask, distinct_rows, encode_groups, without_c
 from runtime.state.layout import COUNT, HASH, SUFFIX_MASK, WRITE, Int64s, StateLayout, int64s
 from runtime.state.merge import hash_ranges, newest_versions
 
-__all__ = ["HOUR", "Counted", "Under", "count_parked", "count_rows", "newest_first"]
-
 HOUR = 3_600_000
 _RANGE_ROWS = 1 << 20
 _RANGE_BYTES = 128 << 20

@@ -26,8 +26,6 @@ from runtime.operators.lookup_retry import is_parked, read_parked
 from runtime.state.layout import StateLayout
 from runtime.state.manifest import read_manifest, read_tables
 
-__all__ = ["Entry", "choice", "entries_of", "fits", "stored_amounts"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:

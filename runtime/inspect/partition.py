@@ -26,8 +26,6 @@ from runtime.operators.lookup_retry import read_parked
 from runtime.state.layout import WRITE, StateLayout
 from runtime.state.manifest import StateTable, read_manifest
 
-__all__ = ["COUNTED_DDL", "PARKED", "Kept", "Parked", "Question", "count_partition", "read_counted"]
-
 PARKED = "parked"
 """What the rows that wait for a deferred lookup are called, as a table and as a state entry."""
 

@@ -20,8 +20,6 @@ from pyspark.sql import SparkSession
 from plans.errors import RunError
 from runtime.spark.session import shares_machine
 
-__all__ = ["plain_path"]
-
 _ENCODED = re.compile(r"[^\w!.~'()*,;:$&+=/@-]")
 """What Java does not leave alone in the path of a URI."""
 

@@ -38,8 +38,6 @@ from runtime.spark.failure import root_cause
 from runtime.spark.session import prepare_session, start_session
 from runtime.spark.shipping import ship_code
 
-__all__ = ["read_state"]
-
 _Number = tuple[str, int]
 """A stateful operator as Spark knows it: by query and number."""
 

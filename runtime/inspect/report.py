@@ -17,8 +17,6 @@ from runtime.amounts import human_bytes
 from runtime.inspect.contents import Amount, CheckpointState, EntryState, OperatorState, QueryState
 from runtime.inspect.rows import Cells, instant, rows_json, rows_text, utc
 
-__all__ = ["age", "state_json", "state_text"]
-
 _HEADINGS = ("ttl", "rows", "keys", "bytes", "oldest", "newest", "expire in 1 h", "expired")
 _UNITS = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1_000))
 _UNKNOWN = "–"

@@ -20,8 +20,6 @@ from runtime.connectors.rowtext import formatter
 from runtime.results.text import moment
 from runtime.state.layout import HASH, WRITE
 
-__all__ = ["Cells", "instant", "rows_json", "rows_text", "utc"]
-
 Cells = list[list[str]]
 _WIDEST = 40
 

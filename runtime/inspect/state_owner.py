@@ -15,8 +15,6 @@ from runtime.engine.saved import Saved
 from runtime.inspect.contents import Status
 from runtime.inspect.entries import Entry, fits
 
-__all__ = ["StateOwner", "state_owner_of"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateOwner:

@@ -25,8 +25,6 @@ import pyarrow.compute as pc
 from plans.operators import AggregateCall
 from runtime.state.layout import Int64s
 
-__all__ = ["Accumulator", "accumulators_of", "combine", "contribution", "known", "result", "summed"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accumulator:

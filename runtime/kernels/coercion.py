@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-__all__ = ["MOST_DIGITS", "arithmetic_digits", "as_decimal", "common_type", "decimal_of", "digits_of"]
-
 MOST_DIGITS = 38
 _DIGITS = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 20}
 _LEAST_SCALE = 6

@@ -13,8 +13,6 @@ import pyarrow.compute as pc
 
 from runtime.kernels.conversion import Value
 
-__all__ = ["compare", "holds", "is_member", "matches", "not_distinct"]
-
 _PLAIN: dict[str, Callable[[Value, Value], Value]] = {
     "=": pc.equal,
     "<>": pc.not_equal,

@@ -15,8 +15,6 @@ import pyarrow.compute as pc
 from runtime.kernels.coercion import MOST_DIGITS
 from runtime.kernels.conversion import Value, convert
 
-__all__ = ["compute", "compute_wide", "divide", "remainder", "shift"]
-
 _SIGNS: dict[str, Callable[[Value, Value], Value]] = {"+": pc.add, "-": pc.subtract, "*": pc.multiply}
 _EXACT = Context(prec=200, rounding=ROUND_HALF_UP)
 _PRODUCT = Context(prec=MOST_DIGITS + 1, rounding=ROUND_HALF_DOWN)

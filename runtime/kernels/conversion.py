@@ -21,8 +21,6 @@ import pyarrow.compute as pc
 
 from runtime.kernels.coercion import digits_of
 
-__all__ = ["Value", "by_row", "convert", "converts", "may_not_fit", "rounded"]
-
 Value: TypeAlias = Any
 """An Arrow array, or a scalar that stands for all rows."""
 

@@ -20,8 +20,6 @@ from runtime.kernels.conversion import Value
 from runtime.state.identity import Mask
 from runtime.state.layout import Int64s
 
-__all__ = ["Apply", "Choose", "Coalesce", "Connect", "Constant", "Node", "Read", "Rows", "as_array"]
-
 
 class Rows:
     """Columns by name, each taken when it is asked for first."""

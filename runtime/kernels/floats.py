@@ -15,8 +15,6 @@ import math
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["normal_floats"]
-
 
 def normal_floats(rows: pa.Table) -> pa.Table:
     """``rows`` with 0.0 for -0.0 and one NaN for all, in columns of FLOAT and DOUBLE; nested ones are left alone."""

@@ -17,8 +17,6 @@ from runtime.kernels.pairs import JoinCondition
 from runtime.state.identity import Mask
 from runtime.state.layout import Int64s
 
-__all__ = ["JoinedRows", "KeyedRows", "ranges"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyedRows:

@@ -8,8 +8,6 @@ import pyarrow as pa
 
 from runtime.state.layout import Int64s
 
-__all__ = ["GroupedRows", "RowValues"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupedRows:

@@ -21,8 +21,6 @@ from runtime.state.identity import Mask, encode_groups
 from runtime.state.keyed import KeyedState
 from runtime.state.layout import COUNT, HASH, WRITE, Int64s, StateLayout, prefixed_hash
 
-__all__ = ["OrderedChange", "Placed", "all_placed", "ordered_values_layout", "update_ordered_values"]
-
 PLACES = "__places"
 
 

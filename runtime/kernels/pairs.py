@@ -10,8 +10,6 @@ import pyarrow as pa
 from runtime.kernels.evaluation import Node, Rows, as_array
 from runtime.state.identity import Mask, without_chunks
 
-__all__ = ["JoinCondition"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinCondition:

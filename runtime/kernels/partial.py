@@ -20,8 +20,6 @@ from runtime.operator import hash_column
 from runtime.state.identity import encode_groups, hashed_groups
 from runtime.state.layout import Int64s
 
-__all__ = ["ROWS", "WEIGHT", "PartialSums"]
-
 WEIGHT, ROWS = "__weight", "__rows"
 
 _WORTH = 4

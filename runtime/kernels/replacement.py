@@ -8,8 +8,6 @@ import pyarrow as pa
 from runtime.operator import DELETE, INSERT, KIND, UPDATE_AFTER, UPDATE_BEFORE
 from runtime.state.identity import Mask, equal_columns
 
-__all__ = ["replaced"]
-
 
 def replaced(
     before: pa.Table, after: pa.Table, was: Mask, is_: Mask, *, updates_before: bool, equal_rows: bool

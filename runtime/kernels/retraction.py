@@ -17,8 +17,6 @@ from runtime.operator import INSERT, KIND, UPDATE_AFTER
 from runtime.state.identity import Mask
 from runtime.state.layout import Int64s
 
-__all__ = ["overdrawn", "weights_of"]
-
 
 def weights_of(rows: pa.Table) -> Int64s | None:
     """+1 for each row that is inserted, -1 for each that is retracted; None if the rows have no kinds."""

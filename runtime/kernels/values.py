@@ -18,8 +18,6 @@ from runtime.state.identity import Mask, encode_groups
 from runtime.state.keyed import KeyedState
 from runtime.state.layout import COUNT, HASH, WRITE, Int64s, StateLayout, prefixed_hash
 
-__all__ = ["VALUE", "ValueChange", "update_values", "values_layout"]
-
 VALUE = "__value"
 
 

@@ -20,8 +20,6 @@ import pyarrow as pa
 
 from runtime.state.layout import Int64s
 
-__all__ = ["hash_rows"]
-
 UInt64s = npt.NDArray[np.uint64]
 
 _P1, _P2, _P3, _P4, _P5 = (

@@ -26,20 +26,6 @@ import pyarrow as pa
 
 from plans.declarations.tables import Column
 
-__all__ = [
-    "NO_WATERMARK",
-    "AsyncLookupFunction",
-    "CacheMetricGroup",
-    "CacheReloadTrigger",
-    "Key",
-    "LookupCache",
-    "LookupContext",
-    "LookupFunction",
-    "ReloadContext",
-    "Row",
-    "ScanFunction",
-]
-
 Key = tuple[Any, ...]
 """Values of the lookup key columns, in the order of ``LookupContext.keys``; never contains None."""
 

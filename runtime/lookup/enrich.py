@@ -12,8 +12,6 @@ from runtime.lookup.task import lookup_tables
 from runtime.lookup.worker import acquired
 from runtime.worker.metered import counts, data, tables_of
 
-__all__ = ["enrich"]
-
 
 def enrich(batches: Iterable[pa.RecordBatch], *, spec: LookupSpec, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Yield the joined rows of ``batches``, which are conformed to ``schema``, then the metrics."""

@@ -19,8 +19,6 @@ from runtime.worker.clock import Clock
 from runtime.worker.exceptions import retried
 from runtime.worker.steps import Steps
 
-__all__ = ["AsyncFetcher"]
-
 
 @dataclass(slots=True, kw_only=True)
 class _Tries:

@@ -14,8 +14,6 @@ from runtime.lookup.policy import Answers, FetchPolicy, answers, backoff, chunks
 from runtime.worker.clock import Clock
 from runtime.worker.exceptions import retried
 
-__all__ = ["fetch_sync"]
-
 
 def fetch_sync(
     function: LookupFunction, keys: Sequence[Key], policy: FetchPolicy, clock: Clock, counters: LookupCounters

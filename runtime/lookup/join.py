@@ -16,8 +16,6 @@ from runtime.lookup.api import Key
 from runtime.lookup.rows import ABSENT, distinct_keys
 from runtime.state.layout import Int64s
 
-__all__ = ["AskedRows", "LookupRows"]
-
 NOT_ASKED = -1
 
 

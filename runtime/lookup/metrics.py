@@ -17,8 +17,6 @@ from typing import Literal
 
 from runtime.lookup.api import CacheMetricGroup
 
-__all__ = ["GAUGES", "LOOKUP_METRICS", "CacheGauges", "LookupCounters"]
-
 
 @dataclass(slots=True, kw_only=True)
 class LookupCounters:

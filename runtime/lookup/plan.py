@@ -26,8 +26,6 @@ from runtime.lookup.source import LookupSource
 from runtime.lookup.spec import CacheSpec, LookupSpec
 from runtime.types import to_arrow
 
-__all__ = ["LookupRun", "fetched_columns", "key_columns", "lookup_spec"]
-
 _PARTIAL = "lookup.partial-cache."
 _FULL = "lookup.full-cache."
 

@@ -19,8 +19,6 @@ from plans.errors import RunError
 from runtime.lookup.api import AsyncLookupFunction, Key, LookupFunction, Row
 from runtime.worker.exceptions import said
 
-__all__ = ["Answers", "FetchPolicy", "answers", "backoff", "chunks", "failed", "looking_up", "named", "timed_out"]
-
 _FIRST_BACKOFF = 100
 _LONGEST_BACKOFF = 10_000
 _SHOWN_KEYS = 3

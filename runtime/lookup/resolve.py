@@ -23,8 +23,6 @@ from runtime.lookup.rows import ABSENT, fitted_rows, keyed_rows
 from runtime.state.identity import Mask
 from runtime.state.layout import Int64s
 
-__all__ = ["BatchCache", "Resolution"]
-
 
 class BatchCache(Protocol):
     """A partial cache as the engine uses it: many keys at once."""

@@ -27,8 +27,6 @@ from runtime.state.identity import encode_groups
 from runtime.state.layout import Int64s
 from runtime.worker.values import MISFITS, fit
 
-__all__ = ["ABSENT", "distinct_keys", "fitted_rows", "keyed_rows", "python_rows"]
-
 _short = reprlib.Repr()
 _short.maxstring = _short.maxother = _short.maxlong = 60
 

@@ -15,8 +15,6 @@ from plans.errors import RunError
 from runtime.lookup.api import AsyncLookupFunction, LookupContext, LookupFunction, ScanFunction
 from runtime.lookup.sources.failures import import_extra
 
-__all__ = ["LookupSource", "Source", "open_source", "source_of_classes"]
-
 Source = LookupFunction | AsyncLookupFunction | ScanFunction
 
 

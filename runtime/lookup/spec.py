@@ -16,8 +16,6 @@ from runtime.lookup.join import LookupRows
 from runtime.lookup.policy import FetchPolicy
 from runtime.lookup.source import LookupSource
 
-__all__ = ["CacheSpec", "LookupSpec"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheSpec:

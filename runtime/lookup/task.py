@@ -26,8 +26,6 @@ from runtime.lookup.worker import OpenLookup
 from runtime.state.identity import Mask
 from runtime.worker.pipeline import Step, flowing
 
-__all__ = ["Answered", "looked_up", "lookup_tables"]
-
 _MOST_WAITING = 8
 """Batches that may wait for answers at once; it bounds what ordered output holds back behind one slow key."""
 

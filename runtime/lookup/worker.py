@@ -33,8 +33,6 @@ from runtime.worker.clock import Clock, SystemClock
 from runtime.worker.event_loop import EventLoop, finish, worker_event_loop
 from runtime.worker.shared import shared
 
-__all__ = ["OpenLookup", "RowCache", "acquired"]
-
 
 class RowCache:
     """A cache of the user's, asked key by key, as one that is asked for many keys at once."""

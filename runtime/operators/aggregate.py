@@ -34,8 +34,6 @@ from runtime.state.keyed import KeyedState
 from runtime.state.layout import COUNT, HASH, WRITE, Int64s, StateLayout
 from runtime.state.manifest import read_manifest, write_manifest
 
-__all__ = ["AggregateOperator"]
-
 GROUPS = "groups"
 
 

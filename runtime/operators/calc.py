@@ -12,8 +12,6 @@ import pyarrow as pa
 
 from runtime.kernels.pairs import JoinCondition
 
-__all__ = ["ArrowCalc", "ArrowValue", "Chosen", "Day", "Truth"]
-
 ArrowValue = Callable[[pa.Table], pa.Array | pa.ChunkedArray]
 """What computes a column; picklable."""
 

@@ -24,8 +24,6 @@ from runtime.state.keyed import KeyedState
 from runtime.state.layout import StateLayout
 from runtime.state.manifest import read_manifest, write_manifest
 
-__all__ = ["ChangelogNormalizeOperator"]
-
 ROWS = "rows"
 
 

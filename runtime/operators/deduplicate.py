@@ -26,8 +26,6 @@ from runtime.state.keyed import KeyedState
 from runtime.state.layout import Int64s, StateLayout
 from runtime.state.manifest import read_manifest, write_manifest
 
-__all__ = ["COUNTS", "DeduplicateOperator"]
-
 ROWS = "rows"
 COUNTS = ("rows_passed_over",)
 """What it reports besides: the rows that were not kept, for another row of their key was or came."""

@@ -20,8 +20,6 @@ from runtime.state.identity import encode_groups
 from runtime.state.keyed import KeyedState
 from runtime.state.layout import Int64s
 
-__all__ = ["Order", "changed_in_order", "marks_of"]
-
 Order = tuple[str, str | None, bool]
 """Argument, filter and DISTINCT of the calls that share a table of ordered values."""
 

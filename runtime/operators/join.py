@@ -27,8 +27,6 @@ from runtime.state.keyed import KeyedState
 from runtime.state.layout import COUNT, SUFFIX_MASK, WRITE, Int64s, StateLayout, prefixed_hash
 from runtime.state.manifest import read_manifest, write_manifest
 
-__all__ = ["JoinOperator"]
-
 PARTNERS = "__partners"
 LEFT, RIGHT = 0, 1
 _PRESERVED: dict[JoinType, tuple[bool, bool]] = {

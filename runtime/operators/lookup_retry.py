@@ -30,8 +30,6 @@ from runtime.operator import InputSpec, Result, SegmentStore
 from runtime.state.layout import Int64s
 from runtime.worker.clock import Clock
 
-__all__ = ["ATTEMPTS", "FORMAT", "LookupRetry", "ParkedRows", "is_parked", "read_parked"]
-
 FORMAT = 1
 ATTEMPTS = "__attempts"
 """How often a parked row was looked up again."""

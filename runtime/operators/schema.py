@@ -8,8 +8,6 @@ from plans.declarations.tables import Column
 from plans.errors import RunError
 from runtime.types import to_arrow
 
-__all__ = ["state_schema"]
-
 
 def state_schema(operator: str, columns: tuple[Column, ...]) -> pa.Schema:
     """The Arrow schema of an input's ``columns``; RunError for a type whose values cannot be compared (nested ones)."""

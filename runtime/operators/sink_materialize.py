@@ -23,8 +23,6 @@ from runtime.state.keyed import KeyedState
 from runtime.state.layout import COUNT, WRITE, Int64s, StateLayout, prefixed_hash
 from runtime.state.manifest import read_manifest, write_manifest
 
-__all__ = ["SinkMaterializeOperator"]
-
 ROWS = "rows"
 PLACE = "__place"
 

@@ -21,8 +21,6 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from runtime.operator import KIND
 from runtime.spark.shipping import written_by
 
-__all__ = ["KeepBatch", "KeptRows", "keeping", "writer"]
-
 _PIECE_ROWS = 8192
 
 _SETTINGS = {

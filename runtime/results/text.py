@@ -21,8 +21,6 @@ import numpy as np
 from plans.declarations.types import DataType, parse_type
 from runtime.connectors.rowtext import floating
 
-__all__ = ["cell", "moment"]
-
 _Cell = Callable[[Any], str]
 
 

@@ -12,8 +12,6 @@ from runtime.run.checked import checked_by_spark, checked_here
 from runtime.run.command import opened_session
 from runtime.run.spark_options import SparkOptions, with_spark_options
 
-__all__ = ["check_command"]
-
 
 @click.command("check")
 @click.argument("path", metavar="PLAN")

@@ -25,8 +25,6 @@ from runtime.checkpoint.parts import undamaged_record
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["CheckResult", "check", "checked_by_spark", "checked_here"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class CheckResult(Printed):

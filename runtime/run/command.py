@@ -40,17 +40,6 @@ from plans.text.terminal import say
 from runtime.run.spark_options import SparkOptions, with_spark_options
 from runtime.spark.quiet import SparkLog
 
-__all__ = [
-    "STOPS_AFTER_BATCH",
-    "STOPS_NOW",
-    "Stop",
-    "follow",
-    "opened_session",
-    "run_command",
-    "run_plan",
-]
-
-
 STOPS_AFTER_BATCH = "stopping after this batch; once more to stop now"
 STOPS_NOW = "stopping now"
 STOPS_WHEN_STARTED = "stopping as soon as Spark has started; once more to stop now"

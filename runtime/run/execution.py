@@ -56,8 +56,6 @@ from runtime.spark.explanation import StateOwners, WrongLine, failed
 from runtime.spark.session import default_partitions, is_remote, prepare_session, shares_machine, start_session
 from runtime.spark.shipping import ship_code
 
-__all__ = ["Execution", "execute"]
-
 DEFAULT_TRIGGER = "1 s"
 """Time between the starts of two batches of a continuous run; without one, batches without data would follow each
 other all the time."""

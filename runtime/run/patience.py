@@ -13,8 +13,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["FirstBatch"]
-
 
 @dataclass(slots=True)
 class FirstBatch:

@@ -16,17 +16,6 @@ from plans.text.terminal import say
 from runtime.amounts import human_bytes, human_duration
 from runtime.progress import BatchProgress, CachedProgress, JobProgress, OperatorProgress
 
-__all__ = [
-    "JsonReport",
-    "LineReport",
-    "Report",
-    "TableReport",
-    "cached_text",
-    "function_text",
-    "lookup_text",
-    "open_report",
-]
-
 
 class Report(Protocol):
     """Told of every batch of a stream, or every job of a batch plan, and of the end.

@@ -22,8 +22,6 @@ from runtime.checkpoint.files import CheckpointFiles
 from runtime.checkpoint.parts import last_batches
 from runtime.connectors.table import batches_had
 
-__all__ = ["refuse_other_batches"]
-
 FilesAt = Callable[[str], CheckpointFiles]
 """Lists what is below a directory."""
 

@@ -9,8 +9,6 @@ from typing import Any
 
 from plans.commands.run_options import one_spark
 
-__all__ = ["SparkOptions", "with_spark_options"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkOptions:

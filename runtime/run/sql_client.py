@@ -28,8 +28,6 @@ from plans.text.terminal import say
 from runtime.run.command import STOPS_AFTER_BATCH, STOPS_NOW, Stop, follow, opened_session, run_plan
 from runtime.run.spark_options import SparkOptions
 
-__all__ = ["Engine", "Job", "Row"]
-
 Row = tuple[str | None, tuple[Any, ...]]
 """The row kind, None in batch mode, and the values: as text, or as JSON has them."""
 

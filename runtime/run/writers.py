@@ -21,8 +21,6 @@ from runtime.operator import KIND
 from runtime.results import files
 from runtime.run.multi_sink import MultiSinkWriter, RowCounts, SinkWriter
 
-__all__ = ["query_writer"]
-
 
 def query_writer(
     query: Query, edges: Edges, rows: Mapping[str, Rows], checkpoint: str, results: str | None, counts: RowCounts

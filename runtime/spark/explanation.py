@@ -14,8 +14,6 @@ from plans.errors import RunError
 from runtime.spark.failure import evidence, root_cause
 from runtime.spark.worker_faults import worker_fault
 
-__all__ = ["Explanation", "StateOwners", "WrongLine", "explained", "failed"]
-
 Explanation = tuple[str, str]
 """What is wrong, and what to do."""
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["evidence", "root_cause"]
-
 _TRACEBACK = "Traceback (most recent call last):"
 _CALLED_BACK = "An exception was raised by the Python Proxy. Return Message: "
 """What stands before the error of a sink that Spark calls with each micro-batch."""

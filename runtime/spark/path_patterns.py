@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["literally"]
-
 
 def literally(path: str) -> str:
     """``path`` as the pattern that only itself fits.

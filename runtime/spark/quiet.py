@@ -15,8 +15,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-__all__ = ["SparkLog"]
-
 
 class SparkLog:
     """Where the stderr of a JVM goes that is started within :meth:`captured`; users read ``terminal``, a descriptor."""

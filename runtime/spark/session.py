@@ -27,18 +27,6 @@ from pyspark.sql import functions as F
 
 from plans.errors import RunError
 
-__all__ = [
-    "default_partitions",
-    "is_remote",
-    "prepare_session",
-    "refuse_managed",
-    "require_java",
-    "shares_machine",
-    "start_session",
-    "stop_session",
-    "without_effect",
-]
-
 MINIMUM_JAVA = 17
 
 _FIXED = {"spark.sql.restrictedMode.enabled": "true"}

@@ -25,8 +25,6 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from runtime.spark.by_value import Carried
 from runtime.spark.session import is_remote, shares_machine
 
-__all__ = ["archive", "own_code", "ship_code", "with_code", "written_by"]
-
 _PACKAGES = ("plans", "runtime")
 _SUFFIXES = (".py", ".json")
 _EPOCH = (1980, 1, 1, 0, 0, 0)

@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["worker_fault"]
-
 _NEEDED = "numpy pandas protobuf pyarrow"
 _OF_SERVERS = "googleapis-common-protos grpcio grpcio-status zstandard"
 _DISTRIBUTIONS = {

@@ -17,17 +17,6 @@ import pyarrow.compute as pc
 
 from runtime.state.layout import Int64s
 
-__all__ = [
-    "Mask",
-    "distinct_rows",
-    "encode_groups",
-    "equal_columns",
-    "equal_rows",
-    "hashed_groups",
-    "keep_newest",
-    "without_chunks",
-]
-
 Mask = npt.NDArray[np.bool_]
 
 

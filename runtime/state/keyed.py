@@ -23,8 +23,6 @@ from runtime.state.manifest import SegmentEntry, StateTable
 from runtime.state.merge import gathered, hash_ranges, newest_versions, taken
 from runtime.state.runs import in_order, matches, newest_in, spread
 
-__all__ = ["KeyedState"]
-
 _FANOUT = 4
 _SMALLEST_TIER = 4096
 _PIECE = 1 << 27

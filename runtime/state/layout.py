@@ -21,8 +21,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-__all__ = ["COUNT", "HASH", "SUFFIX_MASK", "WRITE", "Int64s", "StateLayout", "int64s", "prefixed_hash"]
-
 HASH, COUNT, WRITE = "__hash", "__count", "__write"
 
 SUFFIX_MASK = np.int64((1 << 24) - 1)

@@ -12,8 +12,6 @@ from dataclasses import dataclass, fields
 
 from plans.errors import RunError
 
-__all__ = ["FORMAT", "SegmentEntry", "StateTable", "read_manifest", "read_tables", "write_manifest"]
-
 FORMAT = 1
 
 

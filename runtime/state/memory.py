@@ -13,8 +13,6 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-__all__ = ["MemoryStore"]
-
 
 class MemoryStore:
     """Segments in a dictionary; reading an unknown one is a KeyError."""

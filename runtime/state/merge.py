@@ -13,8 +13,6 @@ import pyarrow as pa
 from runtime.state.identity import keep_newest, without_chunks
 from runtime.state.layout import HASH, SUFFIX_MASK, Int64s, StateLayout, int64s
 
-__all__ = ["gathered", "hash_ranges", "newest_versions", "taken"]
-
 _SAMPLES = 256
 """Of the hashes of each range, by which ranges are made alike."""
 

@@ -15,8 +15,6 @@ import pyarrow as pa
 from runtime.state.identity import equal_rows
 from runtime.state.layout import HASH, Int64s, int64s
 
-__all__ = ["in_order", "matches", "newest_in", "spread"]
-
 
 def in_order(hashes: Int64s) -> Int64s:
     """The places of ``hashes`` in ascending order, equal ones as they stand.

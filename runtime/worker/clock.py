@@ -10,8 +10,6 @@ from __future__ import annotations
 import time
 from typing import Protocol
 
-__all__ = ["Clock", "SystemClock"]
-
 
 class Clock(Protocol):
     """``now`` is what a calendar shows, in ms since the epoch; ``elapsed`` only ever grows, from an arbitrary start."""

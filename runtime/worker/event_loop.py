@@ -18,8 +18,6 @@ from typing import Any, Protocol, TypeVar
 from runtime.worker.clock import Clock, SystemClock
 from runtime.worker.steps import Steps
 
-__all__ = ["EventLoop", "LoopThread", "finish", "worker_event_loop"]
-
 _log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["NEVER_HEAL", "retried", "said"]
-
 NEVER_HEAL = (TypeError, AttributeError, NameError, ImportError, SyntaxError, NotImplementedError)
 """What says that code is wrong, so that calling it again with the same arguments ends in the same way."""
 

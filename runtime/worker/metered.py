@@ -12,8 +12,6 @@ from itertools import chain
 
 import pyarrow as pa
 
-__all__ = ["METRICS_COLUMN", "counts", "data", "tables_of", "with_metrics"]
-
 METRICS_COLUMN = "__metrics"
 _MOST_ROWS = 1 << 16
 

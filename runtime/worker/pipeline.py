@@ -18,8 +18,6 @@ from typing import Any, Generic, TypeVar
 
 from runtime.worker.event_loop import EventLoop
 
-__all__ = ["Step", "flowing"]
-
 Result = TypeVar("Result")
 
 

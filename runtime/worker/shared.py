@@ -18,8 +18,6 @@ from typing import Any, Protocol, TypeVar
 from plans.errors import RunError
 from runtime.worker.clock import SystemClock
 
-__all__ = ["shared"]
-
 _IDLE = 10 * 60_000
 """Milliseconds without use after which what another run opened is closed."""
 

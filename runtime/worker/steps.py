@@ -22,8 +22,6 @@ from typing import Any, Protocol, TypeVar
 from plans.errors import RunError
 from runtime.worker.clock import Clock
 
-__all__ = ["Caller", "Steps"]
-
 Result = TypeVar("Result")
 
 _OURS = str(Path(__file__).parents[1])

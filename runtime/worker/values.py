@@ -45,8 +45,6 @@ import numpy as np
 
 from plans.declarations.types import DataType
 
-__all__ = ["MISFITS", "Fit", "fit", "row_values"]
-
 MISFITS = (TypeError, ValueError, OverflowError)
 """What a value that does not fit raises."""
 

@@ -11,8 +11,6 @@ from __future__ import annotations
 import sys
 from zipimport import zipimporter
 
-__all__ = ["forget_zip_finders"]
-
 
 def forget_zip_finders() -> None:
     """Drop the finders of zip files, so that there is nothing to read before the next task; for each task to call."""

@@ -12,19 +12,6 @@ from planner.expressions.typed import BOOLEAN, NULL, Expr, Literal, call, litera
 from planner.syntax.source import Source
 from plans.declarations.types import DataType
 
-__all__ = [
-    "TIMES",
-    "Builder",
-    "Signature",
-    "check",
-    "choose",
-    "first_null",
-    "integer_of",
-    "integer_or_none",
-    "literal_text",
-    "text_of",
-]
-
 Builder = Callable[[Source, str, tuple[Expr, ...], int], Expr]
 """Builds the call of a function from the source, its name, its arguments and the offset of the call."""
 Signature = tuple[str, tuple[str, ...], DataType]

@@ -8,8 +8,6 @@ from planner.expressions.typed import BIGINT, BOOLEAN, DOUBLE, INT, STRING, Expr
 from planner.syntax.source import Source
 from plans.declarations.types import DataType
 
-__all__ = ["BUILDERS", "SIGNATURES"]
-
 _OF_ONE_NUMBER = "acos asin atan cos cosh cot degrees exp radians sin sinh sqrt tan tanh"
 SIGNATURES: dict[str, Signature] = {
     **{name.upper(): (name, ("number",), DOUBLE) for name in _OF_ONE_NUMBER.split()},

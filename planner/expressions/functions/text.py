@@ -18,8 +18,6 @@ from planner.expressions.functions.arguments import (
 from planner.expressions.typed import BOOLEAN, INT, STRING, Expr, call, literal
 from planner.syntax.source import Source
 
-__all__ = ["BUILDERS", "SIGNATURES"]
-
 SIGNATURES: dict[str, Signature] = {
     "BTRIM": ("btrim", ("text", "text?"), STRING),
     "CHARACTER_LENGTH": ("length", ("text",), INT),

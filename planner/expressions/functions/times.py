@@ -10,8 +10,6 @@ from planner.expressions.typed import BIGINT, INT, STRING, Expr, Literal, call, 
 from planner.syntax.source import Source
 from plans.declarations.types import DataType
 
-__all__ = ["BUILDERS", "SIGNATURES", "UNITS", "UNIT_FUNCTIONS", "unit_literal"]
-
 SIGNATURES: dict[str, Signature] = {}
 UNITS = ("SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "QUARTER", "YEAR")
 UNIT_FUNCTIONS = ("TIMESTAMPADD", "TIMESTAMPDIFF")

@@ -13,8 +13,6 @@ from planner.query.sources.inputs import inputs_of, names_elsewhere, sources_of
 from planner.query.subquery_kinds import has_values, semi_join_inputs
 from planner.syntax.dialect import select_offset
 
-__all__ = ["block_hints", "warn_of_unused"]
-
 
 def block_hints(context: Context, environment: Environment, select: exp.Select, *, aggregates: bool) -> BlockHints:
     """The TTLs that the hints of ``select`` give to its inputs."""

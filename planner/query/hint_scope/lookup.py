@@ -14,8 +14,6 @@ from planner.query.hint_scope.state_ttl import match_name
 from planner.translation.scope import Input
 from plans.text.names import nearest
 
-__all__ = ["resolve_lookups"]
-
 
 def resolve_lookups(
     context: Context, select: int, inputs: tuple[Input, ...], elsewhere: dict[str, str]

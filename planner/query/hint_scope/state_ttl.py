@@ -15,8 +15,6 @@ from planner.relations import Hinted
 from planner.translation.scope import Input
 from plans.text.names import nearest
 
-__all__ = ["BlockHints", "explain_division", "match_name", "resolve_block"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockHints:

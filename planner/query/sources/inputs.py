@@ -17,8 +17,6 @@ from planner.translation.scope import Input
 from planner.translation.translator import only
 from plans.text.names import did_you_mean
 
-__all__ = ["alias_of", "find_table", "inputs_of", "names_elsewhere", "sources_of"]
-
 _CATALOG = ("default_catalog", "default_database")
 _LATERAL = "write FROM t, LATERAL TABLE(f(x)) AS T(a): a function is called for the rows of what stands before it"
 _REFUSED: dict[type, tuple[str, str]] = {

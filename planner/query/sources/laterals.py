@@ -20,8 +20,6 @@ from planner.translation.scope import Input, Scope
 from planner.translation.translator import only
 from planner.translation.user_calls import find_function, fitted_arguments
 
-__all__ = ["Called", "lateral"]
-
 _FORM = "write LATERAL TABLE(f(x)) AS T(a)"
 
 

@@ -40,8 +40,6 @@ from plans.settings.lookup import LOOKUP_GROUPS, SETTINGS
 from plans.settings.lookup_layers import Contradiction, Resolved
 from plans.settings.lookup_layers import resolve as resolve_layers
 
-__all__ = ["Lookup", "check_time", "lookup_join"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Dimension:

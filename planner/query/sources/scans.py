@@ -12,8 +12,6 @@ from plans.connectors.table import is_upsert_source, source_kinds
 from plans.declarations.tables import Table
 from plans.model.config import EVENTS_DUPLICATE
 
-__all__ = ["scan"]
-
 
 def scan(
     context: Context, environment: Environment, node: exp.Table, entry: TableEntry, base: tuple[str, ...]

@@ -22,8 +22,6 @@ from planner.syntax.dialect import offset_of
 from planner.translation.scope import Scope
 from planner.translation.translator import Translator
 
-__all__ = ["SubQueryBlock", "joined_on", "read_block", "selected_columns", "with_columns"]
-
 Equality = tuple[Expr, Expr, Expr]
 
 

@@ -27,8 +27,6 @@ from planner.syntax.dialect import select_offset
 from planner.translation.expressions import clause_translator
 from planner.translation.translator import Translator
 
-__all__ = ["block_value", "contains"]
-
 
 def block_value(block: SubQueryBlock, asked: tuple[Expr, ...] | None) -> Value:
     """What the sub-query is worth: its value, or whether that is ``asked``, or whether it has a row."""

@@ -23,8 +23,6 @@ from planner.expressions.typed import (
 )
 from planner.relations import Aggregate, Calc, Relation
 
-__all__ = ["Group", "group_of", "may_hold_for_nothing", "zero_if_absent"]
-
 _UNKNOWN = object()
 _COMPARE = {
     "=": lambda a, b: a == b,

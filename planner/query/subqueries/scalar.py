@@ -41,8 +41,6 @@ from planner.syntax.dialect import offset_of, select_offset
 from planner.translation.scope import Scope
 from planner.translation.translator import Translator
 
-__all__ = ["compile_value"]
-
 
 def compile_value(compiler: QueryCompiler, translator: Translator, node: exp.Expr) -> Value:
     """What a sub-query that is a value is worth; ``translator`` is that of the clause it stands in."""

@@ -17,18 +17,6 @@ from planner.relations import Aggregate, AggregateItem, Calc, Join, Relation, St
 from planner.syntax.dialect import offset_of
 from plans.text.counts import count
 
-__all__ = [
-    "asked_values",
-    "check_columns",
-    "group_rows",
-    "has_one_row",
-    "is_some",
-    "row_count",
-    "same_values",
-    "several_rows",
-    "value_of_group",
-]
-
 
 def asked_values(node: exp.Expr) -> list[exp.Expr]:
     """What stands before IN."""

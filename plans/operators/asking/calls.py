@@ -21,8 +21,6 @@ from plans.settings.origins import origins_apart
 from plans.settings.setting import Value
 from plans.settings.views import CallRetry, CallSettings
 
-__all__ = ["CALLS"]
-
 _OF_RETRY = ("fixed-delay", "max-attempts")
 
 

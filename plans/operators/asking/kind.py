@@ -15,8 +15,6 @@ from plans.settings.group import Group
 from plans.settings.layers import Settings
 from plans.settings.setting import Value
 
-__all__ = ["Alike", "AskingKind", "Groups", "Retries", "Waits"]
-
 Groups = Mapping[str, Settings]
 
 

@@ -14,8 +14,6 @@ from plans.settings.lookup_layers import Contradiction
 from plans.settings.origins import origins_apart
 from plans.settings.setting import shown
 
-__all__ = ["check"]
-
 
 def check(operator: Lookup, plan: Declared, insert_only: bool | None) -> Iterator[Diagnostic]:
     """Every problem with the settings of a lookup join; none are known while edges and tables are wrong."""

@@ -21,8 +21,6 @@ from plans.settings.lookup_layers import Resolved, async_refusal, layered_cache,
 from plans.settings.setting import Layers, Value
 from plans.settings.views import AsyncSettings, RetrySettings
 
-__all__ = ["Lookup", "parks_rows", "resettled", "resolved", "with_retry", "with_setting"]
-
 
 class LookupKeyed(Protocol):
     """A key of a lookup: a column of the input, or a constant."""

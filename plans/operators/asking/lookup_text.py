@@ -11,8 +11,6 @@ from plans.settings.setting import shown
 from plans.settings.text import labelled, marked
 from plans.settings.views import AsyncSettings, RetrySettings, viewed
 
-__all__ = ["settings_text", "wait_of"]
-
 _SHORT = ("lookup.partial-cache.", "lookup.full-cache.periodic-reload.", "lookup.full-cache.timed-reload.")
 
 

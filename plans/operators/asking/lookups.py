@@ -11,8 +11,6 @@ from plans.operators.declared import Declared
 from plans.settings.group import Group
 from plans.settings.lookup import GROUPS, LOOKUP_GROUPS
 
-__all__ = ["LOOKUPS"]
-
 
 def _alike(lookup: Lookup) -> Alike:
     # Constants may come from a reader's own condition.

@@ -21,8 +21,6 @@ from plans.connectors.datagen import FieldSpec
 from plans.declarations.types import DataType, parse_type
 from runtime.types import to_arrow
 
-__all__ = ["batch", "row_width"]
-
 _U64 = npt.NDArray[np.uint64]
 _HEX = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
 

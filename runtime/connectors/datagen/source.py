@@ -30,8 +30,6 @@ from plans.errors import RunError
 from runtime.connectors.datagen.generators import batch, row_width
 from runtime.connectors.schema import physical_schema
 
-__all__ = ["DatagenReader", "DatagenSource", "read", "read_batch"]
-
 _TASKS = 8
 _ROWS_PER_TASK = 50_000
 _BYTES_PER_BATCH = 4_000_000

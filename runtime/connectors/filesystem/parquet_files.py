@@ -22,8 +22,6 @@ from plans.errors import RunError
 from runtime.engine.arrow_rows import ArrowRows
 from runtime.types import to_arrow
 
-__all__ = ["PATHS_DDL", "are_local", "read_file", "rows_of_files"]
-
 PATHS_DDL = "path string, modificationTime timestamp, length bigint, content binary"
 """What Spark knows of a file without reading it, under the names of its format for binary files."""
 

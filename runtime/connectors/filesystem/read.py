@@ -48,8 +48,6 @@ from runtime.spark.failure import root_cause
 from runtime.spark.session import is_remote
 from runtime.types import to_arrow
 
-__all__ = ["read", "read_batch", "read_files", "read_in_arrow", "wrong_line"]
-
 _CORRUPT = "__corrupt"
 _EVERY_AGE = "36500d"
 

@@ -7,8 +7,6 @@ from pyspark.sql import functions as F
 
 from runtime.operator import KIND, UPDATE_BEFORE
 
-__all__ = ["OP", "kind_of_op", "quoted", "with_op"]
-
 OP = "op"
 _KINDS = ("+I", "-U", "+U", "-D")
 _OPS = "; it must be +I, -U, +U or -D"

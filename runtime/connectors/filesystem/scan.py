@@ -23,8 +23,6 @@ from runtime.lookup.api import LookupContext, ScanFunction
 from runtime.lookup.sources.decoding import Decoder, json_decoder, parse_json, text_decoder
 from runtime.types import to_arrow
 
-__all__ = ["FilesScan"]
-
 _SINK_LOG = "_spark_metadata"
 _BATCH_ROWS = 50_000
 _NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE")

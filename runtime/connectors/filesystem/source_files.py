@@ -25,8 +25,6 @@ from runtime.connectors.filesystem.parquet_files import PATHS_DDL
 from runtime.spark.path_patterns import literally
 from runtime.spark.session import is_remote
 
-__all__ = ["STREAM_LOG", "are_partitioned", "exists", "load_batch", "load_files", "load_stream"]
-
 STREAM_LOG = "_spark_metadata"
 """Where Spark's file sink lists what a stream has written; readers of the directory go by that list alone."""
 

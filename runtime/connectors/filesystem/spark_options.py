@@ -5,8 +5,6 @@ from __future__ import annotations
 from plans.connectors.table import option
 from plans.declarations.tables import Table
 
-__all__ = ["read_options", "write_options"]
-
 _LONGEST = str(2**31 - 1)
 """Bytes of a text; by default, the parser of JSON takes no more than 20 million characters."""
 

@@ -22,8 +22,6 @@ from runtime.connectors.filesystem.row_kinds import with_op
 from runtime.connectors.filesystem.source_files import STREAM_LOG, exists
 from runtime.connectors.filesystem.spark_options import write_options
 
-__all__ = ["batch_writer", "batches_had", "writer"]
-
 
 def writer(
     df: DataFrame, name: str, table: Table, *, changelog: bool, checkpoint: str | None = None

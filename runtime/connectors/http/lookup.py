@@ -29,8 +29,6 @@ from runtime.lookup.sources.hosts import refuse_link_local
 from runtime.lookup.sources.matching import RowShape
 from runtime.secrets import resolve
 
-__all__ = ["AsyncHttpLookup", "HttpLookup"]
-
 _REDIRECTS = 5
 _PASSING = frozenset((408, 425, 429, 500, 502, 503, 504))
 _HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")

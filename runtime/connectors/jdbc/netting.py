@@ -20,8 +20,6 @@ from typing import Any
 
 from runtime.operator import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
 
-__all__ = ["Net", "net"]
-
 Row = tuple[Any, ...]
 
 

@@ -27,8 +27,6 @@ from runtime.lookup.sources.hosts import refuse_link_local
 from runtime.secrets import resolve
 from runtime.types import to_arrow
 
-__all__ = ["AsyncPostgresLookup", "PostgresLookup", "PostgresScan"]
-
 _DEFAULTS = {"connection.pool-size": "10", "connection.timeout": "30 s", "statement.timeout": "30 s"}
 _DEFAULTS |= {"scan.fetch-size": "10000"}
 _HINTS = {

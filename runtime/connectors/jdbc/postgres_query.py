@@ -24,8 +24,6 @@ from runtime.lookup.api import Key, LookupContext, Row
 from runtime.lookup.sources.decoding import Decoder, decimal_decoder, integer_decoder, text_decoder
 from runtime.lookup.sources.matching import MOST_ROWS, RowShape, refuse_excess
 
-__all__ = ["KeyQuery", "ScanQuery", "key_query", "probe_query", "scan_query"]
-
 _INT2, _INT4, _INT8, _NUMERIC = 21, 23, 20, 1700
 _TEXT, _VARCHAR, _BPCHAR, _UUID, _JSON, _JSONB = 25, 1043, 1042, 2950, 114, 3802
 _BYTEA = 17

@@ -25,18 +25,6 @@ from plans.declarations.types import parse_type
 from plans.errors import RunError
 from runtime.connectors.jdbc.netting import Net, Row
 
-__all__ = [
-    "SqliteTable",
-    "append_rows",
-    "apply_net",
-    "check_target",
-    "insert_rows",
-    "last_appended",
-    "quoted",
-    "storage_columns",
-    "uri",
-]
-
 _COMMITS = "hintplan_commits"
 _STORAGE = {"FLOAT": "REAL", "DOUBLE": "REAL", "BYTES": "BLOB", "BINARY": "BLOB", "VARBINARY": "BLOB"}
 _STORAGE |= dict.fromkeys(("BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT"), "INTEGER")

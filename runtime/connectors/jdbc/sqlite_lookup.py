@@ -28,8 +28,6 @@ from runtime.lookup.sources.failures import SourceUnavailable, redacted
 from runtime.lookup.sources.matching import MOST_ROWS, RowShape, refuse_excess
 from runtime.types import to_arrow
 
-__all__ = ["SqliteLookup", "SqliteScan"]
-
 _WAIT_SECONDS = 30.0
 _BYTES = ("BYTES", "BINARY", "VARBINARY")
 

@@ -40,8 +40,6 @@ from runtime.operator import INSERT, KIND
 from runtime.secrets import resolve
 from runtime.spark.shipping import written_by
 
-__all__ = ["SqliteBatch", "batch_writer", "batches_had", "micro_batch_writer", "writer"]
-
 _QUERY_ID = "sql.streaming.queryId"
 
 

@@ -24,8 +24,6 @@ from runtime.lookup.sources.failures import SourceUnavailable, redacted
 from runtime.lookup.sources.hosts import refuse_link_local
 from runtime.secrets import resolve
 
-__all__ = ["AsyncRedisLookup", "RedisLookup"]
-
 
 class RedisLookup(LookupFunction):
     """Answers keys while the caller waits."""

@@ -19,8 +19,6 @@ from runtime.lookup.sources.decoding import Decoder, json_decoder, key_text, par
 from runtime.lookup.sources.failures import redacted
 from runtime.lookup.sources.matching import RowShape
 
-__all__ = ["RedisValues", "redis_values"]
-
 _BYTES = ("BYTES", "BINARY", "VARBINARY")
 
 

@@ -30,8 +30,6 @@ from runtime.state.layout import Int64s
 from runtime.worker.clock import Clock
 from runtime.worker.exceptions import retried, said
 
-__all__ = ["FullCache", "Load", "Reloads"]
-
 _log = logging.getLogger(__name__)
 
 Scanned: TypeAlias = pa.Table | pa.RecordBatch | Row

@@ -19,8 +19,6 @@ import numpy as np
 from runtime.lookup.api import Key
 from runtime.state.layout import Int64s
 
-__all__ = ["ABSENT_PLACE", "key_index"]
-
 ABSENT_PLACE = -1
 _SPARSEST = 8
 """How many addresses a number may take before a dict is the better index."""

@@ -23,8 +23,6 @@ from runtime.lookup.rows import ABSENT, keyed_rows, python_rows
 from runtime.state.layout import Int64s
 from runtime.worker.clock import Clock
 
-__all__ = ["DefaultLookupCache"]
-
 _SMALLEST = 64
 _SLACK = 64
 """A full cache makes room for a 64th of itself at once, because finding the least recently used keys looks at all."""

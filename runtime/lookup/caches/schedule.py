@@ -16,8 +16,6 @@ from typing import Protocol
 
 from runtime.worker.clock import Clock
 
-__all__ = ["Scheduler", "ThreadScheduler"]
-
 _log = logging.getLogger(__name__)
 
 _LONGEST_WAIT = 60.0

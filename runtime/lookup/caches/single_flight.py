@@ -19,8 +19,6 @@ from dataclasses import dataclass
 
 from runtime.lookup.api import Key, Row
 
-__all__ = ["Claim", "Landing", "SingleFlight"]
-
 Landing = Future[Mapping[Key, Sequence[Row]]]
 """What a claim found; a key that is not in it was given up, so whoever waited may try."""
 

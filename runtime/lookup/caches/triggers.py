@@ -19,8 +19,6 @@ from zoneinfo import ZoneInfo
 
 from runtime.lookup.api import CacheReloadTrigger, ReloadContext
 
-__all__ = ["PeriodicReloadTrigger", "TimedReloadTrigger", "iso_time", "next_time"]
-
 
 class PeriodicReloadTrigger(CacheReloadTrigger):
     """Reloads every ``interval`` ms: from the end of a load to the start of the next (FIXED_DELAY), or start to start.

@@ -10,8 +10,6 @@ from plans.errors import RunError
 from runtime.lookup.api import LookupContext
 from runtime.secrets import resolve
 
-__all__ = ["address_parts", "addressed_columns"]
-
 
 def addressed_columns(context: LookupContext, option: str) -> tuple[str, ...]:
     """The columns in the pattern that ``option`` holds; RunError if the join does not compare all of them."""

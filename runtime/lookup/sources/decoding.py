@@ -22,8 +22,6 @@ from typing import Any
 
 from plans.declarations.types import DataType, parse_type
 
-__all__ = ["Decoder", "decimal_decoder", "integer_decoder", "json_decoder", "key_text", "parse_json", "text_decoder"]
-
 Decoder = Callable[[Any], Any]
 
 _BITS = {"TINYINT": 7, "SMALLINT": 15, "INT": 31, "BIGINT": 63}

@@ -15,8 +15,6 @@ from types import ModuleType
 from plans.errors import Diagnostic, RunError
 from plans.text import redaction
 
-__all__ = ["SourceUnavailable", "import_extra", "redacted"]
-
 
 class SourceUnavailable(Exception):
     """The source did not answer, or refused for a reason that passes.

@@ -14,8 +14,6 @@ import socket
 
 from plans.errors import RunError
 
-__all__ = ["is_link_local", "refuse_link_local"]
-
 
 def is_link_local(address: str) -> bool:
     """Whether an address, IPv4, IPv6 or the one in the other, is link-local."""

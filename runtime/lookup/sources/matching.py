@@ -18,8 +18,6 @@ from typing import Any
 from plans.errors import RunError
 from runtime.lookup.api import Key, LookupContext, Row
 
-__all__ = ["MOST_ROWS", "RowShape", "refuse_excess"]
-
 MOST_ROWS = 1_000_000
 """Rows that one query for keys may find; a worker holds them all."""
 
