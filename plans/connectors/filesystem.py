@@ -112,6 +112,7 @@ def _plain(path: str) -> str:
 
 
 _IGNORE_PARSE_ERRORS = "Whether what cannot be read becomes NULL; else such a row fails the run."
+_UNREAD = "what cannot be read becomes NULL, and nobody is told"
 
 FILESYSTEM = Connector(
     name="filesystem",
@@ -135,8 +136,8 @@ FILESYSTEM = Connector(
             default="false",
             description="Whether every change is written, with its row kind in a last column op; else only inserts.",
         ),
-        option("json.ignore-parse-errors", "bool", default="false", description=_IGNORE_PARSE_ERRORS),
-        option("csv.ignore-parse-errors", "bool", default="false", description=_IGNORE_PARSE_ERRORS),
+        option("json.ignore-parse-errors", "bool", default="false", description=_IGNORE_PARSE_ERRORS, loses=_UNREAD),
+        option("csv.ignore-parse-errors", "bool", default="false", description=_IGNORE_PARSE_ERRORS, loses=_UNREAD),
         option(
             "csv.field-delimiter",
             "character",

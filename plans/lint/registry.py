@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from plans.lint.edit_rules import edits_of_one, idle_reasons, redundant_edits, redundant_hints
+from plans.lint.loss_rules import lossy_settings
 from plans.lint.rule import Rule
 from plans.lint.state_rules import lopsided_outer_join, never_expires, shorter_than_upstream
 from plans.lint.unused_rules import unused_options, unused_tables
@@ -126,6 +127,15 @@ _ALL = (
         why="The short side is gone before its partner comes, so rows stay without one; most often a unit is wrong.",
         advice="look whether the units are as meant, and how long a row should wait for its partner",
         check=lopsided_outer_join,
+    ),
+    Rule(
+        id="HP204",
+        slug="lossy-setting",
+        level="note",
+        about="With a setting, data is lost that its default keeps.",
+        why="Results lack it, and nothing in them shows that they do.",
+        advice="make sure that the loss is meant, and say so in a reason or in an ignore",
+        check=lossy_settings,
     ),
     Rule(
         id="HP301",

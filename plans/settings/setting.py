@@ -47,7 +47,7 @@ class Setting:
     An ``int`` or ``duration`` is at least ``minimum`` (a duration in milliseconds). A ``choice`` may be written in any
     case, a ``text`` that has choices as it is there; a ``character`` is one, or ``\\t``. What one kind only takes,
     ``check`` brings to its canonical form, or refuses with a ValueError. ``effect`` is what another value does to a
-    running job.
+    running job; ``loses`` is what is lost if it has another value than its default, which the linter tells.
 
     ``config`` is the key that sets it for the whole job, ``hint`` the option that sets it in a hint, ``option`` the one
     in WITH. What nothing but an option sets is ``verbatim``: its connector reads it as it is written, blanks included.
@@ -70,6 +70,7 @@ class Setting:
     secret: bool = False
     environment: bool = False
     check: Callable[[str], str] | None = None
+    loses: str = ""
     examples: tuple[str, ...] = ()
 
     @property

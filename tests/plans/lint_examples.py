@@ -154,6 +154,10 @@ EXAMPLES = {
         good=edited(("aggregate_t.state.groupAggregateState.ttl", "1 d")),
     ),
     "HP203": Example(bad=edited((LEFT, "20 s")), good=edited((LEFT, "2 h"))),
+    "HP204": Example(
+        bad=edited(("tables.orders.options.json.ignore-parse-errors", "true")),
+        good=edited(("tables.orders.options.json.ignore-parse-errors", "false")),
+    ),
     "HP301": Example(bad=patched(full_with_retry), good=patched(full_without_retry)),
     "HP302": Example(bad=edited(("lookup_r.retry", "31 x 10 s")), good=edited(("lookup_r.retry", "30 x 10 s"))),
     "HP303": Example(bad=edited(("lookup_r.async.capacity", "1")), good=edited(("lookup_r.async.capacity", "2"))),
