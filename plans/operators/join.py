@@ -14,7 +14,35 @@ from plans.operators.fields import Changelog, Expression, Name, OperatorId
 from plans.operators.kind import OperatorKind, WithSettings, any_order
 from plans.operators.output import JoinOutput, JoinType
 from plans.operators.state import KeysUpserted, StateKind, States, stated, unbounded
+from plans.settings.cached import CACHED
+from plans.settings.effects import restarts
+from plans.settings.group import Group, specs
 from plans.settings.layers import Settings
+from plans.settings.setting import Setting
+
+
+def _limit(side: str) -> Setting:
+    return Setting(
+        name=side,
+        kind="int",
+        default=0,
+        description=f"How many rows of a key the state of the {side} input keeps, the newest; 0 keeps all.",
+        effect=restarts("state is kept; what a key has beyond the limit goes when it gets its next row"),
+        config="table.exec.join.max-rows-per-key",
+        loses=f"the oldest rows of a key of the {side} input are forgotten, and find no matches any more",
+    )
+
+
+MAX_ROWS_PER_KEY = Group(
+    name="max-rows-per-key",
+    schema="max-rows-per-key",
+    description="How many rows of a key each side keeps: a guard against hot keys. Streaming only.",
+    layers=("default", "config"),
+    absent="left out",
+    mode="streaming",
+    elsewhere="a batch job keeps no state",
+    settings=specs(_limit("left"), _limit("right")),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +68,13 @@ class Join(WithSettings):
     changelog: Changelog
     state: Annotated[States, "leftState, then rightState."]
     settings: Mapping[str, Settings] = field(default_factory=dict)
+
+    @property
+    def max_rows_per_key(self) -> tuple[int | None, int | None]:
+        """How many rows of a key the left and the right side keep; None for all."""
+        found = self.settings.get(MAX_ROWS_PER_KEY.name)
+        left, right = (int(found.values[side]) if found is not None else 0 for side in ("left", "right"))
+        return left or None, right or None
 
 
 def _columns(join: Join, inputs: Sequence[Columns], plan: Declared) -> Columns:
@@ -112,6 +147,7 @@ JOIN = OperatorKind(
     cls=Join,
     title="join",
     description="A regular stream join; keeps the rows of both inputs in state.",
+    groups=(MAX_ROWS_PER_KEY, CACHED),
     state=StateKind(
         names=("leftState", "rightState"),
         changelog=_changelog,

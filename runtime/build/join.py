@@ -27,7 +27,7 @@ from runtime.expressions.condition import compile_condition
 from runtime.expressions.exact import conjuncts, exact_below, split_condition
 from runtime.expressions.normal_floats import normal_floats
 from runtime.operator import KIND
-from runtime.operators.join import JoinOperator
+from runtime.operators.join import COUNTS, JoinOperator
 from runtime.operators.schema import state_schema
 
 _SPARK_TYPES = {"semi": "left_semi", "anti": "left_anti"}
@@ -66,6 +66,7 @@ def _bind(operator: Join, inputs: BoundInputs) -> JoinOperator:
         columns=tuple((column.name, column.side, column.column) for column in operator.output),
         emits_changelog=operator.changelog != ("+I",),
         in_order=inputs.in_order,
+        limits=operator.max_rows_per_key,
     )
 
 
@@ -140,6 +141,6 @@ def _batch(operator: Join, inputs: Sequence[DataFrame], edges: Edges) -> DataFra
     )
 
 
-_in_engine = with_state(_bind)
+_in_engine = with_state(_bind, counts=COUNTS)
 
 BUILDER = OperatorBuilder(stream=_stream, batch=_batch, bind=_bind)

@@ -5,6 +5,7 @@ left of a semi or anti join) also keep how many partners a row has found. A batc
 as Flink processes record by record: a side's change meets the other side's state, and is then part of its own. What a
 batch nets to is emitted as +I and -D. NULL keys never match and are never stored. Retracting an expired row is still
 emitted for its live partners, nothing is retracted on expiry, and a match refreshes the TTL of a preserved row only.
+Beyond the limit of rows of a key the oldest go as if they had expired; a limit may come, change and go at any time.
 State layout, format 1: tables ``left`` and ``right`` (hash of key and row; all columns; partners; count; last write).
 """
 
@@ -22,12 +23,15 @@ from runtime.kernels.pairs import JoinCondition
 from runtime.kernels.retraction import overdrawn
 from runtime.operator import DELETE, INSERT, KIND, UPDATE_AFTER, InputSpec, Result, SegmentStore
 from runtime.operator import hash_column as hash_name
+from runtime.operators.row_limit import Added, forget_oldest
 from runtime.state.identity import Mask, distinct_rows, hashed_groups, without_chunks
 from runtime.state.keyed import KeyedState
 from runtime.state.layout import COUNT, SUFFIX_MASK, WRITE, Int64s, StateLayout, prefixed_hash
 from runtime.state.manifest import read_manifest, write_manifest
 
 PARTNERS = "__partners"
+COUNTS = ("rows_beyond_limit",)
+"""What it reports besides: the rows that went because their key had newer ones."""
 LEFT, RIGHT = 0, 1
 _PRESERVED: dict[JoinType, tuple[bool, bool]] = {
     "inner": (False, False),
@@ -44,6 +48,7 @@ class JoinOperator:
     """A join bound to the columns of its inputs. ``columns`` are the output's (name, side, input column).
 
     ``in_order`` says that what one side of a batch adds leaves in the order in which its rows came, not in any.
+    ``limits`` are how many rows each side keeps of a key, None for all.
     """
 
     kind: JoinType
@@ -57,6 +62,7 @@ class JoinOperator:
     columns: tuple[tuple[str, str, str], ...]
     emits_changelog: bool
     in_order: bool = False
+    limits: tuple[int | None, int | None] = (None, None)
 
     @property
     def sides(self) -> tuple[pa.Schema, pa.Schema]:
@@ -97,11 +103,12 @@ class JoinOperator:
         )
         # The side whose rows are not preserved goes first, so that rows of one batch meet before they are padded.
         order = (RIGHT, LEFT) if self.kind in ("left", "semi", "anti") else (LEFT, RIGHT)
-        pieces = [self.output.empty_table()]
+        pieces, beyond = [self.output.empty_table()], 0
         for side in order:
             rows = deltas[side]
             if rows is not None and rows.num_rows:
-                pieces += _apply(self, side, rows.combine_chunks(), states, now)
+                found, gone = _apply(self, side, rows.combine_chunks(), states, now)
+                pieces, beyond = [*pieces, *found], beyond + gone
         committed = {state.layout.name: state.commit() for state in states}
         purges = [due for state in states if (due := state.next_purge()) is not None]
         return Result(
@@ -111,6 +118,7 @@ class JoinOperator:
             rows_in=sum(rows.num_rows for rows in deltas if rows is not None),
             state_rows=sum(table.rows for table in committed.values()),
             state_bytes=sum(segment.size for table in committed.values() for segment in table.segments),
+            metrics=(beyond,),
         )
 
 
@@ -186,8 +194,9 @@ class _Output:
 
 def _apply(
     operator: JoinOperator, side: int, batch: pa.Table, states: tuple[KeyedState, ...], now: int
-) -> list[pa.Table]:
-    output = _Output(operator)
+) -> tuple[list[pa.Table], int]:
+    """What rows of one side emit, and how many rows of that side go beyond its limit."""
+    output, gone = _Output(operator), 0
     weights = np.ones(batch.num_rows, np.int64)
     if operator.changelog[side]:
         kinds = batch[KIND].to_numpy()
@@ -205,7 +214,11 @@ def _apply(
         if _PRESERVED[operator.kind][side]:
             shown = partners > 0 if operator.kind == "semi" else partners == 0
             _pad(output, side, net_rows.rows, np.where(shown, net_rows.net, 0), net_rows.came)
-    return output.pieces()
+        limit = operator.limits[side]
+        if limit is not None:
+            added = Added(rows=net_rows.rows, hashes=net_rows.hashes, came=net_rows.came)
+            gone = forget_oldest(states[side], added, limit, now)
+    return output.pieces(), gone
 
 
 def _pad_netted(operator: JoinOperator, output: _Output, side: int, batch: pa.Table, weights: Int64s) -> None:

@@ -90,7 +90,12 @@ def test_bash_offers_values_behind_the_equals_sign_where_it_cuts_words(tab: Tab)
 
 
 def test_bash_offers_the_settings_that_one_can_ask_about(tab: Tab) -> None:
-    assert tab("hintplan why plan.json join_o_c.") == ["join_o_c.state.leftState.ttl", "join_o_c.state.rightState.ttl"]
+    assert tab("hintplan why plan.json join_o_c.") == [
+        "join_o_c.max-rows-per-key.left",
+        "join_o_c.max-rows-per-key.right",
+        "join_o_c.state.leftState.ttl",
+        "join_o_c.state.rightState.ttl",
+    ]
 
 
 def test_bash_offers_files_where_a_plan_belongs(tab: Tab) -> None:

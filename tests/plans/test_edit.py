@@ -102,6 +102,7 @@ def test_a_table_option_can_be_set(plan: Plan) -> None:
 
 
 STATES = "join_o_c.state.leftState.ttl, join_o_c.state.rightState.ttl"
+OF_JOIN = f"{STATES}, join_o_c.max-rows-per-key.left, join_o_c.max-rows-per-key.right"
 SETTABLE = (
     f"can be set: {STATES}, aggregate_t.state.groupAggregateState.ttl, config.<key>, tables.<table>.options.<option>"
 )
@@ -121,7 +122,7 @@ RECOMPILE = "change the SQL and compile it again"
             "join_o_c.state.lefState.ttl",
             "1 d",
             "join_o_c.state.lefState.ttl: there is no state 'lefState'\n"
-            f"  hint: did you mean 'join_o_c.state.leftState.ttl'? can be set: {STATES}",
+            f"  hint: did you mean 'join_o_c.state.leftState.ttl'? can be set: {OF_JOIN}",
         ),
         (
             "join_oc.state.leftState.ttl",
@@ -131,7 +132,7 @@ RECOMPILE = "change the SQL and compile it again"
         (
             "join_o_c.keys",
             "x",
-            f"join_o_c.keys: 'keys' of an operator is a fact of the query\n  hint: {RECOMPILE}; can be set: {STATES}",
+            f"join_o_c.keys: 'keys' of an operator is a fact of the query\n  hint: {RECOMPILE}; can be set: {OF_JOIN}",
         ),
         (
             "scan_orders.columns",

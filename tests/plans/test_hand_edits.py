@@ -18,8 +18,8 @@ Refusal = Callable[..., str]
 
 JOIN_STATES = "\n  hint: a join has the states 0 'leftState', 1 'rightState'"
 FREE = (
-    "\n  hint: free to edit are config, the ttl of states, async, retry, cache and phases of operators, cached, and "
-    "table options but 'connector'; --allow-fact-edits accepts the change"
+    "\n  hint: free to edit are config, the ttl of states, max-rows-per-key, async, retry, cache and phases of "
+    "operators, cached, and table options but 'connector'; --allow-fact-edits accepts the change"
 )
 
 

@@ -183,6 +183,8 @@ def test_an_operator_alone_lists_its_settings(folder: Path) -> None:
         [LEFT, "3 d", "edit · hint 1 d · config 1 h"],
         ["  reason: late payments"],
         [RIGHT, "1 h", "config"],
+        ["join_o_c.max-rows-per-key.left", "0", "default"],
+        ["join_o_c.max-rows-per-key.right", "0", "default"],
     ]
     assert len(ask("edited.json", "config").stdout.splitlines()) == 2
 

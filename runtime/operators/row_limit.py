@@ -1,0 +1,67 @@
+"""A limit on the rows that a state keeps of each key: what was written longest ago goes, as if it had expired.
+
+Nothing is emitted for what goes. Of rows of one write those that came first in the batch go first, and between rows of
+earlier batches their hash decides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from runtime.state.identity import encode_groups
+from runtime.state.keyed import KeyedState
+from runtime.state.layout import COUNT, HASH, SUFFIX_MASK, WRITE, Int64s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Added:
+    """Distinct rows that a batch has stored, with their hashes, and where in the batch each of them ``came``."""
+
+    rows: pa.Table
+    hashes: Int64s
+    came: Int64s
+
+
+def forget_oldest(state: KeyedState, added: Added, limit: int, now: int) -> int:
+    """Delete the oldest rows of each key of ``added`` beyond ``limit``; how many there were.
+
+    ``added`` has the state's identity columns; a row counts once however often it occurs.
+    """
+    names = list(state.layout.key)
+    keys = added.rows.select(names)
+    first = np.zeros(min(1, len(added.hashes)), np.int64)  # without keys all rows are of one
+    if names:
+        _, first = encode_groups([column.combine_chunks() for column in keys.columns])
+        keys = keys.take(first)
+    mine = state.find(added.rows, added.hashes)
+    order = np.argsort(mine)
+    mine, came = mine[order], added.came[order]
+    found = [np.empty(0, np.int64)]
+    for place, code in state.scan(keys, added.hashes[first] & ~SUFFIX_MASK):
+        sizes = np.bincount(place, minlength=len(first))
+        if int(sizes.max(initial=0)) > limit:
+            found.append(_beyond(state, place, code, sizes, _arrival(code, mine, came), limit))
+    gone = np.concatenate(found)
+    if gone.size:
+        rows = state.take(gone, state.layout.schema.names)
+        rows = rows.set_column(rows.schema.get_field_index(COUNT), COUNT, pa.array(np.zeros(len(gone), np.int64)))
+        rows = rows.set_column(rows.schema.get_field_index(WRITE), WRITE, pa.array(np.full(len(gone), now, np.int64)))
+        state.put(rows.cast(state.layout.schema), np.ones(len(gone), np.bool_))
+    return len(gone)
+
+
+def _arrival(code: Int64s, known: Int64s, came: Int64s) -> Int64s:
+    """Where in the batch the rows with these codes came, -1 for those of earlier batches; ``known`` is sorted."""
+    at = np.minimum(np.searchsorted(known, code), len(known) - 1)
+    return np.where(known[at] == code, came[at], np.int64(-1))
+
+
+def _beyond(state: KeyedState, place: Int64s, code: Int64s, sizes: Int64s, arrival: Int64s, limit: int) -> Int64s:
+    """The codes of all but the ``limit`` newest rows of each place."""
+    order = np.lexsort((state.integers(code, HASH), arrival, state.integers(code, WRITE), place))
+    newer = np.cumsum(sizes)[place[order]] - np.arange(len(order)) - 1
+    beyond: Int64s = code[order[newer >= limit]]
+    return beyond
