@@ -94,7 +94,8 @@ def _checked_text(data: bytes | str, file: str | None) -> JsonText:
 
 def dumps(plan: Plan) -> bytes:
     """The canonical bytes of ``plan``, its digests included."""
-    return print_document({**to_document(plan), "digests": document_digests(plan)})
+    document = to_document(plan)
+    return print_document({**document, "digests": document_digests(plan, document["operators"])})
 
 
 def fingerprint(plan: Plan) -> str:

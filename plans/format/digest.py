@@ -13,21 +13,27 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from plans.declarations.tables import Function, Table
 from plans.format.document import function_document, operator_document, table_document
 from plans.model.plan import Plan
-from plans.operators import Operator, kind_of
+from plans.operators import Operator, OperatorKind, kind_of
 
 _STATE_SETTINGS = ("ttl", "origin")
+# Sorted keys and no blanks: the digest must not depend on the layout of the file. Not orjson: it has no escapes.
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
 
 def operator_facts(operator: Operator) -> dict[str, Any]:
     """The JSON values of ``operator`` without its settings."""
-    settings = {group.name for group in kind_of(operator).groups}
-    facts = {key: value for key, value in operator_document(operator).items() if key not in settings}
+    return _facts(kind_of(operator), operator_document(operator))
+
+
+def _facts(kind: OperatorKind, document: Mapping[str, Any]) -> dict[str, Any]:
+    settings = {group.name for group in kind.groups}
+    facts = {key: value for key, value in document.items() if key not in settings}
     if "state" in facts:
         facts["state"] = [{k: v for k, v in entry.items() if k not in _STATE_SETTINGS} for entry in facts["state"]]
     return facts
@@ -55,27 +61,35 @@ def function_digest(name: str, function: Function) -> str:
     return _digest({"function": name, **function_document(function)})
 
 
-def plan_digests(plan: Plan) -> dict[str, dict[str, str]]:
-    """The digests of the facts of a plan, sorted by name; ``functions`` only if it has some."""
-    operators = {operator.id: operator_digest(operator) for operator in plan.operators}
+def plan_digests(plan: Plan, operators: Sequence[Mapping[str, Any]] | None = None) -> dict[str, dict[str, str]]:
+    """The digests of the facts of a plan, sorted by name; ``functions`` only if it has some.
+
+    ``operators`` are the JSON values of its operators, where these are known.
+    """
+    documents = map(operator_document, plan.operators) if operators is None else operators
+    found = {
+        operator.id: _digest(_facts(kind_of(operator), document))
+        for operator, document in zip(plan.operators, documents, strict=True)
+    }
     functions = {name: function_digest(name, plan.functions[name]) for name in sorted(plan.functions)}
     return {
         "tables": {name: table_digest(name, plan.tables[name]) for name in sorted(plan.tables)},
         **({"functions": functions} if functions else {}),
-        "operators": {operator_id: operators[operator_id] for operator_id in sorted(operators)},
+        "operators": {operator_id: found[operator_id] for operator_id in sorted(found)},
     }
 
 
-def document_digests(plan: Plan) -> dict[str, dict[str, str]]:
-    """The ``digests`` as a plan file holds them: of its facts, and of its settings as they were compiled."""
+def document_digests(plan: Plan, operators: Sequence[Mapping[str, Any]] | None = None) -> dict[str, dict[str, str]]:
+    """The ``digests`` as a plan file holds them: of its facts, and of its settings as they were compiled.
+
+    ``operators`` as in :func:`plan_digests`.
+    """
     compiled = {"settings": {path: plan.compiled[path] for path in sorted(plan.compiled)}} if plan.compiled else {}
-    return {**compiled, **plan_digests(plan)}
+    return {**compiled, **plan_digests(plan, operators)}
 
 
 def _digest(facts: dict[str, Any]) -> str:
-    # Sorted keys and no blanks: the digest must not depend on the layout of the file. Not orjson: it has no escapes.
-    text = json.dumps(facts, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return hashlib.sha256(_ENCODER.encode(facts).encode()).hexdigest()[:16]
 
 
 def changed_facts(plan: Plan, document: Mapping[str, Any]) -> list[str]:

@@ -18,26 +18,28 @@ from typing import Any
 from plans.operators import KINDS
 
 _WIDTH = 120
-_EXPANDED: tuple[tuple[str, ...], ...] = (
-    (),
-    ("config",),
-    ("tables",),
-    ("tables", "*"),
-    ("tables", "*", "options"),
-    ("functions",),
-    ("functions", "*"),
-    ("operators",),
-    ("operators", "*"),
-    *(("operators", "*", group.name) for kind in KINDS for group in kind.groups),
-    ("reasons",),
-    ("digests",),
-    ("digests", "settings"),
-    ("digests", "tables"),
-    ("digests", "functions"),
-    ("digests", "operators"),
+_EXPANDED: frozenset[tuple[str, ...]] = frozenset(
+    (
+        (),
+        ("config",),
+        ("tables",),
+        ("tables", "*"),
+        ("tables", "*", "options"),
+        ("functions",),
+        ("functions", "*"),
+        ("operators",),
+        ("operators", "*"),
+        *(("operators", "*", group.name) for kind in KINDS for group in kind.groups),
+        ("reasons",),
+        ("digests",),
+        ("digests", "settings"),
+        ("digests", "tables"),
+        ("digests", "functions"),
+        ("digests", "operators"),
+    )
 )
 _STATE_ENTRY = ("operators", "*", "state", "*")
-_PLACES = (*_EXPANDED, _STATE_ENTRY[:-1], _STATE_ENTRY)
+_PLACES = _EXPANDED | {_STATE_ENTRY[:-1], _STATE_ENTRY}
 
 Path = tuple[str, ...]
 
