@@ -13,7 +13,7 @@ import os
 
 import click
 
-from plans.commands.options import allow_module_option, config_option
+from plans.commands.options import allow_module_option, config_option, plan_output_option
 from plans.commands.rebase import rebase_options, write_rebased
 from plans.errors import PlanError, SqlError
 from plans.files.codec import dumps, put_plan_bytes
@@ -27,7 +27,7 @@ _STDIN = "<stdin>"
 
 @click.command("compile", help="Compile a SQL script to a plan; '-' reads the script from standard input.")
 @click.argument("script", type=click.Path(dir_okay=False, allow_dash=True))
-@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write the plan here, not to standard output.")
+@plan_output_option
 @config_option
 @click.option("--strict-hints", is_flag=True, help="Make hints that do not do what they say errors.")
 @allow_module_option

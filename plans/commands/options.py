@@ -22,9 +22,19 @@ allow_fact_edits_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 json_report_option = click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 json_format_option = click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
-plan_output_option = click.option(
-    "-o", "--output", type=click.Path(dir_okay=False), help="Write the plan here, not to standard output."
-)
+
+
+def output_option(words: str) -> Callable[[Any], Any]:
+    """``-o FILE``; None without it, and for ``-``, both of which are standard output."""
+
+    def given(ctx: click.Context, parameter: click.Parameter, path: str | None) -> str | None:
+        return None if path == "-" else path
+
+    kind = click.Path(dir_okay=False, allow_dash=True)
+    return click.option("-o", "--output", type=kind, callback=given, help=words)
+
+
+plan_output_option = output_option("Write the plan here, not to standard output.")
 
 
 def read_plan(path: str, *, allow_fact_edits: bool, check_meaning: bool = True) -> Plan:

@@ -14,7 +14,7 @@ from collections.abc import Collection, Sequence
 
 import click
 
-from plans.commands.options import allow_fact_edits_option, allow_module_option
+from plans.commands.options import allow_fact_edits_option, allow_module_option, output_option
 from plans.errors import PlanError, SqlError
 from plans.files.codec import read_plan_bytes, write_plan_bytes
 from plans.files.named_script import named_script
@@ -41,7 +41,7 @@ _ENDINGS = {
 
 @click.command("show")
 @click.argument("path", metavar="PLAN")
-@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write here; the ending chooses the format.")
+@output_option("Write here; the ending chooses the format.")
 @click.option("--format", "layout", type=click.Choice(FORMATS), help="The format, if not by the ending; else tree.")
 @click.option("--diff", "older", metavar="PLAN", help="Mark what differs from this older plan.")
 @click.option("--sql", type=click.Path(dir_okay=False), help="The script, if it is not found beside the plan.")

@@ -46,6 +46,8 @@ def test_plan_goes_to_standard_output_or_to_a_file(folder: Path) -> None:
     assert (shown.returncode, shown.stderr) == (0, "")
     assert (written.returncode, written.stdout, written.stderr) == (0, "", "")
     assert (folder / "plan.json").read_text() == shown.stdout
+    assert hintplan("compile", "job.sql", "-o", "-", cwd=folder).stdout == shown.stdout
+    assert not (folder / "-").exists()
     plan = plans.load(folder / "plan.json")
     assert plan.name == "job"
     assert [o.id for o in plan.operators] == [
