@@ -11,7 +11,8 @@ __all__ = ["SCRIPTS", "sample_plans"]
 
 _TABLES = """
 SET 'table.exec.state.ttl' = '1 d';
-CREATE TABLE o (id BIGINT NOT NULL, k BIGINT, s STRING, v DECIMAL(10, 2), ts TIMESTAMP(3), pt AS PROCTIME())
+CREATE TABLE o (id BIGINT NOT NULL, k BIGINT, s STRING, v DECIMAL(10, 2), ts TIMESTAMP(3), pt AS PROCTIME(),
+  WATERMARK FOR ts AS ts)
   WITH ('connector' = 'filesystem', 'path' = 'data/o', 'format' = 'json');
 CREATE TABLE c (k BIGINT, name STRING, w DOUBLE, PRIMARY KEY (k) NOT ENFORCED)
   WITH ('connector' = 'filesystem', 'path' = 'data/c', 'format' = 'json'{upsert});
@@ -30,6 +31,8 @@ INSERT INTO log SELECT o.id, c.name FROM o JOIN c ON o.k = c.k WHERE o.k NOT IN 
 SELECT /*+ LOOKUP('table' = 'p', 'retry-predicate' = 'lookup_miss', 'retry-strategy' = 'fixed_delay',
   'fixed-delay' = '10 s', 'max-attempts' = '3') */ o.id, CAST(p.k AS STRING)
 FROM o LEFT JOIN p FOR SYSTEM_TIME AS OF o.pt AS p ON o.k = p.k;
+INSERT INTO log SELECT id, s FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts DESC) AS n FROM o)
+WHERE n = 1;
 """
 _BATCH = """
 CACHE TABLE j OPTIONS('storageLevel' = 'DISK_ONLY') AS SELECT o.id, c.name, o.v FROM o JOIN c ON o.k = c.k;

@@ -18,9 +18,13 @@ CREATE TABLE u (id BIGINT, g BIGINT, v STRING, PRIMARY KEY (id) NOT ENFORCED) WI
 CREATE TABLE o (g BIGINT, w DOUBLE) WITH ('connector' = 'datagen');
 CREATE TABLE by_v (v STRING, w DOUBLE, PRIMARY KEY (v) NOT ENFORCED) WITH
   ('connector' = 'jdbc', 'url' = 'jdbc:sqlite:x.db', 'table-name' = 'by_v');
+CREATE TABLE firsts (g BIGINT, w DOUBLE) WITH ('connector' = 'print');
 CREATE TABLE sums (g BIGINT, n BIGINT, d BIGINT) WITH ('connector' = 'print');
 INSERT INTO by_v SELECT v, w FROM u LEFT JOIN o ON u.g = o.g;
 INSERT INTO sums SELECT g, COUNT(*), COUNT(DISTINCT v) FROM u GROUP BY g;
+INSERT INTO firsts SELECT g, w FROM (
+  SELECT *, ROW_NUMBER() OVER (PARTITION BY g ORDER BY at) AS n FROM (SELECT *, PROCTIME() AS at FROM o)
+) WHERE n = 1;
 """
 
 
@@ -36,6 +40,7 @@ def test_each_state_entry_of_each_stateful_operator_has_tables_keys_and_both_ttl
         "join": (("leftState", ["left"], ("g",)), ("rightState", ["right"], ("g",))),
         "sink-materialize": (("sinkMaterializeState", ["rows"], ("v",)),),
         "aggregate": (("groupAggregateState", ["groups", "values(v)"], ("g",)),),
+        "deduplicate": (("deduplicateState", ["rows"], ("g",)),),
     }
     assert found.keys() == {kind.op for kind in KINDS if kind.keeps_state}, "a stateful operator is missing here"
     ttls = {(entry.ttl, entry.edited) for entries in entries_of(plan, edited).values() for entry in entries}
