@@ -20,8 +20,8 @@ from plans.model.plan import Plan
 from runtime.batch.execution import BatchExecution
 from runtime.progress import JobProgress
 from runtime.run.execution import Execution
-from tests.plans.test_hostile_pull_request import CANARY, hostile
-from tests.plans.test_picture import chain
+from tests.plans.review.test_hostile_pull_request import CANARY, hostile
+from tests.plans.show.test_picture import chain
 from tests.test_front_door import LEFT, SQL
 
 HOSTILE = [name for name in hostile(0) if name not in ("nested.json", "climbs.json")]  # which do not load

@@ -18,7 +18,7 @@ from plans.model.reasons import with_reason
 from plans.operators import Sink
 from plans.show.page import plan_page
 from plans.show.page_script import script_of
-from tests.plans.test_picture import chain, hostile
+from tests.plans.show.test_picture import chain, hostile
 
 Open = Callable[..., Page]
 

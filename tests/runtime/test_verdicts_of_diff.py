@@ -11,7 +11,7 @@ import plans.settings.effects
 from plans.checkpoint.continuation import Continuation, continuation, record_after, refuse
 from plans.checkpoint.record import CheckpointRecord, parse_record, record_line
 from plans.compare.diff import diff
-from tests.plans.test_effects import SAMPLES, changed_plans
+from tests.plans.compare.test_effects import SAMPLES, changed_plans
 
 
 def written_by(plan: plans.Plan) -> CheckpointRecord | None:

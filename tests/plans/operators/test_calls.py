@@ -25,7 +25,7 @@ from plans.settings.setting import shown
 from plans.settings.views import CallRetry, CallSettings
 from plans.show.explain import explain, explain_json
 
-PLAN_FILE = Path(__file__).parent / "located_orders.json"
+PLAN_FILE = Path(__file__).parents[1] / "located_orders.json"
 
 Refusal = Callable[..., str]
 

@@ -17,12 +17,12 @@ from ruamel.yaml import YAML
 
 import plans
 from plans.edit.edit import set_value
-from tests.plans.test_diff_command import SQL as SCRIPT
-from tests.plans.test_diff_command import git, modelled, run_in
+from tests.plans.commands.test_diff_command import SQL as SCRIPT
+from tests.plans.commands.test_diff_command import git, modelled, run_in
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[3]
 WORKFLOW = ROOT / "examples" / "review" / "plans.yml"
 TTL = "join_o_c.state.leftState.ttl"
 # As the rules of the linter like it: every state expires, and none before what is upstream.

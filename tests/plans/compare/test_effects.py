@@ -18,7 +18,7 @@ from plans.operators import KINDS
 from plans.settings.cached import CACHED as CACHED
 from plans.settings.effects import LEVELS, MEANING
 
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).parents[1]
 SAMPLES = sorted(path for path in FOLDER.glob("*.json") if '"operators"' in path.read_text())
 
 

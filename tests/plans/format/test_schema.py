@@ -21,7 +21,7 @@ from plans.operators import BY_OP as OPS
 
 SCHEMA = json.loads(schema_text())
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
-SAMPLES = sorted(Path(__file__).parent.glob("*.json"))
+SAMPLES = sorted(Path(__file__).parents[1].glob("*.json"))
 """Plans of streams with joins, lookups, function calls and grouping sets."""
 JUNK = st.sampled_from(
     [None, True, 0, -1, 7, "", "x", "3 d", "left.x", [], ["a"], ["a", "a"], {}, {"name": "x"}, "join"]

@@ -22,7 +22,7 @@ from plans.model.plan import Plan
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[3]
 Tab = Callable[[str], list[str]]
 
 

@@ -11,7 +11,7 @@ import plans
 from plans.analysis.repeated import one_sided_changes, one_sided_edits, repeated, times_computed
 from plans.edit.edit import set_value
 from tests.plans.in_process import hintplan
-from tests.plans.lint_examples import BRANCHES
+from tests.plans.lint.lint_examples import BRANCHES
 
 ONE, OTHER = "lookup_r", "lookup_r_in_priced"
 

@@ -19,7 +19,7 @@ from plans.model.config import KEYS
 
 SCHEMA = editor_schema()
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
-PLANS = sorted(Path(__file__).parent.glob("*.json"))
+PLANS = sorted(Path(__file__).parents[1].glob("*.json"))
 
 
 def resolved(node: Any) -> Any:
@@ -146,7 +146,7 @@ def test_durations_are_offered_and_checked(document: Any) -> None:
 
 
 def test_settings_of_lookups_offer_their_defaults() -> None:
-    document = json.loads((Path(__file__).parent / "enriched_orders.json").read_text())
+    document = json.loads((Path(__file__).parents[1] / "enriched_orders.json").read_text())
     lookup = next(index for index, operator in enumerate(document["operators"]) if operator["op"] == "lookup-join")
     assert 100 in values(document, "operators", lookup, "async", "capacity")
     assert values(document, "operators", lookup, "cache", "lookup.cache") == {"NONE", "PARTIAL", "FULL"}

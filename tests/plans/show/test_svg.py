@@ -13,7 +13,7 @@ from plans.operators import Join
 from plans.show.palette import PALETTE
 from plans.show.picture import picture
 from plans.show.svg import asset, draw, standalone
-from tests.plans.test_picture import chain, hostile
+from tests.plans.show.test_picture import chain, hostile
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 

@@ -17,7 +17,7 @@ from plans.model.plan import Plan
 from plans.operators import Expand
 from plans.show.explain import explain
 
-PLAN_FILE = Path(__file__).parent / "rolled_up_orders.json"
+PLAN_FILE = Path(__file__).parents[1] / "rolled_up_orders.json"
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ from plans.settings.setting import SettingError, Value, parse_value
 from plans.settings.views import RetrySettings
 from plans.show.explain import explain, explain_json
 
-PLAN_FILE = Path(__file__).parent / "enriched_orders.json"
+PLAN_FILE = Path(__file__).parents[1] / "enriched_orders.json"
 ROWS = "lookup.partial-cache.max-rows"
 INTERVAL = "lookup.full-cache.periodic-reload.interval"
 

@@ -15,7 +15,7 @@ from plans import dump, load
 from plans.commands.why import why_command
 from plans.edit.edit import set_value
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[3]
 SQL = """SET 'table.exec.state.ttl' = '1 h';
 CREATE TABLE orders (id BIGINT, c BIGINT, cur STRING, pt AS PROCTIME()) WITH ('connector' = 'datagen');
 CREATE TABLE customers (id BIGINT, n STRING) WITH ('connector' = 'datagen');

@@ -15,13 +15,13 @@ from plans.merge.merge import conflict_sides, merge
 from plans.merge.three_way import merged_order, merged_units
 from plans.model.plan import Plan
 from plans.operators import Join, LookupJoin, state_of
-from tests.plans.test_canonical_form import PLANS as ANY_PLAN
-from tests.plans.versions import VERSIONS, compiled, edited
+from tests.plans.format.test_canonical_form import PLANS as ANY_PLAN
+from tests.plans.merge.versions import VERSIONS, compiled, edited
 
 QUICK = settings(
     max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
-PLANS = sorted(Path(__file__).parent.glob("*.json"))
+PLANS = sorted(Path(__file__).parents[1].glob("*.json"))
 
 
 def ttls(plan: Plan) -> list[str]:

@@ -28,7 +28,7 @@ from plans.review.sarif import sarif
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[3]
 Run = Callable[..., subprocess.CompletedProcess[str]]
 TTL = "join_o_c.state.leftState.ttl"
 

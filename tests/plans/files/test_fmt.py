@@ -13,7 +13,7 @@ import plans
 from plans.files.fmt import formatted
 from tests.plans.in_process import hintplan
 
-PLANS = sorted(Path(__file__).parent.glob("*.json"))
+PLANS = sorted(Path(__file__).parents[1].glob("*.json"))
 
 
 @pytest.mark.parametrize("path", PLANS, ids=lambda path: path.stem)

@@ -223,7 +223,7 @@ def test_an_operator_that_reads_from_another_that_was_there_has_moved() -> None:
 
 
 def test_a_retry_is_told_as_it_is_set() -> None:
-    plan = plans.load(Path(__file__).parent / "enriched_orders.json")
+    plan = plans.load(Path(__file__).parents[1] / "enriched_orders.json")
     (lookup,) = [box for box in picture(plan).boxes if box.id == "lookup_rates"]
     assert [(row.label, row.value) for row in lookup.rows] == [
         ("async", "capacity 20, timeout 3 min"),

@@ -24,11 +24,11 @@ from plans.commands.show import FORMATS as SHOWS
 from plans.declarations.tables import Table
 from plans.edit.edit import set_value
 from plans.operators import Operator, Union
-from tests.plans.test_diff_command import git
+from tests.plans.commands.test_diff_command import git
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[3]
 CANARY = "canary-hunter2-7f3a"
 SPOKEN = "<script>alert(7)</script> ::error file=x::pwned | [b](javascript:x) ![c](//evil/c) @everyone"
 ESCAPES = "\x1b[2J\u202e\r\n::error file=x::pwned\n``` </span>"

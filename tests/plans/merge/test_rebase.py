@@ -20,7 +20,7 @@ from plans.merge.rebase_report import obstacles, report_text
 from plans.model.plan import Plan
 from plans.model.settings import setting_at
 from tests.plans.in_process import hintplan
-from tests.plans.versions import EDIT_LISTS, VARIANTS, compiled, edited
+from tests.plans.merge.versions import EDIT_LISTS, VARIANTS, compiled, edited
 
 SQL = """
 SET 'table.exec.state.ttl' = '1 h';

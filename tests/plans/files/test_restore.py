@@ -10,7 +10,7 @@ import pytest
 
 import plans
 from tests.plans.in_process import hintplan
-from tests.plans.test_rebase import LEFT, SQL, value
+from tests.plans.merge.test_rebase import LEFT, SQL, value
 
 CHANGES = {
     "a fact": ('"join-type": "inner"', '"join-type": "left"', "join_o_c.join-type: inner → left"),

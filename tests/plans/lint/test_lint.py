@@ -15,9 +15,9 @@ from plans.lint.check import Found, check, fixed
 from plans.lint.registry import RULES, rule_called
 from plans.lint.run import lint
 from tests.plans.in_process import hintplan
-from tests.plans.lint_examples import EXAMPLES, LEFT, RIGHT, SQL, edited, respelled
+from tests.plans.lint.lint_examples import EXAMPLES, LEFT, RIGHT, SQL, edited, respelled
 
-PAGE = (Path(__file__).parents[2] / "docs" / "lint.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "lint.md").read_text(encoding="utf-8")
 ELSEWHERE = {"HP001", "HP002", "HP103"}
 """Rules that look at ignores or at SQL, and so have tests of their own below."""
 
@@ -77,7 +77,7 @@ def test_facts_are_not_mended_unless_asked_for() -> None:
 
 
 def test_a_function_that_no_operator_calls_is_unused() -> None:
-    document = json.loads((Path(__file__).parent / "located_orders.json").read_text())
+    document = json.loads((Path(__file__).parents[1] / "located_orders.json").read_text())
     assert findings(json.dumps(document), "HP105") == []
     document["functions"]["spare"] = document["functions"]["locate"]
     found = check(json.dumps(document).encode(), file=None, allow_fact_edits=True).found

@@ -13,7 +13,7 @@ import plans
 from planner import compile_sql
 from plans.edit.edit import set_value
 from tests.plans.in_process import hintplan
-from tests.plans.test_rebase import SQL, value
+from tests.plans.merge.test_rebase import SQL, value
 
 pytestmark = pytest.mark.slow
 
