@@ -13,8 +13,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from functools import cache
-from importlib.resources import files
 from itertools import islice
+from pkgutil import get_data
 from typing import Any
 
 from jsonschema_rs import Draft202012Validator, RegexOptions, ValidationErrorKind, ValidatorMap, validator_map_for
@@ -61,7 +61,9 @@ _OPTIONS: dict[str, Any] = {
 
 def schema_text() -> str:
     """The schema file as it ships."""
-    return files("plans").joinpath("format", "plan.schema.json").read_text(encoding="utf-8")
+    data = get_data("plans", "format/plan.schema.json")
+    assert data is not None  # the loaders of files and of archives can both read it
+    return data.decode()
 
 
 def check(document: Any) -> list[Finding]:
