@@ -11,6 +11,7 @@ made) and ``block`` (the name of the block it was written in). Nodes are immutab
 from __future__ import annotations
 
 import typing
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
@@ -254,7 +255,7 @@ class SortItem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Passing:
+class Passing(ABC):
     """Passes rows of ``input`` on as they are, all or some: what analyses and passes ask of every such relation.
 
     ``title`` is what a message calls the rows that it gives.
@@ -271,9 +272,9 @@ class Passing:
         return self.input.fields
 
     @property
+    @abstractmethod
     def reads(self) -> tuple[Field, ...]:
         """The fields that it needs itself, whoever reads it."""
-        raise NotImplementedError
 
     @property
     def unique_keys(self) -> frozenset[frozenset[int]]:
@@ -289,9 +290,9 @@ class Passing:
         """What it becomes by taking those of ``conditions`` that say which rows pass, and the others; None without."""
         return None
 
+    @abstractmethod
     def lets_through(self, ids: set[int]) -> bool:
         """Whether it makes no difference if a condition that reads fields of these ``ids`` is checked below it."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

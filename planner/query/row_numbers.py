@@ -49,15 +49,8 @@ def _windows(select: exp.Select) -> Iterator[exp.Window]:
     """The ROW_NUMBER() calls of the SELECT list, without those of its sub-queries."""
     for item in select.expressions:
         for node in item.walk(prune=lambda each: isinstance(each, exp.Query)):
-            if isinstance(node, exp.Window) and _name(node) == "ROW_NUMBER":
+            if isinstance(node, exp.Window) and node.this.name.upper() == "ROW_NUMBER":
                 yield node
-
-
-def _name(window: exp.Window) -> str:
-    call = window.this
-    return (
-        call.name.upper() if isinstance(call, exp.Anonymous) else call.sql_name() if isinstance(call, exp.Func) else ""
-    )
 
 
 def _numbered(
