@@ -4,6 +4,9 @@
 # make quick   the quick tests of planner and plans, without a JVM, in a minute
 # make test    the tests, but for those of `make integration`
 # make integration  tests on clusters with the installed wheel, and long ones
+# make test-spark SPARK=4.0  the tests of `make test` that run on Spark, on another version of it, in .spark4.0
+# make test-sparks  the same on every version that hintplan takes
+# make test-oldest  some of them on the oldest one, at least one for each thing that versions may do differently
 # make lint    ruff and mypy
 # make faults  kill processes of a running job at random, and compare what comes out; make faults KILLS=200 SEED=7
 # make fuzz    random queries against DuckDB, hostile plans and scripts; make fuzz QUERIES=3000 PLANS=20000 SEED=1
@@ -16,7 +19,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: demo enrich cache quick test integration lint ruff mypy flink-goldens faults fuzz soak java servers browser clean
+.PHONY: demo enrich cache quick test test-spark test-sparks test-oldest integration lint ruff mypy flink-goldens faults fuzz soak java servers browser clean
 
 demo: $(INSTALLED) java
 	PATH="$(CURDIR)/$(BIN):$$PATH" examples/flights/demo.sh
@@ -38,6 +41,23 @@ TESTS ?=
 
 integration: $(INSTALLED) java servers browser
 	$(BIN)/python -m pytest -m integration $(TESTS)
+
+# The versions that pyproject.toml takes, each by its newest patch release.
+SPARKS := 4.0 4.1 4.2 4.3
+SPARK ?= $(firstword $(SPARKS))
+OLDEST := $(firstword $(SPARKS))
+
+test-spark: .spark$(SPARK)/.installed java servers
+	.spark$(SPARK)/bin/python -m pytest -n 2 --dist worksteal -m "spark and not integration" $(TESTS)
+	.spark$(SPARK)/bin/python -m pytest -n 2 -m "spark and integration" tests/test_operator_kinds.py \
+		tests/spark/run/test_versions.py
+
+test-sparks:
+	@for spark in $(SPARKS); do $(MAKE) test-spark SPARK=$$spark || failed="$$failed $$spark"; done; \
+	test -z "$$failed" || { echo "failed on Spark$$failed" >&2; exit 1; }
+
+test-oldest: $(INSTALLED) .spark$(OLDEST)/.installed java servers
+	.spark$(OLDEST)/bin/python -m pytest -n 2 --dist worksteal -m spark $$(grep -v '^#' .ci/oldest-spark)
 
 lint: ruff mypy
 
@@ -93,7 +113,12 @@ $(INSTALLED): pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
+.spark%/.installed: pyproject.toml
+	$(PYTHON) -m venv .spark$*
+	.spark$*/bin/pip install --quiet --disable-pip-version-check -e '.[dev]' 'pyspark==$*.*'
+	@touch $@
+
 clean:
-	rm -rf .venv .integration .mypy_cache .pytest_cache .ruff_cache .hypothesis examples/flights/data examples/flights/checkpoint \
+	rm -rf .venv $(SPARKS:%=.spark%) .integration .mypy_cache .pytest_cache .ruff_cache .hypothesis examples/flights/data examples/flights/checkpoint \
 	examples/flights/*.db examples/flights/*.json examples/cache/*.db \
 	examples/enrich/data examples/enrich/*.db examples/enrich/*.json examples/enrich/*.jsonl examples/enrich/job.sql

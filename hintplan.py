@@ -35,8 +35,11 @@ if TYPE_CHECKING:
     from runtime.batch.cache import CachedResult
     from runtime.batch.execution import BatchExecution
     from runtime.batch.session import Session
+    from runtime.inspect.compact import Compaction, compact_state
     from runtime.inspect.contents import CheckpointState
     from runtime.inspect.read import read_state
+    from runtime.inspect.snapshot import Snapshot, take_snapshot
+    from runtime.inspect.visible import state_rows
     from runtime.run.checked import CheckResult, check
     from runtime.run.execution import Execution, execute
 
@@ -46,6 +49,7 @@ __all__ = [
     "Change",
     "CheckResult",
     "CheckpointState",
+    "Compaction",
     "Diagnostic",
     "Diff",
     "Execution",
@@ -57,8 +61,10 @@ __all__ = [
     "RebaseResult",
     "RunError",
     "Session",
+    "Snapshot",
     "SqlError",
     "check",
+    "compact_state",
     "compile_sql",
     "diff",
     "dump",
@@ -70,6 +76,8 @@ __all__ = [
     "read_state",
     "rebase",
     "set",
+    "state_rows",
+    "take_snapshot",
     "validate",
 ]
 
@@ -88,8 +96,11 @@ _NAMES_IN = {
     "runtime.batch.cache": ("CachedResult",),
     "runtime.batch.execution": ("BatchExecution",),
     "runtime.batch.session": ("Session",),
+    "runtime.inspect.compact": ("Compaction", "compact_state"),
     "runtime.inspect.contents": ("CheckpointState",),
     "runtime.inspect.read": ("read_state",),
+    "runtime.inspect.snapshot": ("Snapshot", "take_snapshot"),
+    "runtime.inspect.visible": ("state_rows",),
     "runtime.run.checked": ("CheckResult", "check"),
     "runtime.run.execution": ("Execution", "execute"),
 }

@@ -103,7 +103,6 @@ def measure(spark: SparkSession, name: str, capacity: int, arrow_rows: int, rows
         plan=Plan(name="benchmark", functions={"wait": function}, operators=(call,)),
         columns={"scan_numbers": NUMBERS},
         changelog={call.id: False},
-        partitions=1,
         lookups=LookupRun(token="benchmark", allowed_modules=("benchmarks",)),
     )
 

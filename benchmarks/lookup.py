@@ -222,7 +222,6 @@ def measure(spark: SparkSession, scratch: Path, case: Case, scale: float) -> flo
         plan=plan,
         columns={lookup.inputs[0]: (Column(name="id", type="BIGINT"), Column(name="k", type="BIGINT"))},
         changelog={lookup.id: False},
-        partitions=1,
         lookups=LookupRun(token=case.name, allowed_modules=("benchmarks",)),
     )
 

@@ -4,9 +4,8 @@
     python benchmarks/state.py --only 'small batches'
     python benchmarks/state.py --only 'large batches' --profile
 
-One partition, without Spark: the operator over memory-mapped segments, its segments written, and what would go to
-Spark's state store counted and dropped. Every line is a process of its own; times are its CPU time, which tolerates a
-busy machine.
+One partition, without Spark: the operator over its state in files, as batches open and publish it. Every line is a
+process of its own; times are its CPU time, which tolerates a busy machine.
 """
 
 from __future__ import annotations
@@ -29,11 +28,12 @@ from rich.console import Console
 from rich.table import Table
 
 from plans.operators import AggregateCall
-from runtime.engine.opened import Opened
-from runtime.engine.segments import Segments, Stored
 from runtime.operator import StatefulOperator
 from runtime.operators.aggregate import AggregateOperator
 from runtime.operators.join import JoinOperator
+from runtime.storage.local_files import LocalFiles
+from runtime.storage.partition import Remembered, find_manifest, open_partition
+from runtime.storage.place import Place, folder_of
 
 FILL = 500_000
 EVENTS = pa.schema([("k", pa.int64()), ("v", pa.float64())])
@@ -149,31 +149,34 @@ CASES = (
 
 @dataclass(slots=True)
 class Partition:
-    """One partition's state on disk; ``seconds`` of each batch, of the operator and of what it leaves to be written."""
+    """One partition's state on disk; ``seconds`` of each batch, and the bytes ``written`` in all."""
 
     operator: StatefulOperator
     directory: Path
-    manifest: bytes | None = None
-    stored: dict[str, Stored] = field(default_factory=dict)
+    batch: int = 0
     written: int = 0
     seconds: list[float] = field(default_factory=list)
-    opened: Opened = field(default_factory=Opened)
+    remembered: Remembered = field(default_factory=Remembered)
+
+    @property
+    def place(self) -> Place:
+        return Place(root=str(self.directory), operator="measured")
+
+    @property
+    def segments(self) -> int:
+        """How many there are now."""
+        manifest = find_manifest(LocalFiles(self.place.root), self.place, 0, self.batch)
+        return 0 if manifest is None else len(manifest.segments)
 
     def run(self, deltas: tuple[pa.Table | None, ...], now: int) -> None:
         begin = time.process_time()
-        segments = Segments(self.stored, self, self.directory, operator="measured", opened=self.opened)
-        result = self.operator.process(deltas, self.manifest, segments, now)
-        self.manifest, self.stored = result.manifest, segments.commit()
+        store = open_partition(LocalFiles(self.place.root), self.place, 0, self.batch, self.remembered)
+        result = self.operator.process(deltas, store.tables, store, now)
+        store.publish(result.manifest, result.state_rows, result.state_bytes)
         self.seconds.append(time.process_time() - begin)
-
-    def getValue(self, key: tuple[str]) -> tuple[bytes] | None:
-        raise NotImplementedError("segments lie on disk")
-
-    def updateValue(self, key: tuple[str], value: tuple[bytes]) -> None:
-        self.written += len(value[0])
-
-    def removeKey(self, key: tuple[str]) -> None:
-        pass
+        folder = self.directory / folder_of(0, 0)
+        self.written += sum(path.stat().st_size for path in folder.glob(f"{self.batch}.*"))
+        self.batch += 1
 
 
 def measure(case: Case, profile: cProfile.Profile | None) -> dict[str, object]:
@@ -209,7 +212,7 @@ def measure(case: Case, profile: cProfile.Profile | None) -> dict[str, object]:
             "peak_filling": peak_filling,
             "resident": before,
             "peak": peak_memory(),
-            "segments": len(partition.stored),
+            "segments": partition.segments,
         }
 
 

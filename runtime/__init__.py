@@ -1,7 +1,8 @@
 """Plan -> Spark -> results.
 
 Python workers import parts of this package on every executor, so importing the package itself costs nothing:
-``execute``, ``read_state``, ``Session`` and what they return load Spark's session code on first use.
+``execute``, ``Session`` and what they return load Spark's session code on first use; ``read_state`` and ``state_rows``
+need no Spark.
 
 >>> from runtime import execute  # doctest: +SKIP
 """
@@ -16,9 +17,19 @@ if TYPE_CHECKING:
     from runtime.batch.session import Session
     from runtime.inspect.contents import CheckpointState
     from runtime.inspect.read import read_state
+    from runtime.inspect.visible import state_rows
     from runtime.run.execution import Execution, execute
 
-__all__ = ["BatchExecution", "CachedResult", "CheckpointState", "Execution", "Session", "execute", "read_state"]
+__all__ = [
+    "BatchExecution",
+    "CachedResult",
+    "CheckpointState",
+    "Execution",
+    "Session",
+    "execute",
+    "read_state",
+    "state_rows",
+]
 
 _MODULES = {
     "BatchExecution": "runtime.batch.execution",
@@ -28,6 +39,7 @@ _MODULES = {
     "Session": "runtime.batch.session",
     "execute": "runtime.run.execution",
     "read_state": "runtime.inspect.read",
+    "state_rows": "runtime.inspect.visible",
 }
 
 

@@ -82,19 +82,38 @@ class SegmentStore(Protocol):
     def delete(self, segment: str) -> None: ...
 
 
+class Inheritance(SegmentStore, Protocol):
+    """The store of a partition that begins with the state of others, which had its hashes before.
+
+    ``manifests`` are theirs; only what has hashes in ``bounds``, from the first to before the second, is inherited.
+    """
+
+    @property
+    def manifests(self) -> Sequence[bytes]: ...
+
+    @property
+    def bounds(self) -> tuple[int, int]: ...
+
+    def inherit(self, segment: str, part: int, old: str) -> pa.Table:
+        """Take over our rows of segment ``old`` of the ``part``-th manifest, in order of hash, as ``segment``."""
+        ...
+
+    def read_old(self, part: int, old: str) -> pa.Table:
+        """All rows of segment ``old`` of the ``part``-th manifest."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
     """What one call of an operator yields.
 
     ``output`` has the operator's output columns, and ``__kind`` if the operator emits a changelog; row order is
-    meaningful. ``manifest`` is to be stored and handed to the next call; ``None`` if no state is left. ``timer`` is the
-    next time in ms at which the partition must be called even without input, or ``None``. ``metrics`` are the
-    operator's own, in the order in which its builder names them.
+    meaningful. ``manifest`` is to be stored and handed to the next call; ``None`` if no state is left. ``metrics`` are
+    the operator's own, in the order in which its builder names them.
     """
 
     output: pa.Table
     manifest: bytes | None
-    timer: int | None
     rows_in: int
     state_rows: int
     state_bytes: int
@@ -114,4 +133,8 @@ class StatefulOperator(Protocol):
         self, deltas: Sequence[pa.Table | None], manifest: bytes | None, store: SegmentStore, now: int
     ) -> Result:
         """Process one micro-batch at ``now`` (ms); ``deltas`` has one table per input, ``None`` where nothing came."""
+        ...
+
+    def inherit(self, store: Inheritance) -> bytes | None:
+        """The manifest with which a partition begins that has its state from others."""
         ...

@@ -13,17 +13,20 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from runtime.engine.pack import UNCOUNTED
+from runtime.engine.arrow_rows import UNCOUNTED
 from runtime.engine.process import METRICS
 from runtime.functions.metrics import FUNCTION_METRICS
 from runtime.lookup.metrics import GAUGES, LOOKUP_METRICS
+from runtime.sources import SourceProgress, source_progress
+from runtime.storage.operations import OPERATIONS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorProgress:
     """One stateful operator after a batch: rows of this batch, and its whole state; sizes in bytes.
 
-    ``counts`` is what operators of its kind count besides, of this batch.
+    ``counts`` is what operators of its kind count besides, and ``file_operations`` what was asked of the file system of
+    its state (:mod:`runtime.storage.operations`), both of this batch.
     """
 
     rows_in: int = 0
@@ -31,6 +34,7 @@ class OperatorProgress:
     state_rows: int = 0
     state_bytes: int = 0
     counts: Mapping[str, int] = field(default_factory=dict)
+    file_operations: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(OPERATIONS, 0))
 
 
 _OF_ALL = {*METRICS, UNCOUNTED, *(name for name, _ in LOOKUP_METRICS)}
@@ -48,7 +52,8 @@ FunctionProgress = Mapping[str, int]
 class BatchProgress:
     """One micro-batch of the query behind ``sink``; what its operators report is found by their ids.
 
-    ``operators`` has the stateful ones, ``lookups`` and ``functions`` those that look up and that call functions.
+    ``operators`` has the stateful ones, ``lookups`` and ``functions`` those that look up and that call functions,
+    ``sources`` what it has read, and what is there still to be read.
     """
 
     sink: str
@@ -60,6 +65,7 @@ class BatchProgress:
     operators: Mapping[str, OperatorProgress]
     lookups: Mapping[str, LookupProgress] = field(default_factory=dict)
     functions: Mapping[str, FunctionProgress] = field(default_factory=dict)
+    sources: tuple[SourceProgress, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,8 +101,12 @@ def batch_progress(
     before: Mapping[str, OperatorProgress],
     partitions: int,
     lookups_before: Mapping[str, LookupProgress] = MappingProxyType({}),
+    unread_files: Mapping[str, int] = MappingProxyType({}),
 ) -> BatchProgress:
-    """The record of Spark's ``progress``; ``before`` has the operators as they were after the previous batch."""
+    """The record of Spark's ``progress``; ``before`` has the operators as they were after the previous batch.
+
+    ``unread_files`` says how many files wait to be read, by Spark's description of the source.
+    """
     operators = dict(before)
     lookups: dict[str, LookupProgress] = {}
     functions: dict[str, FunctionProgress] = {}
@@ -125,6 +135,7 @@ def batch_progress(
         operators=operators,
         lookups=lookups,
         functions=functions,
+        sources=tuple(source_progress(source, unread_files) for source in progress.sources),
     )
 
 
@@ -166,4 +177,5 @@ def _operator(metrics: Mapping[str, int], before: OperatorProgress, partitions: 
         state_rows=metrics["state_rows"] if whole else before.state_rows + metrics["state_rows_delta"],
         state_bytes=metrics["state_bytes"] if whole else before.state_bytes + metrics["state_bytes_delta"],
         counts={name: value for name, value in metrics.items() if name not in _OF_ALL},
+        file_operations={name: metrics.get(f"file_{name}", 0) for name in OPERATIONS},
     )

@@ -1,9 +1,9 @@
 """Flink type text as Spark types and as Arrow types: the one place where the three are matched.
 
-Both functions need no Spark session, so Python workers may call them. Nullability is dropped: outer joins may null any
-column, and neither Spark's readers nor Arrow enforce it. Lengths are dropped too, because Spark has no such columns in
-a DataFrame: CHAR and VARCHAR are strings, BINARY and VARBINARY bytes. Timestamps have microseconds whatever their
-declared precision. Knows neither plans nor connectors.
+Both functions need no Spark session, so Python workers may call them; Arrow types need no PySpark either. Nullability
+is dropped: outer joins may null any column, and neither Spark's readers nor Arrow enforce it. Lengths are dropped too,
+because Spark has no such columns in a DataFrame: CHAR and VARCHAR are strings, BINARY and VARBINARY bytes. Timestamps
+have microseconds whatever their declared precision. Knows neither plans nor connectors.
 
 >>> str(to_arrow("ROW<a INT, b ARRAY<TIMESTAMP_LTZ(3)>>"))
 'struct<a: int32, b: list<item: timestamp[us, tz=UTC]>>'
@@ -11,28 +11,32 @@ declared precision. Knows neither plans nor connectors.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pyarrow as pa
-from pyspark.sql import types as spark
 
 from plans.declarations.types import DataType, parse_type
 
-_PLAIN: dict[str, tuple[spark.DataType, pa.DataType]] = {
-    "BOOLEAN": (spark.BooleanType(), pa.bool_()),
-    "TINYINT": (spark.ByteType(), pa.int8()),
-    "SMALLINT": (spark.ShortType(), pa.int16()),
-    "INT": (spark.IntegerType(), pa.int32()),
-    "BIGINT": (spark.LongType(), pa.int64()),
-    "FLOAT": (spark.FloatType(), pa.float32()),
-    "DOUBLE": (spark.DoubleType(), pa.float64()),
-    "DATE": (spark.DateType(), pa.date32()),
-    "STRING": (spark.StringType(), pa.string()),
-    "CHAR": (spark.StringType(), pa.string()),
-    "VARCHAR": (spark.StringType(), pa.string()),
-    "BYTES": (spark.BinaryType(), pa.binary()),
-    "BINARY": (spark.BinaryType(), pa.binary()),
-    "VARBINARY": (spark.BinaryType(), pa.binary()),
-    "TIMESTAMP": (spark.TimestampNTZType(), pa.timestamp("us")),
-    "TIMESTAMP_LTZ": (spark.TimestampType(), pa.timestamp("us", tz="UTC")),
+if TYPE_CHECKING:
+    from pyspark.sql import types as spark
+
+_PLAIN: dict[str, tuple[str, pa.DataType]] = {
+    "BOOLEAN": ("BooleanType", pa.bool_()),
+    "TINYINT": ("ByteType", pa.int8()),
+    "SMALLINT": ("ShortType", pa.int16()),
+    "INT": ("IntegerType", pa.int32()),
+    "BIGINT": ("LongType", pa.int64()),
+    "FLOAT": ("FloatType", pa.float32()),
+    "DOUBLE": ("DoubleType", pa.float64()),
+    "DATE": ("DateType", pa.date32()),
+    "STRING": ("StringType", pa.string()),
+    "CHAR": ("StringType", pa.string()),
+    "VARCHAR": ("StringType", pa.string()),
+    "BYTES": ("BinaryType", pa.binary()),
+    "BINARY": ("BinaryType", pa.binary()),
+    "VARBINARY": ("BinaryType", pa.binary()),
+    "TIMESTAMP": ("TimestampNTZType", pa.timestamp("us")),
+    "TIMESTAMP_LTZ": ("TimestampType", pa.timestamp("us", tz="UTC")),
 }
 
 
@@ -47,6 +51,8 @@ def to_arrow(type_text: str) -> pa.DataType:
 
 
 def _spark(parsed: DataType) -> spark.DataType:
+    from pyspark.sql import types as spark
+
     children = [_spark(child) for child in parsed.children]
     if parsed.root == "DECIMAL":
         return spark.DecimalType(parsed.precision or 0, parsed.scale or 0)
@@ -58,7 +64,8 @@ def _spark(parsed: DataType) -> spark.DataType:
         return spark.StructType(
             [spark.StructField(name, child) for name, child in zip(parsed.names, children, strict=True)]
         )
-    return _PLAIN[parsed.root][0]
+    plain: spark.DataType = getattr(spark, _PLAIN[parsed.root][0])()
+    return plain
 
 
 def _arrow(parsed: DataType) -> pa.DataType:

@@ -94,6 +94,19 @@ def test_workers_load_neither_the_sql_parser_nor_the_command_line() -> None:
     assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr
 
 
+def test_who_looks_at_state_needs_no_spark() -> None:
+    program = (
+        "import sys\n"
+        "import hintplan, runtime.inspect.command\n"
+        "hintplan.read_state, hintplan.state_rows, hintplan.take_snapshot, hintplan.compact_state\n"
+        "print([name for name in ('pyspark', 'py4j') if name in sys.modules])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr
+
+
 def test_what_workers_run_needs_no_library_that_only_the_driver_has() -> None:
     # Nor does what a Spark Connect server runs for sinks; both may have nothing but PySpark, pyarrow and numpy.
     folders = ("connectors", "engine", "functions", "kernels", "lookup", "operators", "results", "state", "worker")

@@ -138,6 +138,7 @@ def stream(**more: Any) -> Execution:
         batchId=0,
         durationMs={"addBatch": 1, "triggerExecution": 1_500},
         numInputRows=7,
+        sources=(),
         timestamp="2026-01-01T00:00:00Z",
         observedMetrics={"sink_a": SimpleNamespace(asDict=lambda: {"rows_out": 5})},
     )

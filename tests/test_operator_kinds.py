@@ -35,6 +35,7 @@ from plans.operators.fields import Ref
 from plans.operators.kind import no_expressions
 from plans.operators.state import FOREVER, stated
 from plans.settings.phases import PHASES
+from runtime.build.bound import KERNELS
 from runtime.build.table import BUILDERS
 from runtime.run.execution import execute
 from runtime.types import to_arrow, to_spark
@@ -92,7 +93,7 @@ def test_every_kind_has_a_builder_in_streams_and_in_batch() -> None:
     assert set(BUILDERS) == set(get_args(Operator))
     assert {kind for kind, builder in BUILDERS.items() if builder.stream is None} == batch_only
     assert {kind for kind, builder in BUILDERS.items() if builder.batch is None} == stream_only
-    assert {kind for kind, builder in BUILDERS.items() if builder.bind is not None} == set(get_args(Stateful))
+    assert set(KERNELS) == set(get_args(Stateful))
 
 
 @pytest.mark.parametrize("op", OPS)

@@ -17,12 +17,15 @@ MOST_MODULES = 20
 
 RUNTIME_ORDER = (
     "amounts",
+    "sources",
+    "running",
     "operator",
     "types",
     "secrets",
     "classes",
     "spark",
     "worker",
+    "storage",
     "state",
     "kernels",
     "expressions",

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from plans.analysis.streaming_queries import queries, single_queries
+from plans.analysis.streaming_queries import is_dear, queries, single_queries
 from plans.errors import Diagnostic
 from plans.model.graph import check_graph
 from plans.model.plan import Plan
@@ -68,11 +68,23 @@ class OneSided:
 def times_computed(plan: Plan) -> Counter[str]:
     """How many times each operator of a proper graph is computed for the same rows.
 
-    Spark computes an operator once for each path to a query's end, and a result that is cached once for all.
+    A query of a stream computes once, for all that read it, what is more than reading tables. A batch job computes an
+    operator once for each path to a sink, and a result that is cached once for all.
     """
     running = queries(plan) if plan.mode == "streaming" else single_queries(plan)
     found = Counter(query.id for query in running)
+    of_queries = {query.id: 1 << number for number, query in enumerate(running)}
+    dear: set[str] = set()
+    if plan.mode == "streaming":
+        for operator in plan.operators:
+            if is_dear(operator) or not dear.isdisjoint(operator.inputs):
+                dear.add(operator.id)
     for operator in reversed(plan.operators):
+        mask = of_queries.get(operator.id, 0)
+        for source in operator.inputs:
+            of_queries[source] = of_queries.get(source, 0) | mask
+        if operator.id in dear:
+            found[operator.id] = min(found[operator.id], mask.bit_count())
         cached = operator.cached
         if cached is not None and cached.enabled:
             found[operator.id] = min(found[operator.id], 1)

@@ -1,10 +1,9 @@
 """Which sinks of a streaming plan Spark runs as one query: those that hang below one operator by calcs only.
 
 Such a query computes the operator once for each micro-batch, keeps its state once, and writes one sink after the other.
-The sinks must be of connectors that take a micro-batch as it is; files need a query of their own, for Spark's file sink
-commits by query. So do calcs that ask for the current time, which only a query knows. Pure: a plan in, names out.
+A calc that asks for the current time, which only a query knows, is such an operator itself. Pure: a plan in, names out.
 
->>> from plans.operators import Scan
+>>> from plans.operators import Scan, Sink
 >>> from plans.declarations.tables import Table
 >>> scan = Scan(id="scan_t", table="t", columns=("a",))
 >>> sinks = tuple(Sink(id=f"sink_{name}", inputs=("scan_t",), table=name) for name in "rs")
@@ -16,19 +15,18 @@ commits by query. So do calcs that ask for the current time, which only a query 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from plans.connectors.table import takes_batches
 from plans.model.plan import Plan
-from plans.operators import Operator, Sink, kind_of
+from plans.operators import Operator, kind_of
 
 _NOW = re.compile(r"\b(?:current_timestamp|current_date|now)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """One query of Spark: its sinks, and the operator above them if they are several, else the sink itself."""
+    """One query of Spark with its ``sinks``; it is called after the operator above several, or after its only one."""
 
     id: str
     sinks: tuple[str, ...]
@@ -38,40 +36,62 @@ class Query:
         return self.sinks != (self.id,)
 
 
-def queries(plan: Plan) -> tuple[Query, ...]:
-    """The queries of a streaming plan, in the order of their first sinks; its edges may be wrong."""
-    by_head: dict[str, list[str]] = {}
+def queries(plan: Plan, sinks: Collection[str] | None = None, *, taken: Collection[str] = ()) -> tuple[Query, ...]:
+    """The queries of a streaming plan, in the order of their first sinks; its edges may be wrong.
+
+    With ``sinks``, those that write these only; none is called by a name that is ``taken``.
+    """
+    groups: dict[str, list[str]] = {}
     for sink in plan.sinks:
-        path = path_to(plan.by_id, sink)
-        head = path[0].id if path and can_share(plan, sink, path[1:]) else sink.id
-        by_head.setdefault(head, []).append(sink.id)
-    return tuple(Query(id=head if len(sinks) > 1 else sinks[0], sinks=tuple(sinks)) for head, sinks in by_head.items())
+        if sinks is None or sink.id in sinks:
+            path = path_to(plan.by_id, sink)
+            groups.setdefault(path[0].id if path else sink.id, []).append(sink.id)
+    found = []
+    used = set(taken)
+    for head, group in groups.items():
+        name = head if len(group) > 1 else group[0]
+        others = (f"{name}_{number}" for number in range(2, len(used) + 3))
+        free = next(each for each in (name, *others) if each not in used)
+        used.add(free)
+        found.append(Query(id=free, sinks=tuple(group)))
+    return tuple(found)
 
 
-def single_queries(plan: Plan) -> tuple[Query, ...]:
+def single_queries(plan: Plan, sinks: Collection[str] | None = None) -> tuple[Query, ...]:
     """A query for each sink, where none can have several."""
-    return tuple(Query(id=sink.id, sinks=(sink.id,)) for sink in plan.sinks)
+    return tuple(Query(id=sink.id, sinks=(sink.id,)) for sink in plan.sinks if sinks is None or sink.id in sinks)
 
 
 def path_to(operators: Mapping[str, Operator], sink: Operator) -> tuple[Operator, ...]:
-    """The nearest operator above ``sink`` that sinks can share, and those between them in the order of the rows.
+    """What a query with several sinks computes once for ``sink`` and those beside it, and the calcs below that.
 
-    Nothing if there is no such operator, since an edge leads nowhere or in a circle.
+    The calcs, in the order of the rows, are of this sink alone; none of them asks for the current time, which only a
+    query knows. Nothing if there is no such operator, since an edge leads nowhere or in a circle.
     """
-    found: dict[str, Operator] = {}
+    calcs: dict[str, Operator] = {}
     above = operators.get(sink.inputs[0]) if sink.inputs else None
-    while above is not None and kind_of(above).below_shared and above.id not in found:
-        found[above.id] = above
+    while above is not None and _is_of_sink(above) and above.id not in calcs:
+        calcs[above.id] = above
         above = operators.get(above.inputs[0]) if above.inputs else None
-    if above is None or kind_of(above).below_shared or kind_of(above).is_sink:
+    if above is None or above.id in calcs or kind_of(above).is_sink:
         return ()
-    return (above, *reversed(found.values()))
+    return (above, *reversed(calcs.values()))
 
 
-def can_share(plan: Plan, sink: Sink, between: Sequence[Operator]) -> bool:
-    """Whether ``sink``, below what stands ``between``, can be written in one query with others."""
-    table = plan.tables.get(sink.table)
-    if table is None or not takes_batches(table):
-        return False
-    texts = (text for operator in between for _, text in kind_of(operator).expressions(operator))
-    return not any(_NOW.search(text) for text in texts if text)
+def tops(plan: Plan, query: Query) -> tuple[str, ...]:
+    """Where the rows of ``query`` leave Spark's part of it: at its sink, or at the operators above several."""
+    if not query.is_shared:
+        return query.sinks
+    return tuple(dict.fromkeys(path_to(plan.by_id, plan.operator(sink))[0].id for sink in query.sinks))
+
+
+def is_dear(operator: Operator) -> bool:
+    """Whether computing it twice is more than reading a table twice: it keeps state, or asks or calls someone."""
+    kind = kind_of(operator)
+    return kind.state is not None or kind.asks is not None or kind.calls
+
+
+def _is_of_sink(operator: Operator) -> bool:
+    kind = kind_of(operator)
+    texts = (text for _, text in kind.expressions(operator))
+    return kind.below_shared and not any(_NOW.search(text) for text in texts if text)

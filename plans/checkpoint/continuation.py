@@ -10,14 +10,16 @@ come from the differences to the plan that last ran. Knows no Spark, and reads n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from plans.analysis.streaming_queries import Query, queries, single_queries
-from plans.checkpoint.record import DIGESTS_ONLY, CheckpointRecord, document_of, recorded_plan, refused_by_digests
+from plans.checkpoint.record import CheckpointRecord, document_of, recorded_plan
 from plans.compare.carryover import (
     QueryRecord,
     QueryVerdict,
+    StateRecord,
     StateVerdict,
     after_run,
     carried,
@@ -40,7 +42,7 @@ class Continuation:
     """``queries`` are those to run; ``verdicts`` say what becomes of each that there is or was.
 
     ``changes`` are the differences to the plan that last ran; ``causes`` those by which an operator's state starts
-    empty, by its id.
+    empty or is left behind, by its id.
     """
 
     queries: tuple[Query, ...]
@@ -59,18 +61,25 @@ class Continuation:
         return any(verdict.loses for verdict in self.verdicts)
 
 
-def continuation(record: CheckpointRecord | None, plan: Plan, *, share: bool = True) -> Continuation:
+def continuation(
+    record: CheckpointRecord | None,
+    plan: Plan,
+    *,
+    share: bool = True,
+    partitions: int | None = None,
+    reached: Mapping[str, int] = MappingProxyType({}),
+) -> Continuation:
     """How ``plan`` continues the checkpoint of ``record``, or begins a new one if that is None.
 
-    ``share`` says that Spark can write several sinks in one query, which Spark Connect cannot.
+    ``share`` says that Spark can write several sinks in one query, which Spark Connect cannot; ``partitions`` is into
+    how many state is divided, None for as many as before, and ``reached`` the batch of each query that comes next.
     """
     if record is None:
         running = queries(plan) if share else single_queries(plan)
-        return Continuation(queries=running, records=query_records(plan, running))
-    running = continued(plan, record.queries)
+        records = after_run((), query_records(plan, running), run=1, partitions=partitions or 1)
+        return Continuation(queries=running, records=records)
+    running = continued(plan, record.queries, share=share)
     wanted = query_records(plan, running)
-    if record.layout in DIGESTS_ONLY:
-        return Continuation(queries=running, verdicts=_by_digests(record, plan, wanted))
     verdicts = tuple(
         replace(verdict, outcome="refused", because=because, states=_unread(verdict.states))
         if (because := _unwritable(query, share=share))
@@ -82,9 +91,11 @@ def continuation(record: CheckpointRecord | None, plan: Plan, *, share: bool = T
     return Continuation(
         queries=running,
         verdicts=verdicts,
-        records=after_run(record.queries, wanted),
+        records=after_run(
+            record.queries, wanted, run=record.run + 1, partitions=partitions or record.partitions, reached=reached
+        ),
         changes=changes,
-        causes=_causes(plan, verdicts, changes),
+        causes={} if before is None else _causes(before, plan, verdicts, changes),
     )
 
 
@@ -92,8 +103,6 @@ def record_after(
     found: Continuation, record: CheckpointRecord | None, plan: Plan, *, partitions: int, spark: str
 ) -> CheckpointRecord | None:
     """What the checkpoint is to record when ``plan`` starts on it, None if that is what it says already."""
-    if record is not None and record.layout in DIGESTS_ONLY:
-        return None  # what its states mean was not recorded, so it is only continued by the same facts
     wanted = CheckpointRecord(
         plan=plan.name,
         partitions=partitions,
@@ -109,10 +118,23 @@ def record_after(
 
 def record_of_begun(record: CheckpointRecord | None) -> CheckpointRecord | None:
     """What the checkpoint is to record once Spark has started all queries, None if it says so already."""
-    if record is None or record.layout in DIGESTS_ONLY or all(query.begun or query.parked for query in record.queries):
+    if record is None or all(query.begun or query.parked for query in record.queries):
         return None
     queries = tuple(replace(query, begun=query.begun or not query.parked) for query in record.queries)
     return replace(record, run=record.run + 1, queries=queries)
+
+
+def record_of_written(record: CheckpointRecord, operators: Mapping[str, Collection[str]]) -> CheckpointRecord | None:
+    """What the checkpoint is to record once these ``operators`` of each query have written state; None if it does."""
+    queries = tuple(
+        replace(query, states=tuple(_written(state, operators.get(query.id, ())) for state in query.states))
+        for query in record.queries
+    )
+    return None if queries == record.queries else replace(record, run=record.run + 1, queries=queries)
+
+
+def _written(state: StateRecord, operators: Collection[str]) -> StateRecord:
+    return replace(state, begun=state.begun or state.operator in operators)
 
 
 def refuse(found: Continuation, checkpoint: str, *, allow_drop: bool) -> None:
@@ -139,9 +161,10 @@ def _losses(found: Continuation) -> Iterator[str]:
         if verdict.outcome == "left behind":
             yield f"{verdict.query} is left behind, for {verdict.because}"
         for state in verdict.states:
-            if state.outcome == "starts empty":
+            if state.outcome == "starts empty" or (state.outcome == "left behind" and verdict.outcome == "goes on"):
                 because = cause_text(found.causes.get(state.operator, ()))
-                yield f"{state.operator} starts empty" + (f" ({because})" if because else "")
+                is_left = "is " if state.outcome == "left behind" else ""
+                yield f"{state.operator} {is_left}{state.outcome}" + (f" ({because})" if because else "")
 
 
 def cause_text(causes: Sequence[Change]) -> str:
@@ -156,19 +179,31 @@ def cause_text(causes: Sequence[Change]) -> str:
     return first_of(said, _SAID)
 
 
-def _causes(plan: Plan, verdicts: Sequence[QueryVerdict], changes: Sequence[Change]) -> dict[str, tuple[Change, ...]]:
-    """The changes of facts at or below each operator whose state starts empty; its own first."""
-    empty = {state.operator for verdict in verdicts for state in verdict.states if state.outcome == "starts empty"}
+def _causes(
+    before: Plan, plan: Plan, verdicts: Sequence[QueryVerdict], changes: Sequence[Change]
+) -> dict[str, tuple[Change, ...]]:
+    """The changes of facts at or below each operator whose state starts empty or is left behind; its own first."""
     facts = [change for change in changes if change.effect.level in ("drop", "incompatible") and not _renames(change)]
+    states = [state for verdict in verdicts if verdict.outcome == "goes on" for state in verdict.states]
     found = {}
-    for name in sorted(empty):
-        below = plan.upstream(name)
-        tables = {table for one in below if (table := getattr(plan.by_id[one], "table", None))}
-        own = [c for one in below for c in facts if c.operator == one and c.path != f"{one}.inputs"]
-        own = own or [c for one in below for c in facts if c.operator == one and "is now called" not in c.note]
-        declared = (c for c in facts if c.operator is None and any(c.path.startswith(f"tables.{t}.") for t in tables))
-        found[name] = (*own, *declared)
+    for state in states:
+        if state.outcome == "starts empty":
+            found[state.operator] = _at_or_below(state.operator, plan, facts)
+        elif state.outcome == "left behind":
+            gone = tuple(change for change in facts if change.path == state.operator and change.kind == "-")
+            readers = {reader.id for reader in before.readers[state.operator]}
+            other = (change for change in facts if change.operator in readers and change.path.endswith(".inputs"))
+            found[state.operator] = gone or _at_or_below(state.operator, before, facts) or tuple(other)
     return found
+
+
+def _at_or_below(name: str, plan: Plan, facts: Sequence[Change]) -> tuple[Change, ...]:
+    below = plan.upstream(name)
+    tables = {table for one in below if (table := getattr(plan.by_id[one], "table", None))}
+    own = [c for one in below for c in facts if c.operator == one and c.path != f"{one}.inputs"]
+    own = own or [c for one in below for c in facts if c.operator == one and "is now called" not in c.note]
+    declared = (c for c in facts if c.operator is None and any(c.path.startswith(f"tables.{t}.") for t in tables))
+    return (*own, *declared)
 
 
 def is_cause(change: Change) -> bool:
@@ -197,18 +232,3 @@ def _unwritable(query: Query | None, *, share: bool) -> str:
     if query is None or not query.is_shared or share:
         return ""
     return f"it has several sinks ({', '.join(query.sinks)}), which Spark Connect cannot write"
-
-
-def _by_digests(record: CheckpointRecord, plan: Plan, wanted: Sequence[QueryRecord]) -> tuple[QueryVerdict, ...]:
-    changes = refused_by_digests(record, plan)
-    verdicts = []
-    for query in wanted:
-        states = tuple(
-            StateVerdict(operator=state.operator, outcome="cannot be read" if changes else "carries over")
-            for state in query.states
-        )
-        because = f"the checkpoint was written by a plan with other facts: {'; '.join(changes)}" if changes else ""
-        verdicts.append(
-            QueryVerdict(query=query.id, outcome="refused" if changes else "goes on", because=because, states=states)
-        )
-    return tuple(verdicts)

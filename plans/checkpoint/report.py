@@ -90,7 +90,7 @@ def check_json(
                         "operator": state.operator,
                         "was": state.was,
                         "outcome": state.outcome,
-                        "because": cause_text(found.causes.get(state.operator, ())),
+                        "because": _because(state, found),
                     }
                     for state in one.states
                 ],
@@ -114,8 +114,8 @@ def checkpoint_notes(record: CheckpointRecord, plan: Plan, spark: str | None) ->
     asked = plan.config.get(PARALLELISM)
     if asked is not None and int(asked) != record.partitions:
         yield (
-            f"{PARALLELISM} is {asked}, but the checkpoint was written with {record.partitions} partitions, "
-            "which stay: state cannot be redistributed"
+            f"state goes from {record.partitions} partitions to {asked}, as {PARALLELISM} says: nothing is rewritten, "
+            "the first batch looks for its rows in the files that are there"
         )
     if record.spark is not None and spark is not None and record.spark != spark:
         yield f"Spark {record.spark} wrote the checkpoint, Spark {spark} would continue it"
@@ -125,11 +125,16 @@ def _state(state: StateVerdict, found: Continuation, verdict: QueryVerdict, pain
     said = []
     if state.was is not None:
         said.append(f"was {state.was}")
-    if state.outcome == "starts empty":
-        said.append(cause_text(found.causes.get(state.operator, ())))
-    elif state.outcome == "carries over":
+    if state.outcome != "carries over":
+        said.append(_because(state, found))
+    else:
         said += [_short(change, state.operator) for change in found.changes if _is_setting_of(change, state.operator)]
     return _line(f"  {state.operator}", state.outcome, ", ".join(one for one in said if one), paint)
+
+
+def _because(state: StateVerdict, found: Continuation) -> str:
+    """Why that becomes of a state, as far as its query does not say so."""
+    return cause_text(found.causes.get(state.operator, ()))
 
 
 def _plain(text: str, part: Part) -> str:

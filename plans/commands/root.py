@@ -60,7 +60,7 @@ COMMANDS = {
     "run": LazyCommand(target="runtime.run.command:run_command", help="Run a plan on Spark."),
     "state": LazyCommand(
         target="runtime.inspect.command:state_command",
-        help="Show what a checkpoint holds, and what a TTL leaves of it.",
+        help="Show what a checkpoint holds; copy or compact it.",
     ),
     "sql": LazyCommand(target="plans.commands.sql:sql_command", help="Run statements, from a script or typed in."),
     "init": LazyCommand(target="plans.commands.init:init_command", help="Let VS Code complete and check plans."),

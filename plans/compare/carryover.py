@@ -2,11 +2,11 @@
 
 State carries over if the plan would have computed the same state from the same rows: a state has a *lineage*, a digest
 of what its operator and everything below it mean, without ids, aliases, TTLs and other settings. ``hintplan run``
-refuses, ``hintplan check`` tells and ``hintplan diff`` predicts by what :func:`carried` says. The runtime marks stored
-state with its lineage, and starts empty where it finds another.
+refuses, ``hintplan check`` tells and ``hintplan diff`` predicts by what :func:`carried` says. Each state has a folder
+of its own, which the record names; a state that begins anew gets a new one.
 
-Spark numbers the sources and the stateful operators of a query, and finds them again by these numbers. So a query goes
-on if it has the same sources, and as many stateful operators as before. Knows no files and no Spark.
+Spark numbers the sources of a query, and finds its place in them again by these numbers. So a query goes on if it has
+the same sources. Knows no files and no Spark.
 
 >>> record = QueryRecord(id="sink_r", sinks=("sink_r",), sources=("orders (print)",), states=())
 >>> carried((record,), (record,))[0].outcome
@@ -18,16 +18,18 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Literal
 
-from plans.analysis.streaming_queries import Query, can_share, path_to
+from plans.analysis.streaming_queries import Query, path_to, queries, single_queries
 from plans.connectors.table import sink_directory
 from plans.declarations.row_kinds import INSERT_ONLY, RowKinds, merged
 from plans.format.digest import operator_facts
 from plans.model.plan import Plan
 from plans.operators import Operator, Scan, kind_of, state_of, tables_used
+from plans.text.counts import count
 
 Outcome = Literal["goes on", "new", "left behind", "refused"]
 StateOutcome = Literal["carries over", "new", "starts empty", "left behind", "cannot be read"]
@@ -35,21 +37,26 @@ StateOutcome = Literal["carries over", "new", "starts empty", "left behind", "ca
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateRecord:
-    """The state of one operator in one query; ``lineage`` is a digest of what the state means."""
+    """The state of one operator in one query; ``lineage`` is a digest of what the state means.
+
+    ``place`` is the folder that it is in, empty as long as the checkpoint has none. ``begun`` says that it has been
+    written in the scale in force, so that each partition has a manifest there.
+    """
 
     operator: str
     lineage: str
-    instances: int = 1
-    """How many times the query computes the operator, each with state of its own."""
+    place: str = ""
+    begun: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryRecord:
     """What a checkpoint knows of a query: its sinks, its sources and states in the order in which Spark numbers them.
 
-    ``parked`` says that the plan which last ran has no such query: it stands where it stopped. ``problem`` says why
-    a plan cannot run it. ``files`` is the directory that it writes files to, where Spark notes which batches are there.
-    ``begun`` says that Spark has started it, so that there is a checkpoint of it.
+    ``parked`` says that the plan which last ran has no such query: it stands where it stopped. ``files`` are the sinks
+    that write files, each with its directory, where Spark notes which batches are there.
+    ``begun`` says that Spark has started it, so that there is a checkpoint of it. ``scales`` are the numbers of
+    partitions that its states had, each with the batch from which on; the last one is in force.
     """
 
     id: str
@@ -57,9 +64,9 @@ class QueryRecord:
     sources: tuple[str, ...]
     states: tuple[StateRecord, ...]
     parked: bool = False
-    problem: str = ""
-    files: str = ""
+    files: tuple[tuple[str, str], ...] = ()
     begun: bool = False
+    scales: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +90,8 @@ class QueryVerdict:
     @property
     def loses(self) -> bool:
         """Whether state, or the place that the query has reached in its sources, is not used any more."""
-        return self.outcome == "left behind" or any(state.outcome == "starts empty" for state in self.states)
+        lost = ("starts empty", "left behind")
+        return self.outcome == "left behind" or any(state.outcome in lost for state in self.states)
 
 
 def parks_rows(operator: Operator) -> bool:
@@ -97,8 +105,11 @@ def keeps_state(operator: Operator) -> bool:
     return bool(state_of(operator)) or parks_rows(operator)
 
 
-def continued(plan: Plan, recorded: Sequence[QueryRecord]) -> tuple[Query, ...]:
-    """The queries as which ``plan`` continues a checkpoint: sinks stay in the query they were in, new ones get one."""
+def continued(plan: Plan, recorded: Sequence[QueryRecord], *, share: bool = True) -> tuple[Query, ...]:
+    """The queries as which ``plan`` continues a checkpoint: sinks stay in the query they were in.
+
+    New ones begin by themselves, with each other if they may ``share`` a query.
+    """
     present = [sink.id for sink in plan.sinks]
     found = []
     for record in recorded:
@@ -106,7 +117,10 @@ def continued(plan: Plan, recorded: Sequence[QueryRecord]) -> tuple[Query, ...]:
         if sinks:
             found.append(Query(id=record.id, sinks=sinks))
     grouped = {sink for query in found for sink in query.sinks}
-    return (*found, *(Query(id=sink, sinks=(sink,)) for sink in present if sink not in grouped))
+    new = [sink for sink in present if sink not in grouped]
+    if not share:
+        return (*found, *single_queries(plan, new))
+    return (*found, *queries(plan, new, taken=[record.id for record in recorded]))
 
 
 def query_records(plan: Plan, queries: Sequence[Query]) -> tuple[QueryRecord, ...]:
@@ -115,20 +129,19 @@ def query_records(plan: Plan, queries: Sequence[Query]) -> tuple[QueryRecord, ..
     lineages, scans = state_lineages(plan), {scan.id: scan for scan in plan.scans}
     records = []
     for query in queries:
-        instances = _instances(operators, places, query)
         order = operators_of(operators, query)
+        instances = _instances(operators, places, query)
         states = tuple(
-            StateRecord(operator=name, lineage=lineages[name], instances=instances[name])
-            for name in order
-            if keeps_state(operators[name])
+            StateRecord(operator=name, lineage=lineages[name]) for name in order if keeps_state(operators[name])
         )
-        sources = tuple(
+        waking = tuple(f"{name} (rows that wait)" for name in order if parks_rows(operators[name]))
+        sources = waking + tuple(
             _source(plan, scans[name]) for name in order if name in scans for _ in range(min(instances[name], 9))
         )
-        problem = _problem(plan, query)
-        files = _files(plan, query)
         records.append(
-            QueryRecord(id=query.id, sinks=query.sinks, sources=sources, states=states, problem=problem, files=files)
+            QueryRecord(
+                id=query.id, sinks=query.sinks, sources=sources, states=states, files=tuple(_files(plan, query))
+            )
         )
     return tuple(records)
 
@@ -138,32 +151,13 @@ def operators_of(operators: Mapping[str, Operator], query: Query, *, top: str | 
 
     It begins at the top of the query, or at ``top`` if that is given.
     """
-    tops = [name for sink in query.sinks for name in _top(operators, query, sink)] if top is None else [top]
-    return _order(operators, tops)
-
-
-def numbered_states(plan: Plan, query: Query) -> list[str]:
-    """The operators of a query that keep state, each at the number that Spark knows it by: once for each time it runs.
-
-    Spark numbers them from the sink down, the operators below the first input of one before those below the next.
-    """
-    operators = plan.by_id
-    found: list[str] = []
-    waiting = [name for sink in reversed(query.sinks) for name in reversed(_top(operators, query, sink))]
-    if query.is_shared:
-        waiting = waiting[:1]
-    while waiting:
-        name = waiting.pop()
-        if keeps_state(operators[name]):
-            found.append(name)
-        waiting += reversed(operators[name].inputs)
-    return found
+    return _order(operators, _tops(operators, query) if top is None else [top])
 
 
 def carried(recorded: Sequence[QueryRecord], wanted: Sequence[QueryRecord]) -> tuple[QueryVerdict, ...]:
     """What becomes of each query of a checkpoint that recorded ``recorded`` if a plan continues it as ``wanted``."""
     old, new = {record.id: record for record in recorded}, {record.id: record for record in wanted}
-    written = {record.files: record.id for record in recorded if record.files}
+    written = {directory: record.id for record in recorded for _, directory in record.files}
     verdicts = [_query(old.get(record.id), record, written) for record in wanted]
     for record in recorded:
         if record.id not in new and not record.parked:
@@ -173,18 +167,59 @@ def carried(recorded: Sequence[QueryRecord], wanted: Sequence[QueryRecord]) -> t
     return tuple(verdicts)
 
 
-def after_run(recorded: Sequence[QueryRecord], wanted: Sequence[QueryRecord]) -> tuple[QueryRecord, ...]:
-    """What the checkpoint records once ``wanted`` continues it: queries that were left behind stay, to be taken up."""
+def after_run(
+    recorded: Sequence[QueryRecord],
+    wanted: Sequence[QueryRecord],
+    *,
+    run: int,
+    partitions: int,
+    reached: Mapping[str, int] = MappingProxyType({}),
+) -> tuple[QueryRecord, ...]:
+    """What the checkpoint records once ``wanted`` continues it: queries that were left behind stay, to be taken up.
+
+    States that begin in this ``run``, the number of the record's next entry, get a place of their own. State is divided
+    into ``partitions`` from the next batch on, which is the one in ``reached``, by query, or the first one.
+    """
+    before = {record.id: record for record in recorded}
     present = {record.id for record in wanted}
-    begun = {record.id for record in recorded if record.begun}
-    running = (replace(record, begun=record.id in begun) for record in wanted)
+    running = tuple(
+        _placed(before.get(record.id), record, run, (partitions, reached.get(record.id, 0))) for record in wanted
+    )
     return (*running, *(replace(record, parked=True) for record in recorded if record.id not in present))
 
 
+def _placed(old: QueryRecord | None, new: QueryRecord, run: int, scale: tuple[int, int]) -> QueryRecord:
+    if old is None:
+        old = QueryRecord(id=new.id, sinks=(), sources=(), states=(), scales=(scale,))
+    kept = continued_states(old.states, new.states)
+    scales = old.scales if old.scales[-1][0] == scale[0] else (*old.scales, scale)
+    states = tuple(
+        replace(state, place=found.place, begun=found.begun and scales == old.scales)
+        if (found := kept.get(state.operator))
+        else replace(state, place=f"{state.operator}.{run}")
+        for state in new.states
+    )
+    return replace(new, begun=old.begun, scales=scales, states=states)
+
+
+def continued_states(old: Sequence[StateRecord], new: Sequence[StateRecord]) -> dict[str, StateRecord]:
+    """The state that each operator goes on with, by its id: of the same lineage, its own one if there are several."""
+    left = list(old)
+    found: dict[str, StateRecord] = {}
+    for own in (True, False):
+        for state in new:
+            same = (each for each in left if each.lineage == state.lineage)
+            match = next((each for each in same if each.operator == state.operator or not own), None)
+            if state.operator not in found and match is not None:
+                found[state.operator] = match
+                left.remove(match)
+    return found
+
+
 def _query(old: QueryRecord | None, new: QueryRecord, written: Mapping[str, str]) -> QueryVerdict:
-    if old is None and new.files in written:
+    if old is None and (taken := [directory for _, directory in new.files if directory in written]):
         because = (
-            f"it is new and would write files to {new.files}, where {written[new.files]} has written: "
+            f"it is new and would write files to {taken[0]}, where {written[taken[0]]} has written: "
             "Spark takes batches with the same numbers for written; give its table another path"
         )
         states = tuple(StateVerdict(operator=state.operator, outcome="cannot be read") for state in new.states)
@@ -193,74 +228,71 @@ def _query(old: QueryRecord | None, new: QueryRecord, written: Mapping[str, str]
         states = tuple(StateVerdict(operator=state.operator, outcome="new") for state in new.states)
         because = "it has not run on this checkpoint, and reads its sources from the beginning"
         return QueryVerdict(query=new.id, outcome="new", because=because, states=states)
-    because = new.problem or _refusal(old, new)
+    because = _refusal(old, new)
     if because:
         states = tuple(StateVerdict(operator=state.operator, outcome="cannot be read") for state in new.states)
         return QueryVerdict(query=new.id, outcome="refused", because=because, states=states)
-    return QueryVerdict(query=new.id, outcome="goes on", states=tuple(map(_state, old.states, new.states)))
+    return QueryVerdict(query=new.id, outcome="goes on", states=tuple(_states(old.states, new.states)))
 
 
 def _refusal(old: QueryRecord, new: QueryRecord) -> str:
     """Why Spark could not go on with the query."""
     if old.sources != new.sources:
-        came, went = Counter(new.sources) - Counter(old.sources), Counter(old.sources) - Counter(new.sources)
-        parts = [f"it also reads {_listed(came)}"] if came else []
-        parts += [f"it no longer reads {_listed(went)}"] if went else []
+        was, now = Counter(old.sources), Counter(new.sources)
+        came, went = sorted(now.keys() - was.keys()), sorted(was.keys() - now.keys())
+        parts = [f"it also reads {' and '.join(came)}"] if came else []
+        parts += [f"it no longer reads {' and '.join(went)}"] if went else []
+        parts += [
+            f"it reads {name} in {count(now[name], 'place')} instead of {was[name]}"
+            for name in sorted(was.keys() & now.keys())
+            if was[name] != now[name]
+        ]
         what = " and ".join(parts) or "it reads its sources in another order"
         return f"{what}, and Spark finds the place in each source by its number"
-    if [state.instances for state in old.states] != [state.instances for state in new.states]:
-        came = Counter(state.operator for state in new.states) - Counter(state.operator for state in old.states)
-        went = Counter(state.operator for state in old.states) - Counter(state.operator for state in new.states)
-        parts = [f"{_listed(came)} keeps state now"] if came else []
-        parts += [f"{_listed(went)} keeps none any more"] if went else []
-        what = " and ".join(parts) or "what is computed several times has changed"
-        return f"{what}, and Spark finds the state of each operator by its number"
-    if old.begun and old.files and new.files and old.files != new.files:
-        return (
-            f"it has written files to {old.files}, and not to {new.files}: Spark notes the files of each batch beside "
-            "them, and must find all batches in one directory"
-        )
+    before = dict(old.files)
+    for sink, directory in new.files:
+        if old.begun and before.get(sink, directory) != directory:
+            return (
+                f"it has written files to {before[sink]}, and not to {directory}: Spark notes the files of each batch "
+                "beside them, and must find all batches in one directory"
+            )
     return ""
 
 
-def _state(old: StateRecord, new: StateRecord) -> StateVerdict:
-    was = old.operator if old.operator != new.operator else None
-    outcome: StateOutcome = "carries over" if old.lineage == new.lineage else "starts empty"
-    return StateVerdict(operator=new.operator, outcome=outcome, was=was)
+def _states(old: Sequence[StateRecord], new: Sequence[StateRecord]) -> Iterator[StateVerdict]:
+    kept = continued_states(old, new)
+    continued_ids = {each.operator for each in kept.values()}
+    lost = [each.operator for each in old if each.operator not in continued_ids]
+    for state in new:
+        if state.operator in kept:
+            was = kept[state.operator].operator
+            yield StateVerdict(
+                operator=state.operator, outcome="carries over", was=None if was == state.operator else was
+            )
+        else:
+            # One that is new lacks the rows that were read before it as much as one that means something else now.
+            yield StateVerdict(operator=state.operator, outcome="starts empty")
+            if state.operator in lost:
+                lost.remove(state.operator)
+    yield from (StateVerdict(operator=name, outcome="left behind") for name in lost)
 
 
-def _listed(names: Counter[str]) -> str:
-    return " and ".join(sorted(names))
+def _tops(operators: Mapping[str, Operator], query: Query) -> list[str]:
+    """Where the rows of a query leave what Spark computes of it: above its only sink, or above each of several."""
+    found: dict[str, None] = {}
+    for sink in query.sinks:
+        operator = operators.get(sink)
+        path = path_to(operators, operator) if operator is not None and query.is_shared else ()
+        found |= dict.fromkeys([path[0].id] if path else operator.inputs if operator is not None else ())
+    return list(found)
 
 
-def _top(operators: Mapping[str, Operator], query: Query, sink: str) -> tuple[str, ...]:
-    """Where Spark's query begins: at the operator above several sinks, or above the only one."""
-    operator = operators.get(sink)
-    if operator is None:
-        return ()
-    if query.is_shared and kind_of(operator).is_sink and (path := path_to(operators, operator)):
-        return (path[0].id,)
-    return operator.inputs
-
-
-def _problem(plan: Plan, query: Query) -> str:
-    """Why the sinks of a query can no longer be written together."""
-    if not query.is_shared:
-        return ""
-    sinks = [sink for sink in plan.sinks if sink.id in query.sinks]
-    paths = {sink.id: path_to(plan.by_id, sink) for sink in sinks}
-    if len({path[0].id if path else "" for path in paths.values()}) > 1:
-        return f"{' and '.join(query.sinks)} were written by one query, and no longer hang below one operator"
-    for sink in sorted(sinks, key=lambda sink: query.sinks.index(sink.id)):
-        if not can_share(plan, sink, paths[sink.id][1:]):
-            return f"{sink.id} was written in one query with others, and needs one of its own now"
-    return ""
-
-
-def _files(plan: Plan, query: Query) -> str:
-    sink = next((sink for sink in plan.sinks if sink.id == query.sinks[0]), None)
-    table = plan.tables.get(sink.table) if sink is not None else None
-    return sink_directory(table) if table is not None else ""
+def _files(plan: Plan, query: Query) -> Iterator[tuple[str, str]]:
+    tables = {sink.id: plan.tables.get(sink.table) for sink in plan.sinks}
+    for sink in query.sinks:
+        table = tables.get(sink)
+        if table is not None and (directory := sink_directory(table)):
+            yield sink, directory
 
 
 def _order(operators: Mapping[str, Operator], tops: Sequence[str]) -> list[str]:
@@ -280,7 +312,7 @@ def _instances(operators: Mapping[str, Operator], places: Mapping[str, int], que
 
     ``places`` are where operators stand in the plan, inputs before those that read them.
     """
-    found: Counter[str] = Counter({name for sink in query.sinks for name in _top(operators, query, sink)})
+    found = Counter(_tops(operators, query))
     for name in sorted(operators_of(operators, query), key=places.__getitem__, reverse=True):
         for source in operators[name].inputs:
             found[source] += found[name]

@@ -16,7 +16,17 @@ from plans.compare.change import Change
 from plans.connectors.table import source_kinds
 from plans.model.plan import Plan
 from plans.operators import state_of
-from plans.settings.effects import BEGUN, INCOMPATIBLE, LEFT_BEHIND, LEVELS, UNAFFECTED, UNREADABLE, Effect, emptied
+from plans.settings.effects import (
+    BEGUN,
+    INCOMPATIBLE,
+    LEFT_BEHIND,
+    LEVELS,
+    UNAFFECTED,
+    UNREADABLE,
+    Effect,
+    abandoned,
+    emptied,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +35,7 @@ class _Fate:
 
     refused: set[str] = field(default_factory=set)
     empty: set[str] = field(default_factory=set)
+    gone: set[str] = field(default_factory=set)
     left: set[str] = field(default_factory=set)
     goes_on: set[str] = field(default_factory=set)
 
@@ -33,6 +44,8 @@ class _Fate:
             return UNREADABLE if stateful else INCOMPATIBLE
         if self.empty:
             return emptied(self.empty)
+        if self.gone:
+            return abandoned(self.gone)
         if self.left:
             return LEFT_BEHIND
         return UNAFFECTED if self.goes_on else BEGUN
@@ -107,8 +120,13 @@ def _of_plan(plan: Plan, running: Sequence[Query], verdicts: Sequence[QueryVerdi
                 fate.left.add(query.id)
             elif verdict.outcome == "goes on":
                 fate.goes_on.add(query.id)
-        for state in verdict.states:
+        for state in verdict.states if verdict.outcome == "goes on" else ():
+            below = operators_of(operators, query, top=state.operator)
             if state.outcome == "starts empty":
-                for name in operators_of(operators, query, top=state.was or state.operator if old else state.operator):
+                for name in below:
                     found.setdefault(name, _Fate()).empty.add(state.operator)
+            elif state.outcome == "left behind" and old:
+                readers = (reader.id for reader in plan.readers[state.operator])
+                for name in (*below, *readers):
+                    found.setdefault(name, _Fate()).gone.add(state.operator)
     return found

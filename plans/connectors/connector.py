@@ -50,8 +50,8 @@ class Reading:
 class Writing:
     """How a table is inserted into: the row ``kinds`` that its sink takes, none if this table cannot be written to.
 
-    ``upserts`` says whether the sink replaces and deletes rows by the primary key. A sink that ``takes_batches`` gets a
-    micro-batch as it is, so that several can be in one query; one that ``drops_rows`` does nothing with them.
+    ``upserts`` says whether the sink replaces and deletes rows by the primary key; one that ``drops_rows`` does nothing
+    with them.
     ``place`` is the option that says where rows go; with ``writes_files`` it is a directory, of which Spark's file sink
     keeps which micro-batches it has.
 
@@ -61,7 +61,6 @@ class Writing:
 
     kinds: Callable[[Table], tuple[RowKind, ...]] = lambda table: ALL_KINDS
     upserts: Callable[[Table], bool] = lambda table: False
-    takes_batches: bool = True
     drops_rows: bool = False
     place: str = ""
     writes_files: bool = False

@@ -166,7 +166,6 @@ FILESYSTEM = Connector(
     reading=Reading(kinds=_source_kinds, is_suggested=True),
     writing=Writing(
         kinds=_sink_kinds,
-        takes_batches=False,
         place="path",
         writes_files=True,
         is_suggested=True,

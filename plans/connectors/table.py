@@ -85,12 +85,6 @@ def is_upsert_sink(table: Table) -> bool:
     return writing is not None and writing.upserts(table)
 
 
-def takes_batches(table: Table) -> bool:
-    """Whether the sink takes a micro-batch as it is, so that it can be in one query with others."""
-    writing = _writing(table)
-    return writing is not None and writing.takes_batches
-
-
 def drops_rows(table: Table) -> bool:
     """Whether the sink does nothing with rows."""
     writing = _writing(table)

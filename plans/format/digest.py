@@ -46,11 +46,6 @@ def table_facts(table: Table) -> dict[str, Any]:
     return facts
 
 
-def operator_digest(operator: Operator) -> str:
-    """The first 16 hex digits of sha256 over the facts of ``operator``, its id included."""
-    return _digest(operator_facts(operator))
-
-
 def table_digest(name: str, table: Table) -> str:
     """The first 16 hex digits of sha256 over the facts of ``table`` and its name."""
     return _digest({"table": name, **table_facts(table)})

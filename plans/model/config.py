@@ -132,9 +132,9 @@ _OF_JOB = (
         minimum=1,
         check=_parallelism,
         effect=Effect(
-            level="none",
-            text="state kept, a checkpoint keeps its partitions",
-            because="state is routed by the number of partitions; only a new checkpoint takes another number",
+            level="restart",
+            text="state kept, divided anew when the run starts",
+            because="each partition owns a range of hashes, and begins with its part of what others kept",
         ),
         examples=("4",),
     ),

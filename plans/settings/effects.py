@@ -55,7 +55,7 @@ NO_NOTE = Effect(level="none", text="no effect", because="a reason is a note for
 INCOMPATIBLE = Effect(
     level="incompatible",
     text="plan incompatible with running state",
-    because="Spark finds sources and states by their number, so a query goes on with as many of them, in this order",
+    because="Spark finds its place in each source by its number, so a query goes on with the same, in this order",
 )
 UNREADABLE = Effect(
     level="incompatible",
@@ -64,8 +64,8 @@ UNREADABLE = Effect(
 )
 PARKING = Effect(
     level="incompatible",
-    text="running state cannot be read",
-    because="a deferred retry parks rows in state and an inline one keeps none; a run refuses the checkpoint",
+    text="plan incompatible with running state",
+    because="a deferred retry has a source of its own, which wakes the rows that wait; a run refuses the checkpoint",
 )
 
 UNAFFECTED = Effect(
@@ -92,6 +92,15 @@ def emptied(operators: Collection[str]) -> Effect:
         level="drop",
         text=f"state of {' and '.join(sorted(operators))} starts empty",
         because="it was computed by another query; a run goes on without it only with --allow-state-drop",
+    )
+
+
+def abandoned(operators: Collection[str]) -> Effect:
+    """The verdict on a change by which nothing goes on with the states of ``operators``, though their query does."""
+    return Effect(
+        level="drop",
+        text=f"state of {' and '.join(sorted(operators))} left behind",
+        because="no operator of the plan goes on with it; a run goes on without it only with --allow-state-drop",
     )
 
 

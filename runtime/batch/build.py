@@ -56,7 +56,6 @@ def build_sinks(
         plan=plan,
         columns=output_columns(plan),
         changelog={name: kinds != ("+I",) for name, kinds in output_kinds(plan).items()},
-        partitions=1,
         lookups=lookups,
     )
     building = _Building(

@@ -29,6 +29,7 @@ from pyspark.sql import functions as F
 from plans.model.plan import Plan
 from plans.settings.views import CachedSettings
 from runtime.spark.session import is_remote
+from runtime.spark.versions import facts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,14 +201,14 @@ def _builder(java: Any, frame: Any) -> Any:
 
 
 def _storage(java: Any, frame: Any) -> tuple[int | None, int | None]:
-    """What Spark's cache knows of ``frame``: it counts rows as it stores them, each partition once."""
+    """What Spark's cache knows of ``frame``: it counts rows as it stores them."""
     builder = _builder(java, frame)
     if builder is None:
         return None, None
     rdd = builder.cachedColumnBuffers().id()
     infos = java.sparkContext._jsc.sc().getRDDStorageInfo()
     size = sum(info.memSize() + info.diskSize() for info in infos if info.id() == rdd)
-    return int(builder.materializedRowCount()), int(size)
+    return facts(str(java.version)).kept_rows(builder), int(size)
 
 
 def _is_loaded(frame: Any) -> bool:

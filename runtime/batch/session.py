@@ -37,6 +37,7 @@ from runtime.lookup.plan import LookupRun
 from runtime.results.files import keeping
 from runtime.spark.session import prepare_session, start_session
 from runtime.spark.shipping import ship_code
+from runtime.spark.versions import version_notes
 
 _SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 
@@ -175,7 +176,7 @@ class Session:
             cache=self._cache,
             finished=finished,
             wrong_line=partial(wrong_line, self._spark, plan.tables),
-            notes=_notes(plan),
+            notes=(*_notes(plan), *version_notes(str(self._spark.version))),
         )
 
 

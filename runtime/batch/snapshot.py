@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from plans.declarations.tables import Table
 from runtime.connectors.table import files_reader
 from runtime.spark.session import is_remote
+from runtime.spark.versions import facts
 
 
 def snapshot(spark: SparkSession, frame: DataFrame, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:
@@ -35,5 +36,5 @@ def _settled(spark: Any, frame: Any) -> DataFrame:
     """The same rows as a scan of an RDD, which keeps the columns, the partitions and the size of ``frame``."""
     jvm, java = spark.sparkContext._jvm, frame._jdf
     companion = getattr(jvm.org.apache.spark.sql.execution, "LogicalRDD$").__getattr__("MODULE$")
-    plan = companion.fromDataset(java.queryExecution().toRdd(), java, False, True)
+    plan = companion.fromDataset(java.queryExecution().toRdd(), java, *facts(str(spark.version)).of_rdd)
     return DataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, plan), spark)

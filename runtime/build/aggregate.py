@@ -19,28 +19,14 @@ from pyspark.sql.types import DecimalType
 
 from plans.declarations.types import DataType, parse_type
 from plans.operators import Aggregate, AggregateCall
-from runtime.build.builder import BoundInputs, OperatorBuilder, with_state
+from runtime.build.builder import OperatorBuilder, with_state
 from runtime.build.edges import Edges
 from runtime.expressions.allowed import quoted
 from runtime.expressions.normal_floats import normal_floats
-from runtime.operators.aggregate import AggregateOperator
-from runtime.types import to_arrow, to_spark
+from runtime.types import to_spark
 
 _BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 _LOW_HALF = 0xFFFFFFFF
-
-
-def _bind(operator: Aggregate, inputs: BoundInputs) -> AggregateOperator:
-    return AggregateOperator(
-        columns=inputs.schemas[0],
-        changelog=inputs.changelog[0],
-        keys=operator.keys,
-        calls=operator.aggregates,
-        types=tuple(to_arrow(call.type) for call in operator.aggregates),
-        ttl=inputs.ttls[0],
-        kinds=operator.changelog,
-        phases=operator.strategy,
-    )
 
 
 def _batch(operator: Aggregate, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
@@ -125,4 +111,4 @@ def _average(total: Column, count: Column, kind: DataType) -> Column:
     return F.when(count > 0, total / count)
 
 
-BUILDER = OperatorBuilder(stream=with_state(_bind), batch=_batch, bind=_bind)
+BUILDER = OperatorBuilder(stream=with_state(), batch=_batch)

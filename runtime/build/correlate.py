@@ -18,6 +18,7 @@ from plans.operators import Correlate
 from runtime.build.builder import OperatorBuilder, from_frames
 from runtime.build.edges import Edges
 from runtime.engine.mapped import map_batches
+from runtime.engine.named import named
 from runtime.expressions.allowed import check_expression, quoted
 from runtime.expressions.analysis import analysed, refusing
 from runtime.expressions.arithmetic import spark_expression
@@ -66,12 +67,12 @@ def call_function(op: Correlate, inputs: Sequence[DataFrame], edges: Edges) -> D
         output=pa.schema(fields),
         origins=tuple(origins),
     )
-    spec = function_spec(op, function, tuple(arguments), rows, edges.lookups)
+    spec = function_spec(op, function, tuple(arguments), rows, edges.lookups, edges.pins.get(op.id))
     with refusing(op.id, f"operators.{op.id}"):
         prepared = analysed(frame.select(*(column.alias(name) for name, (column, _) in computed.items())))
     schema = pa.schema([(name, kind) for name, (_, kind) in computed.items()])
     run_task = partial(call_functions, spec=spec, schema=schema)
-    return map_batches(prepared, run_task, rows.output, edges.observe_as(op.id), FUNCTION_METRICS)
+    return map_batches(prepared, named(run_task, op.id), rows.output, edges.observe_as(op.id), FUNCTION_METRICS)
 
 
 BUILDER = OperatorBuilder(stream=from_frames(call_function), batch=call_function)

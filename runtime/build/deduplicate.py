@@ -8,24 +8,13 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from plans.operators import Deduplicate
-from runtime.build.builder import BoundInputs, OperatorBuilder, with_state
+from runtime.build.builder import OperatorBuilder, with_state
 from runtime.build.edges import Edges
 from runtime.expressions.allowed import quoted
 from runtime.expressions.normal_floats import normal_floats
-from runtime.operators.deduplicate import COUNTS, DeduplicateOperator
+from runtime.operators.deduplicate import COUNTS
 
 _NUMBER = "__number"
-
-
-def _bind(operator: Deduplicate, inputs: BoundInputs) -> DeduplicateOperator:
-    return DeduplicateOperator(
-        columns=inputs.schemas[0],
-        key=operator.key,
-        time=operator.time,
-        keep=operator.keep,
-        ttl=inputs.ttls[0],
-        kinds=operator.changelog,
-    )
 
 
 def _batch(operator: Deduplicate, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
@@ -36,4 +25,4 @@ def _batch(operator: Deduplicate, inputs: Sequence[DataFrame], edges: Edges) -> 
     return frame.withColumn(_NUMBER, F.row_number().over(window)).where(F.col(_NUMBER) == 1).drop(_NUMBER)
 
 
-BUILDER = OperatorBuilder(stream=with_state(_bind, counts=COUNTS), batch=_batch, bind=_bind)
+BUILDER = OperatorBuilder(stream=with_state(counts=COUNTS), batch=_batch)

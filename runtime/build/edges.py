@@ -1,12 +1,13 @@
 """What builders know besides their operator: what flows on each edge of the plan, and the run that they build for.
 
-edges = edges_of(plan, spark, partitions=2, lookups=LookupRun(token="1"))
+edges = edges_of(plan, spark, places={"join_o_c": Place(root="/tmp/state", operator="join_o_c")}, lookups=lookups)
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -15,12 +16,13 @@ from pyspark.sql import SparkSession
 from plans.analysis.changelog import output_kinds
 from plans.analysis.columns import output_columns
 from plans.analysis.row_order import read_in_order, told_by_arrival
-from plans.compare.carryover import state_lineages
 from plans.declarations.tables import Column
 from plans.model.plan import Plan
 from runtime.engine.row_order import ROW_ORDER
 from runtime.lookup.plan import LookupRun
 from runtime.operator import KIND
+from runtime.storage.pins import PinPlace
+from runtime.storage.place import Place
 from runtime.types import to_arrow
 
 
@@ -40,10 +42,11 @@ class Edges:
     plan: Plan
     columns: Mapping[str, tuple[Column, ...]]
     changelog: Mapping[str, bool]
-    partitions: int
     lookups: LookupRun
-    lineages: Mapping[str, str] = field(default_factory=dict)
-    """What the state of each operator is computed from (:mod:`plans.compare.carryover`); a batch job keeps none."""
+    places: Mapping[str, Place] = field(default_factory=dict)
+    """Where the state of each operator is; a batch job keeps none."""
+    pins: Mapping[str, PinPlace] = field(default_factory=dict)
+    """Where operators pin what they are answered, of those that must; a batch job does not."""
     row_order: frozenset[str] = frozenset()
     """The operators whose rows have the columns of ``ROW_ORDER`` (:mod:`plans.analysis.row_order`); batch: none."""
     ordered: frozenset[str] = frozenset()
@@ -68,19 +71,23 @@ class Edges:
         return tuple(column.name for column in self.columns[operator_id])
 
 
-def edges_of(plan: Plan, spark: SparkSession, *, partitions: int, lookups: LookupRun) -> Edges:
-    """What builders need for ``plan``; ``partitions`` as in :func:`runtime.engine.stateful.apply_operator`.
-
-    ``lookups`` is what lookups must know of the run.
-    """
+def edges_of(
+    plan: Plan,
+    spark: SparkSession,
+    *,
+    places: Mapping[str, Place],
+    lookups: LookupRun,
+    pins: Mapping[str, PinPlace] = MappingProxyType({}),
+) -> Edges:
+    """What builders need for ``plan``; ``lookups`` is what lookups must know of the run."""
     return Edges(
         spark=spark,
         plan=plan,
         columns=output_columns(plan),
         changelog={name: kinds != ("+I",) for name, kinds in output_kinds(plan).items()},
-        partitions=partitions,
         lookups=lookups,
-        lineages=state_lineages(plan),
+        places=places,
+        pins=pins,
         row_order=told_by_arrival(plan),
         ordered=read_in_order(plan),
     )

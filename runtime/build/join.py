@@ -17,17 +17,16 @@ from pyspark.sql import functions as F
 
 from plans.declarations.tables import Column
 from plans.operators import Join, JoinColumn
-from runtime.build.builder import BoundInputs, OperatorBuilder, with_state
+from runtime.build.builder import OperatorBuilder, with_state
 from runtime.build.edges import Condition, Edges
 from runtime.engine.rows import Rows
 from runtime.expressions.allowed import CheckedExpression, check_expression, quoted
 from runtime.expressions.analysis import analysed, refusing
 from runtime.expressions.arithmetic import spark_expression
-from runtime.expressions.condition import compile_condition
 from runtime.expressions.exact import conjuncts, exact_below, split_condition
 from runtime.expressions.normal_floats import normal_floats
 from runtime.operator import KIND
-from runtime.operators.join import COUNTS, JoinOperator
+from runtime.operators.join import COUNTS
 from runtime.operators.schema import state_schema
 
 _SPARK_TYPES = {"semi": "left_semi", "anti": "left_anti"}
@@ -50,24 +49,6 @@ def with_condition_above(join: Join, above: Condition | None, columns: Mapping[s
         return replace(join, condition=found)
     held = join.condition if len(conjuncts(join.condition)) > 1 else f"({join.condition})"
     return replace(join, condition=f"{held} AND {found}")
-
-
-def _bind(operator: Join, inputs: BoundInputs) -> JoinOperator:
-    left, right = inputs.schemas
-    return JoinOperator(
-        kind=operator.join_type,
-        left=left,
-        right=right,
-        left_keys=tuple(key.left for key in operator.keys),
-        right_keys=tuple(key.right for key in operator.keys),
-        changelog=(inputs.changelog[0], inputs.changelog[1]),
-        condition=compile_condition(operator, left, right) if operator.condition is not None else None,
-        ttls=(inputs.ttls[0], inputs.ttls[1]),
-        columns=tuple((column.name, column.side, column.column) for column in operator.output),
-        emits_changelog=operator.changelog != ("+I",),
-        in_order=inputs.in_order,
-        limits=operator.max_rows_per_key,
-    )
 
 
 def _stream(operator: Join, inputs: Sequence[Rows], edges: Edges) -> Rows:
@@ -141,6 +122,6 @@ def _batch(operator: Join, inputs: Sequence[DataFrame], edges: Edges) -> DataFra
     )
 
 
-_in_engine = with_state(_bind, counts=COUNTS)
+_in_engine = with_state(counts=COUNTS)
 
-BUILDER = OperatorBuilder(stream=_stream, batch=_batch, bind=_bind)
+BUILDER = OperatorBuilder(stream=_stream, batch=_batch)

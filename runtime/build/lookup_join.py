@@ -24,6 +24,7 @@ from runtime.build.builder import OperatorBuilder, from_frames
 from runtime.build.edges import Edges
 from runtime.connectors import table as connectors
 from runtime.engine.mapped import map_batches
+from runtime.engine.named import named
 from runtime.engine.stateful import apply_operator
 from runtime.expressions.allowed import check_expression, quoted
 from runtime.expressions.analysis import analysed, refusing
@@ -35,6 +36,7 @@ from runtime.lookup.join import LookupRows
 from runtime.lookup.metrics import LOOKUP_METRICS
 from runtime.lookup.plan import fetched_columns, key_columns, lookup_spec
 from runtime.operators.lookup_retry import LookupRetry
+from runtime.spark.waking import waking_source
 from runtime.types import to_arrow, to_spark
 
 ASKS = "__asks"
@@ -82,6 +84,7 @@ def look_up(op: LookupJoin, inputs: Sequence[DataFrame], edges: Edges) -> DataFr
         prepared = analysed(frame.select(*(column.alias(name) for name, (column, _) in chosen.items())))
     schema = pa.schema([(name, kind) for name, (_, kind) in chosen.items()])
     spec = lookup_spec(op, table, connectors.lookup_source(table.options), rows, edges.lookups)
+    spec = replace(spec, pins=edges.pins.get(op.id))
     if op.retry is not None and op.retry.mode == "deferred" and spec.mode != "full":
         operator = LookupRetry(
             spec=spec,
@@ -90,12 +93,13 @@ def look_up(op: LookupJoin, inputs: Sequence[DataFrame], edges: Edges) -> DataFr
             delay=parse_duration(op.retry.fixed_delay),
             once=edges.lookups.once,
         )
-        lineage = edges.lineages.get(op.id)
-        parked = apply_operator(op.id, operator, [prepared], edges.partitions, lineage=lineage, metrics=LOOKUP_METRICS)
-        joined = parked.in_spark()
+        place = edges.places[op.id]
+        waking = waking_source(edges.spark, place.root, operator.delay)
+        parked = apply_operator(operator, [prepared], place, metrics=LOOKUP_METRICS, waking=waking)
+        joined = parked.in_spark(op.id)
     else:
         run_task = partial(enrich, spec=spec, schema=schema)
-        joined = map_batches(prepared, run_task, rows.output, edges.observe_as(op.id), LOOKUP_METRICS)
+        joined = map_batches(prepared, named(run_task, op.id), rows.output, edges.observe_as(op.id), LOOKUP_METRICS)
     if not native:
         return joined
     for text in checked.filters:

@@ -1,43 +1,57 @@
 """Plan -> streaming DataFrames: walks the operators in order and builds each from those it reads.
 
-How each is built says the table of builders. Knows no SQL and no session settings, and starts nothing.
+How each is built says the table of builders. What several read, and is more than reading a table anew, goes through an
+exchange of its own (:mod:`runtime.engine.shared`). Knows no SQL and starts nothing.
 
-    edges = edges_of(plan, spark, partitions=2, lookups=LookupRun(token="1"))
-    rows = build(edges)  # of each operator; those of a sink are what is to be written
+    edges = edges_of(plan, spark, places=places, lookups=LookupRun(token="1"))
+    rows = build(edges, [sink.id for sink in plan.sinks])  # those of a sink are what is to be written
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import partial
 
-from pyspark.sql import DataFrame
-
+from plans.analysis.streaming_queries import is_dear
 from plans.model.plan import Plan
 from plans.operators import Operator
 from runtime.build.edges import Condition, Edges
 from runtime.build.table import builder_of
 from runtime.engine.rows import Rows
+from runtime.engine.shared import shared
 
 
-def build(edges: Edges) -> dict[str, Rows]:
-    """The output of each operator.
+def build(edges: Edges, tops: Collection[str]) -> dict[str, Rows]:
+    """The output of the operators ``tops``, whose rows are to be written, and of all that they read.
 
     RunError, naming the operator, for an expression that may not run or something that cannot be read.
     """
     edges = replace(edges, conditions_above=conditions_above(edges.plan))
+    wanted = set(edges.plan.upstream(*tops))
+    operators = [operator for operator in edges.plan.operators if operator.id in wanted]
+    readers = Counter([*tops, *(name for operator in operators for name in operator.inputs)])
+    dear: set[str] = set()
     rows: dict[str, Rows] = {}
-    for operator in edges.plan.operators:
-        rows[operator.id] = _built(operator, [rows[name] for name in operator.inputs], edges)
+    for operator in operators:
+        found = _built(operator, [rows[name] for name in operator.inputs], edges)
+        if is_dear(operator) or not dear.isdisjoint(operator.inputs):
+            dear.add(operator.id)
+            if readers[operator.id] > 1:
+                found = _shared(operator, found, edges)
+        elif readers[operator.id] > 1 and (in_arrow := found.in_arrow) is not None:
+            # Read by Spark and in Arrow, a table would be two sources, of which each has batches of its own.
+            found = Rows(partial(in_arrow.in_spark, operator.id), in_arrow)
+        rows[operator.id] = found
     return rows
 
 
-def apply_operators(operators: Sequence[Operator], frame: DataFrame, *, edges: Edges) -> DataFrame:
-    """What ``operators``, each reading the one before it, make of the rows of ``frame``, streamed or not."""
-    rows = Rows(lambda: frame)
+def apply_operators(operators: Sequence[Operator], rows: Rows, *, edges: Edges) -> Rows:
+    """What ``operators``, each reading the one before it, make of ``rows``, streamed or not."""
     for operator in operators:
         rows = _built(operator, [rows], edges)
-    return rows.frame
+    return rows
 
 
 def conditions_above(plan: Plan) -> dict[str, Condition]:
@@ -48,6 +62,12 @@ def conditions_above(plan: Plan) -> dict[str, Condition]:
         for operator in plan.operators
         if (text := builder_of(operator).condition(operator)) is not None and len(readers[operator.inputs[0]]) == 1
     }
+
+
+def _shared(operator: Operator, rows: Rows, edges: Edges) -> Rows:
+    partitions = int(edges.spark.conf.get("spark.sql.shuffle.partitions") or 1)
+    made = shared(rows.in_arrow or rows.frame, edges.schema(operator.id), partitions, operator.id)
+    return Rows(lambda: made.in_spark(operator.id), made)
 
 
 def _built(operator: Operator, inputs: Sequence[Rows], edges: Edges) -> Rows:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from plans.declarations.tables import Column
 from plans.operators import (
     Aggregate,
     Calc,
@@ -19,7 +18,6 @@ from plans.operators import (
     Sink,
     SinkMaterialize,
     Sort,
-    Stateful,
     Union,
 )
 from runtime.build import (
@@ -37,8 +35,7 @@ from runtime.build import (
     sort,
     union,
 )
-from runtime.build.builder import OperatorBuilder, bound
-from runtime.operator import StatefulOperator
+from runtime.build.builder import OperatorBuilder
 
 BUILDERS: Mapping[type[Operator], OperatorBuilder] = {
     Aggregate: aggregate.BUILDER,
@@ -60,20 +57,3 @@ BUILDERS: Mapping[type[Operator], OperatorBuilder] = {
 def builder_of(operator: Operator) -> OperatorBuilder:
     """How ``operator`` is built."""
     return BUILDERS[type(operator)]
-
-
-def build_operator(
-    operator: Stateful,
-    inputs: tuple[tuple[Column, ...], ...],
-    changelog: tuple[bool, ...],
-    *,
-    in_order: bool = False,
-) -> StatefulOperator:
-    """The kernel of ``operator``, bound to its input columns; ``changelog`` says per input whether it has row kinds.
-
-    ``in_order`` says that the order of its output matters to an operator above it (:mod:`plans.analysis.row_order`).
-    RunError if a column type cannot be kept in state or the join condition is beyond what a join evaluates.
-    """
-    bind = builder_of(operator).bind
-    assert bind is not None, f"{operator.id} keeps no state"
-    return bound(operator, bind, inputs, changelog, in_order=in_order)

@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
+from plans.checkpoint.record import is_local_path
 from plans.errors import RunError
 from runtime.spark.failure import root_cause
 from runtime.spark.path_patterns import literally
@@ -22,9 +24,11 @@ from runtime.spark.path_patterns import literally
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from runtime.storage.remote_files import RemoteFiles
+
 _CHECKSUMS = b"crc\0"
 """How Hadoop's file of checksums begins. The number of bytes follows that each is of, then they, of four bytes each."""
-_SMALL = 1 << 20
+SMALL = 1 << 20
 """Of larger files only the length is compared with what their checksums say."""
 
 
@@ -53,6 +57,17 @@ class CheckpointFiles:
         return sorted(int(name) for name in self.names(directory) if name.isdecimal())
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Damage:
+    """A part of a checkpoint, by its path below it, and what is wrong with it."""
+
+    part: str
+    what: str = "is missing"
+
+    def __str__(self) -> str:
+        return f"{self.part} {self.what}"
+
+
 NO_FILES = CheckpointFiles(sizes={}, read=lambda paths: {})
 """Of a checkpoint that is not there yet."""
 
@@ -61,6 +76,19 @@ def local_directory(spark: SparkSession, checkpoint: str) -> Path | None:
     """Where ``checkpoint`` is on this machine, None if it is elsewhere; on Spark Connect only the server knows."""
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         return None
+    found = urlsplit(_qualified(spark, checkpoint))
+    return Path(unquote(found.path)) if found.scheme == "file" else None
+
+
+def reached_by_workers(spark: SparkSession, checkpoint: str) -> str:
+    """``checkpoint`` as workers find it: a path on file systems that are mounted, a URL elsewhere."""
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        return checkpoint
+    directory = local_directory(spark, checkpoint)
+    return _qualified(spark, checkpoint) if directory is None else str(directory)
+
+
+def _qualified(spark: SparkSession, checkpoint: str) -> str:
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import IllegalArgumentException
 
@@ -68,19 +96,36 @@ def local_directory(spark: SparkSession, checkpoint: str) -> Path | None:
     try:
         path = jvm.org.apache.hadoop.fs.Path(checkpoint)
         system = path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
-        found = urlsplit(str(system.makeQualified(path).toUri().toString()))
+        return str(system.makeQualified(path).toUri().toString())
     except (Py4JJavaError, IllegalArgumentException) as error:
         raise RunError(
             f"{checkpoint} cannot be reached: {root_cause(error)}",
             hint="check the scheme and the host of the path, and whether Spark has what the file system needs",
         ) from error
-    return Path(unquote(found.path)) if found.scheme == "file" else None
 
 
 def files_of(spark: SparkSession, checkpoint: str) -> CheckpointFiles:
     """The files of ``checkpoint``, wherever it is; none if it is not there."""
     directory = local_directory(spark, checkpoint)
     return _remote_files(spark, checkpoint) if directory is None else local_files(directory)
+
+
+def stored_files(root: str) -> CheckpointFiles:
+    """The files of a checkpoint at ``root``, a path or a URL, without Spark; RunError if it cannot be listed."""
+    if is_local_path(root):
+        return local_files(Path(root.removeprefix("file://")))
+    from runtime.storage.remote_files import remote_files
+
+    files = remote_files(root)
+    return CheckpointFiles(sizes=files.sizes(), read=partial(_fetched, files), whole=False)
+
+
+def _fetched(files: RemoteFiles, paths: Sequence[str]) -> dict[str, bytes]:
+    found = {}
+    for path in paths:
+        with suppress(FileNotFoundError):
+            found[path] = files.fetched(path)
+    return found
 
 
 def local_files(directory: Path) -> CheckpointFiles:
@@ -132,7 +177,7 @@ def _is_spoilt(directory: Path, path: str) -> bool:
     step = int.from_bytes(checksums[4:8], "big")
     if len(checksums) != 8 + 4 * -(-size // step):
         return True
-    if size > _SMALL:
+    if size > SMALL:
         return False
     data = file.read_bytes()
     wanted = b"".join(zlib.crc32(data[at : at + step]).to_bytes(4, "big") for at in range(0, size, step))

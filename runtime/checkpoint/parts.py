@@ -5,7 +5,8 @@
     <checkpoint>/<query>/offsets/<n>             what batch n reads, written before it begins
     <checkpoint>/<query>/commits/<n>             batch n has ended
     <checkpoint>/<query>/sources/<s>/<n>         files that source s has found; every tenth has all before it
-    <checkpoint>/<query>/state/<o>/<p>/<v>.*     state of operator o in partition p after batch v - 1
+    <checkpoint>/<query>/state/                  what operators keep (:mod:`runtime.checkpoint.state_parts`)
+    <checkpoint>/<query>/pins/                   what they were answered (:mod:`runtime.checkpoint.pin_parts`)
 
 Spark keeps the last hundred batches of its logs. A batch with offsets that is not committed runs again, so the last
 entry of ``commits`` may lack: that is what a run leaves that was killed. Knows what is there and what is in it by
@@ -17,17 +18,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
-from zipfile import BadZipFile, ZipFile
 
-from plans.checkpoint.record import DIGESTS_ONLY, CheckpointRecord, local_record
+from plans.checkpoint.record import CheckpointRecord, local_record
 from plans.compare.carryover import QueryRecord
 from plans.errors import RunError
-from runtime.checkpoint.files import CheckpointFiles, local_files
+from runtime.checkpoint.files import CheckpointFiles, Damage, local_files
+from runtime.checkpoint.pin_parts import pin_damages
 from runtime.checkpoint.run_lock import is_held
+from runtime.checkpoint.state_parts import state_damages
+from runtime.storage.manifest import RESTORE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,19 +36,7 @@ if TYPE_CHECKING:
 KEPT_BATCHES = 100
 """How many batches Spark keeps in its logs unless its setting says otherwise."""
 _KEPT = "spark.sql.streaming.minBatchesToRetain"
-_STATE = re.compile(r"(\d+)(?:_[\w-]+)?\.(changelog|zip)")
 _SAID = 3
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Damage:
-    """A part of a checkpoint, by its path below it, and what is wrong with it."""
-
-    part: str
-    what: str = "is missing"
-
-    def __str__(self) -> str:
-        return f"{self.part} {self.what}"
 
 
 def batches_kept(spark: SparkSession) -> int:
@@ -76,8 +65,7 @@ def refuse_damaged(
         more = f"; and {len(found) - _SAID} more" if len(found) > _SAID else ""
         raise RunError(
             f"checkpoint {checkpoint} is damaged: {'; '.join(map(str, found[:_SAID]))}{more}",
-            hint="restore it, or the whole checkpoint, from a backup, then run again; a checkpoint that cannot be "
-            "restored is lost: start with a new directory and an empty sink",
+            hint=RESTORE,
         )
 
 
@@ -88,15 +76,14 @@ def damages(files: CheckpointFiles, record: CheckpointRecord | None, *, kept: in
         if ran:
             yield Damage(part="hintplan/", what=f"is missing, though there are batches of {' and '.join(sorted(ran))}")
         return
-    if record.layout not in DIGESTS_ONLY:
-        known = {query.id for query in record.queries}
-        for query in sorted(ran - known):
-            yield Damage(part="hintplan/", what=f"says nothing of {query}, of which there are batches")
+    known = {query.id for query in record.queries}
+    for query in sorted(ran - known):
+        yield Damage(part="hintplan/", what=f"says nothing of {query}, of which there are batches")
     for path in sorted(files.sizes):
         if path.startswith("hintplan/") and files.spoilt(path):
             yield Damage(part=path, what="is not what was written")
     for found in record.queries:
-        yield from _of_query(files, found, record.partitions, kept)
+        yield from _of_query(files, found, kept)
 
 
 def last_batches(files: CheckpointFiles, query: str) -> tuple[int, int]:
@@ -105,7 +92,7 @@ def last_batches(files: CheckpointFiles, query: str) -> tuple[int, int]:
     return max(offsets, default=-1), max(commits, default=-1)
 
 
-def _of_query(files: CheckpointFiles, query: QueryRecord, partitions: int, kept: int) -> Iterator[Damage]:
+def _of_query(files: CheckpointFiles, query: QueryRecord, kept: int) -> Iterator[Damage]:
     here = query.id
     if not any(path.startswith(f"{here}/") for path in files.sizes):
         if query.begun:
@@ -136,8 +123,8 @@ def _of_query(files: CheckpointFiles, query: QueryRecord, partitions: int, kept:
             yield Damage(part=path, what="is not what Spark wrote")
     if offsets := contents.get(f"{here}/offsets/{began}"):
         yield from _of_sources(files, here, offsets, shared=len({*query.sources}) < len(query.sources))
-    if ended >= 0:
-        yield from _of_state(files, query, partitions, ended + 1)
+    yield from state_damages(files, query, began=last["offsets"], ended=ended)
+    yield from pin_damages(files, here, began=began, ended=ended)
 
 
 def _is_log(content: bytes, *, header: bool = True) -> bool:
@@ -160,7 +147,7 @@ def _of_sources(files: CheckpointFiles, query: str, offsets: bytes, *, shared: b
     A source that is read in several places, which ``shared`` says there may be, stands in the offsets as often, but has
     one directory.
     """
-    ends = [_log_offset(line) for line in offsets.decode(errors="replace").splitlines()[2:]]
+    ends = [log_offset(line) for line in offsets.decode(errors="replace").splitlines()[2:]]
     if shared:  # which is whose is not known: all have found what the slowest has
         least = None if None in ends else min((end for end in ends if end is not None), default=None)
         ends = [least if files.names(f"{query}/sources/{n}") else None for n in range(len(ends))]
@@ -183,64 +170,10 @@ def _of_sources(files: CheckpointFiles, query: str, offsets: bytes, *, shared: b
                 yield Damage(part=path, what="is not what Spark wrote")
 
 
-def _log_offset(line: str) -> int | None:
+def log_offset(line: str) -> int | None:
     """The newest entry of a source's log in its offset; None if it reads no files, or has found none yet."""
     try:
         found = json.loads(line)["logOffset"]
     except (ValueError, KeyError, TypeError):
         return None
     return found if isinstance(found, int) else None
-
-
-def _of_state(files: CheckpointFiles, query: QueryRecord, partitions: int, version: int) -> Iterator[Damage]:
-    """What lacks of the state at ``version``: a snapshot, and the changes since then."""
-    # Of what is computed several times, the numbers are not in the order of the record.
-    told = all(state.instances == 1 for state in query.states)
-    operators = [state.operator for state in query.states for _ in range(state.instances)]
-    for number, operator in enumerate(operators):
-        place = f"{query.id}/state/{number}"
-        whose = f"(state of {operator if told else ' or '.join(dict.fromkeys(operators))})"
-        if not any(path.startswith(f"{place}/") for path in files.sizes):
-            yield Damage(part=f"{place}/", what=f"is missing {whose}")
-            continue
-        if files.whole:
-            for part in ("_metadata", "_stateSchema"):
-                if not any(path.startswith(f"{place}/{part}/") for path in files.sizes):
-                    yield Damage(part=f"{place}/{part}/", what=f"is missing {whose}")
-        for partition in range(partitions):
-            folder = f"{place}/{partition}"
-            names = files.names(folder)
-            if not names:
-                yield Damage(part=f"{folder}/", what=f"is missing {whose}")
-                continue
-            there = {(int(match[1]), match[2]): name for name in names if (match := _STATE.fullmatch(name))}
-            at = version
-            while at > 0:
-                name = there.get((at, "zip")) or there.get((at, "changelog"))
-                if name is None:
-                    yield Damage(part=f"{folder}/{at}.changelog", what=f"is missing {whose}")
-                    break
-                if files.spoilt(f"{folder}/{name}") or not files.sizes[f"{folder}/{name}"]:
-                    yield Damage(part=f"{folder}/{name}", what=f"is not what Spark wrote {whose}")
-                    break
-                if name.endswith(".zip"):
-                    yield from _of_snapshot(files, folder, name, whose)
-                    break
-                at -= 1
-
-
-def _of_snapshot(files: CheckpointFiles, folder: str, name: str, whose: str) -> Iterator[Damage]:
-    """What lacks of the tables that a snapshot of RocksDB names."""
-    for content in files.read([f"{folder}/{name}"]).values():
-        try:
-            with ZipFile(BytesIO(content)) as snapshot:
-                tables = json.loads(snapshot.read("metadata").decode().partition("\n")[2])["sstFiles"]
-        except (BadZipFile, KeyError, ValueError):
-            yield Damage(part=f"{folder}/{name}", what=f"is not what Spark wrote {whose}")
-            return
-        for table in tables:
-            path = f"{folder}/SSTs/{table['dfsSstFileName']}"
-            if path not in files.sizes:
-                yield Damage(part=path, what=f"is missing {whose}")
-            elif files.sizes[path] != table["sizeBytes"] or files.spoilt(path):
-                yield Damage(part=path, what=f"is not what Spark wrote {whose}")

@@ -24,16 +24,17 @@ from typing import TYPE_CHECKING, Any
 from plans.errors import RunError
 from runtime.checkpoint.files import local_directory
 from runtime.checkpoint.lock_owner import LockOwner, is_here, is_us, lives, lock_owner_of, ourselves
+from runtime.storage.mounts import is_shared
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from runtime.storage.files import Files
 
 LOCK = "hintplan.lock"
 _JVM_SECONDS = 60.0
 """How long the JVM of a killed run may take to notice; it ends itself when its Python process is gone."""
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS)
-_OF_ONE_MACHINE = frozenset(("apfs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "hfs", "overlay", "tmpfs", "xfs", "zfs"))
-"""File systems on which ``flock`` is known to all who can write there."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -68,7 +69,7 @@ def refuse_held(checkpoint: str, *, take_over: bool = False) -> None:
         return
     if is_here(owner):
         _refuse_living(checkpoint, owner, path)
-    elif not take_over and _is_shared(path):
+    elif not take_over and is_shared(path):
         raise _elsewhere(checkpoint, owner, str(path))
 
 
@@ -113,7 +114,7 @@ def lock_local(checkpoint: str, directory: Path, *, jvm: int | None = None, take
             raise _living(checkpoint, owner)
         if owner is not None and is_here(owner) and not is_us(owner):
             _refuse_living(checkpoint, owner, path, jvm, certain=certain is True)
-        elif owner is not None and not is_here(owner) and not take_over and _is_shared(path):
+        elif owner is not None and not is_here(owner) and not take_over and is_shared(path):
             raise _elsewhere(checkpoint, owner, str(path))
         os.ftruncate(file, 0)
         os.pwrite(file, ourselves(jvm).encode(), 0)
@@ -126,6 +127,30 @@ def lock_local(checkpoint: str, directory: Path, *, jvm: int | None = None, take
         os.close(file)
         raise
     lock = RunLock(name=name, free=partial(_free_local, file))
+    _held[name] = lock
+    return lock
+
+
+def lock_stored(checkpoint: str, files: Files) -> RunLock:
+    """Hold a checkpoint behind a URL, whose files are ``files``, without Spark; RunError as :func:`acquire`."""
+    name = f"{files.root}/{LOCK}"
+    for attempt in range(2):
+        if files.publish(LOCK, ourselves(None).encode()):
+            break
+        files.distrust(LOCK)  # this name has another content each time
+        try:
+            owner = lock_owner_of(bytes(files.read(LOCK)).decode())
+        except FileNotFoundError:
+            continue
+        if owner is None or not is_here(owner):
+            raise _elsewhere(checkpoint, owner, name)
+        if attempt or is_us(owner):
+            raise _living(checkpoint, owner)
+        _refuse_living(checkpoint, owner, None)
+        files.remove(LOCK)
+    else:
+        raise _living(checkpoint, None)
+    lock = RunLock(name=name, free=partial(files.remove, LOCK))
     _held[name] = lock
     return lock
 
@@ -243,19 +268,3 @@ def _text(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return ""
-
-
-def _is_shared(path: Path) -> bool:
-    """Whether machines that do not know each other's locks may see ``path``; so unless its file system is known."""
-    try:
-        lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return True
-    where = os.path.realpath(path)
-    longest, kind = "", ""
-    for line in lines:
-        mounted, _, rest = line.partition(" - ")
-        point = mounted.split()[4].encode().decode("unicode_escape")
-        if len(point) >= len(longest) and (where + "/").startswith(point.rstrip("/") + "/"):
-            longest, kind = point, rest.split()[0]
-    return kind not in _OF_ONE_MACHINE

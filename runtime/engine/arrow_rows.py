@@ -1,8 +1,8 @@
 """Rows that are in Arrow where they are made, so that the next operator with state need not ask Spark for them.
 
-Spark only carries what they are read from in a worker: the blobs that an operator put out, or the paths of files. What
-stands between it and the next operator, as far as it can be done in Arrow, are ``steps``. Whoever wants Spark's rows
-has them with :meth:`ArrowRows.in_spark`.
+Spark only carries what they are read from in a worker: the paths of files, or the packed input of an operator with
+state, which runs where its output is read. What stands between it and the next such operator, as far as it can be done
+in Arrow, are ``steps``. Whoever wants Spark's rows has them with :meth:`ArrowRows.in_spark`.
 """
 
 from __future__ import annotations
@@ -10,18 +10,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Literal
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from runtime.spark.shipping import with_code
+from runtime.engine.named import named
+from runtime.spark.map_in_arrow import map_in_arrow
+from runtime.worker.metered import METRICS_COLUMN, counts, data, with_metrics
 from runtime.worker.zip_paths import forget_zip_finders
 
 ROWS = "rows"
+UNCOUNTED = "uncounted"
+"""The metric that says how many rows a task has read beyond those that Spark has counted."""
 
-Read = Callable[[pa.RecordBatch], Iterator[pa.Table]]
-"""What a batch of the frame stands for; picklable."""
+Metrics = list[int]
+"""What a task has counted, to which ``read`` adds at the end."""
+
+Read = Callable[[Iterable[pa.RecordBatch], Metrics], Iterator[pa.Table]]
+"""What the batches of a task stand for; picklable."""
 
 Step = Callable[[pa.Table], pa.Table]
 """What becomes of rows on the way, each table by itself; picklable."""
@@ -31,50 +40,79 @@ Step = Callable[[pa.Table], pa.Table]
 class ArrowRows:
     """Rows with ``schema``, which ``steps`` make of what ``read`` finds in ``frame``.
 
-    ``uncounted`` says that Spark counts the rows of ``frame`` as those of a source, which stand for any number of rows.
+    ``metrics`` names what ``read`` counts, and how that is aggregated over tasks; it is observed under ``observed_as``,
+    or else under a name of its reader's.
     """
 
     frame: DataFrame
     read: Read
     schema: pa.Schema
     steps: tuple[Step, ...] = ()
-    uncounted: bool = False
+    metrics: tuple[tuple[str, Literal["sum", "max"]], ...] = ()
+    observed_as: str | None = None
 
     def then(self, step: Step, schema: pa.Schema) -> ArrowRows:
         """The rows with ``schema`` that ``step`` makes of these."""
         return replace(self, steps=(*self.steps, step), schema=schema)
 
-    def in_spark(self) -> DataFrame:
-        """The same rows as Spark has them."""
-        spark_schema = from_arrow_schema(self.schema, prefer_timestamp_ntz=True)
-        unpacking = partial(_unpacked, read=self.read, steps=self.steps, schema=self.schema)
-        return self.frame.mapInArrow(with_code(unpacking, self.frame), spark_schema)
+    def tables(self) -> Callable[[Iterable[pa.RecordBatch], Metrics], Iterator[pa.Table]]:
+        """What makes the rows in a task, where there are any; picklable."""
+        return partial(_tables, read=self.read, steps=self.steps)
 
-    def counted(self) -> DataFrame:
+    def in_spark(self, reader: str) -> DataFrame:
+        """The same rows as Spark has them, for ``reader``."""
+        return self._data(partial(_unpacked, tables=self.tables(), schema=self.schema), self.schema, reader)
+
+    def counted(self, reader: str) -> DataFrame:
         """How many rows each task has, in the column ``rows``; the rows are made, and dropped."""
-        counting = partial(_counted, read=self.read, steps=self.steps)
-        return self.frame.mapInArrow(with_code(counting, self.frame), f"{ROWS} bigint")
+        return self._data(partial(_counted, tables=self.tables()), _COUNTED, reader)
+
+    def observe(self, frame: DataFrame, reader: str) -> DataFrame:
+        """``frame``, whose tasks put the metrics out in ``METRICS_COLUMN``, with these observed."""
+        if not self.metrics:
+            return frame
+        found = [aggregated(METRICS_COLUMN, index, *metric) for index, metric in enumerate(self.metrics)]
+        return frame.observe(self.observed_as or f"read by {reader}", *found)
+
+    def _data(
+        self, run: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]], schema: pa.Schema, reader: str
+    ) -> DataFrame:
+        spark_schema = from_arrow_schema(with_metrics(schema), prefer_timestamp_ntz=True)
+        mapped = map_in_arrow(self.frame, named(run, self.observed_as or reader), spark_schema)
+        observed = self.observe(mapped, reader)
+        return observed.where(F.col(METRICS_COLUMN).isNull()).drop(METRICS_COLUMN)
 
 
-def tables(found: Iterable[pa.Table], steps: Sequence[Step]) -> Iterator[pa.Table]:
-    """What ``steps`` make of each table, where that has rows."""
-    for table in found:
+_COUNTED = pa.schema([(ROWS, pa.int64())])
+
+
+def aggregated(column: str, index: int, name: str, how: Literal["sum", "max"]) -> Column:
+    """The metric that stands at ``index`` of the arrays in ``column``, over all rows that have one."""
+    value = F.get(column, F.lit(index))
+    return (F.sum(value) if how == "sum" else F.max(value)).alias(name)
+
+
+def _tables(
+    batches: Iterable[pa.RecordBatch], metrics: Metrics, *, read: Read, steps: Sequence[Step]
+) -> Iterator[pa.Table]:
+    forget_zip_finders()
+    for table in read(batches, metrics):
         for step in steps:
             table = step(table)
         if table.num_rows:
             yield table
 
 
-def _counted(batches: Iterable[pa.RecordBatch], *, read: Read, steps: Sequence[Step]) -> Iterator[pa.RecordBatch]:
-    forget_zip_finders()
-    rows = sum(table.num_rows for batch in batches for table in tables(read(batch), steps))
-    yield pa.RecordBatch.from_arrays([pa.array([rows])], [ROWS])
+def _counted(batches: Iterable[pa.RecordBatch], *, tables: Read) -> Iterator[pa.RecordBatch]:
+    metrics: Metrics = []
+    rows = sum(table.num_rows for table in tables(batches, metrics))
+    yield from data([pa.table([[rows]], schema=_COUNTED)], _COUNTED)
+    if metrics:
+        yield counts(metrics, _COUNTED)
 
 
-def _unpacked(
-    batches: Iterable[pa.RecordBatch], *, read: Read, steps: Sequence[Step], schema: pa.Schema
-) -> Iterator[pa.RecordBatch]:
-    forget_zip_finders()
-    for batch in batches:
-        for table in tables(read(batch), steps):
-            yield from table.cast(schema).to_batches()
+def _unpacked(batches: Iterable[pa.RecordBatch], *, tables: Read, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    metrics: Metrics = []
+    yield from data((table.cast(schema) for table in tables(batches, metrics)), schema)
+    if metrics:
+        yield counts(metrics, schema)

@@ -1,6 +1,6 @@
 """Arrow tables as IPC blobs, the form in which rows cross Spark between operators.
 
-A blob is one Arrow IPC stream, uncompressed, because Spark compresses its shuffle and its state store by itself.
+A blob is one Arrow IPC stream, uncompressed, because Spark compresses its shuffle by itself.
 """
 
 from __future__ import annotations
@@ -22,17 +22,10 @@ def to_blob(table: pa.Table) -> bytes:
     return bytes(sink.getvalue())
 
 
-def from_blob(blob: bytes) -> pa.Table:
+def from_blob(blob: bytes | pa.Buffer) -> pa.Table:
     """The table in ``blob``, without copying its columns."""
     with pa.ipc.open_stream(pa.py_buffer(blob)) as reader:
         return reader.read_all()
-
-
-def rows_of_blobs(batch: pa.RecordBatch) -> Iterator[pa.Table]:
-    """The tables in the column ``blob`` of a batch, in order; rows without a blob carry metrics."""
-    for blob in batch.column("blob"):
-        if blob.is_valid:
-            yield from_blob(blob.as_buffer())
 
 
 def blob_column(tables: Sequence[pa.Table]) -> pa.Array:

@@ -13,8 +13,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from runtime.engine.stateful import aggregated
-from runtime.spark.shipping import with_code
+from runtime.engine.arrow_rows import aggregated
+from runtime.spark.map_in_arrow import map_in_arrow
 from runtime.worker.metered import METRICS_COLUMN, with_metrics
 
 
@@ -28,7 +28,7 @@ def map_batches(
     """The rows in ``output`` that ``run`` makes of ``frame``; ``metrics`` of its tasks are observed under ``name``,
     which is an Observation in batch mode.
     """
-    mapped = frame.mapInArrow(with_code(run, frame), from_arrow_schema(with_metrics(output), prefer_timestamp_ntz=True))
+    mapped = map_in_arrow(frame, run, from_arrow_schema(with_metrics(output), prefer_timestamp_ntz=True))
     columns = (aggregated(METRICS_COLUMN, index, *metric) for index, metric in enumerate(metrics))
     observed = mapped.observe(name, *columns)
     return observed.where(F.col(METRICS_COLUMN).isNull()).drop(METRICS_COLUMN)

@@ -16,17 +16,15 @@ import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 
-from runtime.engine.arrow_rows import Read, Step, tables
+from runtime.engine.arrow_rows import Metrics, Read
 from runtime.engine.blobs import blob_column
 from runtime.kernels.floats import normal_floats
 from runtime.kernels.xxhash import hash_rows
 from runtime.operator import Presum, hash_column
-from runtime.worker.zip_paths import forget_zip_finders
+from runtime.storage.place import partitions_of
+from runtime.worker.metered import METRICS_COLUMN
 
-UNCOUNTED = "uncounted"
-"""The column that says how many rows a task has read beyond those that Spark has counted."""
-
-PACKED_DDL = f"bucket int, side tinyint, task int, seq int, blob binary, {UNCOUNTED} bigint"
+PACKED_DDL = f"bucket int, side tinyint, task int, seq int, blob binary, {METRICS_COLUMN} array<bigint>"
 TICK = -1
 """The ``side`` of a row that carries no data and only makes Spark call a partition in this batch."""
 
@@ -37,16 +35,16 @@ _PACKED = pa.schema(
         ("task", pa.int32()),
         ("seq", pa.int32()),
         ("blob", pa.binary()),
-        (UNCOUNTED, pa.int64()),
+        (METRICS_COLUMN, pa.list_(pa.int64())),
     ]
 )
 _MAX_ROWS = 1 << 18
 _MAX_BYTES = 32 << 20
 
 
-def as_it_is(batch: pa.RecordBatch) -> Iterator[pa.Table]:
-    """A batch of rows that come from Spark."""
-    yield pa.Table.from_batches([batch])
+def as_it_is(batches: Iterable[pa.RecordBatch], metrics: Metrics) -> Iterator[pa.Table]:
+    """Rows that come from Spark."""
+    return (pa.Table.from_batches([batch]) for batch in batches)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +52,8 @@ class Packing:
     """How the rows of the input ``side`` are packed; picklable.
 
     ``schema`` has the columns of rows that are wanted, to which the hash of the columns ``route`` is added, by which
-    rows are routed; ``buckets`` is the bucket id per target partition. ``read`` and ``steps`` make the rows of what a
-    batch has, and ``presum`` sums them up.
+    rows are routed; ``buckets`` is the bucket id per target partition. ``tables`` makes the rows of what the batches of
+    a task have, and ``presum`` sums them up.
     """
 
     side: int
@@ -63,24 +61,22 @@ class Packing:
     route: tuple[str, ...]
     buckets: Sequence[int]
     presum: Presum | None = None
-    read: Read = as_it_is
-    steps: Sequence[Step] = ()
+    tables: Read = as_it_is
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield packed rows for the batches of one task; task 0 also yields a tick for every bucket.
 
-        A stage of Spark that runs at all has a task 0, so with any data anywhere each partition is called, and an idle
-        one can expire its state. A tick at the end says how many rows were read beyond those of ``batches``.
+        A stage of Spark that runs at all has a task 0, so with any data anywhere each partition is called. What
+        ``tables`` has counted goes with a tick at the end.
         """
-        forget_zip_finders()
         task = TaskContext.get()
         number = 0 if task is None else task.partitionId()
         if number == 0:
-            yield _ticks(self.buckets, number, None)
-        counter = _Counter()
+            yield _ticks(self.buckets, number)
+        metrics: Metrics = []
         sequence = 0
         presum = self.presum
-        for table in _gather(tables(counter.counted(batches, self.read), self.steps)):
+        for table in gather(self.tables(batches, metrics)):
             rows = hashed(normal_floats(_conform(table.select(self.schema.names), self.schema)), [self.route])
             sums = None if presum is None else presum.sum_up(rows)
             if sums is None:
@@ -94,27 +90,23 @@ class Packing:
                 blob_column([part for _, part in parts]),
             )
             sequence += len(parts)
-        if counter.uncounted:
-            yield _ticks(self.buckets[:1], number, counter.uncounted)
+        if metrics:
+            yield _ticks(self.buckets[:1], number, metrics)
 
 
-class _Counter:
-    """Reads, and keeps how many rows there were beyond those that stand for them."""
+@dataclass(frozen=True, slots=True)
+class Ticking:
+    """Calls the partitions with these ``buckets``, whatever comes; picklable."""
 
-    def __init__(self) -> None:
-        self.uncounted = 0
+    buckets: Sequence[int]
 
-    def counted(self, batches: Iterable[pa.RecordBatch], read: Read) -> Iterator[pa.Table]:
-        for batch in batches:
-            self.uncounted -= batch.num_rows
-            for table in read(batch):
-                self.uncounted += table.num_rows
-                yield table
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield _ticks(self.buckets, 0)
 
 
-def _ticks(buckets: Sequence[int], task: int, uncounted: int | None) -> pa.RecordBatch:
+def _ticks(buckets: Sequence[int], task: int, metrics: Metrics | None = None) -> pa.RecordBatch:
     size = len(buckets)
-    return _rows(buckets, [TICK] * size, task, range(size), pa.nulls(size, pa.binary()), uncounted)
+    return _rows(buckets, [TICK] * size, task, range(size), pa.nulls(size, pa.binary()), metrics)
 
 
 def _rows(
@@ -123,7 +115,7 @@ def _rows(
     task: int,
     sequence: Sequence[int],
     blobs: pa.Array,
-    uncounted: int | None = None,
+    metrics: Metrics | None = None,
 ) -> pa.RecordBatch:
     columns = [
         pa.array(buckets, pa.int32()),
@@ -131,12 +123,12 @@ def _rows(
         pa.array([task] * len(buckets), pa.int32()),
         pa.array(sequence, pa.int32()),
         blobs,
-        pa.array([uncounted] * len(buckets), pa.int64()),
+        pa.array([metrics] * len(buckets), pa.list_(pa.int64())),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=_PACKED)
 
 
-def _gather(found: Iterable[pa.Table]) -> Iterator[pa.Table]:
+def gather(found: Iterable[pa.Table]) -> Iterator[pa.Table]:
     """The rows of tables in larger tables, so that few blobs are made of them."""
     pending: list[pa.Table] = []
     rows = size = 0
@@ -171,9 +163,9 @@ def _split(table: pa.Table, partitions: int) -> list[tuple[int, pa.Table]]:
     """The non-empty parts of ``table`` by partition, rows in their order; one ``take``, then slices without a copy."""
     if partitions == 1:
         return [(0, table)]
-    hashes = table.column(hash_column(0)).to_numpy().view(np.uint64)
     # Few bits make numpy's stable sort a radix sort.
-    target = (hashes % np.uint64(partitions)).astype(np.min_scalar_type(partitions - 1))
+    target = partitions_of(table.column(hash_column(0)).to_numpy(), partitions)
+    target = target.astype(np.min_scalar_type(partitions - 1))
     table = table.take(pa.array(np.argsort(target, kind="stable")))
     counts = np.bincount(target, minlength=partitions)
     starts = np.concatenate(([0], np.cumsum(counts)))

@@ -1,31 +1,31 @@
-"""The stateful processor: one call of an operator per partition and micro-batch, on Spark's ``transformWithState``.
+"""Runs an operator for one partition and micro-batch, in the task that has got the partition's packed rows.
 
-It turns blobs into deltas, hands the operator its manifest and segments, stores what comes back, keeps one timer per
-partition, and reports metrics as a row of their own. State variables, their names and their schemas are the format of
-the checkpoint: they never change; what they hold (:mod:`runtime.engine.saved`) carries a version. Knows no joins and no
+It turns blobs into deltas, opens the state as the batch before left it (:mod:`runtime.storage.partition`), publishes
+what the operator makes of it, and hands on what that puts out. Which batch it is, Spark says to each task; which
+partition and what time, the packed rows say, so that a batch that runs again computes the same. Knows no joins and no
 aggregates.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
-from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
-from pyspark.sql.types import Row
 
-from runtime.engine.blobs import chunks, from_blob, to_blob
-from runtime.engine.opened import Opened
-from runtime.engine.pack import TICK, hashed
+from plans.errors import RunError
+from runtime.engine.arrow_rows import Metrics
+from runtime.engine.blobs import chunks, from_blob
+from runtime.engine.pack import hashed
 from runtime.engine.row_order import in_order
-from runtime.engine.saved import MANIFEST_DDL, Saved, decode, encode
-from runtime.engine.segments import Segments, Stored
-from runtime.operator import Presum, Result, StatefulOperator
-from runtime.spark.by_value import Deferred
-from runtime.worker.zip_paths import forget_zip_finders
+from runtime.engine.this_task import this_task
+from runtime.operator import Presum, StatefulOperator
+from runtime.storage.files import files_at
+from runtime.storage.manifest import RESTORE, DamagedFile
+from runtime.storage.operations import OPERATIONS
+from runtime.storage.partition import Remembered, open_partition
+from runtime.storage.place import Place
 
 METRICS = (
     "rows_in",
@@ -35,103 +35,103 @@ METRICS = (
     "state_bytes",
     "state_bytes_delta",
     "reports",
+    *(f"file_{name}" for name in OPERATIONS),
 )
-"""Metrics of one call, summed per batch; ``reports`` counts calls, so that totals are known to be whole or partial."""
+"""Metrics of one call, summed per batch; ``reports`` counts calls, so that totals are known to be whole or partial.
 
-_opened = Opened()
-"""Segments of all partitions that this worker was given; which one it is given next is Spark's choice."""
+What was asked of the file system of the state is counted of the attempt that came to its end.
+"""
 
-OUTPUT_DDL = "blob binary, own_metrics array<bigint>, " + ", ".join(f"{name} bigint" for name in METRICS)
+NOW = "now"
+"""The column of packed rows with the time of the batch in Spark's log of offsets, in ms, as text."""
+
+_remembered = Remembered()
+"""What this worker knows of the partitions that it was given; which one it is given next is Spark's choice."""
 
 
-class PartitionProcessor:
-    """Runs ``operator`` for the one bucket of each partition; ``name`` is the plan's operator id.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Process:
+    """Reads the output of ``operator`` from packed rows, whose ``buckets`` are the partitions of ``place``."""
 
-    State that was stored under another ``lineage`` is another operator's, and is dropped. To Spark it is in a
-    :func:`deferred`.
-    """
+    operator: StatefulOperator
+    place: Place
+    buckets: Sequence[int]
 
-    def __init__(self, name: str, operator: StatefulOperator, lineage: str | None = None) -> None:
-        self._name = name
-        self._operator = operator
-        self._lineage = lineage
+    def __call__(self, batches: Iterable[pa.RecordBatch], metrics: Metrics) -> Iterator[pa.Table]:
+        """The rows that the operator puts out in this batch; none, and nothing is called, if no row and no tick came.
 
-    def open(self, handle: StatefulProcessorHandle, variables: Mapping[str, Any]) -> None:
-        forget_zip_finders()
-        self._handle = handle
-        self._manifest = variables["manifest"]
-        self._segments = variables["segments"]
-
-    def handleInputRows(self, key: Any, rows: Iterable[Row], timerValues: Any) -> Iterator[Row]:
-        blobs = sorted((row.side, row.task, row.seq, row.blob) for row in rows if row.side != TICK)
+        RunError, naming the operator, if its state cannot be read or written.
+        """
+        packed = [row for batch in batches for row in _rows(batch)]
+        if not packed:
+            return
+        partition, now = self.buckets.index(packed[0].bucket), packed[0].now
+        packed.sort(key=lambda row: (row.side, row.task, row.sequence))
         deltas: list[pa.Table | None] = []
-        for side, spec in enumerate(self._operator.inputs):
-            tables = [from_blob(blob) for found, _, _, blob in blobs if found == side]
+        for side, spec in enumerate(self.operator.inputs):
+            tables = [from_blob(row.blob) for row in packed if row.side == side]
             # One hash has come with the rows; the others are made here, as they would only be more to shuffle.
             deltas.append(hashed(in_order(joined(tables, spec.presum)), spec.hashes, 1) if tables else None)
-        yield from self._call(deltas, timerValues.getCurrentProcessingTimeInMs(), expired=None)
+        del packed
+        yield from self._call(deltas, partition, now, metrics)
 
-    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:
-        deltas = [None] * len(self._operator.inputs)
-        expired = expiredTimerInfo.getExpiryTimeInMs()
-        yield from self._call(deltas, timerValues.getCurrentProcessingTimeInMs(), expired=expired)
-
-    def _call(self, deltas: Sequence[pa.Table | None], now: int, *, expired: int | None) -> Iterator[Row]:
-        before = self._load()
-        segments = Segments(before.segments, self._segments, _local_directory(), operator=self._name, opened=_opened)
-        manifest = before.manifest
-        if before.lineage is not None and before.lineage != self._lineage:
-            # Whoever started this run was told, and the checkpoint records that this state begins anew.
-            segments.delete_all()
-            manifest = None
-        result = self._operator.process(deltas, manifest, segments, now)
-        # Spark fires what is due in this batch and deletes it afterwards, so the next timer lies in the future.
-        timer = None if result.timer is None else max(result.timer, now + 1)
-        if timer != before.timer:
-            if before.timer is not None and before.timer != expired:
-                self._handle.deleteTimer(before.timer)
-            if timer is not None:
-                self._handle.registerTimer(timer)
-        self._save(before, result, timer, segments.commit())
-        for chunk in chunks(result.output):
-            yield _row(blob=to_blob(chunk))
-        yield _row(
-            rows_in=result.rows_in,
-            rows_out=result.output.num_rows,
-            state_rows=result.state_rows,
-            state_rows_delta=result.state_rows - before.state_rows,
-            state_bytes=result.state_bytes,
-            state_bytes_delta=result.state_bytes - before.state_bytes,
-            reports=1,
-            own_metrics=list(result.metrics),
-        )
-
-    def _load(self) -> Saved:
-        found = self._manifest.get()
-        return self._nothing() if found is None else decode(found, self._name)
-
-    def _nothing(self) -> Saved:
-        return Saved(operator=self._name, lineage=self._lineage)
-
-    def _save(self, before: Saved, result: Result, timer: int | None, segments: dict[str, Stored]) -> None:
-        after = self._nothing()._replace(
-            timer=timer,
-            state_rows=result.state_rows,
-            state_bytes=result.state_bytes,
-            segments=segments,
-            manifest=result.manifest,
-        )
-        if after == before:
-            return
-        if after == self._nothing():
-            self._manifest.clear()
-        else:
-            self._manifest.update(encode(self._name, after))
+    def _call(
+        self, deltas: Sequence[pa.Table | None], partition: int, now: int, metrics: Metrics
+    ) -> Iterator[pa.Table]:
+        files = files_at(self.place.root)
+        before_it = files.operations.counts()
+        try:
+            store = open_partition(files, self.place, partition, this_task().batch, _remembered)
+            before = store.before
+            tables = self.operator.inherit(store) if store.inherited else store.tables
+            result = self.operator.process(deltas, tables, store, now)
+            store.publish(result.manifest, result.state_rows, result.state_bytes)
+            asked = files.operations.since(before_it)
+        except DamagedFile as error:
+            raise RunError(
+                f"operator {self.place.operator} cannot read its state: {error.diagnostics[0].message}", hint=RESTORE
+            ) from error
+        except FileNotFoundError as error:
+            folder = os.path.dirname(error.filename or self.place.root)
+            raise RunError(
+                f"operator {self.place.operator} cannot keep its state: {folder} is missing", hint=RESTORE
+            ) from error
+        except OSError as error:
+            raise RunError(
+                f"operator {self.place.operator} cannot keep its state: {error.strerror or error} "
+                f"({error.filename or self.place.root})",
+                hint="make room there, or see whether the worker may read and write it; the checkpoint has all that "
+                "was committed",
+            ) from error
+        yield from chunks(result.output)
+        metrics += [
+            result.rows_in,
+            result.output.num_rows,
+            result.state_rows,
+            result.state_rows - (0 if before is None else before.state_rows),
+            result.state_bytes,
+            result.state_bytes - (0 if before is None else before.state_bytes),
+            1,
+            *asked,
+            *result.metrics,
+        ]
 
 
-def deferred(processor: Any) -> Deferred:
-    """A :class:`PartitionProcessor` as Spark gets it, with the state variables of every operator."""
-    return Deferred(processor, values={"manifest": MANIFEST_DDL}, maps={"segments": ("id string", "data binary")})
+@dataclass(frozen=True, slots=True)
+class _Row:
+    bucket: int
+    side: int
+    task: int
+    sequence: int
+    blob: pa.Buffer
+    now: int
+
+
+def _rows(batch: pa.RecordBatch) -> Iterator[_Row]:
+    """The rows of packed input; blobs are not copied."""
+    names = ("bucket", "side", "task", "seq", NOW)
+    for row, (bucket, side, task, sequence, now) in enumerate(zip(*(batch[n].to_pylist() for n in names), strict=True)):
+        yield _Row(bucket, side, task, sequence, batch["blob"][row].as_buffer(), int(now))
 
 
 def joined(tables: Sequence[pa.Table], presum: Presum | None) -> pa.Table:
@@ -140,13 +140,3 @@ def joined(tables: Sequence[pa.Table], presum: Presum | None) -> pa.Table:
         summed = presum.schema
         tables = [table if table.schema == summed else presum.lift(table) for table in tables]
     return pa.concat_tables(tables)
-
-
-def _row(**values: Any) -> Row:
-    first = {"blob": values.get("blob"), "own_metrics": values.get("own_metrics")}
-    return Row(**first, **{name: values.get(name) for name in METRICS})
-
-
-def _local_directory() -> Path:
-    """Where this worker keeps segments: below the executor's scratch space, which Spark removes with the executor."""
-    return Path(os.environ["SPARK_LOCAL_DIRS"].split(",")[0]) / "hintplan-segments"

@@ -1,6 +1,7 @@
-"""A stateful operator as a step between rows: pack, shuffle, process, observe.
+"""A stateful operator as a step between rows: pack, exchange, and run where its output is read.
 
-The only module of the engine that builds DataFrames. Works the same on Spark classic and Spark Connect.
+The only module of the engine that builds DataFrames of operators with state. To Spark they are stateless. Works the
+same on Spark classic and Spark Connect.
 """
 
 from __future__ import annotations
@@ -10,61 +11,55 @@ from functools import reduce
 from typing import Literal
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from runtime.engine.arrow_rows import ArrowRows
-from runtime.engine.blobs import rows_of_blobs
 from runtime.engine.buckets import bucket_ids
-from runtime.engine.pack import PACKED_DDL, UNCOUNTED, Packing, as_it_is
-from runtime.engine.process import METRICS, OUTPUT_DDL, PartitionProcessor, deferred
+from runtime.engine.named import named
+from runtime.engine.pack import PACKED_DDL, Packing, Ticking, as_it_is
+from runtime.engine.process import METRICS, NOW, Process
 from runtime.engine.row_order import ROW_ORDER
 from runtime.operator import KIND, InputSpec, StatefulOperator
-from runtime.spark.shipping import with_code
+from runtime.spark.map_in_arrow import map_in_arrow
+from runtime.storage.place import Place
+from runtime.worker.metered import METRICS_COLUMN
 
 
 def apply_operator(
-    name: str,
     operator: StatefulOperator,
     inputs: Sequence[DataFrame | ArrowRows],
-    partitions: int,
+    place: Place,
     *,
-    lineage: str | None = None,
     row_order: Collection[int] = (),
     metrics: Sequence[tuple[str, Literal["sum", "max"]]] = (),
+    waking: DataFrame | None = None,
 ) -> ArrowRows:
     """The output of ``operator`` over streaming ``inputs``, which have at least the columns their ``InputSpec`` names.
 
-    ``partitions`` must be the session's ``spark.sql.shuffle.partitions``. Metrics are observed under ``name``;
-    ``row_order`` are the numbers of the inputs whose rows have the columns of ``ROW_ORDER``, and are put in that order;
-    ``lineage`` says whose state it is (:mod:`plans.compare.carryover`): what is stored under another is dropped.
-    ``metrics`` names those in ``Result.metrics``, and how they are aggregated over the partitions.
+    Its state is at ``place``, and its metrics are observed under the name of the operator there. ``row_order`` are the
+    numbers of the inputs whose rows have the columns of ``ROW_ORDER``, and are put in that order. ``metrics`` names
+    those in ``Result.metrics``, and how they are aggregated over the partitions. ``waking`` has batches, without rows,
+    in which all partitions are to be called.
     """
-    buckets = bucket_ids(partitions)
+    buckets = bucket_ids(place.partitions)
     packed = [
-        _pack_input(name, rows, spec, side, buckets, row_order=side in row_order)
+        _pack_input(place.operator, rows, spec, side, buckets, row_order=side in row_order)
         for side, (rows, spec) in enumerate(zip(inputs, operator.inputs, strict=True))
     ]
-    processed = (
-        reduce(DataFrame.unionAll, packed)
-        .groupBy("bucket")
-        .transformWithState(
-            statefulProcessor=deferred(with_code(PartitionProcessor(name, operator, lineage), packed[0])),
-            outputStructType=OUTPUT_DDL,
-            outputMode="Append",
-            timeMode="ProcessingTime",
-        )
+    if waking is not None:
+        ticking = named(Ticking(buckets), f"for {place.operator}")
+        packed.append(map_in_arrow(waking, ticking, PACKED_DDL).drop(METRICS_COLUMN))
+    # As text, the time is not part of the code that Spark generates, and compiles when it is new.
+    now = F.unix_millis(F.current_timestamp()).cast("string").alias(NOW)
+    exchanged = reduce(DataFrame.unionAll, packed).select("*", now).repartition(place.partitions, "bucket")
+    return ArrowRows(
+        frame=exchanged,
+        read=Process(operator=operator, place=place, buckets=buckets),
+        schema=operator.output,
+        metrics=(*((name, "sum") for name in METRICS), *metrics),
+        observed_as=place.operator,
     )
-    every = [F.sum(metric).alias(metric) for metric in METRICS]
-    own = [aggregated("own_metrics", index, *metric) for index, metric in enumerate(metrics)]
-    observed = processed.observe(name, *every, *own)
-    return ArrowRows(frame=observed.select("blob"), read=rows_of_blobs, schema=operator.output)
-
-
-def aggregated(column: str, index: int, name: str, how: Literal["sum", "max"]) -> Column:
-    """The metric that stands at ``index`` of the arrays in ``column``, over all rows that have one."""
-    value = F.get(column, F.lit(index))
-    return (F.sum(value) if how == "sum" else F.max(value)).alias(name)
 
 
 def _pack_input(
@@ -80,13 +75,10 @@ def _pack_input(
         route=spec.hashes[0],
         buckets=buckets,
         presum=None if row_order else spec.presum,  # sums have no order
-        read=rows.read,
-        steps=rows.steps,
+        tables=rows.tables(),
     )
-    packed = rows.frame.mapInArrow(with_code(packing, rows.frame), PACKED_DDL)
-    if rows.uncounted:
-        packed = packed.observe(f"{name}/{side}", F.sum(UNCOUNTED).alias(UNCOUNTED))
-    return packed.drop(UNCOUNTED)
+    packed = map_in_arrow(rows.frame, named(packing, f"for {name}"), PACKED_DDL)
+    return rows.observe(packed, f"{name}/{side}").drop(METRICS_COLUMN)
 
 
 def _quoted(name: str) -> str:

@@ -45,6 +45,10 @@ class UserDefinedFunction(ABC):
     result: ClassVar[str]
     """The type of what ``eval`` returns: of each row, or of the value."""
 
+    deterministic: ClassVar[bool] = True
+    """Whether it returns the same for the same arguments whenever it is called. What another one has returned is pinned
+    in the checkpoint, so that a batch that runs again goes by it."""
+
 
 class TableFunction(UserDefinedFunction):
     """Returns any number of rows for each input row, while the task waits.
@@ -92,6 +96,8 @@ class AsyncTableFunction(UserDefinedFunction):
 
     function_kind = "async-table"
 
+    deterministic: ClassVar[bool] = False  # whoever waits has asked somebody
+
     retry_on: ClassVar[tuple[type[Exception], ...]] = (Exception,)
 
     async def open(self, context: FunctionContext) -> None:
@@ -109,6 +115,8 @@ class AsyncScalarFunction(UserDefinedFunction):
     """Returns one value for each input row; many calls are in flight at once. As :class:`AsyncTableFunction`."""
 
     function_kind = "async-scalar"
+
+    deterministic: ClassVar[bool] = False  # whoever waits has asked somebody
 
     retry_on: ClassVar[tuple[type[Exception], ...]] = (Exception,)
 

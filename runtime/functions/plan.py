@@ -6,6 +6,8 @@ before anything starts. What a plan may say at all is checked before, in ``plans
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from plans.declarations.durations import parse_duration
 from plans.declarations.tables import Function
 from plans.operators import Correlate
@@ -13,12 +15,21 @@ from runtime.functions.spec import CallPolicy, FunctionSpec
 from runtime.functions.worker import load_function
 from runtime.kernels.found_rows import JoinedRows
 from runtime.lookup.plan import LookupRun
+from runtime.storage.pins import PinPlace
 
 
 def function_spec(
-    op: Correlate, function: Function, arguments: tuple[str, ...], rows: JoinedRows, run: LookupRun
+    op: Correlate,
+    function: Function,
+    arguments: tuple[str, ...],
+    rows: JoinedRows,
+    run: LookupRun,
+    pins: PinPlace | None = None,
 ) -> FunctionSpec:
-    """Bind ``op`` to its function, settings and run; ``arguments`` are columns. RunError for a class it cannot use."""
+    """Bind ``op`` to its function, settings and run; ``arguments`` are columns. RunError for a class it cannot use.
+
+    ``pins`` is where what it returns is pinned, unless it always returns the same.
+    """
     spec = FunctionSpec(
         run=run.token,
         class_name=function.class_name,
@@ -30,8 +41,8 @@ def function_spec(
         returned=function.output,
         rows=rows,
     )
-    load_function(spec)
-    return spec
+    found = load_function(spec)
+    return spec if found.deterministic else replace(spec, pins=pins)
 
 
 def _policy(op: Correlate) -> CallPolicy:

@@ -74,6 +74,11 @@ class ReturnedRows:
     columns: tuple[str, ...]
     wrapped: bool
 
+    @property
+    def table_schema(self) -> pa.Schema:
+        """The columns of the tables that :meth:`arrow` makes."""
+        return pa.schema([(name, field.type) for name, field in zip(self.columns, self.schema, strict=True)])
+
     def arrow(self, found: Sequence[list[Any]], where: Callable[[int], str]) -> KeyedRows:
         """The rows of ``found``, a list for each call; ``where`` names the call by its place in ``found``.
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from plans.declarations.tables import Column, FunctionKind
 from runtime.kernels.found_rows import JoinedRows
+from runtime.storage.pins import PinPlace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +36,8 @@ class FunctionSpec:
     """One operator that calls a function; ``run`` tells runs on one cluster apart.
 
     ``arguments`` are input columns, in the order of ``eval``. ``declared`` are the types of the arguments, and
-    ``returned`` the columns of the rows that the function returns. ``rows`` joins them with their input rows.
+    ``returned`` the columns of the rows that the function returns. ``rows`` joins them with their input rows. What it
+    returns is pinned at ``pins``, if anywhere.
     """
 
     run: str
@@ -47,6 +49,7 @@ class FunctionSpec:
     declared: tuple[str, ...]
     returned: tuple[Column, ...]
     rows: JoinedRows
+    pins: PinPlace | None = None
 
     @property
     def identity(self) -> tuple[str, str]:

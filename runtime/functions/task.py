@@ -6,7 +6,9 @@ returns for one row stay together, in their order; a LEFT join pads rows for whi
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -20,6 +22,8 @@ from runtime.functions.metrics import FunctionCounters
 from runtime.functions.rows import Arguments, argument_rows, listed
 from runtime.functions.spec import FunctionSpec
 from runtime.functions.worker import OpenFunction, acquired
+from runtime.lookup.pinned import Pinned, TaskPins, merged, rows_id, task_pins
+from runtime.storage.pins import Question, question_of
 from runtime.worker.metered import counts, data, tables_of
 from runtime.worker.pipeline import Step, flowing
 
@@ -38,19 +42,23 @@ def call_functions(
     if tables is None:
         return
     counters = FunctionCounters()
+    pins = None if spec.pins is None else task_pins(spec.pins)
     with acquired(spec) as opened:
-        yield from data(function_tables(tables, opened, counters), spec.rows.output)
+        yield from data(function_tables(tables, opened, counters, pins), spec.rows.output)
     yield counts(counters.values(), spec.rows.output)
 
 
-def function_tables(tables: Iterable[pa.Table], opened: OpenFunction, counters: FunctionCounters) -> Iterator[pa.Table]:
+def function_tables(
+    tables: Iterable[pa.Table], opened: OpenFunction, counters: FunctionCounters, pins: TaskPins | None = None
+) -> Iterator[pa.Table]:
     """The joined rows of ``tables``; RunError if a call fails, takes too long, or returns what was not declared."""
     pieces = (table.slice(start, _PIECE) for table in tables for start in range(0, table.num_rows, _PIECE))
+    rows = (_begun(piece, opened, pins) for piece in pieces)
     function = opened.function
     joined_pieces = (
-        _asynchronous(pieces, opened, function, counters)
+        _asynchronous(rows, opened, function, counters)
         if isinstance(function, AsyncTableFunction | AsyncScalarFunction)
-        else _synchronous(pieces, opened, function, counters)
+        else _synchronous(rows, opened, function, counters)
     )
     for joined in joined_pieces:
         if joined.num_rows:
@@ -58,8 +66,48 @@ def function_tables(tables: Iterable[pa.Table], opened: OpenFunction, counters: 
             yield joined
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Piece:
+    """Rows of which some are still to be called for, with ``arguments``; ``before`` is what is pinned of them."""
+
+    table: pa.Table
+    arguments: list[Arguments]
+    before: Pinned | None = None
+    pins: TaskPins | None = None
+
+    def joined(self, found: list[list[Any]], opened: OpenFunction) -> pa.Table:
+        """All rows, now that the function has returned what is ``found``, with what holds for them."""
+        returned = opened.returned.arrow(found, lambda place: call_text(opened.spec.policy, self.arguments[place]))
+        before, pins = self.before, self.pins
+        if before is not None and pins is not None:
+            returned = merged(before.found, before.left, returned)
+            if not before.whole:
+                returned = pins.settled(before, returned, before.marks).found
+        return opened.spec.rows.join(self.table, np.arange(self.table.num_rows), returned)
+
+
+def _begun(table: pa.Table, opened: OpenFunction, pins: TaskPins | None) -> _Piece:
+    names = opened.spec.arguments
+    if pins is None:
+        return _Piece(table=table, arguments=argument_rows(table, names))
+    before = pins.known("", rows_id(table), _questions(table), opened.returned.table_schema)
+    left = table.filter(pa.array(before.left))
+    return _Piece(table=table, arguments=argument_rows(left, names), before=before, pins=pins)
+
+
+def _questions(table: pa.Table) -> list[Question]:
+    """What tells rows apart: their values, and of equal rows, which one it is."""
+    seen: Counter[str] = Counter()
+    questions = []
+    for values in zip(*(column.to_pylist() for column in table.columns), strict=True):
+        text = repr(values)
+        questions.append(question_of((text, seen[text])))
+        seen[text] += 1
+    return questions
+
+
 def _synchronous(
-    pieces: Iterable[pa.Table],
+    pieces: Iterable[_Piece],
     opened: OpenFunction,
     function: TableFunction | ScalarFunction,
     counters: FunctionCounters,
@@ -67,7 +115,7 @@ def _synchronous(
     policy = opened.spec.policy
     counters.inFlightMax = 1
     for piece in pieces:
-        rows = argument_rows(piece, opened.spec.arguments)
+        rows = piece.arguments
         found: list[list[Any]] = []
 
         def where(rows: list[Arguments] = rows, found: list[list[Any]] = found) -> str:
@@ -78,11 +126,11 @@ def _synchronous(
                 counters.calls += 1
                 value = function.eval(*arguments)
                 found.append([value] if isinstance(function, ScalarFunction) else listed(value, where))
-        yield _joined(piece, rows, found, opened)
+        yield piece.joined(found, opened)
 
 
 def _asynchronous(
-    pieces: Iterable[pa.Table],
+    pieces: Iterable[_Piece],
     opened: OpenFunction,
     function: AsyncTableFunction | AsyncScalarFunction,
     counters: FunctionCounters,
@@ -91,14 +139,12 @@ def _asynchronous(
 
     def steps() -> Iterator[Step[pa.Table]]:
         for piece in pieces:
-            rows = argument_rows(piece, opened.spec.arguments)
             found: list[list[Any]] = []
-            result = partial(_joined, piece, rows, found, opened)
-            yield Step(result=result, work=calls.answer(rows, found), size=piece.num_rows)
+            work = calls.answer(piece.arguments, found) if piece.arguments else _nothing()
+            yield Step(result=partial(piece.joined, found, opened), work=work, size=piece.table.num_rows)
 
     return flowing(steps(), calls.room, opened.event_loop, ordered=True, most=_MOST_WAITING)
 
 
-def _joined(piece: pa.Table, rows: list[Arguments], found: list[list[Any]], opened: OpenFunction) -> pa.Table:
-    returned = opened.returned.arrow(found, lambda place: call_text(opened.spec.policy, rows[place]))
-    return opened.spec.rows.join(piece, np.arange(piece.num_rows), returned)
+async def _nothing() -> None:
+    """The calls for rows that need none."""

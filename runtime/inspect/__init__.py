@@ -1,1 +1,1 @@
-"""What a checkpoint holds, read without running anything: counted per state table, and rows to look at."""
+"""What a checkpoint holds, without running anything: counted per state table, rows to look at, copied, compacted."""

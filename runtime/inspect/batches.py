@@ -1,26 +1,23 @@
-"""Spark's files of a checkpoint: its queries, the last committed batch of each, and what the state store has of them.
-
-Everything is read through Spark, hence on any file system that Spark knows, and read only: the state data source loads
-a committed version into a directory of its own.
-"""
+"""What a checkpoint says before its state is read: what ran on it, and the last committed batch of each query."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
-from urllib.parse import unquote
+from pathlib import Path
 
-from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-
+from plans.checkpoint.record import CheckpointRecord, is_local_path, local_record, parse_record, record_path
 from plans.errors import RunError
-from runtime.engine.saved import Saved, decode
-from runtime.inspect.counts import Counted
-from runtime.inspect.partition import COUNTED_DDL, Question, count_partition, read_counted
-from runtime.spark.path_patterns import literally
+from runtime.checkpoint.files import CheckpointFiles, local_files
+from runtime.checkpoint.parts import KEPT_BATCHES, refuse_damaged
+from runtime.checkpoint.run_lock import is_held
+from runtime.storage.committed import InForce, manifests_in_force
+from runtime.storage.files import Files
+from runtime.storage.manifest import DamagedFile
+from runtime.storage.place import Scale
+
+RECORD = "hintplan"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,111 +28,92 @@ class Batch:
     started: int
 
 
-def committed_batches(spark: SparkSession, checkpoint: str) -> dict[str, Batch | None]:
-    """The last committed batch of each query in ``checkpoint``, None for one that has committed none."""
-    root = literally(checkpoint.rstrip("/"))
-    found: dict[str, int | None] = {path[-2]: None for path in _paths(spark, f"{root}/*/metadata")}
-    for *_, query, _folder, name in _paths(spark, f"{root}/*/commits/*"):
-        if name.isdigit():
-            found[query] = max(int(name), found.get(query) or 0)
-    files = [f"{root}/{query}/offsets/{number}" for query, number in found.items() if number is not None]
-    if not files:
-        return dict.fromkeys(found)
-    read = spark.read.text(files, wholetext=True).select("value", "_metadata.file_path").collect()
-    started = {_parts(row.file_path)[-3]: _started(row.value, row.file_path) for row in read}
-    return {
-        query: None if number is None else Batch(number=number, started=started[query])
-        for query, number in found.items()
-    }
+def record_at(checkpoint: str, files: Files) -> CheckpointRecord | None:
+    """The record of ``checkpoint``, whose files are ``files``, None if it has none.
 
-
-def saved_states(
-    spark: SparkSession, checkpoint: str, batches: Mapping[str, Batch]
-) -> dict[tuple[str, int], dict[int, Saved]]:
-    """What each stateful operator of Spark, by query and number, has saved in each partition that has state."""
-    root = checkpoint.rstrip("/")
-    if not batches:
-        return {}
-    listed = [
-        spark.read.format("state-metadata").load(f"{root}/{query}").select(F.lit(query).alias("query"), "operatorId")
-        for query in batches
-    ]
-    numbers = sorted({(row.query, row.operatorId) for row in reduce(DataFrame.unionAll, listed).collect()})
-    if not numbers:
-        return {}
-    frames = [
-        _variable(spark, root, query, number, batches[query].number, "manifest").select(
-            F.lit(query).alias("query"), F.lit(number).alias("number"), "partition_id", "value"
-        )
-        for query, number in numbers
-    ]
-    found: dict[tuple[str, int], dict[int, Saved]] = {}
-    for row in reduce(DataFrame.unionAll, frames).collect():
-        saved = decode(tuple(row.value), f"{row.number} of Spark in {row.query}")
-        found.setdefault((row.query, row.number), {})[row.partition_id] = saved
-    return found
-
-
-def counted(
-    spark: SparkSession, checkpoint: str, batches: Mapping[str, Batch], questions: Sequence[Question]
-) -> dict[tuple[str, int, str], list[Counted]]:
-    """The answers to ``questions``, by query, number and table, one per partition with state.
-
-    RunError if a segment is missing.
+    RunError if it cannot be read; of a checkpoint on this machine, on which no run goes on, also if what the last batch
+    has left is damaged. What a run writes to changes all the time; it has looked when it began.
     """
-    root = checkpoint.rstrip("/")
-    if not questions:
-        return {}
-    frames = [
-        _variable(spark, root, one.query, one.number, batches[one.query].number, "segments")
-        .select(
-            F.col("partition_id").alias("partition"),
-            F.col("user_map_key.id").alias("id"),
-            F.col("user_map_value.data").alias("data"),
-        )
-        .mapInArrow(partial(count_partition, question=one), COUNTED_DDL)
-        for one in questions
-    ]
-    found: dict[tuple[str, int, str], list[Counted]] = {}
-    answered = set()
-    for row in reduce(DataFrame.unionAll, frames).collect():
-        answered.add((row.query, row.number, row.partition))
-        found.setdefault((row.query, row.number, row.table), []).append(read_counted(row.counted, row.shown))
-    for one in questions:
-        for number, saved in sorted(one.saved.items()):
-            if saved.segments and (one.query, one.number, number) not in answered:
-                raise RunError(
-                    f"the state store of {one.query} has lost the segments of operator {saved.operator} in partition "
-                    f"{number}",
-                    hint="restore the checkpoint directory from a backup, or start with a new one",
-                )
+    if not is_local_path(checkpoint):
+        return parsed_record(record_files(files), checkpoint)
+    directory = Path(files.root)
+    record = local_record(str(directory))
+    if not is_held(directory):
+        there = local_files(directory)
+        refuse_damaged(there, record, checkpoint, kept=entries_kept(there, record))
+    return record
+
+
+def record_files(files: Files) -> dict[str, bytes]:
+    """What is in the files that are the record of a checkpoint, by their paths."""
+    names = sorted(name for name in files.names(RECORD) if not name.startswith(("_", ".")))
+    found = {}
+    for path in (f"{RECORD}/{name}" for name in names):
+        files.distrust(path)  # lines may have been added to it
+        found[path] = bytes(files.read(path))
     return found
 
 
-def _variable(spark: SparkSession, root: str, query: str, number: int, batch: int, name: str) -> DataFrame:
-    options = {"operatorId": str(number), "batchId": str(batch), "stateVarName": name}
-    return spark.read.format("statestore").options(**options).load(f"{root}/{query}")
+def parsed_record(texts: Mapping[str, bytes], checkpoint: str) -> CheckpointRecord | None:
+    """The record that :func:`record_files` found, None if there is none; RunError if it cannot be read."""
+    return parse_record(
+        [line for text in texts.values() for line in _decoded(text, checkpoint).splitlines()], checkpoint
+    )
 
 
-def _paths(spark: SparkSession, pattern: str) -> list[list[str]]:
-    try:
-        rows = spark.read.format("binaryFile").load(pattern).select("path").collect()
-    except AnalysisException as error:
-        if error.getCondition() != "PATH_NOT_FOUND":
-            raise
-        return []
-    return [_parts(row.path) for row in rows]
+def entries_kept(there: CheckpointFiles, record: CheckpointRecord | None) -> int:
+    """How many entries Spark has kept in its logs: a setting of the run's, which nothing but these logs tells here."""
+    found = KEPT_BATCHES
+    for query in record.queries if record else ():
+        offsets, commits = (there.numbers(f"{query.id}/{log}") for log in ("offsets", "commits"))
+        if offsets and commits and min(offsets[0], commits[0]) > 0:
+            found = min(found, max(1, commits[-1] - max(offsets[0], commits[0]) + 1))
+    return found
 
 
-def _parts(path: str) -> list[str]:
-    return unquote(path).split("/")
+def last_numbers(files: Files, queries: Iterable[str]) -> dict[str, int | None]:
+    """The number of the last committed batch of each of ``queries``, None for one that has committed none."""
+    found = {query: [int(name) for name in files.names(f"{query}/commits") if name.isdecimal()] for query in queries}
+    return {query: max(numbers, default=None) for query, numbers in found.items()}
 
 
-def _started(text: str, path: str) -> int:
+def committed_batches(files: Files, numbers: Mapping[str, int | None]) -> dict[str, Batch | None]:
+    """The batch of each query that has one of ``numbers``; FileNotFoundError if nothing is said of it any more."""
+    return {query: None if number is None else batch_of(files, query, number) for query, number in numbers.items()}
+
+
+def batch_of(files: Files, query: str, number: int) -> Batch:
+    """A batch that ``query`` has begun; FileNotFoundError if nothing is said of it."""
+    path = f"{query}/offsets/{number}"
+    return Batch(number=number, started=_started(bytes(files.read(path)), f"{files.root}/{path}"))
+
+
+def state_in_force(files: Files, query: str, state: Files, scales: Sequence[Scale], number: int) -> InForce | None:
+    """The manifests of a ``state`` of ``query`` after its batch ``number``, None if it has none; ``files`` are all.
+
+    DamagedFile or FileNotFoundError if some are gone, as is so when a newer batch has been committed meanwhile.
+    """
+    found = manifests_in_force(state, scales, number)
+    if (found is None or found.scale + 1 < len(scales)) and last_numbers(files, [query])[query] != number:
+        raise DamagedFile(state.root, f"has gone on since batch {number}")
+    return found
+
+
+def _started(text: bytes, path: str) -> int:
     """The time in a file of Spark's offset log: a line with its version, one of JSON, and the offsets."""
     try:
-        return int(json.loads(text.splitlines()[1])["batchTimestampMs"])
+        return int(json.loads(text.decode().splitlines()[1])["batchTimestampMs"])
     except (ValueError, KeyError, IndexError) as error:
         raise RunError(
             f"{path} is not what Spark writes there: {error}", hint="restore the checkpoint from a backup"
+        ) from error
+
+
+def _decoded(text: bytes, checkpoint: str) -> str:
+    try:
+        return text.decode()
+    except UnicodeError as error:
+        raise RunError(
+            f"{record_path(checkpoint)} cannot be read: it is not text",
+            hint="give the directory that --checkpoint of the run names",
         ) from error

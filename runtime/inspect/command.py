@@ -1,4 +1,4 @@
-"""``hintplan state``: options around :func:`runtime.inspect.read.read_state`."""
+"""``hintplan state``: options around reading (:mod:`runtime.inspect.read`), copying and compacting state."""
 
 from __future__ import annotations
 
@@ -12,42 +12,56 @@ import click
 
 from plans.checkpoint.record import absolute, is_local_path
 from plans.commands.options import allow_fact_edits_option, read_plan, show_json
-from plans.commands.run_options import conf_option, debug_option, master_option, remote_option
 from plans.edit.edit import set_value
 from plans.errors import PlanError, RunError
 from plans.model.config import TIME_ZONE, canonical_key
 from plans.model.plan import Plan
 from plans.settings.state import STATE_TTL
 from plans.text.terminal import say, show, wants_colour
-from runtime.checkpoint.parts import undamaged_record
+from runtime.inspect.compact import compact_state
+from runtime.inspect.opening import last_plan
+from runtime.inspect.read import read_state
 from runtime.inspect.report import Part, state_json, state_text
-from runtime.run.command import opened_session
-from runtime.run.spark_options import SparkOptions, with_spark_options
+from runtime.inspect.snapshot import take_snapshot
+from runtime.inspect.upkeep_report import compaction_json, compaction_text, snapshot_json, snapshot_text
 
 
 @click.command("state")
-@click.argument("path", metavar="PLAN")
-@click.option("--checkpoint", required=True, metavar="DIR", help="The checkpoint of a run; it is only read.")
+@click.argument("path", metavar="PLAN|CHECKPOINT")
+@click.option("--checkpoint", metavar="DIR", help="The checkpoint of a run of PLAN; it is only read.")
 @click.option("--entry", "entries", multiple=True, metavar="PATH", help="Only this operator or state; repeatable.")
 @click.option("--if", "edits", multiple=True, metavar="PATH=TTL", help="Also count under another TTL; repeatable.")
 @click.option("--show", "shown", type=click.IntRange(min=0), default=0, metavar="N", help="Print the N newest rows.")
+@click.option(
+    "--snapshot", metavar="DIR", help="Copy CHECKPOINT, as of its last committed batches, to a new directory."
+)
+@click.option("--compact", is_flag=True, help="Rewrite the state in CHECKPOINT without rows that have gone.")
 @click.option("--at", metavar="TIME", help="Judge expiry at this time, ISO 8601 (default: now).")
-@master_option
-@remote_option
-@conf_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @allow_fact_edits_option
-@debug_option
-@with_spark_options
 def state_command(**given: Any) -> None:
-    """Show what a checkpoint holds, per state: rows, keys, bytes, last writes, what expires.
+    """Show what a checkpoint holds, per state: rows, keys, bytes, last writes, what expires. Or copy or compact it.
+
+    Without --checkpoint, the argument is a checkpoint, and the plan is the one that last ran on it.
 
     \b
-    hintplan state plan.json --checkpoint DIR
+    hintplan state DIR
     hintplan state plan.json --checkpoint DIR --if join_o_c.leftState.ttl=3d --if config.table.exec.state.ttl='2 h'
     hintplan state plan.json --checkpoint DIR --entry join_o_c.leftState --show 20
+    hintplan state DIR --snapshot COPY
+    hintplan state DIR --compact
     """
-    _show_state(StateOptions(**given))
+    options = StateOptions(**given)
+    if options.snapshot is not None and options.compact:
+        raise click.UsageError("--snapshot and --compact are two things: make the snapshot first")
+    if options.snapshot is not None:
+        found = take_snapshot(_alone(options, "--snapshot DIR"), options.snapshot)
+        _print(options, snapshot_json(found), snapshot_text(found))
+    elif options.compact:
+        compacted = compact_state(_alone(options, "--compact"), at=_time(options.at, "UTC"))
+        _print(options, compaction_json(compacted), compaction_text(compacted))
+    else:
+        _show_state(options)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,36 +69,61 @@ class StateOptions:
     """The options of ``hintplan state``; ``path`` is its argument."""
 
     path: str
-    checkpoint: str
+    checkpoint: str | None
     entries: tuple[str, ...]
     edits: tuple[str, ...]
     shown: int
+    snapshot: str | None
+    compact: bool
     at: str | None
-    spark: SparkOptions
     as_json: bool
     allow_fact_edits: bool
 
 
-def _show_state(options: StateOptions) -> None:
-    plan, checkpoint = read_plan(options.path, allow_fact_edits=options.allow_fact_edits), options.checkpoint
-    edited = _edited(plan, options.edits)
-    now = _time(options.at, plan)
-    if "://" not in checkpoint and not Path(checkpoint).is_dir():
-        raise RunError(f"there is no directory {checkpoint}", hint="give the checkpoint directory of a run")
-    if is_local_path(checkpoint) and options.spark.remote is None:
-        undamaged_record(absolute(checkpoint), options.spark.conf)
-    with opened_session(options.spark) as spark:
-        from runtime.inspect.read import read_state
+def _alone(options: StateOptions, wanted: str) -> str:
+    """The checkpoint, of which no plan is asked."""
+    if options.checkpoint is not None or (is_local_path(options.path) and _local(options.path).is_file()):
+        where = options.checkpoint or "CHECKPOINT"
+        raise click.UsageError(f"{wanted} goes by the checkpoint alone: hintplan state {where} {wanted}")
+    shows = options.entries or options.edits or options.shown or options.allow_fact_edits
+    if shows or (options.at is not None and not options.compact):
+        raise click.UsageError(f"{wanted} is of all that is in a checkpoint: it takes no such option, only --json")
+    _refuse_missing(options.path)
+    return options.path
 
-        found = read_state(
-            plan,
-            absolute(checkpoint),
-            spark,
-            at=now,
-            edited=edited,
-            entries=options.entries,
-            show=options.shown,
-        )
+
+def _print(options: StateOptions, document: dict[str, Any], text: str) -> None:
+    if options.as_json:
+        show_json(document)
+    else:
+        show(text)
+
+
+def _local(path: str) -> Path:
+    return Path(path.removeprefix("file://"))
+
+
+def _refuse_missing(checkpoint: str) -> None:
+    if is_local_path(checkpoint) and not _local(checkpoint).is_dir():
+        raise RunError(f"there is no directory {checkpoint}", hint="give the checkpoint directory of a run")
+
+
+def _plan_and_checkpoint(options: StateOptions) -> tuple[Plan, str]:
+    if options.checkpoint is not None:
+        plan = read_plan(options.path, allow_fact_edits=options.allow_fact_edits)
+        _refuse_missing(options.checkpoint)
+        return plan, options.checkpoint
+    if is_local_path(options.path) and _local(options.path).is_file():
+        raise click.UsageError("Missing option '--checkpoint': where the plan keeps its state.")
+    _refuse_missing(options.path)
+    return last_plan(options.path), options.path
+
+
+def _show_state(options: StateOptions) -> None:
+    plan, checkpoint = _plan_and_checkpoint(options)
+    edited = _edited(plan, options.edits)
+    now = _time(options.at, plan.config.get(TIME_ZONE, "UTC"))
+    found = read_state(plan, absolute(checkpoint), at=now, edited=edited, entries=options.entries, show=options.shown)
     if options.as_json:
         show_json(state_json(found))
     elif wants_colour():
@@ -114,10 +153,10 @@ def _edited(plan: Plan, edits: tuple[str, ...]) -> Plan | None:
     return edited if edits else None
 
 
-def _time(text: str | None, plan: Plan) -> int | None:
+def _time(text: str | None, time_zone: str) -> int | None:
     if text is None:
         return None
-    zone = ZoneInfo(plan.config.get(TIME_ZONE, "UTC"))
+    zone = ZoneInfo(time_zone)
     try:
         found = datetime.fromisoformat(text)
     except ValueError as error:

@@ -12,10 +12,10 @@ from typing import Literal
 
 import pyarrow as pa
 
-Status = Literal["read", "orphan", "other-meaning", "other-layout", "unnamed"]
+Status = Literal["read", "orphan", "other-meaning", "other-layout"]
 """``read`` is the state of an operator of the plan. The others are told from the manifests alone: an ``orphan``, for
-which the query has no operator; that of an operator whose state has an ``other-meaning`` in the plan, so that a run
-would start it empty, or an ``other-layout``; and one stored ``unnamed``, before state named its operator."""
+which the plan has no operator; that of an operator whose state has an ``other-meaning`` in the plan, so that a run
+would start it empty; and one that another version of hintplan stored in an ``other-layout``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,19 +83,14 @@ class EntryState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorState:
-    """The state of one operator in one query; ``number`` is Spark's, None if nothing is stored yet.
-
-    An operator that a query computes more than once has a state for each ``copy`` of ``copies``. ``was`` is the id
-    under which the state was stored, if the operator has another one now.
+    """The state of one operator in one query; ``was`` is the id it was stored under, if the operator has another one
+    now.
     """
 
     id: str
     status: Status
     entries: tuple[EntryState, ...]
-    number: int | None = None
     was: str | None = None
-    copy: int = 1
-    copies: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,13 +12,13 @@ merged range by range: memory is bounded by the range, not by the table.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 
-from runtime.state.identity import Mask, distinct_rows, encode_groups, without_chunks
+from runtime.state.identity import Mask, distinct_rows, encode_groups, equal_columns, without_chunks
 from runtime.state.layout import COUNT, HASH, SUFFIX_MASK, WRITE, Int64s, StateLayout, int64s
 from runtime.state.merge import hash_ranges, newest_versions
 
@@ -67,22 +67,36 @@ def count_rows(
     oldest: int | None = None
     newest: int | None = None
     shown: list[pa.Table] = []
-    for slices in hash_ranges(tables, rows=_RANGE_ROWS, size=_RANGE_BYTES):
-        rows, order = newest_versions(layout, slices)
-        order = order[int64s(rows, COUNT)[order] > 0]
+    for rows, order in present_rows(layout, tables):
         writes = int64s(rows, WRITE)[order]
         for index, ttl in enumerate(ttls):
             under[index] += _judged(writes, ttl, now)
-        visible = _visible(writes, ttls[0], now)
+        visible = is_visible(writes, ttls[0], now)
         if visible.any():
             seen = writes[visible]
             oldest = int(seen.min()) if oldest is None else min(oldest, int(seen.min()))
             newest = int(seen.max()) if newest is None else max(newest, int(seen.max()))
             keys += _keys(layout, rows, order[visible])
         if show and len(order):
-            latest = np.argsort(-writes, kind="stable")[:show]
-            shown = [newest_first([*shown, rows.take(order[latest])], show)]
+            shown = [newest_first([*shown, rows.take(order[_latest(writes, show)])], show)]
     return Counted(under=tuple(under), keys=keys, oldest=oldest, newest=newest, shown=shown[0] if shown else None)
+
+
+def present_rows(layout: StateLayout, tables: Sequence[pa.Table]) -> Iterator[tuple[pa.Table, Int64s]]:
+    """Rows of ``tables``, a range of hashes after the other, and the places of those that are there, by hash.
+
+    ``tables`` are the segments from oldest to newest. What is there is the newest version of a row that was not deleted
+    since, expired or not.
+    """
+    for slices in hash_ranges(tables, rows=_RANGE_ROWS, size=_RANGE_BYTES):
+        rows, order = newest_versions(layout, slices)
+        yield rows, order[int64s(rows, COUNT)[order] > 0]
+
+
+def is_visible(writes: Int64s, ttl: int, now: int) -> Mask:
+    """Whether a row that was last written at each of ``writes`` has not expired."""
+    result: Mask = writes + ttl > now if ttl else np.ones(len(writes), np.bool_)
+    return result
 
 
 def count_parked(key: Sequence[str], tables: Sequence[pa.Table], *, show: int = 0) -> Counted:
@@ -102,19 +116,35 @@ def newest_first(tables: Sequence[pa.Table], limit: int) -> pa.Table:
 
 
 def _judged(writes: Int64s, ttl: int, now: int) -> Under:
-    visible = _visible(writes, ttl, now)
-    later = _visible(writes, ttl, now + HOUR)
+    visible = is_visible(writes, ttl, now)
+    later = is_visible(writes, ttl, now + HOUR)
     rows = int(visible.sum())
     return Under(rows=rows, expired=len(writes) - rows, soon=rows - int((visible & later).sum()))
 
 
-def _visible(writes: Int64s, ttl: int, now: int) -> Mask:
-    result: Mask = writes + ttl > now if ttl else np.ones(len(writes), np.bool_)
-    return result
+def _latest(writes: Int64s, limit: int) -> Int64s:
+    """The places of the ``limit`` last writes, the last one first, equal ones as they stand."""
+    places = np.arange(len(writes))
+    if len(writes) > limit:  # most are sorted out without being put in order
+        least = np.partition(writes, len(writes) - limit)[len(writes) - limit]
+        after = np.flatnonzero(writes > least)
+        places = np.concatenate((after, np.flatnonzero(writes == least)[: limit - len(after)]))
+    return places[np.argsort(-writes[places], kind="stable")]
 
 
 def _keys(layout: StateLayout, rows: pa.Table, places: Int64s) -> int:
+    """How many keys the rows at ``places`` have, which are in order of hash."""
     if not layout.key:
         return len(places)  # a row's identity is its key
     hashes = int64s(rows, HASH)[places] & ~SUFFIX_MASK
-    return len(distinct_rows(rows.select(list(layout.key)).take(places), hashes)[1])
+    names = list(dict.fromkeys(layout.key))
+    keys = pa.table([without_chunks(rows[name]).take(pa.array(places)) for name in names], names=names)
+    alike = hashes[1:] == hashes[:-1]
+    others = alike & ~equal_columns(keys.slice(1), keys.slice(0, len(places) - 1))
+    if not others.any():
+        return len(places) - int(alike.sum())
+    # Keys that share a hash may be mixed: these are told apart by value.
+    groups = np.cumsum(np.concatenate(([False], ~alike)))
+    mixed = np.flatnonzero(np.isin(groups, groups[1:][others]))
+    distinct = len(distinct_rows(keys.take(pa.array(mixed)), hashes[mixed])[1])
+    return int(groups[-1]) + 1 - len(np.unique(groups[mixed])) + distinct

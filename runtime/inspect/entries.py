@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from plans.analysis.changelog import output_kinds
 from plans.analysis.columns import output_columns
@@ -16,15 +16,15 @@ from plans.compare.carryover import parks_rows
 from plans.declarations.durations import parse_duration
 from plans.errors import PlanError, RunError
 from plans.model.plan import Plan
-from plans.operators import Operator, state_of
+from plans.operators import Operator, Stateful, state_of
 from plans.text.names import did_you_mean
-from runtime.build.table import build_operator
-from runtime.engine.saved import Saved
+from runtime.build.bound import layouts_of
 from runtime.inspect.contents import Amount
 from runtime.inspect.partition import PARKED
 from runtime.operators.lookup_retry import is_parked, read_parked
 from runtime.state.layout import StateLayout
 from runtime.state.manifest import read_manifest, read_tables
+from runtime.storage.manifest import Manifest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,12 +51,11 @@ def entries_of(plan: Plan, edited: Plan | None) -> dict[str, tuple[Entry, ...]]:
             lookup: Any = operator
             found[operator.id] = (Entry(name=PARKED, keys=tuple(key.left or "" for key in lookup.keys)),)
         elif state_of(operator):
-            stateful: Any = operator
             inputs = tuple(columns[name] for name in operator.inputs)
             changelog = tuple(kinds[name] != ("+I",) for name in operator.inputs)
-            built: Any = build_operator(stateful, inputs, changelog)
+            layouts = layouts_of(cast(Stateful, operator), inputs, changelog)
             ttls = {} if edited is None else {each.name: each.ttl for each in state_of(edited.operator(operator.id))}
-            found[operator.id] = _entries(operator, built.layouts, ttls)
+            found[operator.id] = _entries(operator, layouts, ttls)
     return found
 
 
@@ -98,16 +97,16 @@ def choice(
     return lambda operator, entry: not names or operator in names or f"{operator}.{entry}" in names
 
 
-def fits(entries: Sequence[Entry], partitions: Iterable[Saved]) -> bool:
+def fits(entries: Sequence[Entry], partitions: Iterable[Manifest]) -> bool:
     """Whether what is stored has the columns that the plan's operator keeps."""
     layouts = {layout.name: layout.fingerprint for entry in entries for layout in entry.layouts}
-    for saved in partitions:
-        if saved.manifest is not None:
-            if is_parked(saved.manifest) == bool(layouts):
+    for partition in partitions:
+        if partition.tables is not None:
+            if is_parked(partition.tables) == bool(layouts):
                 return False
             try:
                 if layouts:
-                    read_manifest(saved.manifest, layouts)
+                    read_manifest(partition.tables, layouts)
             except RunError:
                 return False
     return True

@@ -1,35 +1,25 @@
-"""Counts the state of one operator in one partition, as a task of Spark runs it over the segments in the state store.
-
-The segments' parts come as rows of the map ``segments``; they are laid down as files, put together and mapped as the
-run does (:class:`runtime.engine.segments.Segments`), counted, and removed. So a task needs room on disk for one
-partition, and little memory.
-"""
+"""Counts the state of one operator in one partition, over its segments where they are: files in place, not copies."""
 
 from __future__ import annotations
 
-import json
-import os
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
-from runtime.engine.blobs import from_blob, to_blob
-from runtime.engine.saved import Saved
-from runtime.engine.segments import Segments
-from runtime.inspect.counts import Counted, Under, count_parked, count_rows
-from runtime.operator import SegmentStore
+from runtime.inspect.counts import Counted, count_parked, count_rows
 from runtime.operators.lookup_retry import read_parked
 from runtime.state.layout import WRITE, StateLayout
-from runtime.state.manifest import StateTable, read_manifest
+from runtime.state.manifest import read_tables
+from runtime.storage.files import Files
+from runtime.storage.local_files import let_pages_go
+from runtime.storage.manifest import Manifest
+from runtime.storage.opened import Opened
+from runtime.storage.read import read_segment
 
 PARKED = "parked"
 """What the rows that wait for a deferred lookup are called, as a table and as a state entry."""
-
-COUNTED_DDL = "query string, number int, partition int, table string, counted string, shown binary"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,121 +28,49 @@ class Kept:
 
     layout: StateLayout
     ttls: tuple[int, ...]
-    is_asked: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parked:
-    """Rows that wait for a deferred lookup, with these keys."""
-
-    key: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """What to count of one operator: ``number`` is Spark's for it in ``query``, ``saved`` are its partitions."""
-
-    query: str
-    number: int
-    saved: Mapping[int, Saved]
-    tables: tuple[Kept, ...] | Parked
-    now: int
-    show: int
+def count_tables(
+    files: Files, manifest: Manifest, tables: Sequence[Kept], *, now: int, show: int
+) -> Iterator[tuple[str, Counted]]:
+    """The count of each of ``tables`` by its name; RunError, naming the file, if a segment is missing or damaged."""
+    for kept in tables:
+        runs = stored_runs(files, manifest, kept.layout.name)
+        yield kept.layout.name, count_rows(kept.layout, runs, ttls=kept.ttls, now=now, show=show)
 
 
-class _Parts:
-    """The parts of segments in the state store, as files that are removed when they are read."""
-
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
-
-    def put(self, key: str, data: pa.Scalar) -> None:
-        with open(self._path(key), "wb") as sink:
-            sink.write(data.as_buffer())
-
-    def getValue(self, key: tuple[str]) -> tuple[bytes] | None:
-        path = self._path(key[0])
-        if not path.exists():
-            return None
-        data = path.read_bytes()
-        path.unlink()
-        return (data,)
-
-    def updateValue(self, key: tuple[str], value: tuple[bytes]) -> None:
-        raise NotImplementedError("state is only read")
-
-    def removeKey(self, key: tuple[str]) -> None:
-        raise NotImplementedError("state is only read")
-
-    def _path(self, key: str) -> Path:
-        token, _, index = key.partition("/")
-        return self._directory / f"{token}.{index}"
+def count_parked_rows(files: Files, manifest: Manifest, keys: Sequence[str], *, show: int) -> Counted | None:
+    """The count of rows that wait to be looked up by ``keys``, None if there are none; RunError as above."""
+    tables = parked_rows(files, manifest)
+    if not tables:
+        return None
+    # A key that had to be converted, or is a constant, is stored under a name of its own.
+    names = tables[0].column_names
+    own = (f"__key{index}" for index in range(len(keys)))
+    return count_parked(
+        [name if name in names else left for name, left in zip(own, keys, strict=True)], tables, show=show
+    )
 
 
-def count_partition(batches: Iterator[pa.RecordBatch], *, question: Question) -> Iterator[pa.RecordBatch]:
-    """A row of COUNTED_DDL for each table of the partition whose rows (``partition``, ``id``, ``data``) come in.
-
-    RunError if a part of a segment is missing.
-    """
-    scratch = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or None
-    with tempfile.TemporaryDirectory(prefix="hintplan-state-", dir=scratch) as name:
-        parts = _Parts(Path(name))
-        partition: int | None = None
-        tokens: set[str] = set()
-        for batch in batches:
-            for row in range(batch.num_rows):
-                if partition is None:
-                    partition = batch["partition"][row].as_py()
-                    tokens = {token for token, _ in question.saved[partition].segments.values()}
-                key = batch["id"][row].as_py()
-                if key.partition("/")[0] in tokens:
-                    parts.put(key, batch["data"][row])
-        if partition is None:
-            return
-        saved = question.saved[partition]
-        for table, counted in _count(saved, Segments(saved.segments, parts, Path(name)), question):
-            yield _written(question, partition, table, counted)
+def stored_runs(files: Files, manifest: Manifest, table: str) -> list[pa.Table]:
+    """The segments of a state table from old to new, each in one piece; a large one is several, by ascending hashes."""
+    stored = read_tables(manifest.tables)[table].segments if manifest.tables is not None else ()
+    segments = _read(files, manifest, (entry.id for entry in stored))
+    return [pa.Table.from_batches([batch]) for segment in segments for batch in segment.to_batches()]
 
 
-def read_counted(text: str, shown: bytes | None) -> Counted:
-    """What a row of COUNTED_DDL says."""
-    found = json.loads(text)
-    under = tuple(Under(**each) for each in found.pop("under"))
-    return Counted(under=under, shown=None if shown is None else from_blob(shown), **found)
-
-
-def _count(saved: Saved, store: SegmentStore, question: Question) -> Iterator[tuple[str, Counted]]:
-    if isinstance(question.tables, Parked):
-        found = [(store.read(each.id), each.at) for each in (read_parked(saved.manifest)[2] if saved.manifest else ())]
-        if found:
-            tables = [table.append_column(WRITE, pa.array(np.full(table.num_rows, at))) for table, at in found]
-            # A key that had to be converted, or is a constant, is stored under a name of its own.
-            names = tables[0].column_names
-            own = (f"__key{index}" for index in range(len(question.tables.key)))
-            key = [name if name in names else left for name, left in zip(own, question.tables.key, strict=True)]
-            yield PARKED, count_parked(key, tables, show=question.show)
-        return
-    layouts = {kept.layout.name: kept.layout.fingerprint for kept in question.tables}
-    stored: Mapping[str, StateTable] = read_manifest(saved.manifest, layouts)
-    for kept in question.tables:
-        if kept.is_asked:
-            tables = [store.read(entry.id) for entry in stored[kept.layout.name].segments]
-            yield (
-                kept.layout.name,
-                count_rows(kept.layout, tables, ttls=kept.ttls, now=question.now, show=question.show),
-            )
-
-
-def _written(question: Question, partition: int, table: str, counted: Counted) -> pa.RecordBatch:
-    facts = {name: getattr(counted, name) for name in ("keys", "oldest", "newest")}
-    text = json.dumps({**facts, "under": [asdict(each) for each in counted.under]})
-    shown = None if counted.shown is None else to_blob(counted.shown)
-    columns: Sequence[pa.Array] = [
-        pa.array([question.query]),
-        pa.array([question.number], pa.int32()),
-        pa.array([partition], pa.int32()),
-        pa.array([table]),
-        pa.array([text]),
-        pa.array([shown], pa.binary()),
+def parked_rows(files: Files, manifest: Manifest) -> list[pa.Table]:
+    """The segments of parked rows, with the time of their last look as ``__write``."""
+    waiting = read_parked(manifest.tables)[2] if manifest.tables is not None else []
+    tables = _read(files, manifest, (each.id for each in waiting))
+    return [
+        table.append_column(WRITE, pa.array(np.full(table.num_rows, each.at)))
+        for table, each in zip(tables, waiting, strict=True)
     ]
-    return pa.record_batch(columns, names=["query", "number", "partition", "table", "counted", "shown"])
+
+
+def _read(files: Files, manifest: Manifest, segments: Iterable[str]) -> list[pa.Table]:
+    opened = Opened()
+    tables = [read_segment(files, manifest.segments[segment], opened) for segment in segments]
+    let_pages_go()  # checksums were taken of all of them, counting needs some of their columns
+    return tables

@@ -4,48 +4,35 @@
     found.total.rows
 
 It reads the last committed batch of each query, also while the plan runs there, and changes nothing. Knows no command
-line.
+line and no Spark.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
 
 from plans.analysis.streaming_queries import Query
-from plans.analysis.validate import validate
-from plans.checkpoint.record import CheckpointRecord
-from plans.compare.carryover import continued, operators_of, state_lineages
+from plans.compare.carryover import QueryRecord, continued, operators_of
 from plans.declarations.durations import parse_duration
-from plans.errors import PlanError, RunError
 from plans.model.config import TIME_ZONE
 from plans.model.plan import Plan
-from runtime.checkpoint.record import read_undamaged
-from runtime.engine.saved import Saved
-from runtime.inspect.batches import Batch, committed_batches, counted, saved_states
-from runtime.inspect.contents import Amount, CheckpointState, EntryState, OperatorState, QueryState, UnderEdit
+from runtime.inspect.contents import Amount, CheckpointState, EntryState, OperatorState, QueryState, Status, UnderEdit
 from runtime.inspect.counts import Counted, Under, newest_first
-from runtime.inspect.entries import Entry, choice, entries_of, stored_amounts
-from runtime.inspect.partition import PARKED, Kept, Parked, Question
-from runtime.inspect.plain_path import plain_path
-from runtime.inspect.state_owner import StateOwner, state_owner_of
-from runtime.spark.failure import root_cause
-from runtime.spark.session import prepare_session, start_session
-from runtime.spark.shipping import ship_code
-
-_Number = tuple[str, int]
-"""A stateful operator as Spark knows it: by query and number."""
+from runtime.inspect.entries import Entry, choice, entries_of, fits, stored_amounts
+from runtime.inspect.opening import Batches, OpenCheckpoint, at_last_batches, open_checkpoint, stored
+from runtime.inspect.partition import PARKED, Kept, count_parked_rows, count_tables
+from runtime.inspect.state_owner import OwnedState
+from runtime.storage.files import Files
+from runtime.storage.manifest import Manifest
 
 
 def read_state(
     plan: Plan,
     checkpoint: str,
-    spark: SparkSession | None = None,
     *,
     at: int | None = None,
     edited: Plan | None = None,
@@ -54,204 +41,138 @@ def read_state(
 ) -> CheckpointState:
     """What ``checkpoint`` holds of the state of ``plan`` at the time ``at`` (ms since 1970; now, if None).
 
-    ``edited`` is the same plan with other TTLs: of each that differs, what it would leave is counted too. ``entries``
-    limits the answer to operators, ``join_o_c``, or states of them, ``join_o_c.leftState``. Of each state at most
-    ``show`` rows are returned, those written last.
+    ``checkpoint`` is a path or a URL. ``edited`` is the same plan with other TTLs: of each that differs, what it would
+    leave is counted too. ``entries`` limits the answer to operators, ``join_o_c``, or states of them,
+    ``join_o_c.leftState``. Of each state at most ``show`` rows are returned, those written last.
     PlanError if the plan is wrong or ``entries`` names what is not there; RunError if the checkpoint belongs to a plan
     that has nothing to do with this one, or cannot be read.
     """
-    problems = validate(plan)
-    if problems:
-        raise PlanError(diagnostics=problems)
-    if plan.mode == "batch":
-        raise RunError(f"{plan.name} is a batch plan: it keeps no state")
-    spark = spark or SparkSession.getActiveSession() or start_session(None, {})
-    zone = plan.config.get(TIME_ZONE, "UTC")
-    own = prepare_session(spark, time_zone=zone, once=True)
-    # One row may be a part of a segment, of 32 MiB.
-    own.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "1")
-    record = _record(own, checkpoint, plan)
-    ship_code(own)
+    opened = open_checkpoint(plan, checkpoint)
     now = int(time.time() * 1000) if at is None else at
     kept = entries_of(plan, edited)
-    try:
-        with plain_path(own, checkpoint) as path:
-            batches = committed_batches(own, path)
-            committed = {query: batch for query, batch in batches.items() if batch is not None}
-            saved = saved_states(own, path, committed)
-            queries = _queries(plan, record, batches)
-            owners = {
-                number: state_owner_of(number[1], found, plan, kept, operators_of(plan.by_id, queries[number[0]]))
-                for number, found in saved.items()
-            }
-            wanted = choice(kept, {owner.id for owner in owners.values()}, entries)
-            readable = {
-                number: tuple(entry for entry in kept[owner.id] if wanted(owner.id, entry.name))
-                for number, owner in owners.items()
-                if owner.status == "read"
-            }
-            questions = [
-                _question(number, saved[number], kept[owners[number].id], asked, now, show)
-                for number, asked in readable.items()
-                if asked
-            ]
-            answers = counted(own, path, committed, questions)
-    except PySparkException as error:
-        raise RunError(f"the state in {checkpoint} cannot be read: {root_cause(error)}") from error
-    found = _Found(
-        plan=plan,
-        saved=saved,
-        owners=owners,
-        kept=kept,
-        readable=readable,
-        answers=answers,
-        wanted=wanted,
-        show=show,
-    )
+    wanted = choice(kept, {state.operator for state in opened.states}, entries)
+    asked = _Asked(plan=plan, kept=kept, wanted=wanted, now=now, show=show)
     return CheckpointState(
         plan=plan.name,
-        written_by=record.plan,
+        written_by=opened.record.plan,
         checkpoint=checkpoint,
         at=now,
-        partitions=record.partitions,
-        time_zone=zone,
-        queries=tuple(_query_state(query, batches.get(query.id), found) for query in queries.values()),
+        partitions=opened.record.partitions,
+        time_zone=plan.config.get(TIME_ZONE, "UTC"),
+        queries=at_last_batches(opened, lambda batches: tuple(_query_states(opened, batches, asked))),
     )
-
-
-def _record(spark: SparkSession, checkpoint: str, plan: Plan) -> CheckpointRecord:
-    record = read_undamaged(spark, checkpoint)
-    if record is None:
-        raise RunError(
-            f"there is no checkpoint in {checkpoint}",
-            hint="give the directory that 'hintplan run --checkpoint' was given",
-        )
-    meanings = {state.lineage for query in record.queries for state in query.states}
-    strange = record.operators.isdisjoint(operator.id for operator in plan.operators)
-    if strange and meanings.isdisjoint(state_lineages(plan).values()):
-        raise RunError(
-            f"checkpoint {checkpoint} was written by plan {record.plan}, which has no operator in common with "
-            f"{plan.name}",
-            hint="give the plan it was written by",
-        )
-    return record
-
-
-def _question(
-    number: _Number,
-    partitions: Mapping[int, Saved],
-    entries: Sequence[Entry],
-    asked: Sequence[Entry],
-    now: int,
-    show: int,
-) -> Question:
-    parked = any(entry.name == PARKED and not entry.layouts for entry in entries)
-    tables = tuple(
-        Kept(
-            layout=layout,
-            ttls=tuple(parse_duration(ttl) for ttl in (entry.ttl, entry.edited) if ttl is not None),
-            is_asked=entry in asked,
-        )
-        for entry in entries
-        for layout in entry.layouts
-    )
-    return Question(
-        query=number[0],
-        number=number[1],
-        saved=partitions,
-        tables=Parked(key=entries[0].keys) if parked else tables,
-        now=now,
-        show=show,
-    )
-
-
-def _queries(plan: Plan, record: CheckpointRecord, batches: Mapping[str, Batch | None]) -> dict[str, Query]:
-    """The queries as which the plan would continue the checkpoint, then those that it has not, by id."""
-    found = {query.id: query for query in continued(plan, record.queries)}
-    for recorded in record.queries:
-        found.setdefault(recorded.id, Query(id=recorded.id, sinks=recorded.sinks))
-    for name in sorted(batches):
-        found.setdefault(name, Query(id=name, sinks=(name,)))
-    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
-    """What was read, and what it was read for."""
+class _Asked:
+    """What is to be told: the state entries of a plan's operators that are ``wanted``, judged at ``now``."""
 
     plan: Plan
-    saved: Mapping[_Number, Mapping[int, Saved]]
-    owners: Mapping[_Number, StateOwner]
     kept: Mapping[str, Sequence[Entry]]
-    readable: Mapping[_Number, Sequence[Entry]]
-    answers: Mapping[tuple[str, int, str], Sequence[Counted]]
     wanted: Callable[[str, str], bool]
+    now: int
     show: int
 
+    def entries(self, operator: str) -> list[Entry]:
+        return [entry for entry in self.kept.get(operator, ()) if self.wanted(operator, entry.name)]
 
-def _query_state(query: Query, batch: Batch | None, found: _Found) -> QueryState:
-    stored: dict[str, list[int]] = {}
-    for name, number in sorted(found.owners):
-        if name == query.id:
-            stored.setdefault(found.owners[name, number].id, []).append(number)
-    unnamed = any(owner.status == "unnamed" for (name, _), owner in found.owners.items() if name == query.id)
-    operators: list[OperatorState] = []
-    in_plan = operators_of(found.plan.by_id, query)
-    for name in [*in_plan, *sorted(stored.keys() - set(in_plan))]:
-        numbers = stored.get(name, [])
-        for copy, number in enumerate(numbers, start=1):
-            operators += _operator_state((query.id, number), (copy, len(numbers)), found)
-        if not numbers and name in found.kept and not unnamed:
-            nothing = tuple(
-                EntryState(name=entry.name, input=entry.input, ttl=entry.ttl, amount=_nothing(entry))
-                for entry in found.kept[name]
-                if found.wanted(name, entry.name)
-            )
-            operators += [OperatorState(id=name, status="read", entries=nothing)] if nothing else []
-    return QueryState(
-        id=query.id,
-        sinks=query.sinks,
-        operators=tuple(operators),
-        batch=batch.number if batch else None,
-        started=batch.started if batch else None,
-    )
+
+def _query_states(opened: OpenCheckpoint, batches: Batches, asked: _Asked) -> Iterator[QueryState]:
+    for query in _queries(asked.plan, opened.record.queries):
+        batch = batches.get(query.id)
+        states = [state for state in opened.states if state.query == query.id]
+        yield QueryState(
+            id=query.id,
+            sinks=query.sinks,
+            operators=tuple(_operator_states(opened, query, states, batches, asked)),
+            batch=batch.number if batch else None,
+            started=batch.started if batch else None,
+        )
+
+
+def _queries(plan: Plan, recorded: Sequence[QueryRecord]) -> list[Query]:
+    """The queries as which the plan would continue the checkpoint, then those that it has not."""
+    found = {query.id: query for query in continued(plan, recorded)}
+    for record in recorded:
+        found.setdefault(record.id, Query(id=record.id, sinks=record.sinks))
+    return list(found.values())
+
+
+def _operator_states(
+    opened: OpenCheckpoint, query: Query, states: Sequence[OwnedState], batches: Batches, asked: _Asked
+) -> Iterator[OperatorState]:
+    """The states of a query that are asked for, in the order of the plan; those that it does not have follow."""
+    told: dict[str, list[OperatorState]] = {}
+    for state in states:
+        files, partitions = stored(opened, state, batches)
+        if partitions:
+            found = _operator_state(state, files, partitions, asked)
+            told.setdefault(state.operator, []).append(found)
+    in_plan = operators_of(asked.plan.by_id, query)
+    for name in in_plan:
+        if name not in told and name in asked.kept:
+            entries = tuple(_nothing_stored(entry) for entry in asked.entries(name))
+            told[name] = [OperatorState(id=name, status="read", entries=entries)]
+    for name in [*in_plan, *sorted(told.keys() - set(in_plan))]:
+        yield from (state for state in told.get(name, ()) if state.entries)
+
+
+def _operator_state(
+    state: OwnedState, files: Files, partitions: Mapping[int, Manifest], asked: _Asked
+) -> OperatorState:
+    status: Status = state.status
+    if status == "read" and not fits(asked.kept[state.operator], partitions.values()):
+        status = "other-layout"
+    sizes = _stored_tables(partitions)
+    if status == "read":
+        entries = asked.entries(state.operator)
+        counts = _counted(entries, files, partitions, asked)
+        told = [_entry_state(entry, counts, sizes, asked.show) for entry in entries]
+    else:  # what the manifests alone tell
+        tables = ((name, amount) for name, amount in sizes.items() if asked.wanted(state.operator, name))
+        told = [EntryState(name=name, amount=amount) for name, amount in tables]
+    return OperatorState(id=state.operator, status=status, entries=tuple(told), was=state.was)
+
+
+def _counted(
+    entries: Sequence[Entry], files: Files, partitions: Mapping[int, Manifest], asked: _Asked
+) -> dict[str, list[Counted]]:
+    """The counts of the tables of ``entries``, of each partition."""
+    tables = [
+        Kept(layout=layout, ttls=tuple(parse_duration(ttl) for ttl in (entry.ttl, entry.edited) if ttl is not None))
+        for entry in entries
+        for layout in entry.layouts
+    ]
+    found: dict[str, list[Counted]] = {}
+    for partition in partitions.values():
+        for name, counted in count_tables(files, partition, tables, now=asked.now, show=asked.show):
+            found.setdefault(name, []).append(counted)
+        for entry in entries:
+            parked = None
+            if not entry.layouts:
+                parked = count_parked_rows(files, partition, entry.keys, show=asked.show)
+            if parked is not None:
+                found.setdefault(PARKED, []).append(parked)
+    return found
 
 
 def _nothing(entry: Entry) -> Amount:
     return Amount(keys=0, expired=None if entry.ttl is None else 0, soon=None if entry.ttl is None else 0)
 
 
-def _operator_state(number: _Number, copies: tuple[int, int], found: _Found) -> list[OperatorState]:
-    """The operator under ``number``; nothing if it was not asked for."""
-    partitions, owner = found.saved[number], found.owners[number]
-    if number in found.readable:
-        entries = [_entry_state(entry, number, partitions, found) for entry in found.readable[number]]
-    else:
-        entries = [entry for entry in _from_manifests(partitions) if found.wanted(owner.id, entry.name)]
-    if not entries:
-        return []
-    copy, of = copies
-    return [
-        OperatorState(
-            id=owner.id,
-            status=owner.status,
-            entries=tuple(entries),
-            number=number[1],
-            was=owner.was,
-            copy=copy,
-            copies=of,
-        )
-    ]
+def _nothing_stored(entry: Entry) -> EntryState:
+    return EntryState(name=entry.name, input=entry.input, ttl=entry.ttl, amount=_nothing(entry))
 
 
-def _entry_state(entry: Entry, number: _Number, partitions: Mapping[int, Saved], found: _Found) -> EntryState:
+def _entry_state(
+    entry: Entry, counts: Mapping[str, Sequence[Counted]], sizes: Mapping[str, Amount], show: int
+) -> EntryState:
     names = [layout.name for layout in entry.layouts] or [PARKED]
-    sizes = _stored_tables(partitions)
     amounts: list[Amount] = []
     edits: list[Under] = []
     shown: list[tuple[str, pa.Table]] = []
     for name in names:
-        answers = found.answers.get((*number, name), ())
+        answers = counts.get(name, ())
         amount = Amount(bytes=sizes[name].bytes if name in sizes else 0)
         for answer in answers:
             under = answer.under[0]
@@ -260,7 +181,7 @@ def _entry_state(entry: Entry, number: _Number, partitions: Mapping[int, Saved],
             edits += answer.under[1:]
         amounts.append(amount)
         tables = [answer.shown for answer in answers if answer.shown is not None]
-        shown += [(name, newest_first(tables, found.show))] if tables else []
+        shown += [(name, newest_first(tables, show))] if tables else []
     total = _nothing(entry)
     for amount in amounts:
         total += amount
@@ -280,15 +201,10 @@ def _entry_state(entry: Entry, number: _Number, partitions: Mapping[int, Saved],
     )
 
 
-def _from_manifests(partitions: Mapping[int, Saved]) -> list[EntryState]:
-    """What the manifests alone tell of state that the plan has no operator for."""
-    return [EntryState(name=name, amount=amount) for name, amount in _stored_tables(partitions).items()]
-
-
-def _stored_tables(partitions: Mapping[int, Saved]) -> dict[str, Amount]:
+def _stored_tables(partitions: Mapping[int, Manifest]) -> dict[str, Amount]:
     """What is stored of each table over all partitions, as far as manifests tell."""
     found: dict[str, Amount] = {}
-    for saved in partitions.values():
-        for name, amount in stored_amounts(saved.manifest).items() if saved.manifest is not None else ():
+    for partition in partitions.values():
+        for name, amount in stored_amounts(partition.tables).items() if partition.tables is not None else ():
             found[name] = found.get(name, Amount()) + amount
     return found

@@ -87,15 +87,13 @@ def _lines(query: QueryState, now: int) -> Iterator[_Line]:
 
 
 def _name(operator: OperatorState) -> str:
-    copies = f"  (copy {operator.copy} of {operator.copies})" if operator.copies > 1 else ""
     notes = {
         "read": f"  (stored as {operator.was})" if operator.was else "",
         "orphan": "  (not in the plan)",
         "other-meaning": "  (another state in the plan: a run starts it empty)",
         "other-layout": "  (the plan's keeps other columns)",
-        "unnamed": "  (unnamed until the next batch of a run)",
     }
-    return operator.id + copies + notes[operator.status]
+    return operator.id + notes[operator.status]
 
 
 def _amount_cells(ttl: str, amount: Amount, now: int, *, plain: bool = False) -> tuple[str, ...]:
@@ -193,8 +191,6 @@ def _operator_json(operator: OperatorState, now: int) -> dict[str, Any]:
         "id": operator.id,
         "status": operator.status,
         "was": operator.was,
-        "number": operator.number,
-        "copy": operator.copy,
         "state": [_entry_json(entry, now) for entry in operator.entries],
     }
 

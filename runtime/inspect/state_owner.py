@@ -1,51 +1,54 @@
-"""Whose state it is that Spark keeps under a number: that of which operator of the plan, or of none.
+"""Whose the states of a checkpoint are: each that of which operator of a plan, or of none.
 
-State belongs to the operator whose state means the same (:func:`plans.compare.carryover.state_lineages`), whatever its
-id; a run continues it as that operator's.
+State belongs to the operator whose state means the same, whatever its id; a run continues it as that operator's
+(:func:`plans.compare.carryover.continued_states`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from plans.compare.carryover import state_lineages
+from plans.compare.carryover import QueryRecord, continued, continued_states, query_records
 from plans.model.plan import Plan
-from runtime.engine.saved import Saved
 from runtime.inspect.contents import Status
-from runtime.inspect.entries import Entry, fits
+from runtime.storage.place import Scale
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StateOwner:
-    """The operator by its ``id`` in the plan, or else as it was stored; ``was`` is the stored one if it differs."""
+class OwnedState:
+    """A state that ``query`` keeps at ``place``, a path below the checkpoint, at ``scales``.
 
-    id: str
+    ``operator`` is its operator's id in the plan, or else that in the record; ``was`` is the recorded one if it
+    differs.
+    """
+
+    query: str
+    place: str
+    scales: tuple[Scale, ...]
+    operator: str
     status: Status
     was: str | None = None
 
 
-def state_owner_of(
-    number: int,
-    partitions: Mapping[int, Saved],
-    plan: Plan,
-    kept: Mapping[str, Sequence[Entry]],
-    operators: Sequence[str],
-) -> StateOwner:
-    """Who owns what ``partitions`` have saved under ``number``, among ``operators``, those of the query in the plan."""
-    said = next((saved for saved in partitions.values() if saved.operator), None)
-    if said is None or said.operator is None:
-        return StateOwner(id=f"operator {number} of Spark", status="unnamed")
-    name = said.operator
-    lineages = state_lineages(plan)
-    same = [each for each in operators if each in kept and lineages[each] == said.lineage]
-    mine = name if name in same or (name in operators and name in kept) else None
-    if said.lineage is not None and mine not in same:
-        if len(same) != 1:
-            return StateOwner(id=name, status="orphan" if mine is None else "other-meaning")
-        mine = same[0]
-    if mine is None:
-        return StateOwner(id=name, status="orphan")
-    if not fits(kept[mine], partitions.values()):
-        return StateOwner(id=name, status="other-layout")
-    return StateOwner(id=mine, status="read", was=None if mine == name else name)
+def owned_states(plan: Plan, recorded: Sequence[QueryRecord]) -> tuple[OwnedState, ...]:
+    """The states of the queries ``recorded``, as ``plan`` would go on with them."""
+    wanted = {record.id: record for record in query_records(plan, continued(plan, recorded))}
+    return tuple(state for record in recorded for state in _of_query(record, wanted.get(record.id)))
+
+
+def _of_query(old: QueryRecord, new: QueryRecord | None) -> Iterator[OwnedState]:
+    needed = () if new is None else new.states
+    kept = {state.place: operator for operator, state in continued_states(old.states, needed).items()}
+    anew = {state.operator for state in needed} - set(kept.values())
+    for state in old.states:
+        name = kept.get(state.place, state.operator)
+        status: Status = "read" if state.place in kept else "other-meaning" if name in anew else "orphan"
+        yield OwnedState(
+            query=old.id,
+            place=f"{old.id}/state/{state.place}",
+            scales=tuple(Scale(*each) for each in old.scales),
+            operator=name,
+            status=status,
+            was=None if name == state.operator else state.operator,
+        )

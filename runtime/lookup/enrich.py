@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 
 from runtime.lookup.metrics import LookupCounters
+from runtime.lookup.pinned import task_pins
 from runtime.lookup.spec import LookupSpec
-from runtime.lookup.task import lookup_tables
+from runtime.lookup.task import Pinning, lookup_tables
 from runtime.lookup.worker import acquired
 from runtime.worker.metered import counts, data, tables_of
 
@@ -20,6 +21,7 @@ def enrich(batches: Iterable[pa.RecordBatch], *, spec: LookupSpec, schema: pa.Sc
         return
     counters = LookupCounters()
     with acquired(spec) as lookup:
-        yield from data(lookup_tables(tables, lookup, counters), spec.rows.output)
+        pinning = None if spec.pins is None else Pinning(pins=task_pins(spec.pins))
+        yield from data(lookup_tables(tables, lookup, counters, pinning), spec.rows.output)
         lookup.report(counters)
     yield counts(counters.values(), spec.rows.output)

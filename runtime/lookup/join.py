@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from runtime.kernels.found_rows import JoinedRows, KeyedRows
 from runtime.lookup.api import Key
 from runtime.lookup.rows import ABSENT, distinct_keys
+from runtime.state.identity import Mask
 from runtime.state.layout import Int64s
 
 NOT_ASKED = -1
@@ -48,6 +49,13 @@ class AskedRows:
         kept = np.ones(len(self.codes), np.bool_)
         kept[rows] = False
         return AskedRows(table=self.table.filter(pa.array(kept)), keys=self.keys, codes=self.codes[kept])
+
+    def only(self, keys: Mask) -> AskedRows:
+        """The same rows, of which those ask that ask for ``keys``."""
+        codes = np.full(len(keys) + 1, NOT_ASKED, np.int64)
+        codes[:-1][keys] = np.arange(np.count_nonzero(keys))
+        asked = [key for key, wanted in zip(self.keys, keys.tolist(), strict=True) if wanted]
+        return AskedRows(table=self.table, keys=asked, codes=codes[self.codes])
 
     def missed(self, found: KeyedRows) -> Int64s:
         """The rows that asked for a key without rows."""

@@ -15,6 +15,7 @@ from runtime.lookup.api import LookupContext
 from runtime.lookup.join import LookupRows
 from runtime.lookup.policy import FetchPolicy
 from runtime.lookup.source import LookupSource
+from runtime.storage.pins import PinPlace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +39,7 @@ class CacheSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookupSpec:
-    """One lookup operator; ``run`` tells runs on one cluster apart."""
+    """One lookup operator; ``run`` tells runs on one cluster apart. Answers are pinned at ``pins``, if anywhere."""
 
     run: str
     source: LookupSource
@@ -47,6 +48,7 @@ class LookupSpec:
     policy: FetchPolicy
     cache: CacheSpec
     rows: LookupRows
+    pins: PinPlace | None = None
 
     @property
     def identity(self) -> tuple[str, str]:

@@ -26,10 +26,21 @@ from runtime.kernels.ordered_values import ordered_values_layout
 from runtime.kernels.partial import ROWS, WEIGHT, PartialSums
 from runtime.kernels.retraction import overdrawn, weights_of
 from runtime.kernels.values import VALUE, ValueChange, update_values, values_layout
-from runtime.operator import DELETE, INSERT, KIND, UPDATE_AFTER, UPDATE_BEFORE, InputSpec, Result, SegmentStore
+from runtime.operator import (
+    DELETE,
+    INSERT,
+    KIND,
+    UPDATE_AFTER,
+    UPDATE_BEFORE,
+    Inheritance,
+    InputSpec,
+    Result,
+    SegmentStore,
+)
 from runtime.operator import hash_column as hash_name
 from runtime.operators.in_order import Order, changed_in_order, marks_of
 from runtime.state.identity import Mask, encode_groups, equal_columns, equal_rows, hashed_groups, without_chunks
+from runtime.state.inherit import inherit_tables
 from runtime.state.keyed import KeyedState
 from runtime.state.layout import COUNT, HASH, WRITE, Int64s, StateLayout
 from runtime.state.manifest import read_manifest, write_manifest
@@ -140,15 +151,16 @@ class AggregateOperator:
             weights = batch[WEIGHT].to_numpy() if WEIGHT in batch.column_names else weights_of(batch)
             output = _update(self, states, batch, weights, now)
         committed = {name: state.commit() for name, state in states.items()}
-        purges = [due for state in states.values() if (due := state.next_purge()) is not None]
         return Result(
             output=output,
             manifest=write_manifest(committed),
-            timer=min(purges, default=None),
             rows_in=_rows_behind(rows),
             state_rows=sum(table.rows for table in committed.values()),
             state_bytes=sum(segment.size for table in committed.values() for segment in table.segments),
         )
+
+    def inherit(self, store: Inheritance) -> bytes | None:
+        return inherit_tables(store, self.layouts)
 
 
 def _rows_behind(rows: pa.Table | None) -> int:

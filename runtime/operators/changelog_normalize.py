@@ -17,9 +17,10 @@ import pyarrow as pa
 
 from plans.declarations.row_kinds import RowKind
 from runtime.kernels.replacement import replaced
-from runtime.operator import DELETE, KIND, UPDATE_BEFORE, InputSpec, Result, SegmentStore
+from runtime.operator import DELETE, KIND, UPDATE_BEFORE, Inheritance, InputSpec, Result, SegmentStore
 from runtime.operator import hash_column as hash_name
 from runtime.state.identity import encode_groups
+from runtime.state.inherit import inherit_tables
 from runtime.state.keyed import KeyedState
 from runtime.state.layout import StateLayout
 from runtime.state.manifest import read_manifest, write_manifest
@@ -68,11 +69,13 @@ class ChangelogNormalizeOperator:
         return Result(
             output=output,
             manifest=write_manifest({ROWS: committed}),
-            timer=state.next_purge(),
             rows_in=rows.num_rows if rows is not None else 0,
             state_rows=committed.rows,
             state_bytes=sum(segment.size for segment in committed.segments),
         )
+
+    def inherit(self, store: Inheritance) -> bytes | None:
+        return inherit_tables(store, self.layouts)
 
 
 def _last_of_each_key(operator: ChangelogNormalizeOperator, batch: pa.Table) -> pa.Table:

@@ -19,9 +19,10 @@ import pyarrow as pa
 
 from plans.declarations.row_kinds import INSERT_ONLY, RowKind
 from runtime.kernels.replacement import replaced
-from runtime.operator import KIND, InputSpec, Result, SegmentStore
+from runtime.operator import KIND, Inheritance, InputSpec, Result, SegmentStore
 from runtime.operator import hash_column as hash_name
 from runtime.state.identity import Mask, encode_groups
+from runtime.state.inherit import inherit_tables
 from runtime.state.keyed import KeyedState
 from runtime.state.layout import Int64s, StateLayout
 from runtime.state.manifest import read_manifest, write_manifest
@@ -80,12 +81,14 @@ class DeduplicateOperator:
         return Result(
             output=output,
             manifest=write_manifest({ROWS: committed}),
-            timer=state.next_purge(),
             rows_in=rows.num_rows if rows is not None else 0,
             state_rows=committed.rows,
             state_bytes=sum(segment.size for segment in committed.segments),
             metrics=((rows.num_rows if rows is not None else 0) - kept,),
         )
+
+    def inherit(self, store: Inheritance) -> bytes | None:
+        return inherit_tables(store, self.layouts)
 
 
 def _one_of_each_key(operator: DeduplicateOperator, batch: pa.Table) -> pa.Table:

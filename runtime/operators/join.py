@@ -21,10 +21,11 @@ import pyarrow.compute as pc
 from plans.operators import JoinType
 from runtime.kernels.pairs import JoinCondition
 from runtime.kernels.retraction import overdrawn
-from runtime.operator import DELETE, INSERT, KIND, UPDATE_AFTER, InputSpec, Result, SegmentStore
+from runtime.operator import DELETE, INSERT, KIND, UPDATE_AFTER, Inheritance, InputSpec, Result, SegmentStore
 from runtime.operator import hash_column as hash_name
 from runtime.operators.row_limit import Added, forget_oldest
 from runtime.state.identity import Mask, distinct_rows, hashed_groups, without_chunks
+from runtime.state.inherit import inherit_tables
 from runtime.state.keyed import KeyedState
 from runtime.state.layout import COUNT, SUFFIX_MASK, WRITE, Int64s, StateLayout, prefixed_hash
 from runtime.state.manifest import read_manifest, write_manifest
@@ -110,16 +111,17 @@ class JoinOperator:
                 found, gone = _apply(self, side, rows.combine_chunks(), states, now)
                 pieces, beyond = [*pieces, *found], beyond + gone
         committed = {state.layout.name: state.commit() for state in states}
-        purges = [due for state in states if (due := state.next_purge()) is not None]
         return Result(
             output=pa.concat_tables(pieces),
             manifest=write_manifest(committed),
-            timer=min(purges, default=None),
             rows_in=sum(rows.num_rows for rows in deltas if rows is not None),
             state_rows=sum(table.rows for table in committed.values()),
             state_bytes=sum(segment.size for table in committed.values() for segment in table.segments),
             metrics=(beyond,),
         )
+
+    def inherit(self, store: Inheritance) -> bytes | None:
+        return inherit_tables(store, self.layouts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

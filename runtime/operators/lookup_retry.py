@@ -12,7 +12,7 @@ Delay and attempts are judged by the settings of the plan that runs, not by thos
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from typing import Protocol
@@ -22,12 +22,16 @@ import pyarrow as pa
 
 from plans.errors import RunError
 from runtime.kernels.found_rows import KeyedRows
+from runtime.kernels.xxhash import hash_rows
 from runtime.lookup.metrics import LookupCounters
+from runtime.lookup.pinned import TaskPins, task_pins
 from runtime.lookup.spec import LookupSpec
-from runtime.lookup.task import Answered, looked_up
+from runtime.lookup.task import Answered, Pinning, looked_up
 from runtime.lookup.worker import OpenLookup, acquired
-from runtime.operator import InputSpec, Result, SegmentStore
+from runtime.operator import Inheritance, InputSpec, Result, SegmentStore
+from runtime.state.identity import without_chunks
 from runtime.state.layout import Int64s
+from runtime.storage.pins import PinPlace
 from runtime.worker.clock import Clock
 
 FORMAT = 1
@@ -68,6 +72,7 @@ class LookupRetry:
     delay: int
     once: bool
     acquire: Acquire = acquired
+    pinned: Callable[[PinPlace], TaskPins] = task_pins
 
     @property
     def inputs(self) -> tuple[InputSpec, ...]:
@@ -94,14 +99,18 @@ class LookupRetry:
         counters = LookupCounters()
         output: list[pa.Table] = []
         with self.acquire(self.spec) as lookup:
-            missed = [] if rows is None else self._look(_fresh(rows, self.parked), lookup, counters, output)
+            pins = None if self.spec.pins is None else self.pinned(self.spec.pins)
+            pinning = None if pins is None else Pinning(pins=pins)
+            missed = [] if rows is None else self._look(_fresh(rows, self.parked), lookup, counters, output, pinning)
             time = now
             while True:
                 again = [store.read(each.id) for each in due]
                 for each in due:
                     waiting.remove(each)
                     store.delete(each.id)
-                missed += self._look_again(again, lookup, counters, output)
+                # Rows are asked for again at the same times however they are divided into partitions.
+                pinning = None if pins is None else Pinning(pins=pins, label=str(time))
+                missed += self._look_again(again, lookup, counters, output, pinning)
                 if missed:
                     number += 1
                     table = pa.concat_tables(missed).combine_chunks()
@@ -116,22 +125,46 @@ class LookupRetry:
             lookup.report(counters)
         return self._result(output, number, waiting, counters, rows_in)
 
+    def inherit(self, store: Inheritance) -> bytes | None:
+        low, high = store.bounds
+        number, waiting = 0, []
+        for part, manifest in enumerate(store.manifests):
+            for each in _read(manifest, self.parked)[1]:
+                rows = store.read_old(part, each.id)
+                hashes = hash_rows([without_chunks(rows[name]) for name in self.spec.rows.keys], rows.num_rows)
+                rows = rows.filter(pa.array((hashes >= low) & (hashes <= high - 1)))
+                if rows.num_rows:
+                    number += 1
+                    name = f"parked/{number}"
+                    waiting.append(ParkedRows(name, rows.num_rows, store.write(name, rows), each.at))
+        return _written(number, waiting, self.parked)
+
     def _look_again(
-        self, tables: list[pa.Table], lookup: OpenLookup, counters: LookupCounters, output: list[pa.Table]
+        self,
+        tables: list[pa.Table],
+        lookup: OpenLookup,
+        counters: LookupCounters,
+        output: list[pa.Table],
+        pinning: Pinning | None,
     ) -> list[pa.Table]:
         retried = LookupCounters()
-        missed = self._look(_raised(tables), lookup, retried, output)
+        missed = self._look(_raised(tables), lookup, retried, output, pinning)
         counters.add_retried(retried)
         counters.retries += retried.loadCount
         return missed
 
     def _look(
-        self, tables: Iterator[pa.Table], lookup: OpenLookup, counters: LookupCounters, output: list[pa.Table]
+        self,
+        tables: Iterator[pa.Table],
+        lookup: OpenLookup,
+        counters: LookupCounters,
+        output: list[pa.Table],
+        pinning: Pinning | None,
     ) -> list[pa.Table]:
         """Look ``tables`` up, add what is decided to ``output``, and return what is to wait."""
         rows = self.spec.rows
         missed: list[pa.Table] = []
-        for answered in looked_up((rows.ask(table) for table in tables), lookup, counters):
+        for answered in looked_up((rows.ask(table) for table in tables), lookup, counters, pinning):
             wait = self._waiting(answered)
             if len(wait):
                 missed.append(answered.asked.table.take(wait))
@@ -152,7 +185,7 @@ class LookupRetry:
         """Cache that there is nothing for the keys of ``missed`` rows."""
         codes = np.unique(answered.asked.codes[missed])
         codes = codes[answered.fresh[codes]]
-        if lookup.cache is not None and len(codes):
+        if lookup.cache is not None and len(codes) and not answered.pinned:
             nothing = np.zeros(len(codes), np.int64)
             rows = KeyedRows(table=self.spec.rows.found.empty_table(), start=nothing, count=nothing)
             now = np.full(len(codes), lookup.clock.elapsed())
@@ -164,7 +197,6 @@ class LookupRetry:
         return Result(
             output=pa.concat_tables([self.output.empty_table(), *output]),
             manifest=_written(number, waiting, self.parked),
-            timer=min(each.at for each in waiting) + self.delay if waiting else None,
             rows_in=rows_in,
             state_rows=sum(each.rows for each in waiting),
             state_bytes=sum(each.size for each in waiting),

@@ -16,9 +16,10 @@ import numpy as np
 import pyarrow as pa
 
 from runtime.kernels.retraction import overdrawn
-from runtime.operator import DELETE, INSERT, KIND, UPDATE_AFTER, InputSpec, Result, SegmentStore
+from runtime.operator import DELETE, INSERT, KIND, UPDATE_AFTER, Inheritance, InputSpec, Result, SegmentStore
 from runtime.operator import hash_column as hash_name
 from runtime.state.identity import Mask, distinct_rows, encode_groups, equal_rows
+from runtime.state.inherit import inherit_tables
 from runtime.state.keyed import KeyedState
 from runtime.state.layout import COUNT, WRITE, Int64s, StateLayout, prefixed_hash
 from runtime.state.manifest import read_manifest, write_manifest
@@ -73,11 +74,13 @@ class SinkMaterializeOperator:
         return Result(
             output=output,
             manifest=write_manifest({ROWS: committed}),
-            timer=state.next_purge(),
             rows_in=rows.num_rows if rows is not None else 0,
             state_rows=committed.rows,
             state_bytes=sum(segment.size for segment in committed.segments),
         )
+
+    def inherit(self, store: Inheritance) -> bytes | None:
+        return inherit_tables(store, self.layouts)
 
 
 def _update(

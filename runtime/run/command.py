@@ -248,8 +248,9 @@ def _is_gone(spark: Any) -> bool:
 def run_plan(plan: Plan, start: Callable[[], Any], *, as_json: bool) -> int:
     """Run ``plan``, as ``start`` starts it, to its end and tell of its batches; 0, or the code of a signal's exit."""
     from runtime.progress import FunctionProgress, JobProgress, LookupProgress, total_functions, total_lookups
-    from runtime.run.patience import FirstBatch
     from runtime.run.report import open_report
+    from runtime.run.watch import Watch
+    from runtime.running import RunningBatch
 
     batch_plan = plan.mode == "batch"
     stop = Stop(STOPS_NOW if batch_plan else STOPS_AFTER_BATCH)
@@ -264,12 +265,11 @@ def run_plan(plan: Plan, start: Callable[[], Any], *, as_json: bool) -> int:
         totals = {"jobs": 0, "rows_out": 0} if batch_plan else {"batches": 0, "rows_in": 0, "rows_out": 0}
         lookups: dict[str, dict[str, LookupProgress]] = {}
         functions: dict[str, dict[str, FunctionProgress]] = {}
-        waiting = FirstBatch(began=time.monotonic())
-        with open_report(as_json=as_json) as report:
+        behind_url = not batch_plan and not is_local_path(execution.checkpoint)
+        with open_report(as_json=as_json, requests=behind_url) as report:
+            watch = None if batch_plan else Watch(execution, report.pace)
 
             def tell() -> None:
-                if not batch_plan and (news := waiting.news(time.monotonic(), ended=totals["batches"])):
-                    say(news)
                 for ended in execution.new_batches():
                     totals["rows_out"] += ended.rows_out
                     sums = lookups.setdefault(ended.sink, {}) if ended.lookups else {}
@@ -285,6 +285,13 @@ def run_plan(plan: Plan, start: Callable[[], Any], *, as_json: bool) -> int:
                         totals["batches"] += 1
                         totals["rows_in"] += ended.rows_in
                         report.batch(ended)
+                        if watch is not None:
+                            watch.ended(ended)
+                for one in watch.news(time.monotonic()) if watch is not None else ():
+                    if isinstance(one, RunningBatch):
+                        report.running(one)
+                    else:
+                        report.stuck(one)
 
             status = "failed"
             try:

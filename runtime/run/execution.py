@@ -17,6 +17,7 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -25,11 +26,10 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from plans.analysis.streaming_queries import Query
+from plans.analysis.streaming_queries import Query, tops
 from plans.analysis.validate import validate
 from plans.checkpoint.continuation import continuation, record_after, record_of_begun, refuse
 from plans.checkpoint.report import checkpoint_notes
-from plans.compare.carryover import numbered_states
 from plans.connectors.policy import OPEN, Policy, refuse_reach
 from plans.declarations.durations import parse_duration
 from plans.errors import PlanError, RunError
@@ -41,8 +41,8 @@ from runtime.batch.session import Session
 from runtime.build.edges import edges_of
 from runtime.build.stream import build
 from runtime.build.sub_plans import shared_operators
-from runtime.checkpoint.files import NO_FILES, files_of
-from runtime.checkpoint.parts import batches_kept, refuse_damaged
+from runtime.checkpoint.files import NO_FILES, files_of, local_directory, reached_by_workers
+from runtime.checkpoint.parts import batches_kept, last_batches, refuse_damaged
 from runtime.checkpoint.record import read_record, write_record
 from runtime.checkpoint.run_lock import RunLock, acquire
 from runtime.connectors import table as connectors
@@ -50,11 +50,22 @@ from runtime.lookup.plan import LookupRun
 from runtime.progress import BatchProgress, LookupProgress, OperatorProgress, batch_progress
 from runtime.progress_table import ProgressTable, as_html, as_text, stream_table
 from runtime.results import files
+from runtime.run.noted import Note, noted
+from runtime.run.places import pins_of, places_of, run_number
 from runtime.run.sink_batches import refuse_other_batches
 from runtime.run.writers import query_writer
-from runtime.spark.explanation import StateOwners, WrongLine, failed
-from runtime.spark.session import default_partitions, is_remote, prepare_session, shares_machine, start_session
+from runtime.spark.explanation import WrongLine, failed
+from runtime.spark.session import (
+    default_partitions,
+    is_remote,
+    prepare_session,
+    shares_machine,
+    start_session,
+    write_logs_by_renaming,
+)
 from runtime.spark.shipping import ship_code
+from runtime.spark.unread_files import unread_files
+from runtime.spark.versions import version_notes
 
 DEFAULT_TRIGGER = "1 s"
 """Time between the starts of two batches of a continuous run; without one, batches without data would follow each
@@ -82,7 +93,7 @@ class Execution:
     sinks: Mapping[str, Sequence[str]] = field(default_factory=dict)
     _lock: RunLock | None = None
     _wrong_line: WrongLine = lambda file: None
-    _state_owners: Mapping[str, StateOwners] = field(default_factory=dict)
+    _note: Note = lambda operators: None
     _counts: dict[tuple[str, int], int] = field(default_factory=dict)
     _seen: dict[str, int] = field(default_factory=dict)
     _operators: dict[str, Mapping[str, OperatorProgress]] = field(default_factory=dict)
@@ -116,13 +127,14 @@ class Execution:
             last = query.lastProgress
             if last is None or last.batchId <= self._seen.get(name, -1):
                 continue
+            waiting = unread_files(query)
             for found in query.recentProgress:
                 # A trigger that found nothing to do is reported too, under the number of the batch to come.
                 if found.batchId <= self._seen.get(name, -1) or "addBatch" not in found.durationMs:
                     continue
                 first, *others = self.sinks.get(name, (name,))
                 lookups = self._lookups.get(name, {})
-                batch = batch_progress(first, found, self._operators.get(name, {}), self.partitions, lookups)
+                batch = batch_progress(first, found, self._operators.get(name, {}), self.partitions, lookups, waiting)
                 self._seen[name] = batch.batch
                 self._operators[name] = batch.operators
                 self._lookups[name] = batch.lookups
@@ -131,6 +143,7 @@ class Execution:
                 for one in (batch, *(self._of_other_sink(sink, batch) for sink in others)):
                     self._last[one.sink] = one
                     self._unread.append(one)
+            self._note(self._operators)
 
     def _of_other_sink(self, sink: str, batch: BatchProgress) -> BatchProgress:
         """What a sink got in a batch that is reported with another sink of the same query."""
@@ -159,6 +172,7 @@ class Execution:
                 return True
             if deadline is not None and time.monotonic() >= deadline:
                 return False
+            self._read_batches()
             self.wait(_POLL_SECONDS)
 
     def wait(self, seconds: float) -> None:
@@ -179,10 +193,7 @@ class Execution:
             if error is not None:
                 self.stop()
                 named = " and ".join(self.sinks.get(sink, (sink,)))
-                state_owners = self._state_owners.get(sink, ())
-                raise failed(
-                    f"the query of {named} failed", error, self._wrong_line, state_owners=state_owners
-                ) from error
+                raise failed(f"the query of {named} failed", error, self._wrong_line) from error
 
     def stop_between_batches(self) -> bool:
         """Stop every query that is not in the middle of a micro-batch, or has finished one since the first call.
@@ -226,6 +237,8 @@ class Execution:
         return stream_table(head, sinks, self._last)
 
     def _discard(self) -> None:
+        with suppress(Py4JError, PySparkException, OSError):  # Spark may have ended
+            self._read_batches()
         if self._lock is not None:
             self._lock.release()
         if self.temporary:
@@ -277,8 +290,10 @@ def execute(
         )
     recorded = None if checkpoint is None else read_record(own, checkpoint)
     asked = int(plan.config[PARALLELISM]) if PARALLELISM in plan.config else None
-    partitions = recorded.partitions if recorded else asked or default_partitions(own)
-    found = continuation(recorded, plan, share=not is_remote(own))
+    partitions = asked or (recorded.partitions if recorded else default_partitions(own))
+    there = NO_FILES if checkpoint is None else files_of(own, checkpoint)
+    reached = {query.id: last_batches(there, query.id)[1] + 1 for query in recorded.queries} if recorded else {}
+    found = continuation(recorded, plan, share=not is_remote(own), partitions=partitions, reached=reached)
     refuse(found, checkpoint or "", allow_drop=allow_state_drop)
     own.conf.set("spark.sql.shuffle.partitions", str(partitions))
     ship_code(own, policy.modules)
@@ -291,12 +306,22 @@ def execute(
     )
     if results is not None:
         files.keeping(own)
-    edges = edges_of(plan, own, partitions=partitions, lookups=lookups)
-    rows = build(edges)
     location = checkpoint or tempfile.mkdtemp(prefix="hintplan-checkpoint-")
+    if not is_remote(own) and local_directory(own, location) is not None:
+        write_logs_by_renaming(own)
+    run = run_number(there, int(time.time() * 1000))
     running = found.queries
     counts: dict[tuple[str, int], int] = {}
-    writers = {query.id: query_writer(query, edges, rows, location, results, counts) for query in running}
+    writers = {}
+    pinned = {}
+    division = str(partitions) if is_remote(own) else f"{partitions} of {default_partitions(own)}"
+    for query in running:
+        places = places_of(query, found, reached_by_workers(own, location), run=run)
+        pins = pins_of(query, plan, there, reached_by_workers(own, location), run=run, division=division)
+        pinned[query.id] = pins
+        edges = edges_of(plan, own, places=places, lookups=lookups, pins=pins)
+        rows = build(edges, tops(plan, query))
+        writers[query.id] = query_writer(query, edges, rows, location, results, counts)
     execution = Execution(
         queries={},
         checkpoint=location,
@@ -305,34 +330,43 @@ def execute(
         notes=(
             *(() if recorded is None else checkpoint_notes(recorded, plan, str(own.version))),
             *_repeated(plan, running),
+            *version_notes(str(own.version)),
         ),
         sinks={query.id: query.sinks for query in running if query.is_shared},
         _counts=counts,
         _wrong_line=partial(connectors.wrong_line, own, plan.tables),
-        _state_owners={query.id: numbered_states(plan, query) for query in running},
     )
     if checkpoint is not None and not is_remote(own):
         execution._lock = acquire(own, checkpoint, take_over=take_over)
         execution._lock.in_use = partial(_is_active, execution)
     try:
         if checkpoint is not None:
-            if read_record(own, checkpoint) != recorded:
+            before, there = there, files_of(own, checkpoint)
+            scaled = recorded is not None and recorded.partitions != partitions
+            moved = scaled and any(last_batches(before, query.id) != last_batches(there, query.id) for query in running)
+            reached_at = reached_by_workers(own, location)
+            moved |= any(
+                pins_of(query, plan, there, reached_at, run=run, division=division) != pinned[query.id]
+                for query in running
+            )
+            if moved or read_record(own, checkpoint) != recorded:
                 raise RunError(
                     f"another run has used checkpoint {checkpoint} while this one was starting", hint="start it again"
                 )
-            there = files_of(own, checkpoint)
             refuse_damaged(there, recorded, checkpoint, kept=batches_kept(own))
             if results is None:
                 refuse_other_batches(plan, running, there, recorded, partial(files_of, own))
-            record = record_after(found, recorded, plan, partitions=partitions, spark=own.version)
-            if record is not None:
+            record = record_after(found, recorded, plan, partitions=partitions, spark=own.version) or recorded
+            if record is not None and record is not recorded:
                 write_record(own, checkpoint, record)
         elif results is None:
             refuse_other_batches(plan, running, NO_FILES, None, partial(files_of, own))
         for name, writer in writers.items():
             execution.queries[name] = _started(name, writer.trigger(**settings), location)
-        if checkpoint is not None and (begun := record_of_begun(record or recorded)) is not None:
-            write_record(own, checkpoint, begun)
+        if checkpoint is not None and record is not None:
+            if (begun := record_of_begun(record)) is not None:
+                write_record(own, checkpoint, begun)
+            execution._note = noted(own, checkpoint, begun or record)
     except BaseException:
         execution.stop()
         raise

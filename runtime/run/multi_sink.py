@@ -1,9 +1,9 @@
-"""A multi-sink query: what its operator puts out in a micro-batch is kept, and written to each.
+"""A multi-sink query: what it computes in a micro-batch is kept, and written to each of its sinks.
 
 A sink is written as its own query would write it. If one fails, the batch is replayed for all of them after a restart:
-jdbc sinks then skip or repeat what they have, so that nothing is there twice, and print sinks print it again. On
-classic Spark only: the sinks are written by the driver, which also counts their rows. Knows no plan files and no
-sessions.
+those that know which batches they have had then skip or repeat it, so that nothing is there twice, and print sinks
+print it again. On classic Spark only: the sinks are written by the driver, which also counts their rows. Knows no plan
+files and no sessions.
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ RowCounts = MutableMapping[tuple[str, int], int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkWriter:
-    """One of the sinks: what the calcs above it make of the rows, and what writes them and says how many they were."""
+    """One of the sinks, and what writes its part of a micro-batch and says how many rows that was."""
 
     sink: str
-    select: Callable[[DataFrame], DataFrame]
     write: Callable[[DataFrame, int], int]
 
 
@@ -36,9 +35,15 @@ class MultiSinkWriter:
     counts: RowCounts
 
     def __call__(self, rows: Any, batch: int) -> None:
+        if len(self.writers) == 1:  # the others are gone from the plan
+            self._write(rows, batch)
+            return
         kept = rows.persist(StorageLevel.MEMORY_AND_DISK)
         try:
-            for writer in self.writers:
-                self.counts[writer.sink, batch] = writer.write(writer.select(kept), batch)
+            self._write(kept, batch)
         finally:
             kept.unpersist()
+
+    def _write(self, rows: DataFrame, batch: int) -> None:
+        for writer in self.writers:
+            self.counts[writer.sink, batch] = writer.write(rows, batch)

@@ -7,23 +7,35 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import asdict
-from typing import Any, Protocol, TextIO
+from typing import Any, ClassVar, Protocol, TextIO
 
-from plans.text.terminal import say
+from plans.text.terminal import clean, say
 from runtime.amounts import human_bytes, human_duration
 from runtime.progress import BatchProgress, CachedProgress, JobProgress, OperatorProgress
+from runtime.run.running_text import running_json, running_text, stuck_json, stuck_text
+from runtime.running import RunningBatch, StuckBatch
+from runtime.sources import lag_text
+from runtime.storage.operations import OPERATIONS
 
 
 class Report(Protocol):
-    """Told of every batch of a stream, or every job of a batch plan, and of the end.
+    """Told of every batch of a stream, or every job of a batch plan, of batches that take long, and of the end.
 
-    ``status`` is finished, stopped or failed.
+    ``pace`` is how many seconds are between two reports of the same batch at work, ``status`` is finished, stopped or
+    failed.
     """
 
+    pace: ClassVar[float]
+
     def batch(self, batch: BatchProgress) -> None: ...
+
+    def running(self, batch: RunningBatch) -> None: ...
+
+    def stuck(self, stuck: StuckBatch) -> None: ...
 
     def job(self, job: JobProgress) -> None: ...
 
@@ -31,27 +43,38 @@ class Report(Protocol):
 
 
 @contextmanager
-def open_report(*, as_json: bool) -> Iterator[Report]:
-    """The report that fits where output goes."""
+def open_report(*, as_json: bool, requests: bool = False) -> Iterator[Report]:
+    """The report that fits where output goes; ``requests`` says that file operations of state are worth telling."""
     if as_json:
         out = sys.stdout
         with redirect_stdout(sys.stderr):
             yield JsonReport(out)
     elif sys.stderr.isatty():
-        with TableReport() as report:
+        with TableReport(requests=requests) as report:
             yield report
     else:
-        yield LineReport()
+        yield LineReport(requests=requests)
 
 
 class JsonReport:
-    """One JSON object a line: ``{"event": "batch", ...}`` or ``"job"``, and at the end ``{"event": "end", ...}``."""
+    """One JSON object a line: ``{"event": "batch", ...}`` or ``"job"``, and at the end ``{"event": "end", ...}``.
+
+    A batch that takes long has ``"running"`` and ``"stuck"`` before.
+    """
+
+    pace: ClassVar[float] = 10.0
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
 
     def batch(self, batch: BatchProgress) -> None:
         self._print({"event": "batch", **asdict(batch)})
+
+    def running(self, batch: RunningBatch) -> None:
+        self._print({"event": "running", **running_json(batch)})
+
+    def stuck(self, stuck: StuckBatch) -> None:
+        self._print({"event": "stuck", **stuck_json(stuck)})
 
     def job(self, job: JobProgress) -> None:
         self._print({"event": "job", **asdict(job)})
@@ -67,7 +90,10 @@ class JsonReport:
 class LineReport:
     """One line on stderr for each batch in which something happened; an idle stream has a batch a second."""
 
-    def __init__(self) -> None:
+    pace: ClassVar[float] = 10.0
+
+    def __init__(self, *, requests: bool = False) -> None:
+        self._requests = requests
         self._states: dict[str, list[int]] = {}
 
     def batch(self, batch: BatchProgress) -> None:
@@ -79,10 +105,19 @@ class LineReport:
             " ".join([name, f"{found.state_rows:,} rows {human_bytes(found.state_bytes)}", *counts_text(found)])
             for name, found in batch.operators.items()
         ]
+        states += [lag for source in batch.sources if (lag := lag_text(source))]
+        states += [requests_text(batch.operators.values())] if self._requests and batch.operators else []
         states += [f"{name} {lookup_text(found)}" for name, found in batch.lookups.items() if any(found.values())]
         states += [f"{name} {function_text(found)}" for name, found in batch.functions.items() if any(found.values())]
         flow = f"{batch.rows_in:,} rows in · {batch.rows_out:,} rows out · {human_duration(batch.duration_ms)}"
         say(f"{batch.sink} batch {batch.batch}: {' · '.join([flow, *states])}")
+
+    def running(self, batch: RunningBatch) -> None:
+        say(running_text(batch))
+
+    def stuck(self, stuck: StuckBatch) -> None:
+        for line in stuck_text(stuck):
+            say(line)
 
     def job(self, job: JobProgress) -> None:
         parts = [f"{job.rows_out:,} rows out", human_duration(job.duration_ms)]
@@ -96,14 +131,21 @@ class LineReport:
 
 
 class TableReport:
-    """A table on stderr that is redrawn in place: rows for sinks and stateful operators; lookups and calls below."""
+    """A table on stderr that is redrawn in place: rows for sinks and stateful operators; the rest below.
 
-    def __init__(self) -> None:
+    That is lookups and calls, what is behind, and batches at work.
+    """
+
+    pace: ClassVar[float] = 5.0
+
+    def __init__(self, *, requests: bool = False) -> None:
         from rich.console import Console
         from rich.live import Live
 
         self._batches: dict[str, BatchProgress] = {}
         self._jobs: list[JobProgress] = []
+        self._running: dict[str, str] = {}
+        self._requests = requests
         # Rows of print sinks go above the table if they share its terminal, and stay out of it if they don't.
         shared = sys.stdout.isatty()
         console = Console(file=sys.stderr)
@@ -118,7 +160,18 @@ class TableReport:
 
     def batch(self, batch: BatchProgress) -> None:
         self._batches[batch.sink] = batch
+        self._running.pop(batch.sink, None)
         self._live.update(self._table(), refresh=True)
+
+    def running(self, batch: RunningBatch) -> None:
+        self._running[batch.sinks[0]] = running_text(batch)
+        self._live.update(self._table(), refresh=True)
+
+    def stuck(self, stuck: StuckBatch) -> None:
+        from rich.text import Text
+
+        for line in stuck_text(stuck):
+            self._live.console.print(Text(clean(line)))
 
     def job(self, job: JobProgress) -> None:
         self._jobs.append(job)
@@ -143,8 +196,13 @@ class TableReport:
             for name, found in batch.operators.items():
                 flow = ("", f"{found.rows_in:,}", f"{found.rows_out:,}", "")
                 table.add_row(Text(f"  {name}"), *flow, f"{found.state_rows:,}", human_bytes(found.state_bytes))
-        counted = [f"  {name}   {' '.join(counts_text(found))}" for name, found in _counting(self._batches.values())]
-        return Group(table, *map(Text, [*counted, *_said(self._batches.values())]))
+        batches = self._batches.values()
+        counted = [f"  {name}   {' '.join(counts_text(found))}" for name, found in _counting(batches)]
+        counted += [f"  {lag}" for batch in batches for source in batch.sources if (lag := lag_text(source))]
+        if self._requests:
+            counted += [f"  {one.sink}   {requests_text(one.operators.values())}" for one in batches if one.operators]
+        below = [Text(clean(line)) for line in (*counted, *_said(batches), *self._running.values())]
+        return Group(table, *below) if batches else Group(*below)
 
     def _job_table(self) -> Any:
         from rich.console import Group
@@ -170,6 +228,20 @@ def counts_text(found: OperatorProgress) -> list[str]:
     ['1,200 rows passed over']
     """
     return [f"{count:,} {name.replace('_', ' ')}" for name, count in found.counts.items() if count]
+
+
+def requests_text(operators: Iterable[OperatorProgress]) -> str:
+    """What the state of operators asked of its file system.
+
+    >>> operations = {"reads": 3, "writes": 1_200, "lists": 0, "deletes": 1}
+    >>> requests_text([OperatorProgress(file_operations=operations)])
+    'state files: 3 reads, 1,200 writes, 1 delete'
+    """
+    sums = Counter[str]()
+    for operator in operators:
+        sums.update(operator.file_operations)
+    said = [_counted(sums[name], name.removesuffix("s")) for name in OPERATIONS if sums[name]]
+    return f"state files: {', '.join(said) or 'not touched'}"
 
 
 def _counting(batches: Iterable[BatchProgress]) -> list[tuple[str, OperatorProgress]]:

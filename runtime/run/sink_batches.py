@@ -1,8 +1,9 @@
 """Which batches a sink has had, so that none is taken for one that another checkpoint wrote.
 
 Spark's file sink, and a jdbc sink without a key, skip a batch whose number they have had: it is one that runs again.
-That is so only of the checkpoint that wrote them. A new checkpoint, or an older copy of one, begins with numbers that
-the sink has had, and the rows of its batches would be lost. Knows what a sink has had by its table, and starts nothing.
+That is so only of the checkpoint that wrote them. A new checkpoint, an older copy or a snapshot of one, begins with
+numbers that the sink has had, and the rows of its batches would be lost. Knows what a sink has had by its table, and
+starts nothing.
 """
 
 from __future__ import annotations
@@ -65,17 +66,29 @@ def refuse_other_batches(
             raise RunError(
                 f"table {table_name}: a streaming job has written batches up to {had} to {where!r}, and this "
                 f"checkpoint {reached}: batches with these numbers would be taken for written, and their rows lost",
-                hint="go on with the checkpoint that wrote there, or give the table another place; to write all "
-                "anew, remove first what is there",
+                hint=_go_on(writes_files(table) and began >= 0),
                 path=f"tables.{table_name}",
             )
+
+
+def _go_on(stays: bool) -> str:
+    """What can be done; ``stays`` says that the query must go on in the directory that it has written to."""
+    if stays:
+        return (
+            "go on with the checkpoint that wrote there last, or with a newer snapshot of it; or put the directory "
+            "back as it was when this checkpoint was copied, from a copy of its own"
+        )
+    return (
+        "go on with the checkpoint that wrote there, or give the table another place; to write all anew, remove first "
+        "what is there"
+    )
 
 
 def _is_written_to(before: QueryRecord | None, table: Table) -> bool:
     """Whether the query has written to the table's place, so that its last batch may be there without its commit."""
     if not writes_files(table):
         return True
-    return before is not None and before.files == sink_directory(table)
+    return before is not None and sink_directory(table) in dict(before.files).values()
 
 
 def _writer(query: Query, sink: str, checkpoint: CheckpointFiles) -> str | None:

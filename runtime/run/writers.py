@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from plans.analysis.streaming_queries import Query, path_to
+from plans.analysis.streaming_queries import Query, path_to, tops
 from plans.connectors.table import drops_rows
-from plans.operators import Operator
+from plans.operators import Operator, Sink
 from runtime.build.edges import Edges
 from runtime.build.stream import apply_operators
 from runtime.connectors import table as connectors
 from runtime.engine.arrow_rows import ROWS
 from runtime.engine.row_order import ROW_ORDER
 from runtime.engine.rows import Rows
+from runtime.engine.shared import branches, of_branch
 from runtime.operator import KIND
 from runtime.results import files
 from runtime.run.multi_sink import MultiSinkWriter, RowCounts, SinkWriter
@@ -39,32 +41,58 @@ def query_writer(
 
 
 def _multi_sink_writer(query: Query, edges: Edges, rows: Mapping[str, Rows], where: str, counts: RowCounts) -> Any:
-    operators = edges.plan.by_id
+    above = tops(edges.plan, query)
     found = {sink.id: sink for sink in edges.plan.sinks}
-    # The query keeps the id it was begun with, whatever the operator above its sinks is called now.
-    frame = rows[path_to(operators, found[query.sinks[0]])[0].id].frame
+    as_spark_has_them = len(above) == 1 and rows[above[0]].in_arrow is None
+    if as_spark_has_them:
+        frame = rows[above[0]].frame
+    else:
+        frame = branches([(top, rows[top].in_arrow or rows[top].frame, edges.schema(top)) for top in above])
     writers = []
     for name in query.sinks:
         sink = found[name]
-        table = edges.plan.tables[sink.table]
-        write = connectors.micro_batch_writer(
-            sink.table, table, changelog=KIND in frame.columns, checkpoint=where, part=f"/{sink.id}"
-        )
-        calcs = path_to(operators, sink)[1:]
-        writers.append(SinkWriter(sink=sink.id, select=partial(_rows_of_sink, calcs, edges=edges), write=write))
+        top, *calcs = path_to(edges.plan.by_id, sink)
+        branch = None if as_spark_has_them else above.index(top.id)
+        select = partial(_rows_of_sink, top=top.id, branch=branch, calcs=calcs, edges=edges)
+        _ = select(frame).frame  # what is wrong with it is to be said now
+        writers.append(SinkWriter(sink=sink.id, write=_micro_batch_writer(sink, select, edges, where)))
     several = MultiSinkWriter(writers=tuple(writers), counts=counts)
     return frame.writeStream.outputMode("append").foreachBatch(several)
 
 
-def _rows_of_sink(calcs: Sequence[Operator], rows: Any, *, edges: Edges) -> Any:
-    return apply_operators(calcs, rows, edges=edges).drop(*ROW_ORDER.names)
+def _rows_of_sink(frame: DataFrame, *, top: str, branch: int | None, calcs: Sequence[Operator], edges: Edges) -> Rows:
+    """The rows of a sink in a micro-batch, or in the stream, of its query; those of ``top`` are a branch of them."""
+    if branch is None:
+        rows = Rows(lambda: frame)
+    else:
+        found = of_branch(frame, branch, edges.schema(top))
+        rows = Rows(partial(found.in_spark, top), found)
+    return apply_operators(calcs, rows, edges=edges)
+
+
+def _micro_batch_writer(
+    sink: Sink, select: Callable[[DataFrame], Rows], edges: Edges, where: str
+) -> Callable[[DataFrame, int], int]:
+    table = edges.plan.tables[sink.table]
+    write = connectors.micro_batch_writer(
+        sink.table, table, changelog=edges.changelog[sink.id], checkpoint=where, part=f"/{sink.id}"
+    )
+
+    def written(frame: DataFrame, batch: int) -> int:
+        rows = select(frame)
+        if rows.in_arrow is not None and drops_rows(table):
+            (counted,) = rows.in_arrow.counted(sink.id).agg(F.sum(ROWS)).collect()
+            return int(counted[0] or 0)
+        return write(rows.frame.drop(*ROW_ORDER.names), batch)
+
+    return written
 
 
 def _single_sink_writer(query: Query, edges: Edges, rows: Mapping[str, Rows], where: str, results: str | None) -> Any:
     (sink,) = (sink for sink in edges.plan.sinks if sink.id == query.id)
     table, found = edges.plan.tables[sink.table], rows[sink.id]
     if results is None and found.in_arrow is not None and drops_rows(table):
-        counted = found.in_arrow.counted().observe(sink.id, F.sum(ROWS).alias("rows_out"))
+        counted = found.in_arrow.counted(sink.id).observe(sink.id, F.sum(ROWS).alias("rows_out"))
         return connectors.writer(counted, sink.table, table, changelog=False, checkpoint=where)
     frame = found.frame.drop(*ROW_ORDER.names)
     counted = frame.observe(sink.id, F.count(F.lit(1)).alias("rows_out"))

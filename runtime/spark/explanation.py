@@ -7,7 +7,7 @@ Everything else keeps its root cause (:mod:`runtime.spark.failure`).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from urllib.parse import unquote
 
 from plans.errors import RunError
@@ -20,9 +20,6 @@ Explanation = tuple[str, str]
 WrongLine = Callable[[str], tuple[str, str] | None]
 """Finds the format of a file, and its first line that cannot be read, which Spark does not tell."""
 
-StateOwners = Sequence[str]
-"""The operators that keep state in the query, each at the number that Spark knows it by."""
-
 _RESUME = "then run again; nothing that was committed is lost"
 _RESTORE = "restore it, or the whole checkpoint, from a backup, " + _RESUME
 _OWN_MODULE = (
@@ -33,11 +30,9 @@ _SHOWN = 80
 _URL = r"(?:file:(?://)?)?"
 
 
-def failed(
-    what: str, error: BaseException, wrong_line: WrongLine, after: str = "", state_owners: StateOwners = ()
-) -> RunError:
+def failed(what: str, error: BaseException, wrong_line: WrongLine, after: str = "") -> RunError:
     """The error that a user gets for one of Spark's: ``what`` failed, of what, ``after`` it, and what mends it."""
-    if known := explained(error, wrong_line, state_owners) or worker_fault(evidence(error)):
+    if known := explained(error, wrong_line) or worker_fault(evidence(error)):
         cause, hint = known
         return RunError(f"{what}: {cause}{after}", hint=hint)
     cause = root_cause(error)
@@ -45,12 +40,12 @@ def failed(
     return RunError(f"{what}: {cause}{after}", hint=_OWN_MODULE.format(own[1]) if own else None)
 
 
-def explained(error: BaseException, wrong_line: WrongLine, state_owners: StateOwners = ()) -> Explanation | None:
+def explained(error: BaseException, wrong_line: WrongLine) -> Explanation | None:
     """What ``error`` of a query that ended or did not start comes from; None if it is none of the known faults."""
     text = evidence(error)
     if "Traceback (most recent call last)" in text:
         return None  # from Python code, whose own error says it best
-    found = _malformed_row(text, wrong_line) or _no_room(text) or _damaged_state(text, state_owners)
+    found = _malformed_row(text, wrong_line) or _no_room(text)
     return found or next((found for explain in _FAULTS if (found := explain(text)) is not None), None)
 
 
@@ -101,24 +96,6 @@ def _not_allowed(text: str) -> Explanation | None:
     )
 
 
-def _damaged_state(text: str, state_owners: StateOwners) -> Explanation | None:
-    """A file of the checkpoint that has changed since it was written, or is gone."""
-    state = re.search(rf"{_URL}(/\S*?/state/\d+/\d+/[^\s,:;()\]]+?)(?=[.,;:]?(?:\s|\)|\]|$))", text)
-    checksum = re.search(r"CHECKPOINT_FILE_CHECKSUM_VERIFICATION_FAILED\].*?File: (\S+)", text, re.DOTALL)
-    if checksum:
-        return f"a file of the checkpoint is damaged: {_owned(checksum[1], state_owners)}", _RESTORE
-    signs = r"CANNOT_LOAD_STATE_STORE|FileNotFoundException|EOFException|Corruption|does not exist"
-    if state and re.search(signs, text):
-        gone = re.search(r"FileNotFoundException|does not exist|NOT_EXISTS|MISSING_SNAPSHOT", text)
-        what = "is missing" if gone else "cannot be read, it is damaged"
-        return f"a file of the checkpoint {what}: {_owned(state[1], state_owners)}", _RESTORE
-    if "CANNOT_LOAD_STATE_STORE" in text:
-        # Of a file that cannot be decoded, only Spark's log has the number of the operator.
-        whose = f"state of {' or '.join(dict.fromkeys(state_owners))}" if state_owners else "state"
-        return f"{whose} cannot be loaded from the checkpoint: a file is missing or damaged", _RESTORE
-    return None
-
-
 def _damaged_log(text: str) -> Explanation | None:
     """Offsets and commits, which are text files of Spark's."""
     found = re.search(r"(MALFORMED_LOG_FILE|Incomplete log file|MISSING_METADATA_FILE)[^\n]*", text)
@@ -147,13 +124,6 @@ def _named(text: str) -> str:
     """The first file that the text names beside what went wrong, in words, if it names one."""
     found = re.search(rf"(?:Exception|Error|denied|failed)\b[^\n/]*?{_URL}(/[^\s:,()\]]+)", text)
     return f" ({_local(found[1])})" if found else ""
-
-
-def _owned(url: str, state_owners: StateOwners) -> str:
-    """A file of a checkpoint, and the operator whose state it has, if it is one of state."""
-    path = _local(url)
-    found = re.search(r"/state/(\d+)/\d+/[^/]+$", path)
-    return f"{path} (state of {state_owners[int(found[1])]})" if found and int(found[1]) < len(state_owners) else path
 
 
 def _local(url: str) -> str:

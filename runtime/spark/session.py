@@ -16,27 +16,26 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import pyspark
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from plans.errors import RunError
+from runtime.spark.versions import facts, lacking_client, new_session, require_pandas
 
 MINIMUM_JAVA = 17
 
 _FIXED = {"spark.sql.restrictedMode.enabled": "true"}
-"""Settings that only the start of a session can make. Restricted mode refuses the functions that call into the JVM."""
+"""Settings that only the start of a session can make. Restricted mode, where Spark has it, refuses the functions that
+call into the JVM.
+"""
 
 _SETTINGS = {
-    "spark.sql.streaming.stateStore.providerClass": (
-        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-    ),
-    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     # Each is a dozen calls into the JVM to look at, and a run looks at all of them after every batch.
     "spark.sql.streaming.numRecentProgressUpdates": "16",
@@ -62,14 +61,6 @@ _SETTLED = r"spark\.(master$|submit\.|jars|files$|archives$|driver\.(memory|core
 _UNNAMED = "pyspark-shell"
 """The name of what Spark was started for if nobody has given one."""
 
-_CLIENT = {
-    "grpcio": "grpc",
-    "grpcio-status": "grpc_status",
-    "googleapis-common-protos": "google.rpc",
-    "zstandard": "zstandard",
-}
-"""The distributions that a client of Spark Connect needs, and a module of each."""
-
 _MANAGED = {
     "spark.sql.shuffle.partitions": "SET 'parallelism.default' in the script, or edit it in the plan's config",
     "spark.sql.session.timeZone": "SET 'table.local-time-zone' in the script, or edit it in the plan's config",
@@ -86,9 +77,12 @@ def refuse_managed(conf: Mapping[str, str]) -> None:
     for key in conf:
         if key in _MANAGED:
             raise RunError(f"{key} cannot be set for a run", hint=_MANAGED[key])
-        if key in _SETTINGS or key in _FIXED:
-            fixed = _SETTINGS.get(key) or _FIXED[key]
-            raise RunError(f"{key} cannot be set for a run", hint=f"hintplan needs {key}={fixed} and sets it")
+        if key in _FIXED:
+            raise RunError(
+                f"{key} cannot be set for a run", hint=f"hintplan sets {key}={_FIXED[key]} where Spark has it"
+            )
+        if key in _SETTINGS:
+            raise RunError(f"{key} cannot be set for a run", hint=f"hintplan needs {key}={_SETTINGS[key]} and sets it")
 
 
 def start_session(master: str | None, conf: Mapping[str, str], *, remote: str | None = None) -> SparkSession:
@@ -114,7 +108,7 @@ def start_session(master: str | None, conf: Mapping[str, str], *, remote: str | 
 
 
 def _connected(remote: str, conf: Mapping[str, str]) -> SparkSession:
-    if lacking := [name for name, module in _CLIENT.items() if not _has(module)]:
+    if lacking := lacking_client(pyspark.__version__):
         raise RunError(
             f"a client of Spark Connect needs {' and '.join(lacking)}, which this Python ({sys.executable}) lacks",
             hint=f"{sys.executable} -m pip install {' '.join(lacking)}",
@@ -126,16 +120,18 @@ def _connected(remote: str, conf: Mapping[str, str]) -> SparkSession:
         )
     if _is_local(remote):
         os.environ["PYSPARK_PYTHON"] = sys.executable
-        conf = {**_FIXED, **conf}
+        conf = {**_fixed(pyspark.__version__), **conf}
     return _built(SparkSession.builder.remote(remote), conf)
 
 
 def _started(master: str | None, conf: Mapping[str, str]) -> SparkSession:
+    require_pandas(pyspark.__version__)
+    fixed = _fixed(pyspark.__version__)
     given = _configured(master, conf)
     master = str(given.get("spark.master", "local[*]"))
-    refused = {key: given.get(key) for key, wanted in _FIXED.items() if given.get(key, wanted) != wanted}
+    refused = {key: given.get(key) for key, wanted in fixed.items() if given.get(key, wanted) != wanted}
     for key, value in refused.items():
-        raise RunError(f"Spark is configured with {key}={value}", hint=f"hintplan needs {key}={_FIXED[key]}")
+        raise RunError(f"Spark is configured with {key}={value}", hint=f"hintplan needs {key}={fixed[key]}")
     defaults = {
         "spark.ui.enabled": "false" if _is_local(master) else "true",
         "spark.ui.showConsoleProgress": "false",
@@ -156,7 +152,12 @@ def _started(master: str | None, conf: Mapping[str, str]) -> SparkSession:
     if "spark.ui.showConsoleProgress" not in conf and not _is_submitted():
         # A JVM that Python starts is a shell to Spark, which shows progress there.
         kept["spark.ui.showConsoleProgress"] = "false"
-    return _built(SparkSession.builder, {**defaults, **kept, **_FIXED})
+    return _built(SparkSession.builder, {**defaults, **kept, **fixed})
+
+
+def _fixed(version: str) -> Mapping[str, str]:
+    """``_FIXED`` for a version of Spark: what it does not know, it would take without a word, and do nothing."""
+    return _FIXED if facts(version).restricted_mode else {}
 
 
 def _configured(master: str | None, conf: Mapping[str, str]) -> SparkConf:
@@ -187,13 +188,6 @@ def _configured(master: str | None, conf: Mapping[str, str]) -> SparkConf:
     for key, value in asked.items():
         given.set(key, value)
     return given
-
-
-def _has(module: str) -> bool:
-    try:
-        return find_spec(module) is not None
-    except ModuleNotFoundError:
-        return False  # nor the package that it would be in
 
 
 def _is_submitted() -> bool:
@@ -229,16 +223,21 @@ def without_effect(spark: SparkSession) -> list[str]:
 
 
 def prepare_session(spark: SparkSession, *, time_zone: str, once: bool, take_over: bool = False) -> SparkSession:
-    """A session beside ``spark`` with the settings of a run; RunError for those that ``spark`` was started without.
+    """A session beside ``spark`` with the settings of a run; RunError for those that ``spark`` was started without, and
+    for what its version needs and this Python lacks.
 
     ``once`` says that the run ends when the input is read: without it, batches go on without data, so that idle state
     expires; with it, they would never end. With ``take_over``, queries that Spark still runs from the same checkpoint
     are stopped.
     """
-    own = spark.newSession()
+    version = str(spark.version)
+    fixed = _fixed(version)
+    if not is_remote(spark):
+        require_pandas(version)
+    own: SparkSession = new_session(spark)
     if is_remote(own):
         _BESIDE.setdefault(spark, []).append(own)
-    for key, wanted in _FIXED.items():
+    for key, wanted in fixed.items():
         if own.conf.get(key, None) != wanted:
             raise RunError(
                 f"the Spark session was started without {key}={wanted}, which a running session cannot change",
@@ -251,6 +250,23 @@ def prepare_session(spark: SparkSession, *, time_zone: str, once: bool, take_ove
         own.conf.set("spark.sql.streaming.stopActiveRunOnRestart", "true")
     own.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false" if once else "true")
     return own
+
+
+def write_logs_by_renaming(spark: SparkSession) -> None:
+    """Let queries of ``spark`` write their logs to a directory of this machine without a process for each file.
+
+    Spark's own way asks programs of the system about each, some twenty a batch. A rename is atomic on local disks;
+    object stores need Spark's own way.
+    """
+    spark.conf.set(
+        "spark.sql.streaming.checkpointFileManagerClass",
+        facts(str(spark.version)).log_files,
+    )
+
+
+def takes_what_is_there(spark: SparkSession) -> bool:
+    """Whether :func:`prepare_session` has made ``spark`` for a run that ends when the input is read."""
+    return spark.conf.get("spark.sql.streaming.noDataMicroBatches.enabled", "true") == "false"
 
 
 def stop_session(spark: SparkSession) -> None:

@@ -7,15 +7,15 @@ Spark; the text comes from :mod:`runtime.spark.failure`.
 >>> cause
 "the Python of the workers has no 'pyarrow'"
 >>> hint.partition(", ")[0]
-'on every worker: PYTHON -m pip install numpy pandas protobuf pyarrow'
+'on every worker: PYTHON -m pip install numpy pyarrow'
 """
 
 from __future__ import annotations
 
 import re
 
-_NEEDED = "numpy pandas protobuf pyarrow"
-_OF_SERVERS = "googleapis-common-protos grpcio grpcio-status zstandard"
+_NEEDED = "numpy pyarrow"
+_OF_SERVERS = "googleapis-common-protos grpcio grpcio-status pandas protobuf zstandard"
 _DISTRIBUTIONS = {
     "google": "protobuf",
     "google.protobuf": "protobuf",

@@ -9,7 +9,7 @@ it earlier could uncover an older version. TTL 0 never expires. Knows nothing of
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -230,16 +230,39 @@ class KeyedState:
             shadows = any(flag for _, flag in self._added)
             end = len(self._entries)
             self._added, self._known = [], None
-            self._write(end, end, iter(added) if len(added) == 1 else self._merged(added, end, end), shadows)
+            self._write(
+                end, end, iter(added) if len(added) == 1 else self._merged(added, end, bottom=end == 0), shadows
+            )
         if not self._purge():
             self._compact()
         return StateTable(fingerprint=self.layout.fingerprint, rows=self._rows, segments=tuple(self._entries))
 
-    def next_purge(self) -> int | None:
-        """When expired rows are next to be dropped, in ms; None if nothing will expire."""
-        if not self._ttl or not self._entries:
-            return None
-        return min(self._purge_of(entry) for entry in self._entries)
+    def compact(self, anew: Callable[[str], bool] = lambda segment: False) -> StateTable:
+        """Let all rows go that are deleted, replaced or expired, and return the table for the manifest.
+
+        A segment that holds none of these stays as it is, unless it is to be written ``anew``. Large segments without
+        several versions of a row stay apart, so that they expire one after the other.
+        """
+        for begin, end in self._mergeable():
+            run = self._entries[begin:end]
+            expires = self._ttl and min(entry.first_write for entry in run) + self._ttl <= self._now
+            if len(run) > 1 or run[0].shadows or expires or anew(run[0].id):
+                self._replace(begin, end, bottom=True)
+        return StateTable(fingerprint=self.layout.fingerprint, rows=self._rows, segments=tuple(self._entries))
+
+    def _mergeable(self) -> list[tuple[int, int]]:
+        """Neighbours that may become one segment each, from new to old; none of them hides a row of an older one."""
+        end = len(self._entries)
+        if any(entry.shadows for entry in self._entries[1:]):
+            return [(0, end)]
+        found = []
+        size = 0
+        for begin in range(end - 1, -1, -1):
+            size += self._entries[begin].size
+            if size > _LARGEST_MERGE and begin + 1 < end:
+                found.append((begin + 1, end))
+                end, size = begin + 1, self._entries[begin].size
+        return [*found, (0, end)] if end else []
 
     def _purge_of(self, entry: SegmentEntry) -> int:
         # A quarter of the TTL late: rows of a steady stream are then rewritten at most four times per TTL.
@@ -272,10 +295,12 @@ class KeyedState:
         self._stored[begin:end] = [tables for _, tables in new]
         self._known = None
 
-    def _replace(self, begin: int, end: int) -> None:
-        shadows = begin > 0 and any(entry.shadows for entry in self._entries[begin:end])
+    def _replace(self, begin: int, end: int, *, bottom: bool = False) -> None:
+        """Merge segments into one; ``bottom`` says that they hide no row of an older one, as the oldest do not."""
+        bottom = bottom or begin == 0
+        shadows = not bottom and any(entry.shadows for entry in self._entries[begin:end])
         tables = [run for index in range(begin, end) for run in self._segment(index)]
-        self._write(begin, end, self._merged(tables, begin, end), shadows)
+        self._write(begin, end, self._merged(tables, end, bottom=bottom), shadows)
 
     def _compact(self) -> None:
         while self._entries:
@@ -322,10 +347,10 @@ class KeyedState:
         """Remove the ``count`` oldest segments unread."""
         self._write(0, count, iter(()), False)
 
-    def _merged(self, tables: Sequence[pa.Table], begin: int, end: int) -> Iterator[pa.Table]:
-        """The newest versions of the rows of ``tables``, which come to stand in place of segments ``begin`` to ``end``.
+    def _merged(self, tables: Sequence[pa.Table], end: int, *, bottom: bool) -> Iterator[pa.Table]:
+        """The newest versions of the rows of ``tables``, which come to stand before segment ``end``.
 
-        The oldest segment needs no rows that are deleted or expired: there is nothing that they hide.
+        At the ``bottom``, rows that are deleted or expired are not needed: there is nothing that they hide.
         """
         newer = [run for i in range(end, len(self._entries)) if self._entries[i].shadows for run in self._segment(i)]
         is_large = sum(table.nbytes for table in tables) > _PIECE
@@ -333,7 +358,7 @@ class KeyedState:
             if is_large:  # what the batch read so far, and what the range before it did
                 self._store.settle()
             rows, order = newest_versions(self.layout, part)
-            if begin == 0:
+            if bottom:
                 order = order[int64s(rows, COUNT)[order] > 0]
                 if self._ttl:
                     live = int64s(rows, WRITE)[order] + self._ttl > self._now

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from plans.operators import Aggregate, AggregateCall
 from plans.settings.state import StateEntry
 from runtime.build.aggregate import native_aggregate
-from runtime.build.table import build_operator
+from runtime.build.bound import build_operator
 from runtime.state.memory import MemoryStore
 from runtime.types import to_arrow, to_spark
 from tests.runtime.changelog import delta, events_of

@@ -40,6 +40,7 @@ def run(spark: SparkSession, folder: Path, name: str, key: tuple[str, ...]) -> N
 
 def main(url: str, folder: Path) -> None:
     spark = SparkSession.builder.remote(url).getOrCreate()
+    spark.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")  # as a run does that ends
     ship_code(spark)
     try:
         for name, key in (("log", ()), ("latest", ("id",))):

@@ -19,7 +19,9 @@ import tempfile
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 __all__ = ["NEEDED_BY_SERVERS", "NEEDED_BY_WORKERS", "Installed", "environment", "installed", "python_with"]
 
@@ -28,10 +30,17 @@ KEPT = ROOT / ".integration"
 CODE = ("planner", "plans", "runtime")
 MODULES = ("hintplan.py", "hintplan_command.py")
 
-NEEDED_BY_WORKERS = ("numpy", "pandas", "protobuf", "pyarrow")
+NEEDED_BY_WORKERS = ("numpy", "pyarrow")
 """What Python workers need beside the pyspark that comes with Spark; docs/deployment.md says so."""
 
-NEEDED_BY_SERVERS = (*NEEDED_BY_WORKERS, "googleapis-common-protos", "grpcio", "grpcio-status", "zstandard")
+NEEDED_BY_SERVERS = (
+    *NEEDED_BY_WORKERS,
+    "googleapis-common-protos",
+    "grpcio",
+    "grpcio-status",
+    "pandas",
+    "zstandard",
+)
 """What a Spark Connect server's Python needs, which runs the workers of the driver's side too."""
 
 _HIDDEN = ("PYTHONPATH", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "SPARK_HOME", "SPARK_REMOTE", "VIRTUAL_ENV")
@@ -60,12 +69,13 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def installed() -> Installed:
-    """The wheel of the code as it is now, installed with all it needs."""
-    wanted = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    """The wheel of the code as it is now, installed with all it needs, also for Spark Connect, on the Spark of here."""
+    wanted = _project()
+    spark = f"pyspark=={version('pyspark')}"
     with _alone():
         digest = _digest()
         # One environment for all wheels with the same requirements: only the wheel itself is installed anew.
-        driver = _environment("driver", [*wanted["project"]["dependencies"]])
+        driver = _environment("driver", [*_requirements(wanted), spark])
         if _read(driver / "wheel") != digest:
             (driver / "wheel").unlink(missing_ok=True)
             builder = _environment("builder", wanted["build-system"]["requires"])
@@ -84,10 +94,19 @@ def installed() -> Installed:
 
 def python_with(names: Sequence[str]) -> Path:
     """A Python with the distributions called ``names``, in versions that hintplan takes, and what these need."""
-    wanted = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
-    versions = {line.rstrip("0123456789.,<>=*"): line for line in wanted}
+    versions = {line.rstrip("0123456789.,<>=*"): line for line in _requirements(_project())}
     with _alone():
         return _environment("workers", sorted(versions.get(name, name) for name in names)) / "bin" / "python"
+
+
+def _project() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def _requirements(wanted: dict[str, Any]) -> list[str]:
+    """What hintplan asks for, as installed by who uses Spark Connect."""
+    project = wanted["project"]
+    return [*project["dependencies"], *project["optional-dependencies"]["connect"]]
 
 
 class _alone:

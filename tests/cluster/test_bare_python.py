@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -12,10 +14,9 @@ import plans
 from tests.cluster.conftest import Run
 from tests.cluster.installed import environment, installed, python_with
 from tests.cluster.standalone import Cluster
-from tests.spark.programs import CUSTOMER_ROWS, add_rows, revenue_plan, sample
+from tests.spark.programs import CUSTOMER_ROWS, add_rows, changes, expected, fold, revenue_plan, sample
 
-# A stream runs without pandas, too, which would bring numpy.
-NEEDED = ("numpy", "protobuf", "pyarrow")
+NEEDED = ("numpy", "pyarrow")
 REST = {lacked: tuple(name for name in NEEDED if name != lacked) for lacked in NEEDED}
 
 
@@ -34,7 +35,7 @@ def test_a_package_that_workers_lack_is_named(cluster: Cluster, run: Run, tmp_pa
     done = run("plan.json", "--once", "--checkpoint", "state", *cluster.options(**conf))
     assert done.returncode == 1, done.stderr
     assert f"the Python of the workers has no '{lacked}'" in done.stderr
-    assert "on every worker: PYTHON -m pip install numpy pandas protobuf pyarrow" in done.stderr
+    assert "on every worker: PYTHON -m pip install numpy pyarrow" in done.stderr
 
 
 def test_a_python_that_workers_have_not_is_named(cluster: Cluster, run: Run, tmp_path: Path) -> None:
@@ -46,27 +47,60 @@ def test_a_python_that_workers_have_not_is_named(cluster: Cluster, run: Run, tmp
     assert "PYSPARK_PYTHON, or --conf spark.pyspark.python=PATH" in done.stderr
 
 
-def test_a_client_of_spark_connect_names_what_it_lacks(tmp_path: Path) -> None:
-    """The wheel's code in an environment that has not all that the wheel asks for."""
-    names = ("click", "numpy", "pandas", "prompt_toolkit", "protobuf", "pyarrow", "rich", "sqlglot", "pyspark")
+CLIENT = ("google", "googleapis_common_protos", "grpc", "grpc_status", "grpcio", "grpcio_status", "zstandard")
+
+
+def run_without(lacked: tuple[str, ...], folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """``hintplan run`` of the wheel's code, in an environment without what has a name that begins with ``lacked``."""
     found = installed()
     (packages,) = found.python.parents[1].glob("lib/python3*/site-packages")
-    (tmp_path / "packages").mkdir()
-    lacked = ("google", "googleapis_common_protos", "grpc", "grpc_status", "grpcio", "grpcio_status", "zstandard")
+    (folder / "packages").mkdir()
     for entry in packages.iterdir():
         if not entry.name.startswith(lacked):
-            (tmp_path / "packages" / entry.name).symlink_to(entry)
-    assert all((tmp_path / "packages" / name).exists() for name in names if name != "protobuf")
+            (folder / "packages" / entry.name).symlink_to(entry)
+    left = ("click", "numpy", "prompt_toolkit", "pyarrow", "rich", "sqlglot", "pyspark")
+    assert all((folder / "packages" / name).exists() for name in left)
+    command = f"import sys; sys.path.append({str(folder / 'packages')!r}); from plans.cli import main; main()"
+    return subprocess.run(
+        [found.python, "-I", "-S", "-c", command, "run", *arguments],
+        cwd=folder, env=environment(), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_a_client_of_spark_connect_names_what_it_lacks(tmp_path: Path) -> None:
     plans.dump(revenue_plan(tmp_path), tmp_path / "plan.json")
-    command = "import sys; sys.path.append('packages'); from plans.cli import main; main()"
-    arguments = ["run", "plan.json", "--checkpoint", "state", "--remote", "sc://127.0.0.1:1"]
-    done = subprocess.run(
-        [found.python, "-I", "-S", "-c", command, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    done = run_without(CLIENT, tmp_path, "plan.json", "--checkpoint", "state", "--remote", "sc://127.0.0.1:1")
     assert done.returncode == 1, done.stderr
-    lack = "grpcio and grpcio-status and googleapis-common-protos and zstandard"
-    assert f"a client of Spark Connect needs {lack}, which this Python" in done.stderr
-    assert "-m pip install grpcio grpcio-status googleapis-common-protos zstandard" in done.stderr
+    lack = ["grpcio", "grpcio-status", "googleapis-common-protos", *["zstandard"] * (version("pyspark") > "4.1")]
+    assert f"a client of Spark Connect needs {' and '.join(lack)}, which this Python" in done.stderr
+    assert f"-m pip install {' '.join(lack)}" in done.stderr
+
+
+def test_a_local_run_needs_no_package_of_clients_but_the_pandas_of_older_versions(tmp_path: Path) -> None:
+    _prepare(tmp_path)
+    of_pandas = ("pandas", "pytz", "dateutil", "python_dateutil", "six", "tzdata")
+    done = run_without((*CLIENT, *of_pandas), tmp_path, "plan.json", "--once", "--checkpoint", "state")
+    if version("pyspark") > "4.3":
+        assert done.returncode == 0, done.stderr
+        assert fold(changes(tmp_path)) == expected(sample(0, 20))
+    else:
+        assert done.returncode == 1
+        assert "or newer in the driver's Python, which has none" in done.stderr
+        assert "-m pip install 'pandas>=2" in done.stderr
+
+
+def test_the_wheel_asks_for_what_it_needs_and_takes_four_versions_of_spark() -> None:
+    (metadata,) = installed().python.parents[1].glob("lib/python3*/site-packages/hintplan-*.dist-info/METADATA")
+    found = re.findall(
+        r"^Requires-Dist: ([\w-]+)(\[\w+\])?([^;\n]*?)(?: ?; (.*))?$", metadata.read_text(), re.MULTILINE
+    )
+    always = {name: versions for name, extra, versions, marker in found if not marker}
+    assert sorted(always) == [
+        "click", "jsonschema-rs", "numpy", "prompt_toolkit", "pyarrow", "pyspark", "rich", "sqlglot"
+    ]  # fmt: skip
+    assert set(always["pyspark"].split(",")) == {">=4.0", "<4.4"}
+    of_connect = [(name, extra) for name, extra, _, marker in found if "connect" in marker]
+    assert of_connect == [("pyspark", "[connect]"), ("pandas", "")]
 
 
 def test_programs_have_the_front_door_and_commands_of_its_name_do_without(tmp_path: Path) -> None:

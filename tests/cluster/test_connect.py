@@ -35,7 +35,8 @@ def test_the_module_of_a_function_goes_along_and_its_calls_are_counted(
     done = run("plan.json", "--json", *CHECKPOINT, "--allow-module", module, "--remote", connect_server, **own)
     assert done.returncode == 0, done.stderr
     assert tuples(tmp_path) == FOUND
-    *batches, end = map(json.loads, done.stdout.splitlines())
+    *events, end = map(json.loads, done.stdout.splitlines())
+    batches = [event for event in events if event["event"] == "batch"]
     assert batches[0]["functions"]["correlate_w"]["calls"] == 10
     assert end["functions"]["sink_result"]["correlate_w"]["rowsOut"] == 5
 
@@ -47,7 +48,8 @@ def test_lookups_come_through_with_their_metrics(connect_server: str, run: Run, 
     done = run("plan.json", "--json", *CHECKPOINT, "--allow-module", module, "--remote", connect_server, **own)
     assert done.returncode == 0, done.stderr
     assert results(tmp_path) == [(1, 1.1), (2, None), (3, 1.1)]
-    *batches, end = map(json.loads, done.stdout.splitlines())
+    *events, end = map(json.loads, done.stdout.splitlines())
+    batches = [event for event in events if event["event"] == "batch"]
     found = batches[0]["lookups"]["lookup_r"]
     assert (found["lookups"], found["hitCount"] + found["missCount"], found["retries"]) == (3, 3, 2 if hint else 0)
     assert end["lookups"]["sink_result"]["lookup_r"]["lookups"] == 3

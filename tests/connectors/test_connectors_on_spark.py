@@ -14,6 +14,7 @@ from plans.declarations.tables import Table, TableColumn
 from plans.errors import RunError
 from runtime.connectors.table import read, refuse_unbounded, writer
 from runtime.operator import KIND
+from runtime.spark.session import prepare_session
 
 pytestmark = pytest.mark.spark
 
@@ -242,7 +243,8 @@ DATAGEN = {
 
 
 def test_a_bounded_datagen_ends_with_all_its_rows(spark, tmp_path):
-    df = read(spark, "gen", table(DATAGEN, "id BIGINT", "v INT", "s STRING"), ("v", "id"))
+    own = prepare_session(spark, time_zone="UTC", once=True)
+    df = read(own, "gen", table(DATAGEN, "id BIGINT", "v INT", "s STRING"), ("v", "id"))
     target = table(
         {"connector": "jdbc", "url": f"jdbc:sqlite:{tmp_path}/out.db", "table-name": "g"}, "v INT", "id BIGINT"
     )
@@ -250,12 +252,13 @@ def test_a_bounded_datagen_ends_with_all_its_rows(spark, tmp_path):
     assert stored(
         tmp_path / "out.db", "SELECT count(*), min(id), max(id), count(DISTINCT id), min(v), max(v) FROM g"
     ) == [(1000, 1, 1000, 1000, 0, 9)]
-    assert [p.numInputRows for p in query.recentProgress if p.numInputRows] == [400, 400, 200]
+    in_one = own.version < "4.2"
+    assert [p.numInputRows for p in query.recentProgress if p.numInputRows] == ([1000] if in_one else [400, 400, 200])
 
 
 def test_a_second_run_of_a_bounded_datagen_yields_nothing_more(spark, tmp_path):
     target = table({"connector": "jdbc", "url": f"jdbc:sqlite:{tmp_path}/out.db", "table-name": "g"}, "id BIGINT")
-    for session in (spark.newSession(), spark.newSession()):
+    for session in (prepare_session(spark, time_zone="UTC", once=True) for _ in range(2)):
         run(read(session, "gen", table(DATAGEN, "id BIGINT", "v INT"), ("id",)), target, tmp_path / "cp")
     assert stored(tmp_path / "out.db", "SELECT count(*) FROM g") == [(1000,)]
 

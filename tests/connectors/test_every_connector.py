@@ -19,7 +19,7 @@ import plans.connectors
 from plans.connectors.check import check_table
 from plans.connectors.connector import Connector
 from plans.connectors.options import bad_value
-from plans.connectors.table import CONNECTORS, can_lookup, can_read, can_write, is_bounded, takes_batches, writes_files
+from plans.connectors.table import CONNECTORS, can_lookup, can_read, can_write, is_bounded, writes_files
 from plans.declarations.tables import Column, Table, TableColumn
 from runtime.connectors.table import CODE, lookup_source
 from runtime.lookup.api import AsyncLookupFunction, LookupContext, LookupFunction, ScanFunction
@@ -158,7 +158,7 @@ def test_the_runtime_has_code_for_what_a_connector_says_it_can(table):
     connector, code = CONNECTORS[table.options["connector"]], CODE[table.options["connector"]]
     ways = (code.read, code.read_batch, code.writer, code.batch_writer, code.micro_batch_writer)
     reads, writes = connector.reading is not None, connector.writing is not None
-    assert [way is not None for way in ways] == [reads, reads, writes, writes, takes_batches(table)]
+    assert [way is not None for way in ways] == [reads, reads, writes, writes, writes]
     assert (code.lookup is not None) == (connector.looking_up is not None)
     assert can_read(table) == reads
     assert writes or not can_write(table)

@@ -8,7 +8,6 @@ from itertools import pairwise
 
 import pyarrow as pa
 import pytest
-from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from plans.connectors.datagen import FieldSpec, field_specs
 from plans.declarations.tables import Table, TableColumn
@@ -17,7 +16,7 @@ from runtime.connectors.datagen.generators import batch
 from runtime.connectors.datagen.source import DatagenReader
 from runtime.types import to_arrow
 
-ALL = ReadAllAvailable()
+ALL = None  # a limit that Spark sets, which does not count here
 
 
 def specs(options: dict[str, str], *columns: str) -> tuple[FieldSpec, ...]:
@@ -120,8 +119,8 @@ class Clock:
         return self.now
 
 
-def reader(*, rate: int, limit: int | None, clock: Clock) -> DatagenReader:
-    return DatagenReader(specs=specs({}, "v INT"), rate=rate, limit=limit, clock=clock)
+def reader(*, rate: int, limit: int | None, clock: Clock, once: bool = False) -> DatagenReader:
+    return DatagenReader(specs=specs({}, "v INT"), rate=rate, limit=limit, once=once, clock=clock)
 
 
 def test_rows_come_at_the_rate_and_stop_at_the_limit():
@@ -160,6 +159,33 @@ def test_a_run_that_stops_gets_all_rows_in_batches_of_the_rate_without_waiting()
 def test_a_run_that_stops_refuses_rows_without_end():
     with pytest.raises(RunError, match="never ends"):
         reader(rate=100, limit=None, clock=Clock()).prepareForTriggerAvailableNow()
+
+
+def test_a_reader_that_is_not_told_where_to_start_goes_on_from_what_was_planned():
+    """As Spark 4.0 and 4.1 ask it, which plan the last batch again when a query is restarted."""
+    clock = Clock()
+    source = reader(rate=100, limit=250, clock=clock)
+    begun = source.latestOffset()
+    assert source.initialOffset() == begun, "or there would be a batch without rows"
+    planned = []
+    for elapsed in (500, 500, 1_500, 9_000, 99_000):
+        clock.now = 1_000_000 + elapsed
+        planned.append(source.latestOffset()["row"])
+    assert planned == [50, 50, 150, 250, 250]
+    restarted = reader(rate=100, limit=250, clock=clock)
+    restarted.partitions({"row": 0, "time": 1_000_000}, {"row": 50, "time": 1_000_500})
+    assert restarted.latestOffset() == {"row": 50, "time": 1_000_500}
+    clock.now += 100
+    assert restarted.latestOffset()["row"] == 60
+
+
+def test_a_run_that_stops_gets_all_rows_at_once_if_it_is_not_told_where_to_start():
+    source = reader(rate=100, limit=250, clock=Clock(), once=True)
+    read = source.latestOffset()
+    assert (source.initialOffset()["row"], read["row"]) == (0, 250)
+    restarted = reader(rate=100, limit=250, clock=Clock(), once=True)
+    restarted.partitions({"row": 0, "time": 0}, read)
+    assert restarted.latestOffset() == read
 
 
 def test_a_lowered_limit_does_not_take_rows_back():

@@ -84,7 +84,7 @@ def test_each_file_is_read_once_whatever_its_name(spark: SparkSession, tmp_path:
     in_arrow = read_in_arrow(spark, "t", source, ("id",))
     assert (in_arrow is not None) == (format_ == "parquet")
     if in_arrow is not None:
-        assert streamed(spark, in_arrow.in_spark(), tmp_path / "2") == numbers
+        assert streamed(spark, in_arrow.in_spark("sink"), tmp_path / "2") == numbers
 
 
 @pytest.mark.parametrize("format_", FORMATS)
@@ -100,7 +100,7 @@ def test_a_path_is_one_directory_and_no_pattern(spark: SparkSession, tmp_path: P
     in_arrow = read_in_arrow(spark, "t", source, ("id",))
     assert (in_arrow is not None) == (format_ == "parquet")
     if in_arrow is not None:
-        assert streamed(spark, in_arrow.in_spark(), tmp_path / "2") == [number, 100 + number]
+        assert streamed(spark, in_arrow.in_spark("sink"), tmp_path / "2") == [number, 100 + number]
     for pattern in ("*", "a?b/x", "{a,b}x"):
         for reading in (read, read_batch):
             with pytest.raises(RunError, match="there is nothing at"):

@@ -52,7 +52,7 @@ def begun(directory: Path) -> int:
 
 
 def state_files(directory: Path) -> int:
-    return versions(directory, "*/state/*/*")
+    return versions(directory, "*/state/*/*/*")
 
 
 def versions(directory: Path, where: str) -> int:

@@ -1,13 +1,14 @@
-"""Each part of a checkpoint that is deleted, cut off or overwritten is named by every command, and nothing starts.
+"""Each part of a checkpoint that is deleted, cut off or changed is named by every command, and nothing starts.
 
-What may lack without harm stands in ``SPARE``, with the reason.
+What may lack without harm stands in ``SPARE``, with the reason, and the run that follows is right.
 """
 
 from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -28,37 +29,47 @@ from tests.spark.programs import CUSTOMER_ROWS, add_rows, changes, expected, fol
 pytestmark = pytest.mark.spark
 
 SPARE = {
-    r"sink_result/state/\d/_metadata/v2/\d": "each batch writes the same one",
+    r"hintplan\.lock": "it only says who runs",
+    r".*/\.[^/]*\.crc": "Spark reads what has no checksums; those that are wrong spoil what they are of",
+    r".*\.written": "it only says that there was a manifest",
+    r".*\.(manifest|arrow)": "older ones of which nothing is needed any more; never the last one of a partition",
+    r"sink_result/sources/1": "nothing is in it, for the source has found no files",
 }
-"""What may be missing."""
+"""What may lack."""
 
-UNREAD = {
-    r"sink_result/state/\d/_metadata/.*": "only hintplan state reads it, through Spark, which checks it",
-    r"sink_result/state/\d/_stateSchema/.*": "Spark checks it",
-}
-"""What is only read by Spark, if at all."""
+FIRST_ROWS = 20_000
+"""So many that a segment of the join is a file of its own; the rows of the other batches stand in manifests."""
+LAST_BATCH = 6
+"""Orders come in five batches, then two in a second run."""
+
+
+def orders_of(batch: int) -> list[dict[str, int | float]]:
+    if batch == 0:
+        return [{"id": i, "customer": i % 5, "amount": i + 0.5} for i in range(FIRST_ROWS)]
+    return sample(FIRST_ROWS + 10 * batch, 10)
 
 
 def run_once(plan: Plan, spark: SparkSession, checkpoint: Path) -> None:
     assert execute(plan, spark, checkpoint=str(checkpoint), once=True).await_termination(180)
 
 
-def prepared(spark: SparkSession, directory: Path) -> Plan:
-    """A job of three batches that has more to read."""
-    plan, orders = revenue_plan(directory), sample(0, 40)
-    add_rows(directory, "customers", CUSTOMER_ROWS)
-    for first in (0, 10, 20):
-        add_rows(directory, "orders", orders[first : first + 10])
-        run_once(plan, spark, directory / "checkpoint")
-    (directory / "plan.json").write_bytes(dumps(plan))
-    return plan
-
-
 @pytest.fixture(scope="module")
 def job(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A job of two runs that has more to read."""
     directory = tmp_path_factory.mktemp("job")
-    prepared(spark, directory)
+    plan = revenue_plan(directory)
+    add_rows(directory, "customers", CUSTOMER_ROWS)
+    for batches in (range(5), range(5, LAST_BATCH + 1)):
+        for batch in batches:
+            add_rows(directory, "orders", orders_of(batch))
+        run_once(plan, spark, directory / "checkpoint")
+    (directory / "plan.json").write_bytes(dumps(plan))
+    add_rows(directory, "orders", orders_of(LAST_BATCH + 1))
     return directory
+
+
+def delete(path: Path) -> None:
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def overwrite(path: Path) -> None:
@@ -73,23 +84,27 @@ def empty(path: Path) -> None:
     path.write_bytes(b"")
 
 
+def flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    path.write_bytes(data)
+
+
 def parts(checkpoint: Path) -> list[Path]:
-    found = [path.relative_to(checkpoint) for path in sorted(checkpoint.rglob("*"))]
-    return [path for path in found if not any(name.startswith(".") for name in path.parts)]
+    return [path.relative_to(checkpoint) for path in sorted(checkpoint.rglob("*"))]
 
 
-def damaged(job: Path, part: Path, damage: Callable[[Path], None], to: Path) -> Path:
-    shutil.copytree(job / "checkpoint", to)
-    damage(to / part)
-    return to
-
-
-def without(job: Path, parts: str, to: Path) -> Path:
-    """A copy that lacks what the pattern fits."""
-    shutil.copytree(job / "checkpoint", to)
-    for path in list(to.glob(parts)):
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
-    return to
+@contextmanager
+def damaged(job: Path, damage: Callable[[Path], None], *parts: Path) -> Iterator[Path]:
+    """A copy of the checkpoint, in which each of ``parts`` is damaged."""
+    copy = job / "damaged"
+    shutil.copytree(job / "checkpoint", copy)
+    try:
+        for part in parts:
+            damage(copy / part)
+        yield copy
+    finally:
+        shutil.rmtree(copy)
 
 
 def reports(checkpoint: Path) -> str:
@@ -101,70 +116,91 @@ def reports(checkpoint: Path) -> str:
     return ""
 
 
-def is_loadable(checkpoint: Path, part: Path) -> bool:
-    """Whether Spark can load the state of the third batch from the files that are left beside ``part``.
-
-    How many snapshots there are depends on how long the runs took.
-    """
-    names = {path.name for path in (checkpoint / part).parent.iterdir()}
-    starts = [0, *(int(name.removesuffix(".zip")) for name in names if name.endswith(".zip"))]
-    return any(all(f"{n}.changelog" in names for n in range(start + 1, 4)) for start in starts)
+def is_spare(part: Path) -> bool:
+    return any(re.fullmatch(pattern, part.as_posix()) for pattern in SPARE)
 
 
-def is_read(checkpoint: Path, part: Path) -> bool:
-    """Whether Spark loads the state of the third batch from this file: the last snapshot, or a change since then."""
-    if part.suffix not in (".zip", ".changelog", ".sst"):
-        return True
-    folder = (checkpoint / part).parent.parent if part.suffix == ".sst" else (checkpoint / part).parent
-    newest = max((int(path.stem) for path in folder.glob("*.zip")), default=0)
-    if part.suffix == ".sst":
-        return len(list(folder.glob("*.zip"))) == 1
-    return int(part.stem) > newest or part.name == f"{newest}.zip"
+def last_of_partitions(checkpoint: Path) -> set[Path]:
+    """The last manifest in each partition, and the last large segment: the job changes all of them in each batch."""
+    partitions = list(checkpoint.glob("sink_result/state/*/*/*"))
+    found = [sorted(folder.glob(kind)) for folder in partitions for kind in ("*.manifest", "*.arrow")]
+    return {paths[-1].relative_to(checkpoint) for paths in found if paths}
 
 
-def listed(part: Path, patterns: dict[str, str]) -> bool:
-    return any(re.fullmatch(pattern, part.as_posix()) for pattern in patterns)
+def requires_named(part: Path, said: str) -> None:
+    # Of a directory, the first things that lack in it; of the only file in one, the directory.
+    names = "|".join(re.escape(path.as_posix()) for path in (part, *part.parents) if path != Path())
+    assert re.search(rf"is damaged: (.*; )?({names})(/\S*)? ", said), (part, said)
+    if "state" in part.parts[:2]:
+        operator = part.parts[2].removesuffix(".1") if len(part.parts) > 2 else "aggregate_t, join_o_c"
+        assert f"(state of {operator})" in said
+    assert "hint: restore it, or the whole checkpoint, from a backup" in said
+
+
+def requires_right_result(job: Path, spark: SparkSession, damage: Callable[[Path], None], *spare: Path) -> None:
+    """What a run makes of the damaged checkpoint is right; the result is then as it was before."""
+    shutil.copytree(job / "result", job / "kept")
+    try:
+        with damaged(job, damage, *spare) as checkpoint:
+            run_once(revenue_plan(job), spark, checkpoint)
+            orders = [order for batch in range(LAST_BATCH + 2) for order in orders_of(batch)]
+            assert fold(changes(job)) == expected(orders), spare
+    finally:
+        shutil.rmtree(job / "result")
+        (job / "kept").rename(job / "result")
+
+
+def unnoticed(job: Path, damage: Callable[[Path], None], parts: list[Path]) -> list[Path]:
+    """Those of the ``parts`` of which nothing is said when they are damaged; of each other one, that it is named."""
+    found = []
+    for part in parts:
+        with damaged(job, damage, part) as checkpoint:
+            said = reports(checkpoint)
+        if said and part.suffix != ".crc" and part.parts[0] != "hintplan":
+            requires_named(part, said)
+        elif not said:
+            found.append(part)
+    return found
+
+
+def test_each_file_and_folder_that_is_missing_is_named_or_spare(spark: SparkSession, job: Path) -> None:
+    checkpoint = job / "checkpoint"
+    assert reports(checkpoint) == ""
+    found = unnoticed(job, delete, parts(checkpoint))
+    assert [part for part in found if not is_spare(part)] == []
+    needed = last_of_partitions(checkpoint)
+    assert {part.suffix for part in needed} == {".manifest", ".arrow"}
+    assert not needed & {*found}
+    assert any(part.suffix == ".manifest" for part in found)
+    requires_right_result(job, spark, delete, *found)
 
 
 @pytest.mark.integration
-def test_every_part_that_is_missing_is_named(job: Path, tmp_path: Path) -> None:
-    assert reports(job / "checkpoint") == ""
-    for number, part in enumerate(parts(job / "checkpoint")):
-        if part.name == "hintplan.lock":
-            continue
-        whole = (job / "checkpoint" / part).is_dir()
-        if whole and not any(path.is_file() for path in (job / "checkpoint" / part).rglob("[!.]*")):
-            continue
-        checkpoint = damaged(job, part, shutil.rmtree if whole else Path.unlink, tmp_path / str(number))
-        said = reports(checkpoint)
-        in_state = part.suffix in (".zip", ".changelog") and is_loadable(checkpoint, part)
-        unread = part.suffix == ".sst" and not is_read(checkpoint, part)
-        if listed(part, SPARE) or in_state or unread:
-            assert said == "", part
-            continue
-        # Of a directory, the first things that lack in it; of the only file in one, the directory.
-        names = "|".join(re.escape(path.as_posix()) for path in (part, *part.parents) if path != Path())
-        assert re.search(rf"is damaged: (.*; )?({names})(/\S*)? is missing", said), (part, said)
-        assert "hint: restore it, or the whole checkpoint, from a backup" in said
+def test_a_run_without_each_spare_part_is_right(spark: SparkSession, job: Path) -> None:
+    for part in unnoticed(job, delete, [part for part in parts(job / "checkpoint") if is_spare(part)]):
+        requires_right_result(job, spark, delete, part)
 
 
-@pytest.mark.parametrize("damage", [overwrite, cut, empty])
-def test_every_part_that_is_not_what_was_written_is_named(
-    job: Path, tmp_path: Path, damage: Callable[[Path], None]
+@pytest.mark.parametrize("damage", [overwrite, cut, empty, flip])
+def test_each_file_that_is_not_what_was_written_is_named_or_spare(
+    spark: SparkSession, job: Path, damage: Callable[[Path], None]
 ) -> None:
-    for with_checksums in (True, False):
-        for number, part in enumerate(parts(job / "checkpoint")):
-            if part.name == "hintplan.lock" or (job / "checkpoint" / part).is_dir() or listed(part, UNREAD):
-                continue
-            in_state = "/state/" in part.as_posix() and not with_checksums  # Spark has checksums of its own there
-            if in_state or not is_read(job / "checkpoint", part):
-                continue
-            checkpoint = damaged(job, part, damage, tmp_path / f"{with_checksums}{number}")
-            if not with_checksums:
-                for file in checkpoint.rglob(".*.crc"):
-                    file.unlink()
-            said = reports(checkpoint)
-            assert part.as_posix() in said or (part.parts[0] == "hintplan" and "hintplan" in said), (part, said)
+    checkpoint = job / "checkpoint"
+    files = [part for part in parts(checkpoint) if (checkpoint / part).is_file() and (checkpoint / part).stat().st_size]
+    found = unnoticed(job, damage, [part for part in files if part.name != "hintplan.lock"])
+    assert [part for part in found if not is_spare(part)] == []
+    assert not last_of_partitions(checkpoint) & {*found}
+    requires_right_result(job, spark, damage, *found)
+
+
+def test_parts_that_are_not_what_was_written_are_named_without_checksums(job: Path, tmp_path: Path) -> None:
+    shutil.copytree(job / "checkpoint", tmp_path / "checkpoint")
+    for file in (tmp_path / "checkpoint").rglob(".*.crc"):
+        file.unlink()
+    files = [part for part in parts(tmp_path / "checkpoint") if (tmp_path / "checkpoint" / part).is_file()]
+    for damage in (overwrite, cut, empty):
+        found = unnoticed(tmp_path, damage, [part for part in files if part.name != "hintplan.lock"])
+        assert {part.suffix for part in found} == {".written", ".manifest", ".arrow"}
 
 
 COMMANDS = {"run": run_command, "check": check_command, "state": state_command}
@@ -175,16 +211,26 @@ CELLS = (
     ("sink_result/offsets", "sink_result/offsets/0 is missing"),
     ("sink_result/offsets/0", "sink_result/offsets/0 is missing"),
     ("sink_result/offsets/1", "sink_result/offsets/1 is missing"),
-    ("sink_result/offsets/2", "sink_result/offsets/2 is missing"),
+    ("sink_result/offsets/6", "sink_result/offsets/6 is missing"),
     ("sink_result/commits", "sink_result/commits/0 is missing"),
     ("sink_result/commits/1", "sink_result/commits/1 is missing"),
-    ("sink_result/commits/2", "sink_result/commits/2 is missing"),
-    ("sink_result/sources", "sink_result/sources/0/2 is missing"),
+    ("sink_result/commits/6", "sink_result/commits/6 is missing"),
+    ("sink_result/[oc]*s/*6*", "sink_result/offsets/6 is missing, though there is sink_result/state/"),
+    ("sink_result/sources", "sink_result/sources/0/6 is missing"),
     ("sink_result/sources/0/1", "sink_result/sources/0/1 is missing"),
-    ("sink_result/state", "sink_result/state/0/ is missing (state of aggregate_t)"),
-    ("sink_result/state/1/0", "sink_result/state/1/0/ is missing (state of join_o_c)"),
-    ("sink_result/state/1/0/3.*", "sink_result/state/1/0/3.changelog is missing (state of join_o_c)"),
+    ("sink_result/state", "sink_result/state/ is missing (state of aggregate_t, join_o_c)"),
+    ("sink_result/state/join_o_c.1", "sink_result/state/join_o_c.1/ is missing (state of join_o_c)"),
+    ("sink_result/state/join_o_c.1/0/1", "sink_result/state/join_o_c.1/0/1/ is missing (state of join_o_c)"),
+    ("sink_result/state/join_o_c.1/0/1/6.*.manifest", "sink_result/state/join_o_c.1/0/1/6."),
 )
+
+
+def without(job: Path, parts: str, to: Path) -> Path:
+    """A copy that lacks what the pattern fits."""
+    shutil.copytree(job / "checkpoint", to)
+    for path in list(to.glob(parts)):
+        delete(path)
+    return to
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -199,7 +245,7 @@ def test_commands_refuse_before_spark_starts(job: Path, tmp_path: Path, command:
     assert sorted(tmp_path.rglob("*")) == before
 
 
-@pytest.mark.parametrize(("part", "said"), [CELLS[0], CELLS[1], CELLS[6]])
+@pytest.mark.parametrize(("part", "said"), [CELLS[0], CELLS[1], CELLS[6], CELLS[13], CELLS[15]])
 def test_plans_that_a_client_runs_are_refused_too(
     spark: SparkSession, job: Path, tmp_path: Path, part: str, said: str
 ) -> None:
@@ -211,19 +257,30 @@ def test_plans_that_a_client_runs_are_refused_too(
     assert not record.exists() or local_record(str(checkpoint)) == local_record(str(job / "checkpoint"))
 
 
+def test_the_state_of_another_operator_is_not_taken_for_its_own(job: Path, tmp_path: Path) -> None:
+    checkpoint = without(job, "sink_result/state/join_o_c.1", tmp_path / "checkpoint")
+    states = checkpoint / "sink_result" / "state"
+    shutil.copytree(states / "aggregate_t.1", states / "join_o_c.1")
+    assert re.search(r"is of another state, that of aggregate_t \(state of join_o_c\)", reports(checkpoint))
+
+
+def test_a_partition_in_the_place_of_another_is_named(job: Path, tmp_path: Path) -> None:
+    checkpoint = without(job, "sink_result/state/join_o_c.1/0/1", tmp_path / "checkpoint")
+    partitions = checkpoint / "sink_result" / "state" / "join_o_c.1" / "0"
+    shutil.copytree(partitions / "0", partitions / "1")
+    assert re.search(r"join_o_c\.1/0/1/6\.\d+\.manifest is of partition 0 of 2", reports(checkpoint))
+
+
 def test_a_run_that_ended_before_its_queries_began_and_one_without_its_last_commit_go_on(
-    spark: SparkSession, tmp_path: Path
+    spark: SparkSession, job: Path, tmp_path: Path
 ) -> None:
-    plan = prepared(spark, tmp_path)
-    lines = (tmp_path / "checkpoint" / "hintplan" / "record.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (job / "checkpoint" / "hintplan" / "record.jsonl").read_text(encoding="utf-8").splitlines()
     fresh = tmp_path / "fresh" / "hintplan"
     fresh.mkdir(parents=True)
     (fresh / "record.jsonl").write_text(lines[0] + "\n", encoding="utf-8")
     assert reports(tmp_path / "fresh") == ""
-    for name in ("2", ".2.crc"):  # a killed run leaves neither
-        (tmp_path / "checkpoint" / "sink_result" / "commits" / name).unlink()
-    run_once(plan, spark, tmp_path / "checkpoint")
-    assert fold(changes(tmp_path)) == expected(sample(0, 30))
+    commits = Path("sink_result", "commits")  # a killed run leaves neither
+    requires_right_result(job, spark, delete, commits / str(LAST_BATCH), commits / f".{LAST_BATCH}.crc")
 
 
 def test_batches_that_spark_no_longer_keeps_are_not_missed(job: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -90,3 +91,15 @@ class AsyncLength(AsyncScalarFunction):
     async def eval(self, text: str | None) -> int | None:
         await asyncio.sleep(0)
         return None if text is None else len(text)
+
+
+class Gate(TableFunction):
+    """The words of a text, which is a path, once there is a file; until then it waits."""
+
+    arguments = ("STRING", "STRING")
+    result = "ROW<word STRING, length INT>"
+
+    def eval(self, text: str, mark: str) -> Iterator[tuple[str, int]]:
+        while not os.path.exists(text):
+            threading.Event().wait(0.05)
+        yield text, len(text)

@@ -146,7 +146,6 @@ def test_calls_of_several_arrow_batches_are_in_flight_together_and_come_in_order
         plan=Plan(name="p", functions={"together": function}, operators=(call,)),
         columns={"scan_t": numbers},
         changelog={call.id: False},
-        partitions=1,
         lookups=LookupRun(token="together", allowed_modules=MODULES),
     )
     frame = call_function(call, [own.range(0, 40, 1, 1).toDF("id")], edges)

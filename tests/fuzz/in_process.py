@@ -2,13 +2,13 @@
 
 All that hintplan does to rows is its own code: the builders of :mod:`runtime.build.stream`, packing and hashing, two
 partitions, the operators, calcs in Arrow, and expressions in Spark, which evaluates them on local relations at once.
-Not here are Spark's sources, shuffle, state store and codegen, which the share of queries on real streams has.
+Not here are Spark's sources, shuffle and codegen, nor files of state, which the share of queries on real streams has.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -22,11 +22,11 @@ from plans.connectors.table import source_kinds
 from plans.declarations.tables import Table
 from plans.model.plan import Plan
 from plans.operators import Sink
-from runtime.build import builder
-from runtime.build.edges import edges_of
+from runtime.build import builder, stream
+from runtime.build.edges import Edges, edges_of
 from runtime.build.stream import build
 from runtime.connectors import table as connectors
-from runtime.engine.arrow_rows import ArrowRows, tables
+from runtime.engine.arrow_rows import ArrowRows, Metrics
 from runtime.engine.blobs import from_blob
 from runtime.engine.pack import TICK, Packing, hashed
 from runtime.engine.process import joined
@@ -34,6 +34,7 @@ from runtime.engine.row_order import ROW_ORDER, in_order
 from runtime.lookup.plan import LookupRun
 from runtime.operator import KIND, StatefulOperator
 from runtime.state.memory import MemoryStore
+from runtime.storage.place import Place, Scale
 from runtime.types import to_arrow
 from tests.fuzz.data import Event, World
 from tests.runtime.changelog import KINDS
@@ -48,14 +49,12 @@ Row = tuple[Any, ...]
 class _LocalRows(ArrowRows):
     """Rows of a micro-batch that are here."""
 
-    table: pa.Table
     spark: SparkSession
 
     def here(self) -> pa.Table:
-        found = list(tables([self.table], self.steps))
-        return found[0] if found else self.schema.empty_table()
+        return next(self.tables()([], []), self.schema.empty_table())
 
-    def in_spark(self) -> DataFrame:
+    def in_spark(self, reader: str) -> DataFrame:
         return _frame(self.spark, self.here().cast(self.schema))
 
 
@@ -64,7 +63,7 @@ class Stream:
 
     def __init__(self, plan: Plan, spark: SparkSession) -> None:
         self._spark = spark
-        self._edges = edges_of(plan, spark, partitions=_PARTITIONS, lookups=LookupRun(token="fuzz"))
+        self._edges = _edges_of(plan, spark)
         (self._sink,) = (operator for operator in plan.operators if isinstance(operator, Sink))
         self._plan = plan
         self._stores: dict[tuple[str, int], MemoryStore] = {}
@@ -78,10 +77,11 @@ class Stream:
         self._events = events
         with (
             mock.patch.object(builder, "apply_operator", self._apply),
+            mock.patch.object(stream, "shared", _shared),
             mock.patch.object(connectors, "read", self._read),
             mock.patch.object(connectors, "read_in_arrow", self._read_in_arrow),
         ):
-            rows = build(self._edges)[self._sink.inputs[0]]
+            rows = build(self._edges, self._plan.by_id)[self._sink.inputs[0]]
             schema = self._edges.schema(self._sink.inputs[0])
             found = rows.in_arrow.here() if isinstance(rows.in_arrow, _LocalRows) else _collected(rows.frame, schema)
         columns = [found[name].to_pylist() for name in schema.names if name != KIND]
@@ -99,7 +99,7 @@ class Stream:
 
     def resumed(self) -> None:
         """Go on as after a restart: with what is stored, and operators that are built anew."""
-        self._edges = edges_of(self._plan, self._spark, partitions=_PARTITIONS, lookups=LookupRun(token="fuzz"))
+        self._edges = _edges_of(self._plan, self._spark)
 
     def _read(
         self, spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], *, row_order: bool = False
@@ -132,12 +132,10 @@ class Stream:
 
     def _apply(
         self,
-        name: str,
         operator: StatefulOperator,
         inputs: Sequence[DataFrame | ArrowRows],
-        partitions: int,
+        place: Place,
         *,
-        lineage: str | None = None,
         row_order: Collection[int] = (),
         metrics: Sequence[Any] = (),
     ) -> ArrowRows:
@@ -153,7 +151,7 @@ class Stream:
                 side=side,
                 schema=schema,
                 route=spec.hashes[0],
-                buckets=range(partitions),
+                buckets=range(place.partitions),
                 presum=None if side in row_order else spec.presum,
             )
             for batch in packing(here.select(schema.names).cast(schema).to_batches()):
@@ -161,12 +159,12 @@ class Stream:
                     if row["side"] != TICK:
                         deltas.setdefault((row["bucket"], side), []).append(from_blob(row["blob"]))
         outputs = []
-        for bucket in range(partitions):
+        for bucket in range(place.partitions):
             given = []
             for side, spec in enumerate(operator.inputs):
                 found = deltas.get((bucket, side))
                 given.append(hashed(in_order(joined(found, spec.presum)), spec.hashes, 1) if found else None)
-            key = (name, bucket)
+            key = (place.operator, bucket)
             store = self._stores.setdefault(key, MemoryStore())
             result = operator.process(given, self._manifests.get(key), store, 0)
             self._manifests[key] = result.manifest
@@ -184,12 +182,22 @@ def run_in_process(plan: Plan, world: World, spark: SparkSession) -> list[Row]:
     return stream.result()
 
 
+def _edges_of(plan: Plan, spark: SparkSession) -> Edges:
+    places = {
+        operator.id: Place(root="", operator=operator.id, scales=(Scale(_PARTITIONS),)) for operator in plan.operators
+    }
+    return edges_of(plan, spark, places=places, lookups=LookupRun(token="fuzz"))
+
+
+def _shared(rows: ArrowRows | DataFrame, schema: pa.Schema, partitions: int, name: str) -> ArrowRows:
+    return rows if isinstance(rows, ArrowRows) else _local(rows.sparkSession, _collected(rows, schema))
+
+
 def _local(spark: SparkSession, table: pa.Table) -> _LocalRows:
-    return _LocalRows(frame=None, read=_nothing, schema=table.schema, table=table, spark=spark)  # type: ignore[arg-type]
+    def read(batches: Iterable[pa.RecordBatch], metrics: Metrics) -> Iterator[pa.Table]:
+        yield table
 
-
-def _nothing(batch: pa.RecordBatch) -> Iterator[pa.Table]:
-    raise AssertionError("local rows are not read from anything")
+    return _LocalRows(frame=None, read=read, schema=table.schema, spark=spark)  # type: ignore[arg-type]
 
 
 def _frame(spark: SparkSession, table: pa.Table) -> DataFrame:

@@ -20,7 +20,7 @@ from runtime.lookup.metrics import LOOKUP_METRICS
 from runtime.lookup.spec import CacheSpec, LookupSpec
 from runtime.lookup.worker import OpenLookup
 from runtime.operator import Result
-from runtime.operators.lookup_retry import LookupRetry
+from runtime.operators.lookup_retry import LookupRetry, read_parked
 from runtime.state.memory import MemoryStore
 from tests.lookup.simulation import AsyncSource, SyncSource, VirtualClock, World, opened, spec
 from tests.lookup.test_lookups_on_spark import DEFERRED, job
@@ -49,7 +49,6 @@ class Partition:
         )
         self.store = MemoryStore()
         self.manifest: bytes | None = None
-        self.timer: int | None = None
         self.rows: list[tuple[int, int | None]] = []
 
     def _acquire(self) -> Callable[[LookupSpec], Any]:
@@ -63,16 +62,22 @@ class Partition:
         """Process ``rows`` (number, key) now."""
         delta = pa.table([[row[c] for row in rows] for c in (0, 1)], schema=COLUMNS) if rows else None
         result = self.operator.process([delta], self.manifest, self.store, self.world.clock.now())
-        self.manifest, self.timer = result.manifest, result.timer
+        self.manifest = result.manifest
         self.rows += [(row["row"], row["at"]) for row in result.output.to_pylist()]
         assert result.state_rows == sum(table.num_rows for table in self.store.segments.values())
         return result
 
+    @property
+    def due(self) -> int | None:
+        """When the first of the rows that wait is to be looked up again."""
+        waiting = () if self.manifest is None else read_parked(self.manifest)[2]
+        return min((each.at + DELAY for each in waiting), default=None)
+
     def let_pass(self, milliseconds: int) -> None:
-        """Call the partition whenever its timer is due."""
+        """Call the partition whenever rows are due."""
         end = self.world.clock.now() + milliseconds
-        while self.timer is not None and self.timer <= end:
-            self.world.clock.time = max(self.world.clock.time, self.timer)
+        while self.due is not None and self.due <= end:
+            self.world.clock.time = max(self.world.clock.time, self.due)
             self.call()
         self.world.clock.time = max(self.world.clock.time, end)
 
@@ -91,7 +96,7 @@ def test_rows_behind_a_miss_do_not_wait_and_the_miss_is_found_when_it_appears(so
     partition = Partition(world({1: 0, 2: 150}), source=source)
     result = partition.call((10, 1), (11, 2), (12, None), (13, 1))
     assert sorted(partition.rows) == [(10, 0), (12, None), (13, 0)], "null keys are not looked up, so they do not wait"
-    assert (result.state_rows, result.timer) == (1, DELAY)
+    assert (result.state_rows, partition.due) == (1, DELAY)
     partition.let_pass(1000)
     assert partition.rows[3:] == [(11, 200)], "the first look after 150 ms is the one at 200"
     assert partition.manifest is None
@@ -109,7 +114,7 @@ def test_after_the_last_attempt_a_left_join_pads_and_an_inner_join_drops() -> No
         partition.let_pass(1000)
         assert partition.rows == expected
         assert [call.start for call in partition.world.calls_for(2)] == [0, 100, 200], "once, and two attempts more"
-        assert partition.timer is None
+        assert partition.due is None
 
 
 def test_a_cached_miss_is_one_that_had_all_its_attempts() -> None:
@@ -140,7 +145,7 @@ def test_a_run_that_ends_with_its_input_makes_the_remaining_attempts_at_once() -
     partition = Partition(world({2: 150}), attempts=3, once=True)
     result = partition.call((11, 2), (12, 3), (13, 4))
     assert sorted(partition.rows) == [(11, 200), (12, None), (13, None)]
-    assert (result.state_rows, result.timer, partition.manifest) == (0, None, None)
+    assert (result.state_rows, partition.manifest) == (0, None)
     assert partition.world.clock.now() == 300, "rows wait together: three delays, however many rows"
     assert metrics(result)["retries"] == 3 + 3 + 2
 
@@ -190,7 +195,7 @@ def test_any_slicing_and_any_restarts_give_each_row_one_answer_within_its_attemp
         partition.let_pass(random.choice((0, 7, 60, 130)))
         if random.random() < 0.2:
             restarted = Partition(simulated, attempts=attempts, cache=cache)
-            restarted.store, restarted.manifest, restarted.timer = partition.store, partition.manifest, partition.timer
+            restarted.store, restarted.manifest = partition.store, partition.manifest
             emitted += partition.rows
             partition = restarted
     partition.let_pass(10_000)
@@ -232,12 +237,12 @@ def test_a_checkpoint_with_parked_rows_is_told_from_one_without(tmp_path: Path) 
 
     start(plan, retrying(max_attempts=7))
     start(inline, inline)
-    with pytest.raises(RunError, match="lookup_r keeps none any more, and Spark finds the state of each operator by"):
+    with pytest.raises(RunError, match=r"it no longer reads lookup_r \(rows that wait\)"):
         start(plan, inline)
-    with pytest.raises(RunError, match="lookup_r keeps state now"):
+    with pytest.raises(RunError, match=r"it also reads lookup_r \(rows that wait\)"):
         start(inline, plan)
     full = replace(
         lookup, settings={**lookup.settings, "cache": replace(lookup.cache, values={"lookup.cache": "FULL"})}
     )
-    with pytest.raises(RunError, match="lookup_r keeps none any more"):
+    with pytest.raises(RunError, match=r"it no longer reads lookup_r \(rows that wait\)"):
         start(plan, replace(plan, operators=tuple(full if each is lookup else each for each in plan.operators)))

@@ -42,6 +42,7 @@ class Progress:
     batchId = 3
     timestamp = BATCH.timestamp
     numInputRows = 1000
+    sources = ()
     durationMs = {"triggerExecution": 100}  # noqa: RUF012
 
     def __init__(self, **observed: Any) -> None:

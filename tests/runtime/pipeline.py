@@ -19,10 +19,10 @@ from plans.analysis.row_order import read_in_order
 from plans.connectors.table import source_kinds
 from plans.model.plan import Plan
 from plans.operators import Calc, Expand, Scan, Sink, Stateful, Union
-from runtime.build.table import build_operator
+from runtime.build.bound import build_operator
 from runtime.expressions.condition import compile_filter, compile_value
 from runtime.kernels.floats import normal_floats
-from runtime.operator import KIND, hash_column
+from runtime.operator import KIND, StatefulOperator, hash_column
 from runtime.state.memory import MemoryStore
 from runtime.types import to_arrow
 from tests.runtime.changelog import KINDS, Event, events_of, fold, stable_hash
@@ -129,9 +129,12 @@ class Pipeline:
                 hashes = [stable_hash(tuple(row[name] for name in names)) for row in rows]
                 table = table.append_column(hash_column(index), pa.array(hashes, pa.int64()))
             deltas.append(table if table.num_rows else None)
-        store = self.stores.setdefault(operator.id, MemoryStore())
-        result = built.process(deltas, self.manifests.get(operator.id), store, now)
-        self.manifests[operator.id] = result.manifest
+        return self._process(operator.id, built, deltas, now)
+
+    def _process(self, name: str, operator: StatefulOperator, deltas: Sequence[pa.Table | None], now: int) -> pa.Table:
+        store = self.stores.setdefault(name, MemoryStore())
+        result = operator.process(deltas, self.manifests.get(name), store, now)
+        self.manifests[name] = result.manifest
         return result.output
 
     def resumed(self, plan: Plan | None = None) -> Pipeline:

@@ -1,131 +1,61 @@
-"""A plan's operators in the engine's own processors, on states that are found by number, as Spark finds them.
+"""A plan's operators on state in files, which a restart with another plan finds where the checkpoint's record says.
 
-What a Spark job does when it is restarted with another plan, without Spark: the processors store, read and drop state
-as in a job; the sink has what it was given before. The numbers are those of a walk from the sink, each operator before
-its inputs, as tests/spark/run/test_continued.py finds them.
+What a Spark job does when it is restarted with another plan, without Spark: which folder belongs to which operator says
+:mod:`runtime.run.places`, each batch opens and publishes its state as in a job; the sink has what it was given before.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
 
 import pyarrow as pa
-from pyspark.sql.types import Row
 
-from plans.compare.carryover import state_lineages
+from plans.checkpoint.continuation import continuation, record_after
+from plans.checkpoint.record import CheckpointRecord
 from plans.model.plan import Plan
-from plans.operators import Aggregate, Join, Sink
-from runtime.build.table import build_operator
-from runtime.engine.blobs import from_blob, to_blob
-from runtime.engine.process import PartitionProcessor
-from runtime.operator import hash_column
-from tests.runtime.changelog import stable_hash
+from runtime.operator import StatefulOperator
+from runtime.run.places import places_of
+from runtime.storage.files import files_at
+from runtime.storage.partition import open_partition
 from tests.runtime.pipeline import Pipeline
 
-__all__ = ["OneValue", "Restartable", "of_sink"]
-
-
-class OneValue:
-    """ValueState with or without a value."""
-
-    def __init__(self, value: tuple[Any, ...] | None = None) -> None:
-        self.value = value
-
-    def get(self) -> tuple[Any, ...] | None:
-        return self.value
-
-    def update(self, value: tuple[Any, ...]) -> None:
-        self.value = value
-
-    def clear(self) -> None:
-        self.value = None
-
-
-class _Map(dict):
-    def getValue(self, key: tuple[str]) -> tuple[bytes] | None:
-        return (self[key[0]],) if key[0] in self else None
-
-    def updateValue(self, key: tuple[str], value: tuple[bytes]) -> None:
-        self[key[0]] = value[0]
-
-    def removeKey(self, key: tuple[str]) -> None:
-        del self[key[0]]
-
-
-class _Partition:
-    """What Spark keeps of one stateful operator in its only partition."""
-
-    def __init__(self) -> None:
-        self.manifest, self.segments = OneValue(), _Map()
-        self.timers: set[int] = set()
-
-    def registerTimer(self, at: int) -> None:
-        self.timers.add(at)
-
-    def deleteTimer(self, at: int) -> None:
-        self.timers.remove(at)
-
-
-class _Time:
-    def __init__(self, now: int) -> None:
-        self.now = now
-
-    def getCurrentProcessingTimeInMs(self) -> int:
-        return self.now
+__all__ = ["Restartable", "of_sink"]
 
 
 class Restartable(Pipeline):
-    """A plan with one sink; ``states`` are those of its query, by number."""
+    """A plan with one sink on a checkpoint in ``folder``, on which ``committed`` batches have run."""
 
-    def __init__(self, plan: Plan, states: dict[int, _Partition] | None = None) -> None:
+    def __init__(self, plan: Plan, folder: Path, record: CheckpointRecord | None = None, committed: int = 0) -> None:
         super().__init__(plan)
-        self.states = {} if states is None else states
-        self._lineages = state_lineages(plan)
-        self._numbers = {name: number for number, name in enumerate(_stateful_from_the_sink(plan))}
+        found = continuation(record, plan)
+        self._folder = folder
+        self._record = record_after(found, record, plan, partitions=1, spark="4.3.0") or record
+        self._committed = committed
+        (query,) = found.queries
+        self._places = places_of(query, found, str(folder), run=committed + 1)
 
     def restarted(self, plan: Plan, result: Counter) -> Restartable:
-        """Another plan on the same states, into a sink that holds ``result``."""
-        other = Restartable(plan, self.states)
+        """Another plan on the same checkpoint, into a sink that holds ``result``."""
+        other = Restartable(plan, self._folder, self._record, self._committed)
         other.result = Counter(result)
         return other
 
-    def _stateful(self, operator: Join | Aggregate, inputs: list[pa.Table], now: int) -> pa.Table:
-        columns = tuple(self.columns[name] for name in operator.inputs)
-        built = build_operator(operator, columns, tuple(self.changelog[name] for name in operator.inputs))
-        processor = PartitionProcessor(operator.id, built, self._lineages[operator.id])
-        kept = self.states.setdefault(self._numbers[operator.id], _Partition())
-        processor.open(kept, {"manifest": kept.manifest, "segments": kept.segments})  # type: ignore[arg-type]
-        rows = []
-        for side, (spec, table) in enumerate(zip(built.inputs, inputs, strict=True)):
-            # Rows come with the hash that routes them; the others are made by the processor.
-            hashes = [stable_hash(tuple(row[name] for name in spec.hashes[0])) for row in table.to_pylist()]
-            table = table.append_column(hash_column(0), pa.array(hashes, pa.int64()))
-            rows += [Row(side=side, task=0, seq=0, blob=to_blob(table))] if table.num_rows else []
-        out = processor.handleInputRows((0,), iter(rows), _Time(now))
-        blobs = [from_blob(row.blob) for row in out if row.blob is not None]
-        return pa.concat_tables(blobs) if blobs else built.output.empty_table()
+    def batch(self, rows: Mapping[str, Sequence[tuple]], now: int = 0) -> None:
+        super().batch(rows, now)
+        self._committed += 1
+
+    def _process(self, name: str, operator: StatefulOperator, deltas: Sequence[pa.Table | None], now: int) -> pa.Table:
+        place = self._places[name]
+        store = open_partition(files_at(place.root), place, 0, self._committed)
+        result = operator.process(deltas, store.tables, store, now)
+        store.publish(result.manifest, result.state_rows, result.state_bytes)
+        return result.output
 
 
 def of_sink(plan: Plan, sink: str) -> Plan:
     """The part of ``plan`` that leads to one sink."""
-    operators = {operator.id: operator for operator in plan.operators}
-    wanted, waiting = set(), [sink]
-    while waiting:
-        name = waiting.pop()
-        wanted.add(name)
-        waiting += operators[name].inputs
+    wanted = plan.upstream(sink)
     return replace(plan, operators=tuple(operator for operator in plan.operators if operator.id in wanted))
-
-
-def _stateful_from_the_sink(plan: Plan) -> list[str]:
-    operators = {operator.id: operator for operator in plan.operators}
-
-    def walk(name: str) -> list[str]:
-        operator = operators[name]
-        own = [name] if isinstance(operator, Join | Aggregate) else []
-        return own + [found for each in operator.inputs for found in walk(each)]
-
-    (sink,) = (operator.id for operator in plan.operators if isinstance(operator, Sink))
-    return walk(sink)

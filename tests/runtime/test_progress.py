@@ -23,6 +23,7 @@ def operators(before: dict[str, OperatorProgress], **metrics: int) -> dict[str, 
     )
     progress = SimpleNamespace(
         numInputRows=0,
+        sources=(),
         batchId=7,
         timestamp="t",
         durationMs={},

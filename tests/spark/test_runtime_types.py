@@ -2,10 +2,10 @@
 
 import pyarrow as pa
 import pytest
-from pyspark.sql.pandas.types import to_arrow_type
 
 from plans.declarations.types import _PLAIN
 from runtime.types import to_arrow, to_spark
+from tests.spark.arrow_types import spark_sends
 
 TYPES = {
     "BOOLEAN": ("boolean", pa.bool_()),
@@ -43,7 +43,7 @@ def test_a_type_maps_to_the_spark_and_arrow_type_of_the_table(text: str) -> None
 
 @pytest.mark.parametrize("text", TYPES)
 def test_spark_itself_would_send_the_type_as_that_arrow_type(text: str) -> None:
-    assert to_arrow_type(to_spark(text), timezone="UTC") == to_arrow(text)
+    assert spark_sends(to_spark(text)) == to_arrow(text)
 
 
 def test_every_plain_type_of_the_plan_language_is_covered() -> None:

@@ -20,7 +20,6 @@ from typing import Any, ClassVar
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
 from plans.connectors.datagen import FieldSpec, field_specs, row_limit
@@ -29,6 +28,8 @@ from plans.declarations.tables import Table
 from plans.errors import RunError
 from runtime.connectors.datagen.generators import batch, row_width
 from runtime.connectors.schema import physical_schema
+from runtime.spark.session import takes_what_is_there
+from runtime.spark.versions import available_now
 
 _TASKS = 8
 _ROWS_PER_TASK = 50_000
@@ -42,15 +43,15 @@ def read(
 
     They are inserts, whose order does not matter.
     """
-    return _load(spark.readStream, spark, table, columns)
+    return _load(spark.readStream, spark, table, columns, once=takes_what_is_there(spark))
 
 
 def read_batch(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:
     """All generated rows of a bounded ``table``."""
-    return _load(spark.read, spark, table, columns)
+    return _load(spark.read, spark, table, columns, once=True)
 
 
-def _load(reader: Any, spark: SparkSession, table: Table, columns: tuple[str, ...]) -> DataFrame:
+def _load(reader: Any, spark: SparkSession, table: Table, columns: tuple[str, ...], *, once: bool) -> DataFrame:
     specs = {spec.name: spec for spec in field_specs(table)}
     # Sessions of one Spark find a source that another has registered in the way, yet cannot read from it.
     name = f"hintplan_datagen_{uuid.uuid4().hex}"
@@ -61,6 +62,7 @@ def _load(reader: Any, spark: SparkSession, table: Table, columns: tuple[str, ..
         fields=json.dumps([asdict(specs[column]) for column in columns], default=str),
         rate=option(table, "rows-per-second") or "",
         limit="" if limit is None else str(limit),
+        once="true" if once else "",
     ).load()
     return rows
 
@@ -83,6 +85,7 @@ class DatagenSource(DataSource):
             specs=self._specs(),
             rate=int(self.options["rate"]),
             limit=int(limit) if limit else None,
+            once=bool(self.options["once"]),
         )
 
     def _specs(self) -> tuple[FieldSpec, ...]:
@@ -110,10 +113,12 @@ class DatagenBatchReader(DataSourceReader):
         return _read(self.specs, partition)
 
 
-class DatagenReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class DatagenReader(DataSourceStreamReader, available_now()):  # type: ignore[misc]
     """Plans micro-batches by the clock and yields their rows. An offset is ``{"row": next row, "time": ms}``.
 
-    ``rate`` is in rows a second, ``limit`` the number of rows in all; ``clock`` tells the time in ms.
+    ``rate`` is in rows a second, ``limit`` the number of rows in all; ``clock`` tells the time in ms. Before Spark 4.2,
+    Spark does not say from where to plan: from what it had planned last, also after a restart. There, ``once`` says
+    that the query ends when all is read, which is one micro-batch.
     """
 
     def __init__(
@@ -122,37 +127,47 @@ class DatagenReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         specs: tuple[FieldSpec, ...],
         rate: int,
         limit: int | None,
+        once: bool = False,
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
         self.specs = specs
         self.rate = rate
         self.limit = limit
+        self.once = once
         self.clock = clock
         self.all_at_once = False
         self.started: tuple[int, int] | None = None
+        self.planned: dict[str, int] | None = None
 
     def initialOffset(self) -> dict[str, int]:
-        return {"row": 0, "time": self.clock()}
+        self.planned = self.planned or {"row": 0, "time": self.clock()}
+        return self.planned if self.planned["row"] == 0 else {"row": 0, "time": self.clock()}
 
     def prepareForTriggerAvailableNow(self) -> None:
         if self.limit is None:
             raise RunError("a datagen table without 'number-of-rows' never ends", hint="run without --once")
         self.all_at_once = True
 
-    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
+    def latestOffset(self, start: dict[str, int] | None = None, limit: Any = None) -> dict[str, int]:
         now = self.clock()
+        at_end = start is None and self.once
+        start = start or self.planned or self.initialOffset()
         if self.started is None:
             self.started = (start["row"], now)
-        if self.all_at_once:
+        if at_end and self.limit is not None:
+            row = self.limit
+        elif self.all_at_once:
             row = start["row"] + self.rate
         else:
             first_row, first_time = self.started
             row = max(start["row"], first_row + (now - first_time) * self.rate // 1000)
         if self.limit is not None:
             row = min(row, max(self.limit, start["row"]))
-        return start if row == start["row"] else {"row": row, "time": now}
+        self.planned = start if row == start["row"] else {"row": row, "time": now}
+        return self.planned
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
+        self.planned = end
         return _partitions(start["row"], end["row"], end["time"])
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from plans.connectors.filesystem import FILESYSTEM
 from runtime.connectors.connector import ConnectorCode
 from runtime.connectors.filesystem.read import read, read_batch, read_files, read_in_arrow, wrong_line
-from runtime.connectors.filesystem.write import batch_writer, batches_had, writer
+from runtime.connectors.filesystem.write import batch_writer, batches_had, micro_batch_writer, writer
 from runtime.lookup.source import source_of_classes
 
 __all__ = ["CODE"]
@@ -20,6 +20,7 @@ CODE = ConnectorCode(
     read_files=read_files,
     wrong_line=wrong_line,
     writer=writer,
+    micro_batch_writer=micro_batch_writer,
     batch_writer=batch_writer,
     batches_had=batches_had,
     lookup=lambda options: _SOURCE,

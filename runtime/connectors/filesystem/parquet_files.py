@@ -7,7 +7,7 @@ that a file lacks is NULL, as it is for Spark; a type that Spark would refuse to
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from plans.declarations.tables import Table
 from plans.errors import RunError
-from runtime.engine.arrow_rows import ArrowRows
+from runtime.engine.arrow_rows import UNCOUNTED, ArrowRows, Metrics
 from runtime.types import to_arrow
 
 PATHS_DDL = "path string, modificationTime timestamp, length bigint, content binary"
@@ -33,7 +33,8 @@ def rows_of_files(paths: DataFrame, name: str, table: Table, columns: Sequence[s
     """The ``columns`` of the files of table ``name`` whose ``paths`` come as a stream."""
     types = {column.name: column.type for column in table.columns}
     schema = pa.schema([(column, to_arrow(types[column])) for column in columns])
-    return ArrowRows(frame=paths, read=partial(_read_paths, schema=schema, name=name), schema=schema, uncounted=True)
+    read = partial(_read_paths, schema=schema, name=name)
+    return ArrowRows(frame=paths, read=read, schema=schema, metrics=((UNCOUNTED, "sum"),))
 
 
 def are_local(spark: SparkSession, path: str) -> bool:
@@ -44,9 +45,17 @@ def are_local(spark: SparkSession, path: str) -> bool:
     return urlsplit(str(system.getUri().toString())).scheme == "file"
 
 
-def _read_paths(batch: pa.RecordBatch, *, schema: pa.Schema, name: str) -> Iterator[pa.Table]:
-    for path in batch.column("path").to_pylist():
-        yield from read_file(path.removeprefix("file:"), schema, name)
+def _read_paths(
+    batches: Iterable[pa.RecordBatch], metrics: Metrics, *, schema: pa.Schema, name: str
+) -> Iterator[pa.Table]:
+    uncounted = 0
+    for batch in batches:
+        uncounted -= batch.num_rows  # Spark has counted the paths
+        for path in batch.column("path").to_pylist():
+            for rows in read_file(path.removeprefix("file:"), schema, name):
+                uncounted += rows.num_rows
+                yield rows
+    metrics.append(uncounted)
 
 
 def read_file(path: str, schema: pa.Schema, name: str) -> Iterator[pa.Table]:

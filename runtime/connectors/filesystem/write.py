@@ -10,33 +10,61 @@ added. It does not write to a directory that a stream writes to: readers of that
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from plans.connectors.table import option, sink_directory
 from plans.declarations.tables import Table
 from plans.errors import RunError
 from runtime.connectors.connector import FilesBelow
+from runtime.connectors.filesystem.file_sink import add_files
 from runtime.connectors.filesystem.row_kinds import with_op
 from runtime.connectors.filesystem.source_files import STREAM_LOG, exists
 from runtime.connectors.filesystem.spark_options import write_options
+
+_ROWS = "rows"
 
 
 def writer(
     df: DataFrame, name: str, table: Table, *, changelog: bool, checkpoint: str | None = None
 ) -> DataStreamWriter:
     """A writer that appends files below the table's path; RunError for a changelog without ``sink.changelog``."""
-    if option(table, "sink.changelog") == "true":
-        df = with_op(df, changelog=changelog)
-    elif changelog:
+    _refuse_updates(name, table, changelog=changelog)
+    out = _with_kinds(df, table, changelog=changelog).writeStream.format(table.options["format"]).outputMode("append")
+    return out.option("path", table.options["path"]).options(**write_options(table))
+
+
+def micro_batch_writer(
+    name: str, table: Table, *, changelog: bool, checkpoint: str | None, part: str
+) -> Callable[[DataFrame, int], int]:
+    """What hands a micro-batch to Spark's file sink, which skips one that it has had. RunError as :func:`writer`."""
+    _refuse_updates(name, table, changelog=changelog)
+    return partial(_write, table=table, changelog=changelog)
+
+
+def _write(df: DataFrame, batch: int, *, table: Table, changelog: bool) -> int:
+    counted = _with_kinds(df, table, changelog=changelog).observe(_ROWS, F.count(F.lit(1)).alias(_ROWS))
+    rows: Any = counted._jdf
+    add_files(df.sparkSession, table.options["format"], table.options["path"], write_options(table), rows, batch)
+    found = rows.queryExecution().observedMetrics()
+    return int(found.apply(_ROWS).getLong(0)) if found.contains(_ROWS) else 0
+
+
+def _refuse_updates(name: str, table: Table, *, changelog: bool) -> None:
+    if changelog and option(table, "sink.changelog") != "true":
         raise RunError(
             f"table {name} cannot take updates: files only grow",
             hint="set 'sink.changelog' = 'true' to write every change as a row with its kind in a column 'op'",
             path=f"tables.{name}.options.sink.changelog",
         )
-    out = df.writeStream.format(table.options["format"]).outputMode("append")
-    return out.option("path", table.options["path"]).options(**write_options(table))
+
+
+def _with_kinds(df: DataFrame, table: Table, *, changelog: bool) -> DataFrame:
+    return with_op(df, changelog=changelog) if option(table, "sink.changelog") == "true" else df
 
 
 def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
@@ -49,9 +77,12 @@ def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
             hint="choose another path, or remove what the streaming job wrote",
             path=f"tables.{name}.options.path",
         )
-    if option(table, "sink.changelog") == "true":
-        df = with_op(df, changelog=False)
-    out = df.write.format(table.options["format"]).mode("append").option("path", path)
+    out = (
+        _with_kinds(df, table, changelog=False)
+        .write.format(table.options["format"])
+        .mode("append")
+        .option("path", path)
+    )
     # Tasks hand their files over when the job is done, not each when it has ended.
     out = out.option("mapreduce.fileoutputcommitter.algorithm.version", "1")
     return out.options(**write_options(table)).save

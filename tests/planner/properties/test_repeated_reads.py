@@ -1,4 +1,4 @@
-"""A lookup or call that is written once, in a view or CTE, and made once for each of its readers: said at compile."""
+"""A lookup or call that is written once, in a view or CTE, and made more than once for its readers: said at compile."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ VIEW = (
 BATCH = "SET 'execution.runtime-mode' = 'batch';"
 
 READERS = {
-    "two queries, for a file is one of its own": (
+    "two sinks": (
         "INSERT INTO p SELECT id, rate FROM v; INSERT INTO f SELECT id, rate FROM [v];",
         2,
         ["lookup_r"],
     ),
-    "two queries, other rows of the stream": (
+    "two sinks, other rows of the stream": (
         "INSERT INTO p SELECT id, rate FROM v WHERE id > 5; INSERT INTO q SELECT id, rate FROM [v] WHERE id < 5;",
         2,
         ["lookup_r", "lookup_r_in_v"],
     ),
-    "two queries, other columns": (
+    "two sinks, other columns": (
         "INSERT INTO p SELECT id, rate FROM v; INSERT INTO k SELECT id, kind FROM [v];",
         2,
         ["lookup_r", "lookup_r_in_v"],
     ),
-    "two queries, below an aggregate": (
+    "two sinks, one below an aggregate": (
         "INSERT INTO p SELECT id, rate FROM v; INSERT INTO q SELECT id, SUM(rate) FROM [v] GROUP BY id;",
         2,
         ["lookup_r"],
@@ -90,7 +90,7 @@ READERS = {
         ["lookup_r"],
     ),
 }
-"""SQL with the second reader in brackets, the times the source is asked, and by whom, all of them counted by hand."""
+"""SQL with the second reader in brackets, the times a batch job asks the source, and who asks, counted by hand."""
 
 
 def compiled(sql: str, before: str = "") -> tuple[list[Finding], str, list[dict[str, object]]]:
@@ -107,10 +107,15 @@ def column(sql: str) -> int:
 
 @pytest.mark.parametrize("mode", ["", BATCH], ids=["streaming", "batch"])
 @pytest.mark.parametrize("readers", READERS)
-def test_a_lookup_of_a_view_that_branches_read_is_asked_by_each_which_is_said(readers: str, mode: str) -> None:
+def test_a_lookup_of_a_view_that_each_branch_asks_for_itself_is_said(readers: str, mode: str) -> None:
     sql, times, operators = READERS[readers]
     script = f"{VIEW} {sql}"
-    (found,), tree, repeated = compiled(script, mode)
+    findings, tree, repeated = compiled(script, mode)
+    one_query = readers != "two sinks, one below an aggregate"
+    if mode != BATCH and len(operators) == 1 and one_query:  # which computes an operator once for all that read it
+        assert (findings, repeated, "asked" in tree) == ([], [], False)
+        return
+    (found,) = findings
     said = found.diagnostic
     assert (found.severity, said.line, said.column) == ("warning", 2, column(script))
     assert said.message == (

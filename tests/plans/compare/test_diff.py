@@ -88,7 +88,7 @@ def test_operators_that_come_and_go_are_named_with_their_kind(plan: Plan) -> Non
 
 def test_another_parallelism_keeps_state_and_waits_for_a_new_checkpoint(plan: Plan) -> None:
     assert lines(plan, set_value(plan, "config.parallelism.default", "8")[0]) == [
-        "+ config.parallelism.default | 8 | state kept, a checkpoint keeps its partitions",
+        "+ config.parallelism.default | 8 | state kept, divided anew when the run starts",
         "1 setting changed · no operator changed · running state stays readable",
     ]
 
@@ -110,9 +110,9 @@ def test_an_alias_and_a_column_that_nobody_reads_are_no_part_of_a_state(
     assert [change.effect.level for change in found] == ["restart"]
 
 
-def test_another_number_of_states_is_incompatible(plan: Plan, patched: Patched) -> None:
+def test_a_state_that_nothing_goes_on_with_is_a_drop(plan: Plan, patched: Patched) -> None:
     edit = ('"op": "sink",\n      "inputs": ["aggregate_t"]', '"op": "sink",\n      "inputs": ["join_o_c"]')
-    assert [change.effect.level for change in diff(plan, accept(patched(edit)))] == ["incompatible"]
+    assert [change.effect.level for change in diff(plan, accept(patched(edit)))] == ["drop"]
 
 
 def test_a_refused_option_value_is_not_shown(plan: Plan) -> None:
@@ -205,7 +205,7 @@ def test_an_operator_at_another_place_is_moved(plan: Plan, patched: Patched) -> 
     # The sink reads the join instead of the aggregate; both are in both plans.
     edit = ('"op": "sink",\n      "inputs": ["aggregate_t"]', '"op": "sink",\n      "inputs": ["join_o_c"]')
     assert lines(plan, accept(patched(edit)))[0] == (
-        "~ sink_result.inputs | moved: reads join_o_c instead of aggregate_t | plan incompatible with running state"
+        "~ sink_result.inputs | moved: reads join_o_c instead of aggregate_t | state of aggregate_t left behind"
     )
 
 

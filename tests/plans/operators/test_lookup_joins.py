@@ -356,7 +356,7 @@ def test_waiting_rows_in_state_are_not_found_by_a_plan_that_has_none(plan: Plan)
     off = edited(deferred, ("lookup_rates.retry", "off"))
     for before, after in ((unordered, deferred), (deferred, unordered), (deferred, off)):
         (change,) = diff(before, after)
-        assert (change.effect.text, change.keeps_state) == ("running state cannot be read", False)
+        assert (change.effect.text, change.keeps_state) == ("plan incompatible with running state", False)
 
 
 def test_explain_shows_settings_layers_and_the_longest_wait(plan: Plan) -> None:

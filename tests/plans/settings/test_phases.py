@@ -13,7 +13,7 @@ from planner.compile import compile_script
 from plans.compare.diff import diff
 from plans.edit.edit import remove_value, set_value
 from plans.edit.why import why
-from plans.format.digest import operator_digest
+from plans.format.digest import operator_facts
 from plans.merge.merge import merge
 from plans.model.plan import Plan
 from plans.operators import Aggregate
@@ -71,7 +71,7 @@ def test_an_edit_that_is_taken_back_leaves_the_plan_as_it_was(total: Plan) -> No
 
 def test_phases_are_no_fact_and_applied_at_the_next_start(total: Plan) -> None:
     edited, changes = set_value(total, "aggregate_o.agg-phase-strategy", "ONE_PHASE")
-    assert operator_digest(edited.operator("aggregate_o")) == operator_digest(total.operator("aggregate_o"))
+    assert operator_facts(edited.operator("aggregate_o")) == operator_facts(total.operator("aggregate_o"))
     assert [(c.name, c.before, c.after, c.effect.level) for c in changes] == [
         ("aggregate_o.phases.agg-phase-strategy", "AUTO", "ONE_PHASE", "restart")
     ]

@@ -162,7 +162,7 @@ def test_a_run_on_another_machine_is_refused_where_machines_share_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     leave(tmp_path, host="etl-7", pid=4711)
-    monkeypatch.setattr(run_lock, "_is_shared", lambda path: True)
+    monkeypatch.setattr(run_lock, "is_shared", lambda path: True)
     for refuse in (lambda: take(tmp_path), lambda: refuse_held(str(tmp_path))):
         with pytest.raises(RunError) as caught:
             refuse()
@@ -176,7 +176,7 @@ def test_a_run_on_another_machine_is_refused_where_machines_share_files(
 
 def test_on_a_disk_of_one_machine_a_free_lock_is_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     leave(tmp_path, host="the-container-before", pid=1)
-    monkeypatch.setattr(run_lock, "_is_shared", lambda path: False)
+    monkeypatch.setattr(run_lock, "is_shared", lambda path: False)
     take(tmp_path)
 
 

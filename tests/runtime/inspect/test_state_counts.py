@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -10,14 +12,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtime.engine.saved import Saved
-from runtime.engine.segments import Segments
+from plans.errors import RunError
 from runtime.inspect import counts as counts_module
 from runtime.inspect.counts import HOUR, Under, count_parked, count_rows
-from runtime.inspect.partition import Kept, Parked, Question, count_partition, read_counted
+from runtime.inspect.partition import Kept, count_parked_rows, count_tables
 from runtime.operators.lookup_retry import ATTEMPTS
 from runtime.state.layout import COUNT, HASH, WRITE, StateLayout, prefixed_hash
 from runtime.state.manifest import SegmentEntry, StateTable, write_manifest
+from runtime.storage.committed import manifests_in_force
+from runtime.storage.files import Files, files_at
+from runtime.storage.manifest import Manifest
+from runtime.storage.partition import open_partition
+from runtime.storage.place import Place
+from runtime.storage.read import read_manifest_file
 
 MINUTE = 60_000
 LAYOUT = StateLayout(
@@ -141,82 +148,59 @@ def test_parked_rows_count_with_their_last_look() -> None:
     assert counted.shown["id"].to_pylist() == [2, 1]
 
 
-class Parts(dict):
-    """The state store of a partition, as the engine writes it."""
+def stored(tmp_path: Path, segments: dict[str, list[pa.Table]], manifest: bytes) -> tuple[Files, Manifest]:
+    """A partition with these segments, each in pieces, as a batch leaves it."""
+    files, place = files_at(str(tmp_path)), Place(root=str(tmp_path), operator="join_a")
+    store = open_partition(files, place, partition=0, batch=0)
+    for name, pieces in segments.items():
+        store.write_pieces(name, iter(pieces)) if len(pieces) > 1 else store.write(name, pieces[0])
+    store.publish(manifest, 1, 1)
+    found = manifests_in_force(files, place.scales, 0)
+    assert found is not None
+    return files, read_manifest_file(files, found.paths[0])
 
-    def updateValue(self, key, value):
-        self[key[0]] = value[0]
 
-
-def stored_partition(tmp_path, monkeypatch) -> tuple[Saved, Parts]:
-    """State of two segments, the first one in several parts."""
-    monkeypatch.setattr("runtime.engine.segments.CHUNK_BYTES", 700)
+def two_segments(tmp_path: Path) -> tuple[Files, Manifest]:
     first = segment([(key, "a", 1, 100) for key in range(50)])
     second = segment([(7, "a", 0, 200), (8, "b", 1, 200)])
-    parts = Parts()
-    store = Segments({}, parts, tmp_path / "worker")
-    sizes = {name: store.write(name, table) for name, table in (("left/1", first), ("left/2", second))}
-    stored = store.commit()
-    assert stored["left/1"][1] > 2
     entries = (
-        SegmentEntry("left/1", 50, sizes["left/1"], 100, 100, False),
-        SegmentEntry("left/2", 2, sizes["left/2"], 200, 200, True),
+        SegmentEntry("left/1", 50, first.nbytes, 100, 100, False),
+        SegmentEntry("left/2", 2, second.nbytes, 200, 200, True),
     )
     table = StateTable(fingerprint=LAYOUT.fingerprint, rows=50, segments=entries)
-    return Saved(None, 50, 1, stored, write_manifest({"left": table}), "join_a"), parts
+    pieces = {"left/1": [first.slice(0, 30), first.slice(30)], "left/2": [second]}
+    return stored(tmp_path, pieces, write_manifest({"left": table}) or b"")
 
 
-def asked(saved: Saved) -> Question:
-    tables = (Kept(layout=LAYOUT, ttls=(0, 150)),)
-    return Question(query="sink_r", number=3, saved={5: saved}, tables=tables, now=300, show=1)
-
-
-def rows_of(parts: Parts) -> pa.RecordBatch:
-    # RocksDB gives them in the order of their keys, which is not that of the parts from the tenth on.
-    names = sorted(parts)
-    columns = [pa.array([5] * len(names), pa.int32()), pa.array(names), pa.array([parts[n] for n in names])]
-    return pa.record_batch(columns, names=["partition", "id", "data"])
-
-
-def test_a_task_puts_segments_together_and_leaves_nothing_behind(tmp_path, monkeypatch) -> None:
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    saved, parts = stored_partition(tmp_path, monkeypatch)
-    monkeypatch.setenv("SPARK_LOCAL_DIRS", str(scratch))
-    parts["dead/0"] = b"of a segment that no manifest names"
-    (row,) = [r for b in count_partition(iter([rows_of(parts)]), question=asked(saved)) for r in b.to_pylist()]
-    counted = read_counted(row.pop("counted"), row.pop("shown"))
-    assert row == {"query": "sink_r", "number": 3, "partition": 5, "table": "left"}
+def test_segments_of_a_partition_are_counted_where_they_are(tmp_path: Path) -> None:
+    files, manifest = two_segments(tmp_path)
+    ((table, counted),) = count_tables(files, manifest, [Kept(layout=LAYOUT, ttls=(0, 150))], now=300, show=1)
     # 50 rows of 50 keys, one deleted, one more under the same 50 keys; after 150 ms only that one is left.
-    assert counted.under == (Under(rows=50), Under(rows=1, expired=49, soon=1))
+    assert (table, counted.under) == ("left", (Under(rows=50), Under(rows=1, expired=49, soon=1)))
     assert counted.keys == 49
     assert counted.shown["r"].to_pylist() == ["b"]
-    assert list(scratch.iterdir()) == []
 
 
-def test_a_lost_part_is_an_error(tmp_path, monkeypatch) -> None:
-    saved, parts = stored_partition(tmp_path, monkeypatch)
-    monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path))
-    token, _ = saved.segments["left/1"]
-    del parts[f"{token}/1"]
-    with pytest.raises(Exception, match="lost part 2 of"):
-        list(count_partition(iter([rows_of(parts)]), question=asked(saved)))
+@pytest.mark.parametrize("damage", ["removed", "cut off", "changed"])
+def test_a_segment_that_is_not_what_was_written_is_named(tmp_path: Path, damage: str) -> None:
+    files, manifest = two_segments(tmp_path)
+    (path,) = tmp_path.glob("0/0/*.arrow")
+    data = path.read_bytes()
+    path.unlink()
+    if damage != "removed":
+        path.write_bytes(data[:-8] if damage == "cut off" else data[:300] + b"\xff" + data[301:])
+    with pytest.raises(RunError, match=re.escape(f"{path} ")):
+        list(count_tables(files, manifest, [Kept(layout=LAYOUT, ttls=(0,))], now=300, show=0))
 
 
-def test_parked_rows_are_found_by_the_columns_that_a_lookup_asks_with(tmp_path, monkeypatch) -> None:
-    parts = Parts()
-    store = Segments({}, parts, tmp_path / "worker")
+def test_parked_rows_are_found_by_the_columns_that_a_lookup_asks_with(tmp_path: Path) -> None:
     table = pa.table({"id": [1, 2, 2], "__key1": ["x", "x", "y"], ATTEMPTS: pa.array([0, 0, 1], pa.int32())})
-    store.write("parked/1", table)
     entries = [{"id": "parked/1", "rows": 3, "size": 10, "at": 40}]
-    manifest = json.dumps({"format": 1, "columns": "", "number": 1, "segments": entries}).encode()
-    saved = Saved(None, 3, 10, store.commit(), manifest, "lookup_a")
-    question = Question(query="s", number=0, saved={5: saved}, tables=Parked(key=("id", "")), now=50, show=0)
-    monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path))
-    (row,) = [r for b in count_partition(iter([rows_of(parts)]), question=question) for r in b.to_pylist()]
-    counted = read_counted(row["counted"], row["shown"])
-    assert (row["table"], counted.under, counted.keys) == ("parked", (Under(rows=3),), 3)
-    assert (counted.oldest, counted.newest) == (40, 40)
+    document = json.dumps({"format": 1, "columns": "", "number": 1, "segments": entries}).encode()
+    files, manifest = stored(tmp_path, {"parked/1": [table]}, document)
+    counted = count_parked_rows(files, manifest, ("id", ""), show=0)
+    assert counted is not None
+    assert (counted.under, counted.keys, counted.oldest, counted.newest) == ((Under(rows=3),), 3, 40, 40)
 
 
 def test_the_hash_is_no_part_of_a_row_that_is_read() -> None:

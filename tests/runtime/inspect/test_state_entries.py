@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from planner import compile_sql
-from plans.compare.carryover import state_lineages
+from plans.checkpoint.continuation import continuation
 from plans.edit.edit import set_value
 from plans.model.plan import Plan
 from plans.operators import KINDS, op_name
-from runtime.engine.saved import Saved
-from runtime.inspect.entries import entries_of
-from runtime.inspect.state_owner import StateOwner, state_owner_of
+from runtime.inspect.entries import entries_of, fits
+from runtime.inspect.state_owner import owned_states
+from runtime.state.manifest import SegmentEntry, StateTable, write_manifest
+from runtime.storage.manifest import Manifest
 
 SCRIPT = """
 SET 'table.exec.state.ttl' = '1 h';
@@ -56,18 +59,44 @@ def join_plan(query: str) -> Plan:
     )
 
 
-def owner(stored: Saved, plan: Plan) -> StateOwner:
-    operators = [operator.id for operator in plan.operators]
-    return state_owner_of(3, {0: stored}, plan, entries_of(plan, None), operators)
+def owners(before: Plan, plan: Plan) -> list[tuple[str, str, str | None]]:
+    """Whose the states are that a run of ``before`` has left, if ``plan`` looks at them."""
+    recorded = continuation(None, before).records
+    return [(state.operator, state.status, state.was) for state in owned_states(plan, recorded)]
 
 
 def test_state_belongs_to_the_operator_for_which_it_means_the_same() -> None:
     before = join_plan("SELECT a, l.k FROM l JOIN r ON l.k = r.k")
-    stored = Saved(operator="join_l_r", lineage=state_lineages(before)["join_l_r"])
-    assert owner(stored, before) == StateOwner(id="join_l_r", status="read")
+    assert owners(before, before) == [("join_l_r", "read", None)]
     renamed = join_plan("SELECT a, x.k FROM l AS x JOIN r ON x.k = r.k")
-    assert owner(stored, renamed) == StateOwner(id="join_x_r", status="read", was="join_l_r")
+    assert owners(before, renamed) == [("join_x_r", "read", "join_l_r")]
     outer = join_plan("SELECT a, l.k FROM l LEFT JOIN r ON l.k = r.k")
-    assert owner(stored, outer) == StateOwner(id="join_l_r", status="other-meaning")
-    assert owner(stored, join_plan("SELECT a, k FROM l")) == StateOwner(id="join_l_r", status="orphan")
-    assert owner(Saved(), before) == StateOwner(id="operator 3 of Spark", status="unnamed")
+    assert owners(before, outer) == [("join_l_r", "other-meaning", None)]
+    assert owners(before, join_plan("SELECT a, k FROM l")) == [("join_l_r", "orphan", None)]
+
+
+def test_state_of_a_query_that_the_plan_has_not_belongs_to_nobody() -> None:
+    before = join_plan("SELECT a, l.k FROM l JOIN r ON l.k = r.k")
+    other = compile_sql(
+        "CREATE TABLE l (k BIGINT, a STRING) WITH ('connector' = 'datagen');"
+        "CREATE TABLE r (k BIGINT, b STRING) WITH ('connector' = 'datagen');"
+        "CREATE TABLE p (a STRING, n BIGINT) WITH ('connector' = 'blackhole');"
+        "INSERT INTO p SELECT a, l.k FROM l JOIN r ON l.k = r.k;"
+    )
+    assert owners(before, other) == [("join_l_r", "orphan", None)]
+
+
+def test_what_another_version_has_stored_otherwise_does_not_fit() -> None:
+    plan = join_plan("SELECT a, l.k FROM l JOIN r ON l.k = r.k")
+    (entries,) = entries_of(plan, None).values()
+    right = {layout.name: StateTable(fingerprint=layout.fingerprint) for each in entries for layout in each.layouts}
+    segment = SegmentEntry("left/1", 1, 1, 0, 0, False)
+    other = {**right, "left": StateTable(fingerprint="0", rows=1, segments=(segment,))}
+    same = {**right, "left": replace(right["left"], rows=1, segments=(segment,))}
+    of = {
+        name: Manifest(operator="j", batch=1, run=1, tables=write_manifest(found))
+        for name, found in {"same": same, "other": other, "none": right}.items()
+    }
+    assert {name: fits(entries, [manifest]) for name, manifest in of.items()} == {
+        "same": True, "other": False, "none": True
+    }  # fmt: skip

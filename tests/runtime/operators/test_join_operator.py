@@ -382,16 +382,13 @@ def test_retracting_an_expired_row_is_still_emitted_for_its_partners():
     assert out == [("-D", (1, "a1", 1, "b1")), ("+I", (1, "a1", None, None))]
 
 
-def test_an_idle_partition_drops_expired_state_when_its_timer_fires():
+def test_batches_without_rows_drop_state_that_has_been_expired_for_a_quarter_of_the_ttl():
     run = Run(join("inner", ttls=(1000, 4000)))
     run.batch([("+I", (1, "a1"))], [("+I", (2, "b1"))], now=0)
-    assert run.result.state_rows == 2
-    assert run.result.timer == 1250
-    run.batch([], [], now=1250)
-    assert run.result.state_rows == 1
-    assert run.result.timer == 5000
-    run.batch([], [], now=5000)
-    assert (run.result.state_rows, run.result.timer, run.manifest) == (0, None, None)
+    for now, rows in ((1249, 2), (1250, 1), (4999, 1), (5000, 0)):
+        run.batch([], [], now=now)
+        assert run.result.state_rows == rows
+    assert run.manifest is None
     assert not run.store.segments
 
 

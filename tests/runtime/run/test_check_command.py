@@ -118,7 +118,7 @@ def test_what_is_refused_exits_with_1_and_json_says_why(folder: Path) -> None:
     because = "it no longer reads c (filesystem), and Spark finds the place in each source by its number"
     assert query["because"] == because
     assert [state["outcome"] for state in query["states"]] == ["cannot be read"]
-    assert found["recorded"] == {"plan": "totals", "layout": 3, "run": 1, "partitions": 4, "spark": "4.2.9"}
+    assert found["recorded"] == {"plan": "totals", "layout": 4, "run": 1, "partitions": 4, "spark": "4.2.9"}
     assert {change["effect"] for change in found["changes"]} >= {"incompatible"}
     run = hintplan("run", "plan.json", "--once", "--checkpoint", "checkpoint", "--allow-state-drop", folder=folder)
     assert run.returncode == 1
@@ -167,9 +167,9 @@ def test_the_line_of_the_last_run_counts(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('{"layout": 9}', "has layout 9, this version of hintplan reads layouts up to 3"),
-        ('{"layout": 3, "plan', "is not what hintplan writes there"),
-        ('{"layout": 3, "plan": "x", "queries": 3, "document": null}', "is not what hintplan writes there"),
+        ('{"layout": 9}', "has layout 9, this version of hintplan reads layout 4"),
+        ('{"layout": 4, "plan', "is not what hintplan writes there"),
+        ('{"layout": 4, "plan": "x", "queries": 3, "document": null}', "is not what hintplan writes there"),
         ("[]", "is not what hintplan writes there"),
     ],
 )
@@ -179,6 +179,51 @@ def test_a_record_that_cannot_be_read_is_an_error(folder: Path, text: str, said:
     done = hintplan("check", "plan.json", "--checkpoint", "checkpoint", folder=folder)
     assert done.returncode == 1
     assert said in done.stderr
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"layout": 1, "plan": "totals", "partitions": 4, "tables": {}, "operators": {"scan_o": "0123456789abcdef"}}',
+        '{"layout": 2, "plan": "totals", "partitions": 4, "queries": {}, "tables": {}, "operators": {}}',
+        '{"layout": 3, "run": 1, "plan": "totals", "partitions": 4, "spark": "4.3.0", "queries": [], "document": {}}',
+    ],
+    ids=["1", "2", "3"],
+)
+def test_a_checkpoint_of_an_older_layout_is_refused_with_what_to_do(folder: Path, line: str) -> None:
+    (folder / "checkpoint" / "hintplan" / "part-00000-x.txt").write_text(line + "\n", encoding="utf-8")
+    plans.dump(compiled(TOTALS), folder / "plan.json")
+    layout = json.loads(line)["layout"]
+    for command in ("check", "run"):
+        done = hintplan(command, "plan.json", "--checkpoint", "checkpoint", folder=folder)
+        assert done.returncode == 1
+        assert f"checkpoint has layout {layout}, this version of hintplan reads layout 4" in done.stderr
+        assert (
+            "run the plan with the version of hintplan that wrote it, or use a new checkpoint directory" in done.stderr
+        )
+
+
+def test_states_that_come_and_go_in_a_query_are_named(folder: Path) -> None:
+    joined = "INSERT INTO r SELECT c.name, o.v FROM o JOIN c ON o.k = c.k;"
+    code, said = check(folder, compiled(joined), "--exit-code")
+    assert code == 2
+    assert said.splitlines()[2:5] == [
+        "sink_r                           goes on",
+        "  join_o_c                       carries over",
+        "  aggregate_r                    left behind    aggregate_r is gone (aggregate: GROUP BY name: SUM(v))",
+    ]
+    run = hintplan("run", "plan.json", "--once", "--checkpoint", "checkpoint", folder=folder)
+    assert run.returncode == 1
+    assert "aggregate_r is left behind (aggregate_r is gone (aggregate: GROUP BY name" in run.stderr
+    kept = folder / "checkpoint" / "hintplan" / "part-00000-x.txt"
+    record = record_after(continuation(None, compiled(joined)), None, compiled(joined), partitions=4, spark="4.2.9")
+    assert record is not None
+    kept.write_text(record_line(record) + "\n", encoding="utf-8")
+    code, said = check(folder, compiled(TOTALS), "--exit-code")
+    assert code == 2
+    begun, kept = said.splitlines()[3:5]
+    assert begun.startswith("  aggregate_r                    starts empty   aggregate_r is new (aggregate: GROUP BY")
+    assert kept == "  join_o_c                       carries over"
 
 
 def test_a_batch_plan_has_no_checkpoint(folder: Path) -> None:

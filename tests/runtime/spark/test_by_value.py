@@ -10,7 +10,6 @@ import pyspark
 from pyspark import cloudpickle
 
 from runtime.connectors.print_sink import PrintBatch
-from runtime.engine.process import PartitionProcessor, deferred
 from runtime.spark.by_value import Carried
 from runtime.spark.shipping import archive
 
@@ -40,26 +39,6 @@ def bare(directory: Path, pickled: object, program: str) -> list[str]:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
-
-
-def test_a_processor_declares_its_state_without_the_code_of_hintplan(tmp_path: Path) -> None:
-    program = """
-class Handle:
-    def getValueState(self, *given): print("value", *given)
-    def getMapState(self, *given): print("map", *given)
-found.init(Handle())
-found.close()
-try:
-    next(found.handleInputRows((0,), iter([]), None))
-except ModuleNotFoundError as error:
-    print(error)
-"""
-    manifest = "version int, timer bigint, state_rows bigint, state_bytes bigint, segments string, manifest binary"
-    assert bare(tmp_path, deferred(PartitionProcessor("aggregate_t", None)), program) == [  # type: ignore[arg-type]
-        f"value manifest {manifest}",
-        "map segments id string data binary",
-        "No module named 'runtime'",
-    ]
 
 
 def test_what_is_carried_brings_its_code_once(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runtime.spark.explanation import explained
+from runtime.spark.explanation import explained, failed
 from runtime.spark.failure import root_cause
 
 READING = "SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:///in/my%20orders/9"
@@ -27,17 +27,9 @@ CASES = {
         "there is no room left on the disk",
         "make room where the checkpoint is, and below spark.local.dir",
     ),
-    "damaged file": (
-        "[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred during loading state.  SQLSTATE: 58030\n"
-        "[CHECKPOINT_FILE_CHECKSUM_VERIFICATION_FAILED] Checksum verification failed, the file may be corrupted. File: "
-        "file:/ck/sink_r/state/0/1/7.changelog\nExpected (file size: 1, checksum: 2)",
-        "a file of the checkpoint is damaged: /ck/sink_r/state/0/1/7.changelog",
-        "restore it, or the whole checkpoint, from a backup",
-    ),
-    "missing file": (
-        "[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred during loading state.  SQLSTATE: 58030\n"
-        "java.io.FileNotFoundException: File file:/ck/sink_r/state/0/1/7.changelog does not exist",
-        "a file of the checkpoint is missing: /ck/sink_r/state/0/1/7.changelog",
+    "damaged log": (
+        "java.lang.IllegalStateException: Incomplete log file in the offset log\n\tat org.apache.spark.sql.execution",
+        "the log of batches in the checkpoint is damaged: Incomplete log file",
         "restore it, or the whole checkpoint, from a backup",
     ),
     "permission": (
@@ -63,19 +55,19 @@ def test_a_known_fault_is_told_with_its_file_and_what_to_do(case: str) -> None:
     assert hint in found[1]
 
 
-@pytest.mark.parametrize("case", ["damaged file", "missing file"])
-def test_a_file_of_state_is_told_with_the_operator_whose_state_it_has(case: str) -> None:
-    text = CASES[case][0].replace("/state/0/", "/state/1/")
-    found = explained(RuntimeError(text), lambda file: None, ["aggregate_t", "join_o_c"])
-    assert found is not None
-    assert found[0].endswith("/ck/sink_r/state/1/1/7.changelog (state of join_o_c)")
-
-
-def test_state_that_cannot_be_decoded_is_that_of_one_of_the_operators_of_the_query() -> None:
-    text = "[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred.\nLZ4Exception: Error decoding offset 688"
-    found = explained(RuntimeError(text), lambda file: None, ["aggregate_t", "join_o_c", "join_o_c"])
-    assert found is not None
-    assert found[0].startswith("state of aggregate_t or join_o_c cannot be loaded from the checkpoint")
+def test_what_a_worker_says_of_damaged_state_is_told_without_the_way_it_came() -> None:
+    said = "operator join_o_c cannot read its state: /ck/sink_r/state/join_o_c.1/0/1/7.1.arrow is missing"
+    text = (
+        "[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: Job aborted due to stage failure: "
+        "org.apache.spark.api.python.PythonException: Traceback (most recent call last):\n"
+        '  File "runtime/storage/read.py", line 51, in _read\n    found = _part(files, ref)\n'
+        "FileNotFoundError: [Errno 2] No such file or directory: '/ck/sink_r/state/join_o_c.1/0/1/7.1.arrow'\n\n"
+        "The above exception was the direct cause of the following exception:\n\nTraceback (most recent call last):\n"
+        '  File "runtime/engine/process.py", line 90, in _call\n    raise RunError(\n'
+        f"plans.errors.RunError: {said}\n  hint: restore it\n\n\tat org.apache.spark.api.python.BasePythonRunner"
+    )
+    error = failed("the query of sink_r failed", RuntimeError(text), lambda file: None)
+    assert str(error) == f"the query of sink_r failed: RunError: {said}\n  hint: restore it"
 
 
 @pytest.mark.parametrize(

@@ -20,10 +20,10 @@ PANDAS = "[PACKAGE_NOT_INSTALLED] Pandas >= 2.2.0 must be installed; however, it
     [
         (MISMATCH, "the Python of the workers is 3.10, that of the driver 3.11", "install Python 3.11 on every worker"),
         ('java.io.IOException: Cannot run program "python3.12": error=2, No such file', "python3.12, is not there", ""),
-        ("ModuleNotFoundError: No module named 'pyarrow'", "has no 'pyarrow'", "pip install numpy pandas protobuf"),
+        ("ModuleNotFoundError: No module named 'pyarrow'", "has no 'pyarrow'", "pip install numpy pyarrow"),
         (PYARROW, "has no 'pyarrow'", "on every worker"),
-        (PANDAS, "has no 'pandas'", "on every worker"),
-        ("ModuleNotFoundError: No module named 'google'", "has no 'protobuf'", "on every worker"),
+        (PANDAS, "has no 'pandas'", "where the Spark Connect server runs"),
+        ("ModuleNotFoundError: No module named 'google'", "has no 'protobuf'", "where the Spark Connect server runs"),
         ("ImportError: cannot import name 'descriptor' from 'google.protobuf' (unknown location)", "'protobuf'", ""),
         ("ModuleNotFoundError: No module named 'grpc'", "has no 'grpcio'", "where the Spark Connect server runs"),
         ("ModuleNotFoundError: No module named 'runtime'", "has no 'hintplan'", "a table of generated rows"),

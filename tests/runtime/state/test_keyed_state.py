@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -171,7 +172,11 @@ def test_a_purge_rewrites_only_the_oldest_segment_that_is_due():
     ids = [entry.id for entry in state.table.segments]
     assert (len(ids), oldest in ids, ids[1]) == (2, False, newer)
     assert state.table.rows == state.table.segments[0].rows + 5000 == 10_000
-    assert state.open(now=125).next_purge() == 90 + 125
+    kept = state.table.segments
+    state.write({}, now=90 + 124)
+    assert state.table.segments == kept
+    state.write({}, now=90 + 125)
+    assert state.store.segments == {}
 
 
 def test_large_segments_are_merged_only_if_newer_versions_are_among_them(monkeypatch):
@@ -250,3 +255,56 @@ def test_the_layout_of_stored_state_has_not_changed():
     # State written by earlier versions must stay readable: a change here needs a new format and a migration.
     assert LAYOUT.schema.names == [HASH, "k", "r", "x", COUNT, WRITE]
     assert prefixed_hash(np.array([-1]), np.array([0])).tolist() == [-(1 << 24)]
+
+
+# --- Compaction -------------------------------------------------------------------------------------------------------
+
+
+def compacted(table: Batches, now: int = 0, **options: Any) -> list[int]:
+    """How many rows each segment has after it."""
+    table.table = table.open(now).compact(**options)
+    assert sorted(table.store.segments) == sorted(entry.id for entry in table.table.segments)
+    return [entry.rows for entry in table.table.segments]
+
+
+def test_a_compaction_leaves_one_segment_of_what_is_there() -> None:
+    table = Batches(ttl=100)
+    table.write({(1, "a"): (1, 1), (2, "a"): (2, 1)}, now=0)
+    table.write({(2, "a"): (3, 1), (3, "a"): (4, 1)}, now=50)
+    table.write({(3, "a"): (4, 0)}, now=60)
+    assert compacted(table, now=99) == [2]
+    assert table.found([(1, "a"), (2, "a"), (3, "a")], now=99) == {(1, "a"): (1, 1), (2, "a"): (3, 1)}
+    assert compacted(table, now=100) == [1]
+    assert (table.table.rows, table.found([(2, "a")], now=149)) == (1, {(2, "a"): (3, 1)})
+    assert compacted(table, now=150) == []
+    assert table.table.rows == 0
+
+
+def test_a_segment_that_is_compact_stays_unless_it_is_to_be_written_anew() -> None:
+    table = Batches()
+    table.write({(1, "a"): (1, 1)})
+    before = table.table
+    assert compacted(table) == [1]
+    assert table.table == before
+    assert compacted(table, anew=lambda segment: True) == [1]
+    assert table.table.segments[0].id != before.segments[0].id
+
+
+def test_large_segments_stay_apart_and_lose_what_has_expired(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = Batches(ttl=100)
+    for number in range(3):
+        table.write({(number, f"{row}"): (row, 1) for row in range(4)}, now=number * 10)
+    monkeypatch.setattr(keyed, "_LARGEST_MERGE", 2 * table.table.segments[0].size)
+    assert compacted(table, now=99) == [4, 8]
+    assert compacted(table, now=110) == [4]
+    assert table.found([(1, "0"), (2, "0")], now=110) == {(2, "0"): (0, 1)}
+    assert table.table.rows == 4
+
+
+def test_large_segments_with_several_versions_of_a_row_become_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = Batches()
+    for number in range(3):
+        table.write({(row, "a"): (number, 1) for row in range(4)})
+    monkeypatch.setattr(keyed, "_LARGEST_MERGE", 1)
+    assert compacted(table) == [4]
+    assert table.found([(row, "a") for row in range(4)]) == {(row, "a"): (2, 1) for row in range(4)}

@@ -13,6 +13,7 @@ from plans.operators import Calc
 from runtime.build.edges import edges_of
 from runtime.build.stream import build
 from runtime.lookup.plan import LookupRun
+from runtime.storage.place import Place
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,7 +28,8 @@ def test_a_filter_above_an_outer_join_passes_row_kinds_on(spark: SparkSession, t
         "INSERT INTO s SELECT k, COUNT(*) FROM (SELECT a.k, b.v FROM a LEFT JOIN b ON a.k = b.k) AS t "
         "WHERE v > 1 OR k = 2 GROUP BY k;"
     )
-    rows = build(edges_of(plan, spark, partitions=2, lookups=LookupRun(token="1")))
+    places = {name: Place(root="nowhere", operator=name) for name in plan.by_id}
+    rows = build(edges_of(plan, spark, places=places, lookups=LookupRun(token="1")), [sink.id for sink in plan.sinks])
     (calc,) = [o.id for o in plan.operators if isinstance(o, Calc) and o.filter is not None]
     in_arrow = rows[calc].in_arrow
     assert in_arrow is not None

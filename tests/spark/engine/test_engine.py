@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 
@@ -20,13 +19,16 @@ from pyspark.sql.types import StructField, StructType
 
 import tests.spark.engine.counting as counting_module
 from plans.declarations.types import parse_type
+from runtime.engine.arrow_rows import ArrowRows
 from runtime.engine.blobs import from_blob
 from runtime.engine.buckets import bucket_ids, murmur3
 from runtime.engine.pack import PACKED_DDL, TICK, Packing, hashed
+from runtime.engine.shared import shared
 from runtime.engine.stateful import apply_operator
 from runtime.operator import InputSpec, StatefulOperator
 from runtime.spark.failure import root_cause
 from runtime.spark.session import prepare_session
+from runtime.storage.place import Place, Scale
 from runtime.types import to_arrow, to_spark
 from tests.spark.engine.counting import counting
 
@@ -57,8 +59,19 @@ def read_files(spark: SparkSession, directory: Path) -> DataFrame:
     return spark.readStream.schema("id bigint, k bigint").option("maxFilesPerTrigger", 1).parquet(str(directory / "in"))
 
 
-def applied(name: str, operator: StatefulOperator, inputs: Sequence[DataFrame], partitions: int) -> DataFrame:
-    return apply_operator(name, operator, inputs, partitions).in_spark()
+def place_in(directory: Path, name: str) -> Place:
+    """Where the operator ``name`` keeps its state, for a run that goes on after the last committed batch."""
+    commits = directory / "checkpoint" / "commits"
+    committed = [int(path.name) for path in commits.iterdir() if path.name.isdecimal()] if commits.is_dir() else []
+    first = max(committed, default=-1) + 1
+    root = str(directory / "checkpoint" / "state" / name)
+    return Place(root=root, operator=name, run=first + 1, scales=(Scale(PARTITIONS),), begun=first > 0)
+
+
+def applied(
+    name: str, operator: StatefulOperator, inputs: Sequence[DataFrame | ArrowRows], directory: Path
+) -> ArrowRows:
+    return apply_operator(operator, inputs, place_in(directory, name))
 
 
 def start(frame: DataFrame, directory: Path, **trigger: object) -> StreamingQuery:
@@ -70,14 +83,6 @@ def run_once(frame: DataFrame, directory: Path) -> StreamingQuery:
     query = start(frame, directory, availableNow=True)
     assert query.awaitTermination(DEADLINE_SECONDS)
     return query
-
-
-def wait_for(condition: Callable[[], bool], query: StreamingQuery) -> None:
-    """Until ``condition`` holds; fails with the query or at the deadline."""
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while not condition():
-        assert not query.awaitTermination(0.2), "the query ended"
-        assert time.monotonic() < deadline, f"not within {DEADLINE_SECONDS} s: {query.lastProgress}"
 
 
 def test_bucket_hashes_are_those_of_spark(spark: SparkSession) -> None:
@@ -146,7 +151,9 @@ def test_values_of_every_type_come_through_as_they_were(session: SparkSession, t
     (tmp_path / "in").mkdir()
     pq.write_table(original, tmp_path / "in" / "rows.parquet")
     operator = counting(arrow, ("c4",))
-    frame = applied("echo", operator, [session.readStream.schema(schema).parquet(str(tmp_path / "in"))], 2)
+    frame = applied(
+        "echo", operator, [session.readStream.schema(schema).parquet(str(tmp_path / "in"))], tmp_path
+    ).in_spark("sink")
     assert frame.select(*names).schema == schema
     run_once(frame, tmp_path)
     returned = session.read.schema(frame.schema).parquet(str(tmp_path / "out")).orderBy(F.col("c0").desc())
@@ -157,7 +164,9 @@ def test_values_of_every_type_come_through_as_they_were(session: SparkSession, t
 def test_rows_keep_their_order_within_a_partition(session: SparkSession, tmp_path: Path) -> None:
     add_file(session, tmp_path, 0, 9_999)
     session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "100")
-    run_once(applied("count", counting(ROWS, ("k",)), [read_files(session, tmp_path)], PARTITIONS), tmp_path)
+    run_once(
+        applied("count", counting(ROWS, ("k",)), [read_files(session, tmp_path)], tmp_path).in_spark("sink"), tmp_path
+    )
     files = sorted((tmp_path / "out").glob("part-*.parquet"))  # Spark writes a file for each partition
     partitions = [pq.read_table(file)["id"].to_pylist() for file in files]
     assert len(partitions) == PARTITIONS
@@ -169,7 +178,7 @@ def test_rows_of_one_key_meet_in_one_partition_from_both_inputs(session: SparkSe
     add_file(session, tmp_path / "l", 0, 99)
     add_file(session, tmp_path / "r", 100, 199)
     sides = [read_files(session, tmp_path / side) for side in ("l", "r")]
-    frame = applied("count", counting(ROWS, ("k",), sides=2), sides, PARTITIONS)
+    frame = applied("count", counting(ROWS, ("k",), sides=2), sides, tmp_path).in_spark("sink")
     run_once(frame.withColumn("p", F.spark_partition_id()), tmp_path)
     rows = session.read.parquet(str(tmp_path / "out")).collect()
     assert {(row.side, row.id) for row in rows} == {(int(i >= 100), i) for i in range(200)}
@@ -178,7 +187,7 @@ def test_rows_of_one_key_meet_in_one_partition_from_both_inputs(session: SparkSe
 
 def test_no_key_routes_all_rows_to_one_partition(session: SparkSession, tmp_path: Path) -> None:
     add_file(session, tmp_path, 0, 99)
-    frame = applied("count", counting(ROWS, ()), [read_files(session, tmp_path)], PARTITIONS)
+    frame = applied("count", counting(ROWS, ()), [read_files(session, tmp_path)], tmp_path).in_spark("sink")
     run_once(frame, tmp_path)
     assert {row.total for row in session.read.parquet(str(tmp_path / "out")).collect()} == {100}
 
@@ -187,9 +196,9 @@ def test_state_is_carried_from_batch_to_batch_and_over_a_restart(session: SparkS
     operator = counting(ROWS, ())
     add_file(session, tmp_path, 0, 9)
     add_file(session, tmp_path, 10, 29)
-    run_once(applied("count", operator, [read_files(session, tmp_path)], PARTITIONS), tmp_path)
+    run_once(applied("count", operator, [read_files(session, tmp_path)], tmp_path).in_spark("sink"), tmp_path)
     add_file(session, tmp_path, 30, 39)
-    query = run_once(applied("count", operator, [read_files(session, tmp_path)], PARTITIONS), tmp_path)
+    query = run_once(applied("count", operator, [read_files(session, tmp_path)], tmp_path).in_spark("sink"), tmp_path)
     totals = {row.id: row.total for row in session.read.parquet(str(tmp_path / "out")).collect()}
     assert {totals[i] for i in range(10)} <= {10, 30}
     assert [totals[i] for i in (30, 39)] == [40, 40]
@@ -199,7 +208,9 @@ def test_state_is_carried_from_batch_to_batch_and_over_a_restart(session: SparkS
 def test_metrics_add_up_over_partitions_and_batches(session: SparkSession, tmp_path: Path) -> None:
     add_file(session, tmp_path, 0, 99)
     add_file(session, tmp_path, 100, 149)
-    query = run_once(applied("count", counting(ROWS, ("k",)), [read_files(session, tmp_path)], PARTITIONS), tmp_path)
+    query = run_once(
+        applied("count", counting(ROWS, ("k",)), [read_files(session, tmp_path)], tmp_path).in_spark("sink"), tmp_path
+    )
     found = [batch.observedMetrics["count"] for batch in query.recentProgress]
     assert sorted(metrics.rows_in for metrics in found) == [50, 100]
     assert [metrics.rows_out for metrics in found] == [metrics.rows_in for metrics in found]
@@ -211,43 +222,49 @@ def test_metrics_add_up_over_partitions_and_batches(session: SparkSession, tmp_p
 
 def test_operators_chain_within_one_batch(session: SparkSession, tmp_path: Path) -> None:
     add_file(session, tmp_path, 0, 99)
-    first = applied("first", counting(ROWS, ("k",)), [read_files(session, tmp_path)], PARTITIONS)
-    second = applied("second", counting(ROWS, ()), [first.select("id", "k")], PARTITIONS)
+    first = applied("first", counting(ROWS, ("k",)), [read_files(session, tmp_path)], tmp_path).in_spark("sink")
+    second = applied("second", counting(ROWS, ()), [first.select("id", "k")], tmp_path).in_spark("sink")
     query = run_once(second, tmp_path)
     assert [row.total for row in session.read.parquet(str(tmp_path / "out")).collect()] == [100] * 100
     assert query.lastProgress.observedMetrics["second"].reports == PARTITIONS
 
 
-def test_an_idle_partition_is_called_when_its_timer_is_due(session: SparkSession, tmp_path: Path) -> None:
-    session.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "true")
-    add_file(session, tmp_path, 0, 9)
-    operator = counting(ROWS, (), idle=1_000)
-    frame = applied("count", operator, [read_files(session, tmp_path)], PARTITIONS)
-    query = start(frame, tmp_path, processingTime="200 milliseconds")
-    deltas: dict[int, int] = {}
+def test_what_several_operators_read_is_computed_once_a_batch(session: SparkSession, tmp_path: Path) -> None:
+    add_file(session, tmp_path, 0, 99)
+    add_file(session, tmp_path, 100, 149)
+    log = tmp_path / "calls"
+    first = applied("first", counting(ROWS, ("k",), log=str(log)), [read_files(session, tmp_path)], tmp_path)
+    read = shared(first, first.schema, PARTITIONS, "first")
+    second = applied("second", counting(ROWS, ("id",)), [read], tmp_path)
+    both = counting(ROWS, ("k",), sides=2)
+    third = applied("third", both, [read, second], tmp_path).in_spark("sink").select("id", "side")
+    evens = read.in_spark("evens").where("id % 2 = 0").selectExpr("id", "2 as side")
+    query = run_once(third.unionAll(evens), tmp_path)
+    assert log.stat().st_size == PARTITIONS * 2, "once in each partition and batch"
+    found = [batch.observedMetrics for batch in query.recentProgress]
+    assert [metrics["first"].reports for metrics in found] == [PARTITIONS, PARTITIONS]
+    assert [metrics["second"].reports for metrics in found] == [PARTITIONS, PARTITIONS]
+    assert sorted(metrics["first"].rows_out for metrics in found) == [50, 100]
+    rows = [(row.id, row.side) for row in session.read.parquet(str(tmp_path / "out")).collect()]
+    assert sorted(rows) == sorted([(i, side) for i in range(150) for side in ([0, 1] if i % 2 else [0, 1, 2])])
 
-    def state_is_gone() -> bool:
-        deltas.update(
-            (batch.batchId, batch.observedMetrics["count"].state_rows_delta)
-            for batch in query.recentProgress
-            if "count" in batch.observedMetrics and batch.observedMetrics["count"].state_rows_delta
-        )
-        return list(deltas.values()) == [10, -10]
 
-    try:
-        wait_for(state_is_gone, query)
-    finally:
-        query.stop()
-    rows = session.read.parquet(str(tmp_path / "out")).collect()
-    written = next(row.now for row in rows if row.total == 10)
-    (dropped,) = [row for row in rows if row.total == -10]
-    assert dropped.id is None
-    assert dropped.now >= written + 1_000
+def test_rows_that_are_shared_keep_their_order(session: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    rows = pa.table({"id": range(100_000), "k": [0] * 100_000}, schema=ROWS)
+    pq.write_table(rows, tmp_path / "in" / "rows.parquet")
+    session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "100")
+    read = shared(read_files(session, tmp_path), ROWS, PARTITIONS, "scan")
+    run_once(read.in_spark("sink"), tmp_path)
+    (file,) = (tmp_path / "out").glob("part-*.parquet")
+    assert pq.read_table(file)["id"].to_pylist() == list(range(100_000))
 
 
 def test_ticks_call_partitions_without_rows(session: SparkSession, tmp_path: Path) -> None:
     add_file(session, tmp_path, 0, 0)
-    query = run_once(applied("count", counting(ROWS, ("k",)), [read_files(session, tmp_path)], PARTITIONS), tmp_path)
+    query = run_once(
+        applied("count", counting(ROWS, ("k",)), [read_files(session, tmp_path)], tmp_path).in_spark("sink"), tmp_path
+    )
     assert query.lastProgress.observedMetrics["count"].reports == PARTITIONS
     assert query.lastProgress.observedMetrics["count"].rows_in == 1
 
@@ -257,7 +274,7 @@ def test_an_operator_that_fails_fails_the_query_with_its_own_words(session: Spar
     broken = counting_module.CountingOperator(
         inputs=(InputSpec(columns=ROWS, hashes=((),), changelog=False),), output=pa.schema([("missing", pa.int64())])
     )
-    frame = applied("broken", broken, [read_files(session, tmp_path)], PARTITIONS)
+    frame = applied("broken", broken, [read_files(session, tmp_path)], tmp_path).in_spark("sink")
     query = start(frame, tmp_path, availableNow=True)
     with pytest.raises(StreamingQueryException) as caught:
         query.awaitTermination(DEADLINE_SECONDS)

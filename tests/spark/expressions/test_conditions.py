@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_type
 
 from planner.compile import compile_sql
 from plans.analysis.columns import output_columns
@@ -24,6 +23,7 @@ from runtime.operators.schema import state_schema
 from runtime.spark.session import prepare_session
 from runtime.state.memory import MemoryStore
 from tests.runtime.changelog import delta, events_of, fold
+from tests.spark.arrow_types import spark_sends
 from tests.spark.expressions.condition_values import COMPARISONS, ROWS, SCHEMA, TYPES, answers, column, in_spark, pairs
 from tests.spark.expressions.random_conditions import DECIMALS, FLOATING, INTEGERS, NUMBERS, Conditions
 
@@ -188,7 +188,7 @@ def test_arithmetic_choice_and_casts_have_the_types_and_values_of_spark(frame: D
     texts = [*CASTS, *(text for a, b in product(NUMBERS, repeat=2) for text in numbers(a, b))]
     rows = pa.table([column for side in pairs() for column in side.columns], list(COLUMNS.values()))
     asked = [spark_expression(frame, checked(text)) for text in texts]
-    kinds = [to_arrow_type(field.dataType, timezone="UTC") for field in frame.select(*asked).schema]
+    kinds = [spark_sends(field.dataType) for field in frame.select(*asked).schema]
     for text, theirs, kind in zip(texts, answers(frame, asked), kinds, strict=True):
         ours = compile_value(checked(text), rows.schema, path="select").answers(rows, rows, rows.num_rows)
         assert ours.type == kind, text

@@ -106,7 +106,6 @@ def row(spark: SparkSession) -> tuple[DataFrame, Edges]:
         plan=Plan(name="p", config={}, tables={}, operators=()),
         columns={"t": columns},
         changelog={"c": False},
-        partitions=1,
         lookups=LookupRun(token="1"),
     )
     return own.range(1).selectExpr(*(f"{value} AS `{name}`" for name, (_, value) in VALUES.items())), edges

@@ -31,6 +31,7 @@ class Progress:
     batchId = 3
     timestamp = "2024-01-01T00:00:00.000Z"
     numInputRows = 5
+    sources = ()
     durationMs = {"triggerExecution": 250, "addBatch": 200}  # noqa: RUF012
 
     def __init__(self, **observed: Row) -> None:

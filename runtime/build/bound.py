@@ -1,0 +1,139 @@
+"""The kernel of an operator with state, bound to what a plan says of it and of its inputs.
+
+Knows no Spark: whoever only looks at state needs the layouts of its tables, too.
+
+    operator = build_operator(join, (orders.columns, customers.columns), (False, False))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from plans.declarations.durations import parse_duration
+from plans.declarations.tables import Column
+from plans.operators import Aggregate, ChangelogNormalize, Deduplicate, Join, Operator, SinkMaterialize, Stateful
+from runtime.expressions.condition import compile_condition
+from runtime.operator import StatefulOperator
+from runtime.operators.aggregate import AggregateOperator
+from runtime.operators.changelog_normalize import ChangelogNormalizeOperator
+from runtime.operators.deduplicate import DeduplicateOperator
+from runtime.operators.join import JoinOperator
+from runtime.operators.schema import state_schema
+from runtime.operators.sink_materialize import SinkMaterializeOperator
+from runtime.state.layout import StateLayout
+from runtime.types import to_arrow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundInputs:
+    """What an operator with state is bound to.
+
+    Per input its columns as they are kept in state, and whether it carries row kinds; the TTLs of the state entries in
+    ms; and whether the order of the operator's output matters to one above it (:mod:`plans.analysis.row_order`).
+    """
+
+    schemas: tuple[pa.Schema, ...]
+    changelog: tuple[bool, ...]
+    ttls: tuple[int, ...]
+    in_order: bool
+
+
+Bind = Callable[[Any, BoundInputs], StatefulOperator]
+"""Binds an operator of the plan to its inputs; what it returns travels to the workers."""
+
+
+def build_operator(
+    operator: Stateful,
+    inputs: tuple[tuple[Column, ...], ...],
+    changelog: tuple[bool, ...],
+    *,
+    in_order: bool = False,
+) -> StatefulOperator:
+    """The kernel of ``operator``, bound to its input columns; ``changelog`` says per input whether it has row kinds.
+
+    ``in_order`` says that the order of its output matters to an operator above it (:mod:`plans.analysis.row_order`).
+    RunError if a column type cannot be kept in state or the join condition is beyond what a join evaluates.
+    """
+    schemas = tuple(state_schema(operator.id, columns) for columns in inputs)
+    ttls = tuple(parse_duration(entry.ttl) for entry in sorted(operator.state, key=lambda entry: entry.index))
+    bound = BoundInputs(schemas=schemas, changelog=changelog, ttls=ttls, in_order=in_order)
+    return KERNELS[type(operator)](operator, bound)
+
+
+def layouts_of(
+    operator: Stateful, inputs: tuple[tuple[Column, ...], ...], changelog: tuple[bool, ...]
+) -> tuple[StateLayout, ...]:
+    """The tables that the kernel of ``operator`` keeps; RunError if a column type cannot be kept in state."""
+    if isinstance(operator, Join):  # a part of its condition may be Spark's to check, and none of it is stored
+        operator = replace(operator, condition=None)
+    found: Any = build_operator(operator, inputs, changelog)
+    layouts: tuple[StateLayout, ...] = found.layouts
+    return layouts
+
+
+def _aggregate(operator: Aggregate, inputs: BoundInputs) -> AggregateOperator:
+    return AggregateOperator(
+        columns=inputs.schemas[0],
+        changelog=inputs.changelog[0],
+        keys=operator.keys,
+        calls=operator.aggregates,
+        types=tuple(to_arrow(call.type) for call in operator.aggregates),
+        ttl=inputs.ttls[0],
+        kinds=operator.changelog,
+        phases=operator.strategy,
+    )
+
+
+def _changelog_normalize(operator: ChangelogNormalize, inputs: BoundInputs) -> ChangelogNormalizeOperator:
+    return ChangelogNormalizeOperator(
+        columns=inputs.schemas[0], key=operator.key, ttl=inputs.ttls[0], kinds=operator.changelog
+    )
+
+
+def _deduplicate(operator: Deduplicate, inputs: BoundInputs) -> DeduplicateOperator:
+    return DeduplicateOperator(
+        columns=inputs.schemas[0],
+        key=operator.key,
+        time=operator.time,
+        keep=operator.keep,
+        ttl=inputs.ttls[0],
+        kinds=operator.changelog,
+    )
+
+
+def _join(operator: Join, inputs: BoundInputs) -> JoinOperator:
+    left, right = inputs.schemas
+    return JoinOperator(
+        kind=operator.join_type,
+        left=left,
+        right=right,
+        left_keys=tuple(key.left for key in operator.keys),
+        right_keys=tuple(key.right for key in operator.keys),
+        changelog=(inputs.changelog[0], inputs.changelog[1]),
+        condition=compile_condition(operator, left, right) if operator.condition is not None else None,
+        ttls=(inputs.ttls[0], inputs.ttls[1]),
+        columns=tuple((column.name, column.side, column.column) for column in operator.output),
+        emits_changelog=operator.changelog != ("+I",),
+        in_order=inputs.in_order,
+        limits=operator.max_rows_per_key,
+    )
+
+
+def _sink_materialize(operator: SinkMaterialize, inputs: BoundInputs) -> SinkMaterializeOperator:
+    return SinkMaterializeOperator(
+        columns=inputs.schemas[0], key=operator.key, changelog=inputs.changelog[0], ttl=inputs.ttls[0]
+    )
+
+
+KERNELS: Mapping[type[Operator], Bind] = {
+    Aggregate: _aggregate,
+    ChangelogNormalize: _changelog_normalize,
+    Deduplicate: _deduplicate,
+    Join: _join,
+    SinkMaterialize: _sink_materialize,
+}
+"""How the kernel of each kind of operator with state is bound."""

@@ -1,0 +1,37 @@
+"""What is damaged of the answers that a query has pinned (:mod:`runtime.storage.pins`), as far as it is still needed.
+
+    <query>/pins/<lineage>/<batch>.<run>.<token>.pin
+
+Only a batch that has begun and not ended runs again, and goes by its pins. A missing one cannot be told: a run may
+have died before it was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from runtime.checkpoint.files import CheckpointFiles, Damage
+from runtime.storage.manifest import DamagedFile
+from runtime.storage.names import PINS, batch_of
+
+
+def pin_damages(files: CheckpointFiles, query: str, *, began: int, ended: int) -> Iterator[Damage]:
+    """What is wrong with the pins of ``query``, whose last batch that began and that ended have these numbers."""
+    batches = {
+        path: batch
+        for path in sorted(files.sizes)
+        if path.startswith(f"{query}/{PINS}/") and (batch := batch_of(path.rpartition("/")[2])) is not None
+    }
+    late = [path for path, batch in batches.items() if batch > max(began, ended)]
+    if late:
+        yield Damage(part=f"{query}/offsets/{max(began, ended) + 1}", what=f"is missing, though there is {late[0]}")
+    needed = [path for path, batch in batches.items() if ended < batch == began]
+    if not needed:
+        return
+    from runtime.storage.pins import decode  # with pyarrow, which takes a while to load
+
+    for path, content in files.read(needed).items():
+        try:
+            decode(content, path)
+        except DamagedFile as error:
+            yield Damage(part=path, what=error.what)

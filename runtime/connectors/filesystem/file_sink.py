@@ -1,0 +1,42 @@
+"""Spark's own file sink, given one micro-batch at a time: for a query that writes several sinks.
+
+It is the sink that ``writeStream.format("json")`` has: it lists the files of each batch in its log beside them, and
+skips a batch that the log has. On classic Spark only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from runtime.spark.versions import facts
+
+_DATASOURCES = "org.apache.spark.sql.execution.datasources"
+_FORMATS = {
+    "json": f"{_DATASOURCES}.json.JsonFileFormat",
+    "csv": f"{_DATASOURCES}.csv.CSVFileFormat",
+    "parquet": f"{_DATASOURCES}.parquet.ParquetFileFormat",
+}
+
+
+def add_files(
+    spark: SparkSession, file_format: str, path: str, options: Mapping[str, str], rows: Any, batch: int
+) -> None:
+    """Add ``rows``, a DataFrame of the JVM, as the files of ``batch`` below ``path``, unless they are there."""
+    jvm: Any = spark._jvm
+    found = jvm.PythonUtils.toScalaMap(dict(options))
+    nothing = jvm.PythonUtils.toSeq([])
+    of_files = _class(jvm, facts(spark.version).file_sink)
+    there = jvm.org.apache.hadoop.fs.Path(path)
+    whole = there.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf()).makeQualified(there).toString()
+    sink = of_files(spark._jsparkSession, whole, _class(jvm, _FORMATS[file_format])(), nothing, found)
+    sink.addBatch(batch, rows)
+
+
+def _class(jvm: Any, name: str) -> Any:
+    found = jvm
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found

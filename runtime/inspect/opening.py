@@ -1,0 +1,138 @@
+"""A checkpoint opened to look at the state of a plan in it, and what holds while a run goes on there.
+
+    found = open_checkpoint(plan, "/data/checkpoints/revenue")
+    at_last_batches(found, lambda batches: [stored(found, state, batches) for state in found.states])
+
+A run sweeps what older batches have left. So what fails is done again at a newer batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from plans.analysis.validate import validate
+from plans.checkpoint.record import CheckpointRecord, absolute, recorded_plan
+from plans.compare.carryover import state_lineages
+from plans.errors import PlanError, RunError
+from plans.model.plan import Plan
+from runtime.inspect.batches import (
+    Batch,
+    committed_batches,
+    last_numbers,
+    parsed_record,
+    record_at,
+    record_files,
+    state_in_force,
+)
+from runtime.inspect.state_owner import OwnedState, owned_states
+from runtime.storage.files import Files, files_at
+from runtime.storage.manifest import DamagedFile, Manifest
+from runtime.storage.read import read_manifest_file
+
+_ATTEMPTS = 5
+
+Batches = Mapping[str, Batch | None]
+"""The last committed batch of each query, None for one that has committed none."""
+
+_Read = TypeVar("_Read")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenCheckpoint:
+    """The ``files`` of a checkpoint at ``root``, its record, and the states that it names, as a plan owns them."""
+
+    root: str
+    files: Files
+    record: CheckpointRecord
+    states: tuple[OwnedState, ...]
+
+
+def open_checkpoint(plan: Plan, checkpoint: str) -> OpenCheckpoint:
+    """``checkpoint``, a path or a URL, as ``plan`` looks at it.
+
+    PlanError if the plan is wrong; RunError if it keeps no state, or if there is no checkpoint that has to do with it.
+    """
+    problems = validate(plan)
+    if problems:
+        raise PlanError(diagnostics=problems)
+    if plan.mode == "batch":
+        raise RunError(f"{plan.name} is a batch plan: it keeps no state")
+    root = absolute(checkpoint).rstrip("/")
+    files = files_at(root)
+    record = record_at(checkpoint, files)
+    if record is None:
+        raise no_checkpoint(checkpoint)
+    meanings = {state.lineage for query in record.queries for state in query.states}
+    strange = record.operators.isdisjoint(operator.id for operator in plan.operators)
+    if strange and meanings.isdisjoint(state_lineages(plan).values()):
+        raise RunError(
+            f"checkpoint {checkpoint} was written by plan {record.plan}, which has no operator in common with "
+            f"{plan.name}",
+            hint="give the plan it was written by",
+        )
+    return OpenCheckpoint(root=root, files=files, record=record, states=owned_states(plan, record.queries))
+
+
+def last_plan(checkpoint: str) -> Plan:
+    """The plan that last ran on ``checkpoint``; RunError if there is none, or none that can be read here."""
+    record = parsed_record(record_files(files_at(absolute(checkpoint).rstrip("/"))), checkpoint)
+    if record is None:
+        raise no_checkpoint(checkpoint)
+    plan = recorded_plan(record)
+    if plan is None:
+        raise RunError(
+            f"the plan that last ran on {checkpoint} is of another version of hintplan",
+            hint="use the version that ran it, or run it once with this one",
+        )
+    return plan
+
+
+def no_checkpoint(checkpoint: str) -> RunError:
+    """There is none where it should be."""
+    return RunError(
+        f"there is no checkpoint in {checkpoint}", hint="give the directory that 'hintplan run --checkpoint' was given"
+    )
+
+
+def stored(found: OpenCheckpoint, state: OwnedState, batches: Batches) -> tuple[Files, dict[int, Manifest]]:
+    """The files of ``state``, and the manifest of each partition as the last committed batch left it; none before."""
+    files, batch = files_at(f"{found.root}/{state.place}"), batches[state.query]
+    if batch is None:
+        return files, {}
+    there = state_in_force(found.files, state.query, files, state.scales, batch.number)
+    paths = () if there is None else there.paths
+    return files, {partition: read_manifest_file(files, path) for partition, path in enumerate(paths)}
+
+
+def at_last_batches(found: OpenCheckpoint, read: Callable[[Batches], _Read]) -> _Read:
+    """What ``read`` makes of the last committed batches; again, of newer ones, if that fails while a run goes on.
+
+    RunError if a part of the checkpoint cannot be read, or if the run is too fast for ``read``.
+    """
+    queries = [query.id for query in found.record.queries]
+    failure: RunError | OSError | None = None
+    failed_at: Mapping[str, int | None] | None = None
+    for _ in range(_ATTEMPTS):
+        numbers = last_numbers(found.files, queries)
+        try:
+            return read(committed_batches(found.files, numbers))
+        except (RunError, OSError) as error:
+            failure, before, failed_at = error, failed_at, numbers
+            # Once may be a compaction, which puts other files in the place of those of the same batch.
+            if before == numbers == last_numbers(found.files, queries):
+                break
+    else:
+        raise RunError(
+            f"a run goes on in {found.root} and removes what it needs no more before it is read",
+            hint="try again, ask for less with --entry, or look at a snapshot (hintplan state DIR --snapshot)",
+        ) from failure
+    if isinstance(failure, FileNotFoundError):
+        raise DamagedFile(str(failure.filename or found.root), "is missing") from failure
+    if isinstance(failure, OSError):
+        raise RunError(
+            f"{failure.filename or found.root} cannot be read: {failure.strerror or failure}",
+            hint="whoever looks at a checkpoint needs the right to read it",
+        ) from failure
+    raise failure

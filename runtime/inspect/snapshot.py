@@ -1,0 +1,217 @@
+"""Makes a directory a whole copy of a checkpoint as of its last committed batches, also while a run goes on there.
+
+    take_snapshot("/data/checkpoints/revenue", "/data/snapshots/revenue-1120").batches
+
+Which batch it is of each query is decided first. What goes meanwhile, for a run sweeps what it needs no more, is looked
+for again at newer batches. The record comes last, and a local directory is made beside its place and renamed: what was
+not finished is no checkpoint. What is copied is then looked at as before a run.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from plans.checkpoint.record import absolute, is_local_path
+from plans.errors import RunError
+from runtime.checkpoint.files import stored_files
+from runtime.checkpoint.parts import KEPT_BATCHES, refuse_damaged
+from runtime.inspect.batches import entries_kept, last_numbers, parsed_record, record_files
+from runtime.inspect.opening import no_checkpoint
+from runtime.inspect.snapshot_parts import Part, snapshot_parts
+from runtime.storage.files import Files, files_at
+from runtime.storage.local_files import LocalFiles
+
+_ATTEMPTS = 10
+_REQUESTS = 16
+"""To an object store at a time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """What was copied from ``checkpoint``, last run by ``plan``, to ``directory``.
+
+    ``batches`` are the last ones of its queries, None of one that has committed none; ``linked`` of the ``files`` are
+    the checkpoint's own, under another name.
+    """
+
+    checkpoint: str
+    directory: str
+    plan: str
+    batches: Mapping[str, int | None]
+    files: int
+    bytes: int
+    linked: int
+
+
+def take_snapshot(checkpoint: str, directory: str) -> Snapshot:
+    """Copy ``checkpoint`` as of its last committed batches to ``directory``, which is empty or not there yet.
+
+    Both are paths or URLs. RunError if there is no checkpoint, if it is damaged, if its run is too fast, or if
+    ``directory`` cannot be written; it is then as it was.
+    """
+    source = files_at(absolute(checkpoint).rstrip("/"))
+    with _empty(directory, source) as target:
+        return _copied(checkpoint, directory, source, target)
+
+
+def _copied(checkpoint: str, directory: str, source: Files, target: Files) -> Snapshot:
+    have: dict[str, bool] = {}
+    kept_before = KEPT_BATCHES
+    failure: Exception | None = None
+    failed_at: Mapping[str, int | None] | None = None
+    for _ in range(_ATTEMPTS):
+        lines = record_files(source)
+        record = parsed_record(lines, checkpoint)
+        if record is None:
+            raise no_checkpoint(checkpoint)
+        numbers = last_numbers(source, (query.id for query in record.queries))
+        try:
+            parts = list(snapshot_parts(source, record, numbers))
+            have |= _have(source, target, [part for part in parts if part.path not in have])
+            for path in have.keys() - {part.path for part in parts}:
+                target.remove(path)
+                del have[path]
+            there = stored_files(target.root)
+            kept = entries_kept(there, record)
+            refuse_damaged(there, record, checkpoint, kept=kept)
+        except (FileNotFoundError, RunError) as error:
+            before, failed_at, failure = failed_at, numbers, error
+            # Once may be a compaction, which puts other files in the place of those of the same batch.
+            if before == numbers == last_numbers(source, numbers):
+                raise
+            continue
+        # Of Spark's logs the oldest entries may just have gone; a run wants as many as Spark keeps.
+        short = kept < kept_before and last_numbers(source, numbers) != numbers
+        kept_before = kept
+        if short or record_files(source) != lines:
+            continue
+        for path, text in lines.items():
+            target.publish(path, text)
+        sizes = there.sizes.values()
+        return Snapshot(
+            checkpoint=checkpoint,
+            directory=directory,
+            plan=record.plan,
+            batches=numbers,
+            files=len(sizes) + len(lines),
+            bytes=sum(sizes) + sum(map(len, lines.values())),
+            linked=sum(have.values()),
+        )
+    raise RunError(
+        f"a run goes on in {checkpoint} and removes what it needs no more before it is copied",
+        hint="try again, or stop the run while the snapshot is made",
+    ) from failure
+
+
+def _have(source: Files, target: Files, parts: list[Part]) -> dict[str, bool]:
+    """Copy or link ``parts``: whether each was linked."""
+
+    def one(part: Part) -> bool:
+        if target.take(part.path, source, link=part.link):
+            return part.link
+        data = source.read(part.path)
+        with target.writing(part.path) as out:
+            out.write(data)
+        for files in (source, target):
+            files.distrust(part.path)  # nobody needs a copy of it here
+        return False
+
+    is_local = isinstance(source, LocalFiles) and isinstance(target, LocalFiles)
+    found: dict[str, bool] = {}
+    for some in ([part for part in parts if not part.link], [part for part in parts if part.link]):
+        if is_local:
+            found |= {part.path: one(part) for part in some}
+        else:
+            with ThreadPoolExecutor(_REQUESTS) as pool:
+                found |= dict(zip((part.path for part in some), pool.map(one, some), strict=True))
+    return found
+
+
+@contextmanager
+def _empty(directory: str, source: Files) -> Iterator[Files]:
+    """Where the files of ``directory`` are put until it is whole; RunError if there are any, or if one cannot be put.
+
+    Nothing is left of them if the block fails.
+    """
+    try:
+        if is_local_path(directory):
+            with _beside(Path(os.path.realpath(directory.removeprefix("file://"))), directory, source) as target:
+                yield target
+        else:
+            with _behind(directory.rstrip("/"), source) as target:
+                yield target
+    except OSError as error:
+        raise RunError(
+            f"the snapshot {directory} cannot be made: {error.strerror or error} ({error.filename or source.root})",
+            hint="there must be room, the right to write there, and to read the checkpoint",
+        ) from error
+
+
+@contextmanager
+def _beside(place: Path, directory: str, source: Files) -> Iterator[Files]:
+    if isinstance(source, LocalFiles) and Path(os.path.realpath(source.root)) in (place, *place.parents):
+        raise _inside(directory)
+    if place.exists() and (not place.is_dir() or any(place.iterdir())):
+        raise _taken(directory)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    making = tempfile.mkdtemp(prefix=f".{place.name}.", suffix=".part", dir=place.parent)
+    try:
+        yield LocalFiles(making)
+        _settle(making, source, place)
+        os.rename(making, place)
+        LocalFiles(str(place.parent)).settle("")
+    except BaseException:
+        shutil.rmtree(making, ignore_errors=True)
+        raise
+
+
+def _settle(making: str, source: Files, place: Path) -> None:
+    """Give directories and copies the rights that they have in the checkpoint, and see that they stay on the disk.
+
+    What is above all of them may be read by nobody who could not read the place before, nor the checkpoint.
+    """
+    for folder, _, names in os.walk(making, topdown=False):
+        below = os.path.relpath(folder, making)
+        if isinstance(source, LocalFiles):
+            for name in (*names, "."):
+                with suppress(FileNotFoundError):
+                    mode = os.stat(os.path.join(source.root, below, name)).st_mode & 0o777
+                    mode &= place.stat().st_mode if (below, name) == (".", ".") and place.exists() else 0o777
+                    if os.stat(os.path.join(folder, name)).st_mode & 0o777 != mode:
+                        os.chmod(os.path.join(folder, name), mode)
+        LocalFiles(folder).settle("")
+
+
+@contextmanager
+def _behind(url: str, source: Files) -> Iterator[Files]:
+    if f"{url}/".startswith(f"{source.root}/"):
+        raise _inside(url)
+    target = files_at(url)
+    if stored_files(url).sizes:
+        raise _taken(url)
+    try:
+        yield target
+    except BaseException:
+        for path in stored_files(url).sizes:
+            target.remove(path)
+        raise
+
+
+def _inside(directory: str) -> RunError:
+    return RunError(
+        f"the snapshot {directory} would be a part of the checkpoint", hint="give a directory that is not inside of it"
+    )
+
+
+def _taken(directory: str) -> RunError:
+    return RunError(
+        f"{directory} is not empty: a snapshot is a directory of its own",
+        hint="give one that is not there yet, or remove what is in it",
+    )

@@ -1,0 +1,98 @@
+"""What belongs to a snapshot of a checkpoint: the files that a run needs to go on after the last committed batches.
+
+    metadata, offsets, commits, sources     of each query, up to its batch
+    state                                   manifests in force after it, with their marks, and what they name
+
+Nothing of a batch that was not committed, and not the lock. Files of state never change, so they may be linked; Spark's
+are copied. The record is left to whoever copies, for it comes last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from plans.checkpoint.record import CheckpointRecord
+from plans.compare.carryover import QueryRecord
+from runtime.checkpoint.parts import log_offset
+from runtime.checkpoint.state_parts import STATE
+from runtime.inspect.batches import state_in_force
+from runtime.storage.files import Files, files_at
+from runtime.storage.names import MANIFEST, WRITTEN
+from runtime.storage.place import Scale
+from runtime.storage.read import read_manifest_file
+
+
+class Part(NamedTuple):
+    """A file by its path below the checkpoint, and whether it may be linked."""
+
+    path: str
+    link: bool = False
+
+
+def snapshot_parts(files: Files, record: CheckpointRecord, numbers: Mapping[str, int | None]) -> Iterator[Part]:
+    """The files of each query once the batch in ``numbers`` is committed; Spark's first.
+
+    FileNotFoundError or RunError if they go while they are looked for.
+    """
+    for query in record.queries:
+        yield from _of_spark(files, query.id, numbers[query.id])
+    for query in record.queries:
+        last = numbers[query.id]
+        if last is not None:
+            yield from _of_states(files, query, last)
+
+
+def _of_spark(files: Files, query: str, last: int | None) -> Iterator[Part]:
+    names = files.names(query)
+    yield from _with_checksums(query, names, [name for name in names if name == "metadata"])
+    if last is None:
+        return
+    for log in ("commits", "offsets"):
+        yield from _numbered(f"{query}/{log}", files.names(f"{query}/{log}"), last)
+    lines = bytes(files.read(f"{query}/offsets/{last}")).decode(errors="replace").splitlines()[2:]
+    ends = [log_offset(line) for line in lines]
+    folders = [name for name in files.names(f"{query}/sources") if not name.startswith(".")]
+    furthest = max((end for end in ends if end is not None), default=None)
+    for name in folders:
+        # A source that is read in several places stands in the offsets as often, but has one folder.
+        own = len(folders) == len(ends) and name.isdecimal() and int(name) < len(ends)
+        end = ends[int(name)] if own else furthest
+        folder = f"{query}/sources/{name}"
+        yield from _numbered(folder, files.names(folder), end)
+
+
+def _numbered(folder: str, names: Sequence[str], last: int | None) -> Iterator[Part]:
+    """The entries of a log up to ``last``, all if that is None, from old to new, for the oldest may go soon."""
+
+    def number(name: str) -> int:
+        plain = name.removesuffix(".compact")
+        return int(plain) if plain.isdecimal() else -1
+
+    chosen = (name for name in names if not name.startswith(".") and (last is None or 0 <= number(name) <= last))
+    yield from _with_checksums(folder, names, sorted(chosen, key=number))
+
+
+def _with_checksums(folder: str, names: Sequence[str], chosen: Iterable[str]) -> Iterator[Part]:
+    there = set(names)
+    for name in chosen:
+        yield Part(f"{folder}/{name}")
+        if f".{name}.crc" in there:
+            yield Part(f"{folder}/.{name}.crc")
+
+
+def _of_states(files: Files, query: QueryRecord, last: int) -> Iterator[Part]:
+    scales = tuple(Scale(*each) for each in query.scales)
+    for state in query.states:
+        above = f"{query.id}/{STATE}/{state.place}"
+        here = files_at(f"{files.root}/{above}")
+        found = state_in_force(files, query.id, here, scales, last) if state.place else None
+        wanted: dict[str, None] = {}
+        for path in () if found is None else found.paths:
+            folder, _, name = path.rpartition("/")
+            mark = f"{name.removesuffix(MANIFEST)}{WRITTEN}"
+            wanted[path] = None
+            if mark in here.names(folder):
+                wanted[f"{folder}/{mark}"] = None
+            wanted |= dict.fromkeys(ref.file for ref in read_manifest_file(here, path).segments.values())
+        yield from (Part(f"{above}/{path}", link=True) for path in wanted)

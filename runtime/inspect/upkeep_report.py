@@ -1,0 +1,99 @@
+"""What ``hintplan state --snapshot`` and ``--compact`` have done, as text for people and as JSON for scripts. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from plans.text.counts import count
+from plans.text.terminal import clean
+from runtime.amounts import human_bytes
+from runtime.inspect.compact import CompactedState, Compaction
+from runtime.inspect.rows import instant, utc
+from runtime.inspect.snapshot import Snapshot
+
+_HEADINGS = ("", "rows", "", "bytes", "", "files", "")
+
+
+def snapshot_text(found: Snapshot) -> str:
+    """A line for each query, and what it took."""
+    lines = [f"{found.plan} · {found.checkpoint} · snapshot {found.directory}", ""]
+    wide = max((len(query) for query in found.batches), default=0)
+    for query, batch in found.batches.items():
+        reached = "no batch committed yet" if batch is None else f"up to batch {batch}"
+        lines.append(f"{query:<{wide}}   {reached}")
+    linked = f", {count(found.linked, 'file')} shared with the checkpoint" if found.linked else ""
+    lines += ["", f"{count(found.files, 'file')}, {human_bytes(found.bytes)}{linked}"]
+    return clean("\n".join(lines))
+
+
+def snapshot_json(found: Snapshot) -> dict[str, Any]:
+    """The same as JSON values."""
+    return {
+        "plan": found.plan,
+        "checkpoint": found.checkpoint,
+        "snapshot": found.directory,
+        "queries": [{"id": query, "batch": batch} for query, batch in found.batches.items()],
+        "files": found.files,
+        "bytes": found.bytes,
+        "linked": found.linked,
+    }
+
+
+def compaction_text(found: Compaction) -> str:
+    """A line for each state: rows, bytes and files before and after."""
+    when = f"{instant(found.at, found.time_zone)} {found.time_zone}"
+    several = len({state.query for state in found.states}) > 1
+    table = [_HEADINGS, *(_cells(state, several) for state in (*found.states, found.total))]
+    widths = [max(len(row[column]) for row in table) for column in range(len(_HEADINGS))]
+    lines = ["   ".join(_aligned(row, widths)).rstrip() for row in table]
+    notes = [f"{_name(state, several)} keeps its rows: {state.kept}" for state in found.states if state.kept]
+    blocks = [
+        f"{found.plan} · {found.checkpoint} · expired at {when}",
+        "\n".join(lines),
+        *(["\n".join(notes)] * any(notes)),
+    ]
+    return clean("\n\n".join(blocks))
+
+
+def _cells(state: CompactedState, several: bool) -> tuple[str, ...]:
+    before, after = state.before, state.after
+    return (
+        _name(state, several),
+        *(f"{before.rows:,}", f"to {after.rows:,}"),
+        *(human_bytes(before.bytes), f"to {human_bytes(after.bytes)}"),
+        *(f"{before.files:,}", f"to {after.files:,}"),
+    )
+
+
+def _aligned(row: tuple[str, ...], widths: list[int]) -> Iterator[str]:
+    for index, (cell, width) in enumerate(zip(row, widths, strict=True)):
+        yield f"{cell:>{width}}" if index % 2 else f"{cell:<{width}}"
+
+
+def _name(state: CompactedState, several: bool) -> str:
+    return f"{state.operator} ({state.query})" if several and state.query else state.operator
+
+
+def compaction_json(found: Compaction) -> dict[str, Any]:
+    """The same as JSON values, the time in UTC."""
+    return {
+        "plan": found.plan,
+        "checkpoint": found.checkpoint,
+        "at": utc(found.at),
+        "states": [
+            {
+                "query": state.query,
+                "operator": state.operator,
+                **_sizes_json(state),
+                "kept-because": state.kept or None,
+            }
+            for state in found.states
+        ],
+        "total": _sizes_json(found.total),
+    }
+
+
+def _sizes_json(state: CompactedState) -> dict[str, Any]:
+    return {"before": asdict(state.before), "after": asdict(state.after)}

@@ -1,0 +1,121 @@
+"""The rows of a state as Arrow, for whatever reads Arrow: DuckDB, pandas, Polars.
+
+rows = state_rows(plan, "/data/checkpoints/revenue", "join_o_c.leftState")
+duckdb.sql("SELECT c_id, sum(__count) FROM rows GROUP BY c_id")
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+
+import pyarrow as pa
+
+from plans.declarations.durations import parse_duration
+from plans.errors import PlanError, RunError
+from plans.model.plan import Plan
+from plans.text.names import did_you_mean
+from runtime.inspect.counts import is_visible, present_rows
+from runtime.inspect.entries import Entry, choice, entries_of, fits
+from runtime.inspect.opening import Batches, OpenCheckpoint, at_last_batches, open_checkpoint, stored
+from runtime.inspect.partition import stored_runs
+from runtime.inspect.state_owner import OwnedState
+from runtime.state.layout import HASH, WRITE, StateLayout, int64s
+from runtime.state.merge import taken
+
+
+def state_rows(
+    plan: Plan,
+    checkpoint: str,
+    state: str,
+    *,
+    table: str | None = None,
+    query: str | None = None,
+    at: int | None = None,
+) -> pa.RecordBatchReader:
+    """The rows of ``state``, such as ``join_o_c.leftState``, that ``plan`` sees at ``at`` (ms since 1970, or now).
+
+    Each is there once, in its newest version, with its identity, its payload, ``__count`` and ``__write``, the time of
+    its last write in ms; those that have expired under the plan's TTL are left out. They are made as they are read, a
+    range of hashes after the other. ``table`` chooses among those that the state of an aggregate consists of, of which
+    the groups come first; ``query`` is needed if several queries keep a state of the operator.
+    PlanError if the plan is wrong or has no such state; RunError as :func:`runtime.inspect.read.read_state`.
+    """
+    opened = open_checkpoint(plan, checkpoint)
+    kept = entries_of(plan, None)
+    operator, entry = _entry(kept, state)
+    layout = _layout(entry, state, table)
+    owned = _owned(opened, operator, state, query)
+    # All of it is mapped before the first row is asked for: a run may remove the files meanwhile.
+    partitions = at_last_batches(opened, lambda batches: _runs(opened, owned, batches, kept[operator], layout.name))
+    now = int(time.time() * 1000) if at is None else at
+    ttl = parse_duration(entry.ttl or "0 s")
+    schema = layout.schema.remove(layout.schema.get_field_index(HASH))
+    return pa.RecordBatchReader.from_batches(schema, _visible(layout, partitions, schema, ttl, now))
+
+
+def _entry(kept: Mapping[str, Sequence[Entry]], state: str) -> tuple[str, Entry]:
+    wanted = choice(kept, (), [state])
+    found = [
+        (operator, entry) for operator, entries in kept.items() for entry in entries if wanted(operator, entry.name)
+    ]
+    if len(found) > 1:
+        names = " or ".join(f"'{operator}.{entry.name}'" for operator, entry in found)
+        raise PlanError(f"'{state}' has several states", path=state, hint=f"write {names}")
+    return found[0]
+
+
+def _layout(entry: Entry, state: str, table: str | None) -> StateLayout:
+    if not entry.layouts:
+        raise PlanError(
+            f"'{state}' has no table: its rows wait to be looked up again",
+            path=state,
+            hint="hintplan state --show prints them",
+        )
+    found = {layout.name: layout for layout in entry.layouts}
+    name = entry.layouts[0].name if table is None else table
+    if name not in found:
+        raise PlanError(f"'{state}' has no table '{name}'", path=state, hint=f"it has {', '.join(found)}")
+    return found[name]
+
+
+def _owned(opened: OpenCheckpoint, operator: str, state: str, query: str | None) -> OwnedState | None:
+    """The state in the checkpoint, None if it has none yet."""
+    known = sorted(each.id for each in opened.record.queries)
+    if query is not None and query not in known:
+        raise RunError(f"there is no query '{query}' in {opened.root}", hint=did_you_mean(query, known, what="queries"))
+    found = [each for each in opened.states if each.operator == operator and query in (None, each.query)]
+    read = [each for each in found if each.status == "read"]
+    if len(read) > 1:
+        names = ", ".join(repr(each.query) for each in read)
+        raise RunError(f"several queries keep a state '{state}'", hint=f"choose one with query=: {names}")
+    if found and not read:
+        raise RunError(
+            f"the state of {operator} in {opened.root} is another one in the plan: a run would start it empty",
+            hint="give the plan that it was written by",
+        )
+    return read[0] if read else None
+
+
+def _runs(
+    opened: OpenCheckpoint, owned: OwnedState | None, batches: Batches, entries: Sequence[Entry], table: str
+) -> list[list[pa.Table]]:
+    """The segments of the table in each partition."""
+    if owned is None:
+        return []
+    files, partitions = stored(opened, owned, batches)
+    if not fits(entries, partitions.values()):
+        raise RunError(
+            f"the state of {owned.operator} in {opened.root} has another layout than the plan's operator needs",
+            hint="look at it with the version of hintplan that wrote the checkpoint",
+        )
+    return [stored_runs(files, manifest, table) for manifest in partitions.values()]
+
+
+def _visible(
+    layout: StateLayout, partitions: Sequence[Sequence[pa.Table]], schema: pa.Schema, ttl: int, now: int
+) -> Iterator[pa.RecordBatch]:
+    for tables in partitions:
+        for rows, order in present_rows(layout, tables):
+            seen = order[is_visible(int64s(rows, WRITE)[order], ttl, now)]
+            yield from taken(rows.select(schema.names), seen).to_batches()

@@ -1,0 +1,36 @@
+"""Notes in the record of a checkpoint which operators have written state, so that it is missed when it is gone.
+
+note = noted(spark, "/data/checkpoints/revenue", record)
+note({"sink_r": {"join_o_c"}})
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from plans.checkpoint.continuation import record_of_written
+from plans.checkpoint.record import CheckpointRecord
+from plans.errors import RunError
+from runtime.checkpoint.record import write_record
+
+Note = Callable[[Mapping[str, Collection[str]]], None]
+"""Takes the operators of each query that have written state in all partitions, in a batch that has ended."""
+
+
+def noted(spark: SparkSession, checkpoint: str, record: CheckpointRecord) -> Note:
+    """What writes to ``checkpoint``, which says ``record`` now. What cannot be written is written with the next."""
+
+    def note(operators: Mapping[str, Collection[str]]) -> None:
+        nonlocal record
+        wanted = record_of_written(record, operators)
+        if wanted is not None:
+            with suppress(RunError, PySparkException, Py4JError, OSError):
+                write_record(spark, checkpoint, wanted)
+                record = wanted
+
+    return note

@@ -1,0 +1,79 @@
+"""Looks after the batches in progress of a run: how far they are, and whether one seems to be stuck."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from runtime.progress import BatchProgress
+from runtime.run.patience import Patience
+from runtime.running import RunningBatch, StuckBatch
+from runtime.spark.batch_stages import Contents, stages_of
+
+_AT_WORK = "Processing new data"
+"""What Spark says of a query while a batch with data is in progress."""
+
+_LOOK_SECONDS = 1.0
+
+
+@dataclass(slots=True)
+class Watch:
+    """Of an :class:`runtime.run.execution.Execution`; ``pace`` is the time between news of a batch, in seconds."""
+
+    execution: Any
+    pace: float
+    _patience: dict[str, Patience] = field(default_factory=dict)
+    _contents: dict[tuple[str, int], Contents] = field(default_factory=dict)
+    _due: float = 0.0
+
+    def ended(self, batch: BatchProgress) -> None:
+        """A batch has ended, of which nothing need be said any more."""
+        for name in self.execution.queries:
+            if self._sinks(name)[0] == batch.sink:
+                self._of(name).took(batch.duration_ms)
+
+    def news(self, now: float) -> Iterator[RunningBatch | StuckBatch]:
+        """What there is to say at the time ``now``, in seconds: of a stuck batch first how far it is."""
+        if now < self._due:
+            return
+        self._due = now + _LOOK_SECONDS
+        for name, query in self.execution.queries.items():
+            patience = self._of(name)
+            status = query.status
+            working = bool(status["isTriggerActive"]) and status["message"] == _AT_WORK
+            ended, next_one = _last_batch(query.lastProgress)
+            running = patience.due(now, working=working, ended=ended)
+            if running is None:
+                continue
+            if (name, ended) not in self._contents:
+                self._contents = {key: found for key, found in self._contents.items() if key[0] != name}
+            found = stages_of(query, ended, self._contents.setdefault((name, ended), {}))
+            batch = RunningBatch(
+                sinks=self._sinks(name),
+                batch=next_one if found is None or found.batch is None else found.batch,
+                running_ms=int(running * 1000),
+                stages=None if found is None else found.stages,
+                last_failure=None if found is None else found.last_failure,
+                page=None if found is None else found.page,
+            )
+            yield batch
+            quiet = patience.quiet(now, batch.done)
+            if patience.stuck(running, quiet):
+                quiet_ms = None if quiet is None else int(quiet * 1000)
+                yield StuckBatch(batch=batch, usual_ms=patience.usual_ms, quiet_ms=quiet_ms)
+
+    def _of(self, name: str) -> Patience:
+        return self._patience.setdefault(name, Patience(pace=self.pace))
+
+    def _sinks(self, name: str) -> tuple[str, ...]:
+        return tuple(self.execution.sinks.get(name, (name,)))
+
+
+def _last_batch(progress: Any) -> tuple[int, int | None]:
+    """The last batch that has ended, -1 if none is known, and the next one, None if that is not known."""
+    if progress is None:
+        return -1, None
+    # A trigger that found nothing to do is reported under the number of the batch to come.
+    ended = progress.batchId if "addBatch" in progress.durationMs else progress.batchId - 1
+    return ended, ended + 1

@@ -1,0 +1,139 @@
+"""The stages of the batch that a streaming query works on, as Spark counts them for its own pages.
+
+A query runs its jobs in the group of its run, and their description has the number of the batch. What is read of a
+stage takes some milliseconds, and changes nothing. On classic Spark only: a client of Spark Connect is not told.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
+
+from runtime.running import RunningStage, RunningTask
+from runtime.spark.failure import root_cause
+from runtime.spark.stage_operators import StageContent, content_of
+
+_BATCH = re.compile(r"^batch = (\d+)$", re.MULTILINE)
+_MOST_TASKS = 8
+Contents = dict[int, StageContent]
+"""What was found out of stages by their numbers; it does not change, and takes long to find."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchStages:
+    """Spark's view of a batch: its number, None before its first job; its stages, and the rest as in a RunningBatch."""
+
+    batch: int | None
+    stages: tuple[RunningStage, ...]
+    last_failure: str | None
+    page: str | None
+
+
+def stages_of(query: Any, ended: int, contents: Contents) -> BatchStages | None:
+    """The batch after ``ended``, the last one of ``query`` that has; None if Spark does not tell.
+
+    ``contents`` keeps what is found out of its stages.
+    """
+    context = SparkContext._active_spark_context
+    if context is None or not hasattr(query, "_jsq"):
+        return None
+    try:
+        return _stages(context, query, ended, contents)
+    except Py4JError:
+        # What Spark has forgotten meanwhile, or another version has otherwise, is no reason to fail.
+        return None
+
+
+def _stages(context: Any, query: Any, ended: int, contents: Contents) -> BatchStages:
+    store = context._jsc.sc().statusStore()
+    session = query._jsq.sparkSession()
+    found: dict[int, RunningStage] = {}
+    made: set[str] = set()
+    failure, number, at_work = None, None, None
+    for job in reversed(_jobs(context, store, str(query.runId), ended)):
+        number = _number(job)
+        for stage in _sorted_ints(job.stageIds()):
+            data = store.lastStageAttempt(stage)
+            status, made_of = data.status().toString(), data.rddIds().mkString(",")
+            if status == "SKIPPED" or stage in found or (status == "PENDING" and made_of in made):
+                continue  # made by a job before
+            if status == "COMPLETE":
+                made.add(made_of)
+            if stage not in contents:
+                contents[stage] = content_of(session, store, job.jobId(), stage)
+            content = contents[stage]
+            attempt = data.attemptId()
+            if data.numFailedTasks():
+                failure = _failure(_tasks(context, store, stage, attempt, "FAILED", 1)) or failure
+            waiting: tuple[RunningTask, ...] = ()
+            if status == "ACTIVE":
+                at_work = stage, attempt
+                waiting = _running(_tasks(context, store, stage, attempt, "RUNNING", _MOST_TASKS))
+            found[stage] = RunningStage(
+                stage=stage,
+                operators=content.operators,
+                tasks=data.numTasks(),
+                done=data.numCompleteTasks(),
+                failed=data.numFailedTasks(),
+                rows_read=None if content.files_only else data.inputRecords(),
+                waiting=waiting,
+            )
+    page = None if at_work is None or not context.uiWebUrl else _page(context.uiWebUrl, *at_work)
+    return BatchStages(batch=number, stages=tuple(found.values()), last_failure=failure, page=page)
+
+
+def _jobs(context: Any, store: Any, run: str, ended: int) -> list[Any]:
+    """The jobs of the newest batch, if it is not one that has ended; the last one comes first."""
+    jobs: list[Any] = []
+    for number in sorted(context.statusTracker().getJobIdsForGroup(run), reverse=True):
+        job = store.job(number)
+        batch = _number(job)
+        if batch is None or batch <= ended or (jobs and batch != _number(jobs[0])):
+            break
+        jobs.append(job)
+    return jobs
+
+
+def _number(job: Any) -> int | None:
+    found = _BATCH.search(_optional(job.description()) or "")
+    return int(found[1]) if found else None
+
+
+def _tasks(context: Any, store: Any, stage: int, attempt: int, status: str, most: int) -> list[Any]:
+    """Tasks with a status, those first that began first."""
+    jvm = context._jvm
+    statuses = jvm.java.util.ArrayList()
+    statuses.add(getattr(jvm.org.apache.spark.status.api.v1.TaskStatus, status))
+    tasks = store.taskList(stage, attempt, 0, most, jvm.scala.Option.empty(), True, statuses)
+    return [tasks.apply(index) for index in range(tasks.size())]
+
+
+def _running(tasks: Iterable[Any]) -> tuple[RunningTask, ...]:
+    now = int(time.time() * 1000)
+    return tuple(RunningTask(host=task.host(), running_ms=max(0, now - task.launchTime().getTime())) for task in tasks)
+
+
+def _failure(tasks: Iterable[Any]) -> str | None:
+    for task in tasks:
+        said = _optional(task.errorMessage())
+        if said:
+            return f"{root_cause(RuntimeError(said)).splitlines()[0]} (on {task.host()})"
+    return None
+
+
+def _page(url: str, stage: int, attempt: int) -> str:
+    return f"{url}/stages/stage/?id={stage}&attempt={attempt}"
+
+
+def _optional(found: Any) -> Any:
+    return found.get() if found.isDefined() else None
+
+
+def _sorted_ints(found: Any) -> list[int]:
+    return sorted(int(text) for text in found.mkString(",").split(",") if text)

@@ -1,0 +1,31 @@
+"""``DataFrame.mapInArrow`` without pandas, which PySpark's own asks for in the driver though it does not use it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+from pyspark.util import PythonEvalType
+
+from runtime.spark.session import is_remote
+from runtime.spark.shipping import with_code
+
+Run = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+def map_in_arrow(frame: DataFrame, run: Run, schema: str | StructType) -> DataFrame:
+    """What ``run`` makes of the batches of each task of ``frame``: rows with ``schema``.
+
+    A client of Spark Connect has pandas, without which PySpark does not let it connect.
+    """
+    if is_remote(frame.sparkSession):
+        return frame.mapInArrow(with_code(run, frame), schema)
+    from pyspark.sql.udf import UserDefinedFunction
+
+    function = UserDefinedFunction(run, returnType=schema, evalType=PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
+    column: Any = function(*(frame[name] for name in frame.columns))
+    mapped = frame._jdf.mapInArrow(column._jc, False, None)
+    return DataFrame(mapped, frame.sparkSession)

@@ -1,0 +1,123 @@
+"""Which operators of a plan run in a stage of Spark's: by the names that functions and metrics have in Spark's plan.
+
+Spark keeps what the plan of a query looks like, and of which steps a stage consists, but not which step of the plan is
+in which stage. A stage is a part of the plan between exchanges, and is found by the names of its steps.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_OPERATOR = re.compile(r"\w*MapInArrow (for )?([^(]+)\(|CollectMetrics (?:read by )?([^,/]+)(/\d+)?")
+_EXCHANGE = re.compile(r"(?:\w*Exchange|AQEShuffleRead|\w*QueryStage|AdaptiveSparkPlan)$")
+_FILES_ONLY = "Scan binaryFile"
+"""Spark only lists such files: tasks read their rows."""
+_LAST = 20
+"""Executions to look at for that of a job: those that began last."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A node of Spark's plan, and the cluster that it was generated with, if any."""
+
+    number: int
+    name: str
+    text: str
+    cluster: str | None = None
+
+
+def operators_of_stage(steps: Iterable[Step], edges: Iterable[tuple[int, int]], scopes: Iterable[str]) -> list[str]:
+    """The operators in the parts of a plan that a stage with the ``scopes`` may be; those of all if several fit.
+
+    A stage in which no operator runs packs rows for one, which is then named.
+
+    >>> steps = [Step(number=0, name="CollectMetrics", text="CollectMetrics sink_r, [count(1)]"),
+    ...     Step(number=1, name="MapInArrow", text="MapInArrow join_a(x), [y]"),
+    ...     Step(number=2, name="Exchange", text="Exchange hashpartitioning(x)"),
+    ...     Step(number=3, name="MapInArrow", text="MapInArrow for join_a(x), [y]")]
+    >>> edges = [(3, 2), (2, 1), (1, 0)]
+    >>> operators_of_stage(steps, edges, ["Exchange", "MapInArrow", "CollectMetrics"])
+    ['join_a', 'sink_r']
+    >>> operators_of_stage(steps, edges, ["MapInArrow", "Exchange"])
+    ['join_a']
+    """
+    wanted = Counter(scope for scope in scopes if not _EXCHANGE.match(scope))
+    # Steps that are generated together have numbers, which Spark gives anew when it changes a plan on the way.
+    parts = [(_unlike(_scopes(part), wanted), part) for part in _parts({step.number: step for step in steps}, edges)]
+    nearest = min((unlike for unlike, _ in parts), default=0)
+    fitting = [part for unlike, part in parts if unlike == nearest < wanted.total()]
+    steps = sorted((step for part in fitting for step in part), key=lambda step: -step.number)
+    found = [match.groups() for step in steps if (match := _OPERATOR.match(step.text))]
+    names = [(function or metrics, bool(packs or side)) for packs, function, metrics, side in found]
+    own = dict.fromkeys(name for name, is_packed_for in names if not is_packed_for)
+    return list(own or dict.fromkeys(name for name, _ in names))
+
+
+def _unlike(one: Counter[str], other: Counter[str]) -> int:
+    return (one - other).total() + (other - one).total()
+
+
+def _scopes(part: Iterable[Step]) -> Counter[str]:
+    """What the stage of a part of the plan would be made of."""
+    clusters = {step.cluster for step in part if step.cluster is not None}
+    return Counter(clusters) + Counter(
+        step.name for step in part if step.cluster is None and not _EXCHANGE.match(step.name)
+    )
+
+
+def _parts(steps: Mapping[int, Step], edges: Iterable[tuple[int, int]]) -> Iterator[list[Step]]:
+    """The steps that hang together without an exchange between them."""
+    part_of = {number: {number} for number in steps}
+    for below, above in edges:
+        exchanged = {_EXCHANGE.match(steps[end].name) is not None for end in (below, above) if end in steps}
+        if exchanged == {False} and part_of[below] is not part_of[above]:
+            part_of[below] |= part_of[above]
+            for number in part_of[above]:
+                part_of[number] = part_of[below]
+    seen: set[int] = set()
+    for number, part in part_of.items():
+        if number not in seen:
+            seen |= part
+            yield [steps[each] for each in part]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageContent:
+    """The ``operators`` in a stage; ``files_only`` says that the rows of its sources are not counted by Spark."""
+
+    operators: tuple[str, ...]
+    files_only: bool
+
+
+def content_of(session: Any, store: Any, job: int, stage: int) -> StageContent:
+    """What is in a ``stage`` of a ``job``; ``session`` and ``store`` are the JVM's. No operators if it is not known."""
+    clusters = _each(store.operationGraphForStage(stage).rootCluster().childClusters())
+    scopes = [cluster.name() for cluster in clusters]
+    plans = session.sharedState().statusStore()
+    count = plans.executionsCount()
+    last = plans.executionsList(max(0, count - _LAST), _LAST)
+    executions = (last.apply(index) for index in reversed(range(last.size())))
+    execution = next((each for each in executions if each.jobs().contains(job)), None)
+    if execution is None:
+        return StageContent(operators=(), files_only=_FILES_ONLY in scopes)
+    graph = plans.planGraph(execution.executionId())
+    edges = [(int(edge.fromId()), int(edge.toId())) for edge in _each(graph.edges())]
+    operators = tuple(operators_of_stage(_steps(graph), edges, scopes))
+    return StageContent(operators=operators, files_only=_FILES_ONLY in scopes)
+
+
+def _steps(graph: Any) -> Iterator[Step]:
+    for node in _each(graph.nodes()):
+        if node.getClass().getSimpleName() == "SparkPlanGraphCluster":
+            for inner in _each(node.nodes()):
+                yield Step(number=int(inner.id()), name=inner.name(), text=inner.desc(), cluster=node.name())
+        else:
+            yield Step(number=int(node.id()), name=node.name(), text=node.desc())
+
+
+def _each(sequence: Any) -> Iterator[Any]:
+    return (sequence.apply(index) for index in range(sequence.size()))

@@ -1,0 +1,159 @@
+"""The manifest of a partition: what the state of an operator is there after a batch, and where its segments are.
+
+A file of one line that says how long the header is, the header in JSON, and small segments behind it, so that a small
+batch is one file. It carries the version of this format; what cannot be read is refused, never taken for empty.
+
+>>> found = decode(encode(Manifest(operator="join_o_c", batch=3, run=7), []), "3.7.manifest")
+>>> found.operator, found.segments
+('join_o_c', {})
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+from plans.errors import RunError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FORMAT = 1
+RESTORE = (
+    "restore it, or the whole checkpoint, from a backup, then run again; a checkpoint that cannot be restored is lost: "
+    "start with a new directory and an empty sink"
+)
+_FIRST_LINE = 40
+_ALIGNED = 64
+"""Arrow reads in place what begins at such an address."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileFormat:
+    """How files begin: with ``magic`` and ``version``; messages call a file ``one``, and its format that ``of``."""
+
+    magic: str
+    version: int
+    one: str
+    of: str
+
+
+_MANIFESTS = FileFormat(magic="hintplan-state", version=FORMAT, one="a manifest", of="state")
+
+
+class DamagedFile(RunError):
+    """The file ``path`` of a checkpoint is not what was written there: ``what`` is wrong."""
+
+    def __init__(self, path: str, what: str) -> None:
+        super().__init__(f"{path} {what}", hint=RESTORE)
+        self.what = what
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentRef:
+    """Where a segment is: ``length`` bytes of ``file``, a path below the state, with a checksum.
+
+    In a manifest, ``offset`` counts from the end of the header. ``low`` and ``high`` limit it to the hashes from one to
+    before the other, as those of a partition that was split.
+    """
+
+    file: str
+    offset: int
+    length: int
+    crc: int
+    low: int | None = None
+    high: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """The state of ``operator`` with ``lineage`` in a partition after ``batch``, as the run ``run`` wrote it.
+
+    ``tables`` is the operator's own manifest, None if it keeps nothing; ``segments`` are where those that it names are.
+    """
+
+    operator: str
+    batch: int
+    run: int
+    lineage: str | None = None
+    partition: int = 0
+    partitions: int = 1
+    state_rows: int = 0
+    state_bytes: int = 0
+    tables: bytes | None = None
+    segments: Mapping[str, SegmentRef] = field(default_factory=dict)
+
+
+def encode(manifest: Manifest, inline: Sequence[bytes | pa.Buffer]) -> bytes:
+    """The file of ``manifest``, with the ``inline`` segments, at offsets as :func:`offsets` gives them, behind it."""
+    header: dict[str, Any] = {each.name: getattr(manifest, each.name) for each in fields(manifest)}
+    header["tables"] = None if manifest.tables is None else manifest.tables.decode()
+    header["segments"] = {name: _listed(ref) for name, ref in manifest.segments.items()}
+    return framed(_MANIFESTS, header, inline)
+
+
+def framed(files: FileFormat, header: Mapping[str, Any], pieces: Iterable[bytes | pa.Buffer]) -> bytes:
+    """A file of that format, with the ``header``, and ``pieces`` at :func:`offsets` behind it."""
+    text = json.dumps(header, separators=(",", ":")).encode()
+    first = f"{files.magic} {files.version} {len(text)} {zlib.crc32(text):08x}"
+    parts: list[bytes | pa.Buffer] = [first.ljust(_FIRST_LINE - 1).encode(), b"\n", text, b"\n"]
+    parts.append(bytes(-(_FIRST_LINE + len(text) + 1) % _ALIGNED))
+    for piece in pieces:
+        parts += [piece, bytes(-len(piece) % _ALIGNED)]
+    return b"".join(parts)
+
+
+def offsets(lengths: Iterable[int]) -> list[int]:
+    """Where inline segments of these ``lengths`` begin."""
+    found, at = [], 0
+    for length in lengths:
+        found.append(at)
+        at += length + -length % _ALIGNED
+    return found
+
+
+def decode(data: bytes | pa.Buffer, path: str) -> Manifest:
+    """What :func:`encode` wrote; DamagedFile if it is damaged, RunError, naming ``path`` too, for another format."""
+    found, _ = unframed(_MANIFESTS, data, path)
+    tables = found.pop("tables")
+    segments = {name: SegmentRef(*ref) for name, ref in found.pop("segments").items()}
+    return Manifest(**found, tables=None if tables is None else tables.encode(), segments=segments)
+
+
+def body_start(data: bytes | pa.Buffer, path: str) -> int:
+    """Where the inline segments of a manifest begin; RunError as :func:`decode`."""
+    return _body(_header_end(_MANIFESTS, data, path))
+
+
+def _listed(ref: SegmentRef) -> list[Any]:
+    found = [ref.file, ref.offset, ref.length, ref.crc]
+    return found if ref.low is None else [*found, ref.low, ref.high]
+
+
+def unframed(files: FileFormat, data: bytes | pa.Buffer, path: str) -> tuple[dict[str, Any], int]:
+    """The header that :func:`framed` wrote, and where the pieces begin; errors as of :func:`decode`."""
+    end = _header_end(files, data, path)
+    return json.loads(bytes(memoryview(data)[_FIRST_LINE:end])), _body(end)
+
+
+def _body(end: int) -> int:
+    return end + 1 + -(end + 1) % _ALIGNED
+
+
+def _header_end(files: FileFormat, data: bytes | pa.Buffer, path: str) -> int:
+    view = memoryview(data)
+    words = bytes(view[:_FIRST_LINE]).decode(errors="replace").split()
+    if len(view) < _FIRST_LINE or len(words) != 4 or words[0] != files.magic or not words[2].isdecimal():
+        raise DamagedFile(path, f"does not begin as {files.one} does")
+    if words[1] != str(files.version):
+        raise RunError(
+            f"{path} has {files.of} format {words[1]}, this version of hintplan reads format {files.version}",
+            hint="run the plan with the version of hintplan that wrote the checkpoint, or use a new checkpoint",
+        )
+    end = _FIRST_LINE + int(words[2])
+    if len(view) <= end or f"{zlib.crc32(view[_FIRST_LINE:end]):08x}" != words[3]:
+        raise DamagedFile(path, "is cut off or changed")
+    return end

@@ -1,0 +1,340 @@
+"""One partition of a state during one batch: found as the batch before left it, changed, and published.
+
+A batch is a function: batch n reads the newest manifest before n and writes that of n. An attempt that runs twice
+publishes an equal manifest, and the first one stays. What an older run has left, or still writes, never counts beside
+what a newer one wrote of the same batch, and the first batch of a run writes in any case. Nothing goes that a manifest
+of the last batches names, nor what a batch may just be writing. Knows no operator.
+
+    store = open_partition(files_at(place.root), place, partition=0, batch=12)
+    result = operator.process(deltas, store.tables, store, now)
+    store.publish(result.manifest, result.state_rows, result.state_bytes)
+"""
+
+from __future__ import annotations
+
+import uuid
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+
+from plans.errors import RunError
+from runtime.storage.files import Files, Sink
+from runtime.storage.local_files import let_pages_go
+from runtime.storage.manifest import DamagedFile, Manifest, SegmentRef, encode, offsets
+from runtime.storage.names import MANIFEST, SEGMENT, WRITTEN, named, newest, parsed
+from runtime.storage.old_scales import sweep_old_scales
+from runtime.storage.opened import Opened
+from runtime.storage.place import Place, bounds, folder_of
+from runtime.storage.read import key_of, read_manifest_file, read_segment
+
+INLINE_BYTES = 256 << 10
+"""A segment of that size stands in its manifest: files are requests to an object store."""
+KEPT_BATCHES = 10
+"""Batches whose manifests stay: for whoever reads them, and for attempts that take long to end."""
+SWEEP_EVERY = 10
+
+Token = Callable[[], str]
+
+
+def new_token() -> str:
+    """What tells a segment from all others of its batch and run."""
+    return uuid.uuid4().hex[:16]
+
+
+@dataclass(slots=True)
+class Remembered:
+    """What this process knows of partitions: the batch it last ran of each, and the manifest that was then in force."""
+
+    manifests: dict[tuple[str, int, int], tuple[int, Manifest | None]] = field(default_factory=dict)
+    opened: Opened = field(default_factory=Opened)
+
+
+def open_partition(
+    files: Files,
+    place: Place,
+    partition: int,
+    batch: int,
+    remembered: Remembered | None = None,
+    token: Token = new_token,
+) -> PartitionStore:
+    """The state of ``partition`` as it was before ``batch``; RunError if it is damaged, or another operator's."""
+    remembered = Remembered() if remembered is None else remembered
+    known = remembered.manifests.get((place.root, place.scale, partition))
+    inherited: Sequence[Manifest] = ()
+    if known is not None and known[0] == batch - 1 and (known[1] is None or known[1].run == place.run):
+        base = known[1]
+    else:
+        base = find_manifest(files, place, partition, batch)
+        if base is None:
+            inherited = find_inherited(files, place, partition)
+    return PartitionStore(files, place, partition, batch, base, inherited, remembered, token)
+
+
+def find_manifest(files: Files, place: Place, partition: int, batch: int) -> Manifest | None:
+    """The newest manifest of a partition before ``batch``, None if it has none yet; DamagedFile if it is lost.
+
+    Another machine may have published it just now, and an older one would be a state that never was: hence the refresh.
+    It is needed in the first batch of a run, and when a partition comes to another worker, but not in each batch.
+    """
+    folder = folder_of(place.scale, partition)
+    files.refresh(folder)
+    name = newest(files.names(folder), before=batch, since=place.scales[-1].first)
+    if name is None and place.begun:
+        raise DamagedFile(f"{files.root}/{folder}", "has no manifest any more")
+    if name is None:
+        return None
+    found = read_manifest_file(files, f"{folder}/{name}")
+    if found.lineage != place.lineage:
+        raise DamagedFile(f"{files.root}/{folder}/{name}", f"is of another state, that of {found.operator}")
+    return found
+
+
+def find_inherited(files: Files, place: Place, partition: int) -> list[Manifest]:
+    """The last manifests of those partitions of an earlier scale that had hashes of a partition which has none yet."""
+    if not place.scale:
+        return []
+    before = replace(place, scales=place.scales[:-1])
+    low, high = bounds(partition, place.partitions)
+    found = []
+    for old in range(before.partitions):
+        old_low, old_high = bounds(old, before.partitions)
+        if old_low < high and low < old_high:
+            manifest = find_manifest(files, before, old, place.scales[-1].first)
+            found += find_inherited(files, before, old) if manifest is None else [manifest]
+    return found
+
+
+class PartitionStore:
+    """A SegmentStore over the files of a partition, and the manifest that names them."""
+
+    def __init__(
+        self,
+        files: Files,
+        place: Place,
+        partition: int,
+        batch: int,
+        base: Manifest | None,
+        inherited: Sequence[Manifest],
+        remembered: Remembered,
+        token: Token,
+    ) -> None:
+        self._files = files
+        self._place = place
+        self._partition = partition
+        self._batch = batch
+        self._remembered = remembered
+        self._token = token
+        self._folder = folder_of(place.scale, partition)
+        self.before = base
+        self.inherited = tuple(inherited)
+        self._refs: dict[str, SegmentRef] = {} if base is None else dict(base.segments)
+        self._pending: dict[str, pa.Table] = {}
+
+    @property
+    def tables(self) -> bytes | None:
+        """The operator's own manifest."""
+        return None if self.before is None else self.before.tables
+
+    @property
+    def manifests(self) -> tuple[bytes, ...]:
+        """The operator's manifests of the partitions that had this one's hashes before."""
+        return tuple(manifest.tables for manifest in self.inherited if manifest.tables is not None)
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """The hashes of this partition: from the first to before the second."""
+        return bounds(self._partition, self._place.partitions)
+
+    def is_stored_with_others(self, segment: str, *, but: str = "") -> bool:
+        """Whether the file of a segment has others too, ``but`` may have them: it stays as long as one is needed."""
+        ref = self._refs.get(segment)
+        return ref is not None and (ref.low is not None or ref.file.endswith(MANIFEST)) and ref.file != but
+
+    def inherit(self, segment: str, part: int, old: str) -> pa.Table:
+        manifest = self._of_part(part)
+        ref = manifest.segments[old]
+        theirs = bounds(manifest.partition, manifest.partitions)
+        low, high = self.bounds
+        low, high = max(low, theirs[0]), min(high, theirs[1])
+        if ref.low is not None and ref.high is not None:
+            low, high = max(low, ref.low), min(high, ref.high)
+        self._refs[segment] = replace(ref, low=low, high=max(low, high))
+        return self.read(segment)
+
+    def read_old(self, part: int, old: str) -> pa.Table:
+        return read_segment(self._files, self._of_part(part).segments[old], self._remembered.opened)
+
+    def _of_part(self, part: int) -> Manifest:
+        return [manifest for manifest in self.inherited if manifest.tables is not None][part]
+
+    def read(self, segment: str) -> pa.Table:
+        if segment in self._pending:
+            return self._pending[segment]
+        return read_segment(self._files, self._refs[segment], self._remembered.opened)
+
+    def write(self, segment: str, table: pa.Table) -> int:
+        self._check_new(segment)
+        self._pending[segment] = table
+        return int(table.nbytes)
+
+    def write_pieces(self, segment: str, pieces: Iterable[pa.Table]) -> int:
+        self._check_new(segment)
+        self._refs[segment], size = self._laid(pieces)
+        return size
+
+    def settle(self) -> None:
+        let_pages_go()
+        pa.default_memory_pool().release_unused()
+
+    def delete(self, segment: str) -> None:
+        if self._pending.pop(segment, None) is None:
+            self._refs.pop(segment)  # the file goes when no manifest names it
+
+    def is_changed(self, tables: bytes | None, state_rows: int) -> bool:
+        """Whether there is anything to write."""
+        if self._pending or self.before is None or self.before.segments != self._refs:
+            return True
+        return (self.before.tables, self.before.state_rows) != (tables, state_rows)
+
+    def publish(
+        self, tables: bytes | None, state_rows: int, state_bytes: int, *, sweeping: bool = True
+    ) -> Manifest | None:
+        """Write the manifest of the batch, with what was written since, unless nothing has changed; what is in force.
+
+        Another attempt may have been first: its manifest is equal, but for the names of segments. With ``sweeping``,
+        what no batch needs any more is removed from time to time.
+        """
+        after: Manifest | None
+        if self.is_changed(tables, state_rows) or self._is_first_of_run:
+            after, first = self._published(tables, state_rows, state_bytes)
+        else:
+            after, first = self.before, True
+        key = (self._place.root, self._place.scale, self._partition)
+        if first:
+            self._remembered.manifests[key] = (self._batch, after)
+        else:
+            self._remembered.manifests.pop(key, None)  # another attempt was first, whose segments have other names
+        if sweeping and after is not self.before and self._sweeps:
+            there = sweep(self._files, self._folder, self._batch)
+            beyond = f"{self._files.root}/{self._folder}"
+            self._remembered.opened.forget_unless(beyond, lambda key: key[0].rpartition("/")[2] in there)
+            if self._place.scale and not self._partition:
+                sweep_old_scales(self._files, self._place, KEPT_BATCHES, self._batch)
+        return after
+
+    @property
+    def _is_first_of_run(self) -> bool:
+        """Whether no batch of this run has written: what an older run began with this batch must not count."""
+        return self.before is None or self.before.run != self._place.run
+
+    @property
+    def _sweeps(self) -> bool:
+        """Whether it is time again since the manifest before, which need not be of the batch before."""
+        before = self._batch if self.before is None else self.before.batch
+        return (before + self._partition) // SWEEP_EVERY < (self._batch + self._partition) // SWEEP_EVERY
+
+    def _published(self, tables: bytes | None, state_rows: int, state_bytes: int) -> tuple[Manifest, bool]:
+        name = named(self._batch, self._place.run, MANIFEST)
+        inline: dict[str, pa.Buffer] = {}
+        for segment, table in self._pending.items():
+            if table.nbytes <= INLINE_BYTES:
+                inline[segment] = _arrow_file(table)
+            else:
+                self._refs[segment], _ = self._laid([table])
+        places = offsets(len(data) for data in inline.values())
+        for (segment, data), offset in zip(inline.items(), places, strict=True):
+            self._refs[segment] = SegmentRef(f"{self._folder}/{name}", offset, len(data), zlib.crc32(data))
+        manifest = Manifest(
+            operator=self._place.operator,
+            lineage=self._place.lineage,
+            batch=self._batch,
+            run=self._place.run,
+            partition=self._partition,
+            partitions=self._place.partitions,
+            state_rows=state_rows,
+            state_bytes=state_bytes,
+            tables=tables,
+            segments=self._refs,
+        )
+        first = self._files.publish(f"{self._folder}/{name}", encode(manifest, list(inline.values())))
+        self._files.mark(f"{self._folder}/{named(self._batch, self._place.run, WRITTEN)}")
+        keys = {key_of(self._files, ref) for ref in self._refs.values()}
+        opened = self._remembered.opened
+        opened.forget_unless(f"{self._files.root}/{self._folder}", keys.__contains__)
+        for segment in inline if first else ():
+            opened.keep(key_of(self._files, self._refs[segment]), self._pending[segment])
+        self._pending.clear()
+        return manifest, first
+
+    def _check_new(self, segment: str) -> None:
+        if segment in self._pending or segment in self._refs:
+            raise RunError(f"segment {segment!r} of state is written twice; segments are immutable")
+
+    def _laid(self, pieces: Iterable[pa.Table]) -> tuple[SegmentRef, int]:
+        """Write a file of ``pieces``; where it is, and the size of the pieces in bytes."""
+        path = f"{self._folder}/{named(self._batch, self._place.run, SEGMENT, self._token())}"
+        pieces = iter(pieces)
+        piece = next(pieces)
+        size = 0
+        with self._files.writing(path) as out:
+            summed = _Summed(out)
+            with pa.ipc.new_file(pa.PythonFile(summed, "w"), piece.schema) as writer:
+                while piece is not None:
+                    writer.write_table(piece)
+                    size += piece.nbytes
+                    piece = next(pieces, None)
+        return SegmentRef(path, 0, summed.length, summed.sum), size
+
+
+def sweep(files: Files, folder: str, batch: int) -> set[str]:
+    """Remove what no attempt needs any more when ``batch`` runs, for the batches before it are over; what stays.
+
+    The manifests of the last batches stay, and the one before them, which is in force until the first of these. Of
+    segments and drafts, those that none of them names and no attempt may still publish go.
+    """
+    names = files.names(folder)
+    oldest = batch - KEPT_BATCHES
+    last = newest(names, before=oldest)
+    kept = {name for name in names if name == last or _is_of(name, oldest)}
+    for name in [name for name in kept if name.endswith(f".{MANIFEST}")]:
+        refs = read_manifest_file(files, f"{folder}/{name}").segments.values()
+        kept |= {ref.file.rpartition("/")[2] for ref in refs if ref.file.rpartition("/")[0] == folder}
+    kept |= {name.removesuffix(MANIFEST) + WRITTEN for name in kept if name.endswith(f".{MANIFEST}")}
+    for name in names:
+        if name not in kept and parsed(name) is not None:
+            files.remove(f"{folder}/{name}")
+    return kept
+
+
+def _is_of(name: str, oldest: int) -> bool:
+    """Whether a file is of the batch ``oldest`` or a later one."""
+    found = parsed(name)
+    return found is not None and found.batch >= oldest
+
+
+def _arrow_file(table: pa.Table) -> pa.Buffer:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+class _Summed:
+    """A file that keeps the length and the checksum of what is written to it."""
+
+    def __init__(self, file: Sink) -> None:
+        self._file = file
+        self.length = 0
+        self.sum = 0
+        self.closed = False
+
+    def write(self, data: bytes) -> int:
+        part = memoryview(data)
+        self.sum = zlib.crc32(part, self.sum)
+        self.length += part.nbytes
+        return self._file.write(part)
+
+    def flush(self) -> None:
+        pass

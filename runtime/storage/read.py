@@ -1,0 +1,78 @@
+"""Reading manifests and segments: whole and right, or refused with the file that is not."""
+
+from __future__ import annotations
+
+import zlib
+
+import numpy as np
+import pyarrow as pa
+
+from runtime.storage.files import Files
+from runtime.storage.manifest import DamagedFile, Manifest, SegmentRef, body_start, decode
+from runtime.storage.names import MANIFEST
+from runtime.storage.opened import Key, Opened
+from runtime.storage.place import END
+
+_READ_BYTES = 1 << 20
+_HASH = 0
+"""The column of a segment that its rows are sorted by."""
+
+
+def read_manifest_file(files: Files, path: str) -> Manifest:
+    """The manifest at ``path``; DamagedFile or RunError as :func:`decode`, FileNotFoundError if it is gone."""
+    return decode(files.read(path), f"{files.root}/{path}")
+
+
+def read_segment(files: Files, ref: SegmentRef, opened: Opened) -> pa.Table:
+    """The rows that ``ref`` stands for; DamagedFile if the file is not there, or is not what was written."""
+    key = key_of(files, ref)
+    table = opened.find(key)
+    if table is None:
+        table = _read(files, ref)
+        opened.keep(key, table)
+    return table if ref.low is None or ref.high is None else _between(table, ref.low, ref.high)
+
+
+def key_of(files: Files, ref: SegmentRef) -> Key:
+    """What an opened segment is known by."""
+    return f"{files.root}/{ref.file}", ref.offset
+
+
+def _read(files: Files, ref: SegmentRef) -> pa.Table:
+    try:
+        found = _part(files, ref)
+        if not _is_right(found, ref) and files.distrust(ref.file):
+            found = _part(files, ref)
+    except FileNotFoundError as error:
+        raise DamagedFile(f"{files.root}/{ref.file}", "is missing") from error
+    if not _is_right(found, ref):
+        raise DamagedFile(f"{files.root}/{ref.file}", f"has not the {ref.length} bytes that were written")
+    return pa.ipc.open_file(found).read_all()
+
+
+def _part(files: Files, ref: SegmentRef) -> pa.Buffer:
+    whole = files.read(ref.file)
+    if ref.file.endswith(MANIFEST):
+        whole = whole.slice(body_start(whole, f"{files.root}/{ref.file}"))
+    return whole.slice(ref.offset, ref.length) if ref.offset + ref.length <= len(whole) else whole.slice(0, 0)
+
+
+def _is_right(found: pa.Buffer, ref: SegmentRef) -> bool:
+    if len(found) != ref.length:
+        return False
+    crc = 0
+    for start in range(0, ref.length, _READ_BYTES):
+        crc = zlib.crc32(found.slice(start, min(_READ_BYTES, ref.length - start)), crc)
+    return crc == ref.crc
+
+
+def _between(table: pa.Table, low: int, high: int) -> pa.Table:
+    """The rows with hashes from ``low`` to before ``high``, without a copy."""
+    pieces = []
+    for batch in table.to_batches():
+        hashes = batch.column(_HASH).to_numpy()
+        begin = int(np.searchsorted(hashes, np.int64(low)))
+        end = batch.num_rows if high == END else int(np.searchsorted(hashes, np.int64(high)))
+        if end > begin:
+            pieces.append(batch.slice(begin, end - begin))
+    return pa.Table.from_batches(pieces, table.schema)

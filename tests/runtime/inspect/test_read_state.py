@@ -1,0 +1,289 @@
+"""What is said of a checkpoint, without Spark: rows counted by hand, whose they are, what a run sweeps meanwhile."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import planner
+import plans
+from plans.edit.edit import set_value
+from plans.errors import PlanError, RunError
+from plans.model.plan import Plan
+from runtime import read_state
+from runtime.inspect import command, opening
+from runtime.inspect.contents import Amount, CheckpointState, EntryState, UnderEdit
+from runtime.inspect.entries import Entry, choice
+from runtime.inspect.report import state_text
+from tests.runtime.stored import run_on
+
+HOUR, MINUTE = 3_600_000, 60_000
+ROOT = Path(__file__).parents[3]
+
+
+def script(*, columns: str = "k BIGINT, a STRING", of: str = "a", counted: str = "l") -> str:
+    def table(name: str, columns: str, connector: str) -> str:
+        return f"CREATE TABLE {name} ({columns}) WITH ('connector' = '{connector}');"
+
+    return "\n".join(
+        [
+            "SET 'table.exec.state.ttl' = '1 d';",
+            table("l", columns, "datagen"),
+            table("r", "k BIGINT, b STRING", "datagen"),
+            table("joined", "a STRING, b STRING", "blackhole"),
+            table(f"counted_{counted}", "k BIGINT, n BIGINT", "blackhole"),
+            f"INSERT INTO joined SELECT {of}, b FROM l JOIN r ON l.k = r.k;",
+            f"INSERT INTO counted_{counted} SELECT k, COUNT(DISTINCT {'a' if counted == 'l' else 'b'}) "
+            f"FROM {counted} GROUP BY k;",
+        ]
+    )
+
+
+OLD, NEW = 100 * HOUR, 101 * HOUR
+FIRST = [(1, "a1"), (1, "a2"), (2, "a3"), (2, "a3"), (None, "x")]
+SECOND = [(2, "a3"), (4, "a4")]
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Plan:
+    """Two batches at ``tmp_path/checkpoint``, an hour apart."""
+    plan = planner.compile_sql(script(), name="kept")
+    queries = run_on(plan, tmp_path / "checkpoint").values()
+    for query in queries:
+        query.batch({"l": FIRST, "r": [(3, "b0")]}, OLD)
+        query.batch({"l": SECOND}, NEW)
+    plans.dump(plan, tmp_path / "plan.json")
+    return plan
+
+
+def files(directory: Path) -> dict[str, str]:
+    found = (path for path in directory.rglob("*") if path.is_file())
+    return {str(path): f"{path.stat().st_mtime_ns} {hashlib.md5(path.read_bytes()).hexdigest()}" for path in found}
+
+
+def entry(found: CheckpointState, operator: str, name: str) -> EntryState:
+    (one,) = (
+        each
+        for query in found.queries
+        for state in query.operators
+        if state.id == operator
+        for each in state.entries
+        if each.name == name
+    )
+    return one
+
+
+def test_state_is_counted_as_by_hand(kept: Plan, tmp_path: Path) -> None:
+    checkpoint, at = tmp_path / "checkpoint", NEW + 10 * MINUTE
+    edited, _ = set_value(kept, "join_l_r.state.leftState.ttl", "70 min")
+    before = files(checkpoint)
+    found = read_state(kept, str(checkpoint), at=at, edited=edited, show=2)
+    assert files(checkpoint) == before, "reading must leave the checkpoint as it is"
+    assert {(query.id, query.batch, query.started) for query in found.queries} == {
+        ("sink_joined", 1, NEW),
+        ("sink_counted_l", 1, NEW),
+    }
+    # (1, a1), (1, a2) of the first batch; (2, a3), written again, and (4, a4) of the second; NULL keys never match.
+    left = entry(found, "join_l_r", "leftState")
+    assert left.amount == Amount(rows=4, keys=3, bytes=left.amount.bytes, oldest=OLD, newest=NEW, expired=0, soon=0)
+    # Under 70 minutes the first batch expires at this moment, the second in an hour.
+    assert left.edited == UnderEdit(ttl="70 min", rows=2, expired=2, soon=2)
+    ((table, rows),) = left.shown
+    assert table == "left"
+    assert sorted((row["k"], row["a"], row["__count"]) for row in rows.to_pylist()) == [(2, "a3", 3), (4, "a4", 1)]
+    right = entry(found, "join_l_r", "rightState")
+    assert (right.amount.rows, right.amount.keys, right.edited) == (1, 1, None)
+    # Groups 1, 2, 4 and NULL, and what is counted in them: a1 and a2, a3, a4, x.
+    groups = entry(found, "aggregate_l", "groupAggregateState")
+    assert (groups.amount.rows, groups.amount.keys, groups.amount.expired) == (9, 4, 0)
+    assert {name: amount.rows for name, amount in groups.tables} == {"groups": 4, "values(a)": 5}
+    assert found.total.rows == 4 + 1 + 9
+
+
+def test_a_batch_that_is_not_committed_does_not_count(kept: Plan, tmp_path: Path) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    query = run_on(kept, checkpoint)["sink_joined"]
+    query.batch({"l": [(9, "new")]}, NEW + MINUTE, committed=False)
+    found = read_state(kept, str(checkpoint), at=NEW, entries=["join_l_r.leftState"])
+    assert (found.queries[0].batch, found.total.rows) == (1, 4)
+    # It runs again with a row more, as the first batch of another run.
+    query = run_on(kept, checkpoint)["sink_joined"]
+    query.batch({"l": [(9, "new"), (10, "newer")]}, NEW + MINUTE)
+    found = read_state(kept, str(checkpoint), at=NEW + MINUTE, entries=["join_l_r.leftState"])
+    assert (found.queries[0].batch, found.total.rows) == (2, 6)
+
+
+def test_state_that_a_plan_does_not_read_is_told_from_the_manifests(kept: Plan, tmp_path: Path) -> None:
+    changed = script(columns="k BIGINT, a STRING, c STRING", of="c", counted="r")
+    found = read_state(planner.compile_sql(changed, name="changed"), str(tmp_path / "checkpoint"), at=NEW)
+    states = {
+        (query.id, query.batch, state.id, state.status): {each.name: each.amount.rows for each in state.entries}
+        for query in found.queries
+        for state in query.operators
+    }
+    assert states == {
+        ("sink_joined", 1, "join_l_r", "other-meaning"): {"left": 4, "right": 1},
+        ("sink_counted_r", None, "aggregate_r", "read"): {"groupAggregateState": 0},
+        ("sink_counted_l", 1, "aggregate_l", "orphan"): {"groups": 4, "values(a)": 5},
+    }
+    text = state_text(found)
+    assert "join_l_r  (another state in the plan: a run starts it empty)" in text
+    assert "aggregate_l  (not in the plan)" in text
+    assert "sink_counted_r · no batch committed yet" in text
+    assert "written by plan kept" in text
+
+
+def test_state_follows_an_operator_that_is_called_otherwise(kept: Plan, tmp_path: Path) -> None:
+    renamed = planner.compile_sql(script().replace("FROM l JOIN r ON l.k", "FROM l AS x JOIN r ON x.k"), name="renamed")
+    found = read_state(renamed, str(tmp_path / "checkpoint"), at=NEW)
+    assert entry(found, "join_x_r", "leftState").amount.rows == 4
+    assert "join_x_r  (stored as join_l_r)" in state_text(found)
+
+
+def test_a_plan_that_has_nothing_to_do_with_the_checkpoint_is_refused(kept: Plan, tmp_path: Path) -> None:
+    stranger = planner.compile_sql(
+        "CREATE TABLE x (a INT) WITH ('connector' = 'datagen');"
+        "CREATE TABLE y (a INT) WITH ('connector' = 'blackhole');"
+        "INSERT INTO y SELECT a FROM x;",
+        name="stranger",
+    )
+    with pytest.raises(RunError, match="written by plan kept, which has no operator in common with stranger"):
+        read_state(stranger, str(tmp_path / "checkpoint"))
+    with pytest.raises(RunError, match="there is no checkpoint in"):
+        read_state(stranger, str(tmp_path / "nothing"))
+
+
+def test_state_of_several_operators_in_a_checkpoint_with_an_odd_name_that_is_given_as_a_url(tmp_path: Path) -> None:
+    text = (
+        script().partition("INSERT")[0]
+        + """
+        CREATE TABLE both (b STRING, n BIGINT) WITH ('connector' = 'blackhole');
+        CREATE VIEW sums AS SELECT k, COUNT(a) AS n FROM l GROUP BY k;
+        INSERT INTO both SELECT z.b, x.n + y.n
+        FROM sums AS x JOIN sums AS y ON x.k = y.k JOIN (SELECT k, MAX(b) AS b FROM r GROUP BY k) AS z ON x.k = z.k"""
+    )
+    plan = planner.compile_sql(text)
+    checkpoint = tmp_path / "state [1] {a,b}*?%20"
+    (query,) = run_on(plan, checkpoint).values()
+    query.batch({"l": [(1, "x"), (2, "x")], "r": [(1, "y")]}, NEW)
+    (told,) = read_state(plan, f"file://{checkpoint}/", at=NEW).queries
+    assert {(state.id, each.name): each.amount.rows for state in told.operators for each in state.entries} == {
+        ("join_x_y_z", "leftState"): 2,
+        ("join_x_y_z", "rightState"): 1,
+        ("join_x_y", "leftState"): 2,
+        ("join_x_y", "rightState"): 2,
+        ("aggregate_l", "groupAggregateState"): 2,
+        ("aggregate_r", "groupAggregateState"): 1,
+    }
+
+
+def test_a_manifest_that_is_lost_is_named(kept: Plan, tmp_path: Path) -> None:
+    partition = tmp_path / "checkpoint" / "sink_joined" / "state" / "join_l_r.1" / "0" / "0"
+    newest = max(partition.glob("1.*.manifest"))
+    newest.unlink()
+    with pytest.raises(RunError, match=r"join_l_r\.1/0/0/1\..*manifest is missing"):
+        read_state(kept, str(tmp_path / "checkpoint"), at=NEW)
+    for path in partition.iterdir():
+        path.unlink()
+    with pytest.raises(RunError, match=r"join_l_r\.1/0/0/ is missing"):
+        read_state(kept, str(tmp_path / "checkpoint"), at=NEW)
+
+
+def test_what_spark_has_removed_of_its_logs_is_not_missed(kept: Plan, tmp_path: Path) -> None:
+    for query in run_on(kept, tmp_path / "checkpoint").values():
+        query.batch({"l": [(5, "e")]}, NEW)
+        for log in ("offsets", "commits"):
+            (query.folder / log / "0").unlink()
+    assert entry(read_state(kept, str(tmp_path / "checkpoint"), at=NEW), "join_l_r", "leftState").amount.rows == 5
+    (tmp_path / "checkpoint" / "sink_joined" / "commits" / "1").unlink()
+    (tmp_path / "checkpoint" / "sink_counted_l" / "offsets" / "2").unlink()
+    with pytest.raises(RunError, match="is damaged: sink_counted_l/offsets/2 is missing"):
+        read_state(kept, str(tmp_path / "checkpoint"), at=NEW)
+
+
+def test_files_that_a_run_sweeps_while_they_are_read_are_looked_for_at_a_newer_batch(
+    kept: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    query = run_on(kept, checkpoint)["sink_joined"]
+    look, goes_on = opening.committed_batches, iter([30, 30])
+
+    def while_a_run_goes_on(*arguments):
+        found = look(*arguments)
+        for number in range(next(goes_on, 0)):
+            query.batch({"l": [(1000 + query.next, f"{number}")]}, NEW + query.next)
+        return found
+
+    monkeypatch.setattr(opening, "committed_batches", while_a_run_goes_on)
+    found = read_state(kept, str(checkpoint), at=NEW, entries=["join_l_r.leftState"])
+    # Twice 30 batches went by with a row each; the third look was undisturbed.
+    assert (found.queries[0].batch, found.total.rows) == (61, 4 + 60)
+    goes_on = iter([30] * 9)
+    with pytest.raises(RunError, match=r"a run goes on in .* and removes what it needs no more before it is read"):
+        read_state(kept, str(checkpoint), at=NEW)
+
+
+def test_the_command_prints_the_same_for_scripts(kept: Plan, tmp_path: Path) -> None:
+    done = CliRunner().invoke(
+        command.state_command,
+        [
+            *(str(tmp_path / "plan.json"), "--checkpoint", str(tmp_path / "checkpoint"), "--json", "--show", "1"),
+            *("--at", "2100-01-01T00:00:00Z", "--entry", "join_l_r.state.leftState.ttl"),
+            *("--if", "config.table.exec.state.ttl=0s"),
+        ],
+        catch_exceptions=False,
+    )
+    document = json.loads(done.stdout)
+    assert document["at"] == "2100-01-01T00:00:00.000Z"
+    ((state,),) = (operator["state"] for query in document["queries"] for operator in query["operators"])
+    assert (state["name"], state["ttl"], state["rows"], state["expired"]) == ("leftState", "1 d", 0, 4)
+    assert state["if"] == {"ttl": "0 ms", "rows": 4, "expire-in-1h": 0, "expired": 0}
+    (row,) = state["shown"]["left"]
+    assert (row["key"]["k"], row["expired"]) in ((2, True), (4, True))
+
+
+def test_the_command_needs_no_pyspark(kept: Plan, tmp_path: Path) -> None:
+    program = (
+        "import sys\n"
+        "sys.modules.update(dict.fromkeys(('pyspark', 'py4j')))\n"  # an import of them fails
+        "from plans.cli import main\n"
+        "sys.argv = ['hintplan', 'state', 'plan.json', '--checkpoint', 'checkpoint', '--json']\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(json.loads(done.stdout)["queries"]) == 2
+
+
+def test_what_cannot_be_meant_is_refused(kept: Plan, tmp_path: Path) -> None:
+    def refused(*arguments: str) -> str:
+        done = CliRunner().invoke(command.state_command, [str(tmp_path / "plan.json"), *arguments])
+        return done.output if done.exception is None or isinstance(done.exception, SystemExit) else str(done.exception)
+
+    assert "there is no directory nowhere" in refused("--checkpoint", "nowhere")
+    here = ("--checkpoint", str(tmp_path / "checkpoint"))
+    assert "expected --if PATH=TTL" in refused(*here, "--if", "join_l_r")
+    assert "'tables.l.options.path' is no TTL" in refused(*here, "--if", "tables.l.options.path=x")
+    assert "bad duration '3'" in refused(*here, "--if", "join_l_r.leftState.ttl=3")
+    assert "did you mean" in refused(*here, "--if", "join_l_r.leftStat.ttl=3d")
+    assert "write a time such as" in refused(*here, "--at", "yesterday")
+
+
+def test_an_unknown_state_is_refused_with_the_nearest_one() -> None:
+    with pytest.raises(PlanError, match=r"there is no state 'join_x\.leftStat'") as error:
+        choice({"join_x": (Entry(name="leftState"),)}, ("aggregate_y",), ["join_x.leftStat"])
+    assert "did you mean 'join_x.leftState'" in str(error.value)
