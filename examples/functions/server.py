@@ -1,7 +1,7 @@
 """A web service on loopback: what there is to see near an airport. Each answer takes 50 ms; every fourth request fails.
 
-    python server.py 8123
-    curl http://127.0.0.1:8123/near/LIS
+python server.py 8123
+curl http://127.0.0.1:8123/near/LIS
 """
 
 from __future__ import annotations

@@ -66,9 +66,9 @@ class KeptRows:
     def new(self) -> Iterator[tuple[pa.RecordBatch, list[int] | None]]:
         """Pieces of the batches that are complete and were not read before: columns ``c0``, ``c1``, ..., row kinds."""
         files, root = pa.fs.FileSystem.from_uri(self.directory)
-        found = files.get_file_info(pa.fs.FileSelector(root, allow_not_found=True))
+        found = _listed(files, root)
         for batch in sorted(info.path for info in found if info.type == pa.fs.FileType.Directory):
-            names = [info.path for info in files.get_file_info(pa.fs.FileSelector(batch))]
+            names = [info.path for info in _listed(files, batch)]
             if batch in self._read or not any(name.endswith("/_SUCCESS") for name in names):
                 continue
             self._read.add(batch)
@@ -83,3 +83,11 @@ class KeptRows:
         files, root = pa.fs.FileSystem.from_uri(self.directory)
         if files.get_file_info(root).type == pa.fs.FileType.Directory:
             files.delete_dir(root)
+
+
+def _listed(files: pa.fs.FileSystem, directory: str) -> list[pa.fs.FileInfo]:
+    """What is in ``directory`` if it is there. Arrow's ``allow_not_found`` fails if it is made at that moment."""
+    try:
+        return list(files.get_file_info(pa.fs.FileSelector(directory)))
+    except FileNotFoundError:
+        return []

@@ -78,7 +78,11 @@ class WakingReader(DataSourceStreamReader):
         root = self._root.replace("s3a://", "s3://", 1)
         system, base = pafs.FileSystem.from_uri(root) if "://" in root else (pafs.LocalFileSystem(), root)
         newest: dict[tuple[int, int], tuple[tuple[int, int], str]] = {}
-        for info in system.get_file_info(pafs.FileSelector(base, allow_not_found=True, recursive=True)):
+        try:  # Arrow's allow_not_found still fails if the directory is made while it looks
+            found_files = system.get_file_info(pafs.FileSelector(base, recursive=True))
+        except FileNotFoundError:
+            return None
+        for info in found_files:
             batch, _, rest = info.base_name.partition(".")
             run, _, kind = rest.partition(".")
             if kind == "manifest" and batch.isdecimal() and run.isdecimal():

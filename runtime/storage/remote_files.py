@@ -45,8 +45,7 @@ class RemoteFiles:
 
     def names(self, folder: str) -> list[str]:
         self.operations.lists += 1
-        selector = pafs.FileSelector(f"{self.base}/{folder}", allow_not_found=True)
-        found = [info.base_name for info in self.system.get_file_info(selector)]
+        found = [info.base_name for info in self._listed(pafs.FileSelector(f"{self.base}/{folder}"))]
         here = os.path.join(self.copies, folder)
         with suppress(FileNotFoundError):
             for name in set(os.listdir(here)) - set(found):
@@ -56,10 +55,9 @@ class RemoteFiles:
 
     def sizes(self) -> dict[str, int]:
         """The sizes of all files by their paths, but of those whose names begin with a dot."""
-        selector = pafs.FileSelector(self.base, recursive=True, allow_not_found=True)
         return {
             info.path.removeprefix(f"{self.base}/"): info.size
-            for info in self.system.get_file_info(selector)
+            for info in self._listed(pafs.FileSelector(self.base, recursive=True))
             if info.type == pafs.FileType.File and not info.base_name.startswith(".")
         }
 
@@ -132,6 +130,13 @@ class RemoteFiles:
     def distrust(self, path: str) -> bool:
         """Whether there was a copy, which is gone now."""
         return self._forget(path)
+
+    def _listed(self, selector: pafs.FileSelector) -> list[pafs.FileInfo]:
+        """What is in a folder if it is there. Arrow's ``allow_not_found`` fails if it is made at that moment."""
+        try:
+            return list(self.system.get_file_info(selector))
+        except FileNotFoundError:
+            return []
 
     def _is_there(self, path: str) -> bool:
         self.operations.reads += 1

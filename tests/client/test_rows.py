@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -111,3 +113,21 @@ def test_kept_rows_come_batch_by_batch_once_and_in_order(tmp_path: Path) -> None
     assert new() == [(5, 2)]
     kept.discard()
     assert not tmp_path.exists()
+
+
+def test_rows_whose_directory_is_made_while_a_client_looks_for_it_come_later(tmp_path: Path) -> None:
+    directory, done = tmp_path / "rows", threading.Event()
+
+    def come_and_go() -> None:
+        while not done.is_set():
+            directory.mkdir()
+            directory.rmdir()
+
+    with ThreadPoolExecutor(1) as thread:
+        coming = thread.submit(come_and_go)
+        try:
+            kept = KeptRows(directory=str(directory))
+            assert [piece for _ in range(2_000) for piece in kept.new()] == []
+        finally:
+            done.set()
+            coming.result()
