@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from runtime.inspect.snapshot import Snapshot, take_snapshot
     from runtime.inspect.visible import state_rows
     from runtime.run.checked import CheckResult, check
-    from runtime.run.execution import Execution, execute
+    from runtime.run.execute import execute
+    from runtime.run.execution import Execution
 
 __all__ = [
     "BatchExecution",
@@ -102,7 +103,8 @@ _NAMES_IN = {
     "runtime.inspect.snapshot": ("Snapshot", "take_snapshot"),
     "runtime.inspect.visible": ("state_rows",),
     "runtime.run.checked": ("CheckResult", "check"),
-    "runtime.run.execution": ("Execution", "execute"),
+    "runtime.run.execute": ("execute",),
+    "runtime.run.execution": ("Execution",),
 }
 _HOMES = {name: home for home, names in _NAMES_IN.items() for name in names}
 

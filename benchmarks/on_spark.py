@@ -22,7 +22,7 @@ from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 from workloads import FILES, Workload, script
 
 from planner import compile_sql
-from runtime.run.execution import execute
+from runtime.run.execute import execute
 from runtime.spark.session import prepare_session, start_session
 
 __all__ = ["OURS", "STORES", "Task"]

@@ -23,7 +23,8 @@ from rich.table import Table
 from workloads import FILES, Workload, inner_join, script, small_aggregate
 
 from planner import compile_sql
-from runtime.run.execution import Execution, execute
+from runtime.run.execute import execute
+from runtime.run.execution import Execution
 from runtime.spark.session import start_session
 
 PARTITIONS = 2

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from runtime.inspect.contents import CheckpointState
     from runtime.inspect.read import read_state
     from runtime.inspect.visible import state_rows
-    from runtime.run.execution import Execution, execute
+    from runtime.run.execute import execute
+    from runtime.run.execution import Execution
 
 __all__ = [
     "BatchExecution",
@@ -37,7 +38,7 @@ _MODULES = {
     "CheckpointState": "runtime.inspect.contents",
     "Execution": "runtime.run.execution",
     "Session": "runtime.batch.session",
-    "execute": "runtime.run.execution",
+    "execute": "runtime.run.execute",
     "read_state": "runtime.inspect.read",
     "state_rows": "runtime.inspect.visible",
 }

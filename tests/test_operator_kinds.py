@@ -37,7 +37,7 @@ from plans.operators.state import FOREVER, stated
 from plans.settings.phases import PHASES
 from runtime.build.bound import KERNELS
 from runtime.build.table import BUILDERS
-from runtime.run.execution import execute
+from runtime.run.execute import execute
 from runtime.types import to_arrow, to_spark
 from tests.operator_kinds import BATCHES, MODULES, PROGRAMS, compiled, expected, rates, table_of
 from tests.plans.in_process import hintplan

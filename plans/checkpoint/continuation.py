@@ -24,11 +24,13 @@ from plans.compare.carryover import (
     after_run,
     carried,
     continued,
+    in_order,
     query_records,
 )
 from plans.compare.change import Change
 from plans.compare.diff import diff
 from plans.compare.report import values
+from plans.compare.sources import Order
 from plans.errors import RunError
 from plans.model.plan import Plan
 from plans.text.counts import first_of
@@ -71,8 +73,9 @@ def continuation(
 ) -> Continuation:
     """How ``plan`` continues the checkpoint of ``record``, or begins a new one if that is None.
 
-    ``share`` says that Spark can write several sinks in one query, which Spark Connect cannot; ``partitions`` is into
-    how many state is divided, None for as many as before, and ``reached`` the batch of each query that comes next.
+    ``share`` says that Spark can write several sinks in one query, and that its logs can be renumbered for other
+    sources: on Spark Connect neither. ``partitions`` is into how many state is divided, None for as many as before,
+    and ``reached`` the batch of each query that comes next.
     """
     if record is None:
         running = queries(plan) if share else single_queries(plan)
@@ -84,7 +87,7 @@ def continuation(
         replace(verdict, outcome="refused", because=because, states=_unread(verdict.states))
         if (because := _unwritable(query, share=share))
         else verdict
-        for query, verdict in _beside(running, carried(record.queries, wanted))
+        for query, verdict in _beside(running, carried(record.queries, wanted, renumber=share))
     )
     before = recorded_plan(record)
     changes = () if before is None else diff(before, plan)
@@ -97,6 +100,16 @@ def continuation(
         changes=changes,
         causes={} if before is None else _causes(before, plan, verdicts, changes),
     )
+
+
+def with_orders(found: Continuation, record: CheckpointRecord | None, orders: Mapping[str, Order]) -> Continuation:
+    """``found`` with the sources of each query in the order that Spark has them in, as far as ``orders`` has it."""
+    before = {} if record is None else {query.id: query for query in record.queries}
+    records = tuple(
+        in_order(before.get(query.id), query, orders[query.id]) if query.id in orders else query
+        for query in found.records
+    )
+    return replace(found, records=records)
 
 
 def record_after(
@@ -160,6 +173,9 @@ def _losses(found: Continuation) -> Iterator[str]:
     for verdict in found.verdicts:
         if verdict.outcome == "left behind":
             yield f"{verdict.query} is left behind, for {verdict.because}"
+        for source in verdict.sources:
+            if source.outcome == "left behind":
+                yield f"{source.operator} is left behind, for {verdict.query} does not read {source.table} any more"
         for state in verdict.states:
             if state.outcome == "starts empty" or (state.outcome == "left behind" and verdict.outcome == "goes on"):
                 because = cause_text(found.causes.get(state.operator, ()))

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from plans.compare.carryover import QueryRecord, StateRecord
+from plans.compare.sources import SourceRecord
 from plans.errors import PlanError, RunError
 from plans.files.codec import dumps, loads
 from plans.model.plan import Plan
@@ -113,6 +114,10 @@ def document_of(plan: Plan) -> str:
     return json.dumps(json.loads(dumps(plan)))
 
 
+def _state(found: dict[str, Any]) -> StateRecord:
+    return StateRecord(**{**found, "sources": tuple(found["sources"])})
+
+
 def _parse(line: str, checkpoint: str) -> CheckpointRecord:
     try:
         found: dict[str, Any] = json.loads(line)
@@ -125,8 +130,10 @@ def _parse(line: str, checkpoint: str) -> CheckpointRecord:
         document = found.pop("document")
         queries = tuple(
             QueryRecord(
-                **{**query, "sinks": tuple(query["sinks"]), "sources": tuple(query["sources"])}
-                | {"states": tuple(StateRecord(**state) for state in query["states"])}
+                **{**query, "sinks": tuple(query["sinks"])}
+                | {"sources": tuple(SourceRecord(**source) for source in query["sources"])}
+                | {"order": tuple((operator, number) for operator, number in query["order"])}
+                | {"states": tuple(_state(state) for state in query["states"])}
                 | {"scales": tuple((partitions, first) for partitions, first in query["scales"])}
                 | {"files": tuple((sink, directory) for sink, directory in query["files"])}
             )

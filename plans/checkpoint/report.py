@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from plans.checkpoint.continuation import ALLOW_DROP, Continuation, cause_text, is_cause
 from plans.checkpoint.record import CheckpointRecord
-from plans.compare.carryover import QueryVerdict, StateVerdict
+from plans.compare.carryover import QueryVerdict, SourceVerdict, StateVerdict
 from plans.compare.change import Change
 from plans.compare.json_report import report_json
 from plans.compare.report import values
@@ -53,6 +53,7 @@ def check_text(
     for verdict in found.verdicts:
         lines += ["", _line(verdict.query, verdict.outcome, verdict.because, paint)]
         lines += [_state(state, found, verdict, paint) for state in verdict.states]
+        lines += [_line(f"  {one.operator}", one.outcome, _of_source(one), paint) for one in verdict.sources]
     others = [change for change in found.changes if _is_told_apart(change, found)]
     if others:
         lines += ["", paint("also", "note")]
@@ -94,6 +95,10 @@ def check_json(
                     }
                     for state in one.states
                 ],
+                "sources": [
+                    {"operator": source.operator, "table": source.table, "outcome": source.outcome}
+                    for source in one.sources
+                ],
             }
             for one in found.verdicts
         ],
@@ -130,6 +135,12 @@ def _state(state: StateVerdict, found: Continuation, verdict: QueryVerdict, pain
     else:
         said += [_short(change, state.operator) for change in found.changes if _is_setting_of(change, state.operator)]
     return _line(f"  {state.operator}", state.outcome, ", ".join(one for one in said if one), paint)
+
+
+def _of_source(source: SourceVerdict) -> str:
+    if source.outcome == "new":
+        return f"{source.table} is read from the beginning"
+    return f"{source.table} is not read any more, and would be read from the beginning"
 
 
 def _because(state: StateVerdict, found: Continuation) -> str:

@@ -5,10 +5,10 @@ of what its operator and everything below it mean, without ids, aliases, TTLs an
 refuses, ``hintplan check`` tells and ``hintplan diff`` predicts by what :func:`carried` says. Each state has a folder
 of its own, which the record names; a state that begins anew gets a new one.
 
-Spark numbers the sources of a query, and finds its place in them again by these numbers. So a query goes on if it has
-the same sources. Knows no files and no Spark.
+Spark numbers the sources of a query, and finds its place in them again by these numbers. With other sources it goes on
+in logs of a new generation, in which those that it still has have got their new numbers. Knows no files and no Spark.
 
->>> record = QueryRecord(id="sink_r", sinks=("sink_r",), sources=("orders (print)",), states=())
+>>> record = QueryRecord(id="sink_r", sinks=("sink_r",), sources=(), states=())
 >>> carried((record,), (record,))[0].outcome
 'goes on'
 """
@@ -18,12 +18,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
 from plans.analysis.streaming_queries import Query, path_to, queries, single_queries
+from plans.compare.sources import ContinuedSources, Order, SourceRecord, continued_sources, order_under
 from plans.connectors.table import sink_directory
 from plans.declarations.row_kinds import INSERT_ONLY, RowKinds, merged
 from plans.format.digest import operator_facts
@@ -32,7 +33,11 @@ from plans.operators import Operator, Scan, kind_of, state_of, tables_used
 from plans.text.counts import count
 
 Outcome = Literal["goes on", "new", "left behind", "refused"]
+SourceOutcome = Literal["new", "left behind"]
 StateOutcome = Literal["carries over", "new", "starts empty", "left behind", "cannot be read"]
+
+WAKING = "rows that wait"
+"""What an operator reads that rows wait in, as the table of a source: the time at which they are due."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,18 +45,23 @@ class StateRecord:
     """The state of one operator in one query; ``lineage`` is a digest of what the state means.
 
     ``place`` is the folder that it is in, empty as long as the checkpoint has none. ``begun`` says that it has been
-    written in the scale in force, so that each partition has a manifest there.
+    written in the scale in force, so that each partition has a manifest there. ``sources`` are the operators whose rows
+    it is made of; none of rows that only wait.
     """
 
     operator: str
     lineage: str
+    sources: tuple[str, ...] = ()
     place: str = ""
     begun: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryRecord:
-    """What a checkpoint knows of a query: its sinks, its sources and states in the order in which Spark numbers them.
+    """What a checkpoint knows of a query: its sinks, its sources and states from the top down.
+
+    ``order`` has the sources as Spark numbers them; it is empty if that is not known, as on Spark Connect. Spark's logs
+    are those of a ``generation``, of which a new one begins when the order becomes another.
 
     ``parked`` says that the plan which last ran has no such query: it stands where it stopped. ``files`` are the sinks
     that write files, each with its directory, where Spark notes which batches are there.
@@ -61,12 +71,28 @@ class QueryRecord:
 
     id: str
     sinks: tuple[str, ...]
-    sources: tuple[str, ...]
+    sources: tuple[SourceRecord, ...]
     states: tuple[StateRecord, ...]
+    order: Order = ()
+    generation: int = 0
     parked: bool = False
     files: tuple[tuple[str, str], ...] = ()
     begun: bool = False
     scales: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def logs(self) -> str:
+        """The folder of the checkpoint with Spark's logs of the query."""
+        return f"{self.id}/logs.{self.generation}" if self.generation else self.id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceVerdict:
+    """What becomes of the place that a query has reached in what ``operator`` reads, a ``table`` with its connector."""
+
+    operator: str
+    table: str
+    outcome: SourceOutcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,18 +106,23 @@ class StateVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryVerdict:
-    """What becomes of a query; ``because`` is empty if it simply goes on."""
+    """What becomes of a query; ``because`` is empty if it simply goes on.
+
+    ``sources`` are those that it begins to read, or no longer reads; of a query that goes on only.
+    """
 
     query: str
     outcome: Outcome
     because: str = ""
     states: tuple[StateVerdict, ...] = ()
+    sources: tuple[SourceVerdict, ...] = ()
 
     @property
     def loses(self) -> bool:
         """Whether state, or the place that the query has reached in its sources, is not used any more."""
         lost = ("starts empty", "left behind")
-        return self.outcome == "left behind" or any(state.outcome in lost for state in self.states)
+        left = any(source.outcome == "left behind" for source in self.sources)
+        return self.outcome == "left behind" or left or any(state.outcome in lost for state in self.states)
 
 
 def parks_rows(operator: Operator) -> bool:
@@ -132,11 +163,19 @@ def query_records(plan: Plan, queries: Sequence[Query]) -> tuple[QueryRecord, ..
         order = operators_of(operators, query)
         instances = _instances(operators, places, query)
         states = tuple(
-            StateRecord(operator=name, lineage=lineages[name]) for name in order if keeps_state(operators[name])
+            StateRecord(operator=name, lineage=lineages[name], sources=_made_of(operators, name, scans))
+            for name in order
+            if keeps_state(operators[name])
         )
-        waking = tuple(f"{name} (rows that wait)" for name in order if parks_rows(operators[name]))
-        sources = waking + tuple(
-            _source(plan, scans[name]) for name in order if name in scans for _ in range(min(instances[name], 9))
+        sources = tuple(
+            SourceRecord(
+                operator=name,
+                table=_source(plan, scans[name]) if name in scans else WAKING,
+                lineage=lineages[name],
+                places=instances[name],
+            )
+            for name in order
+            if name in scans or parks_rows(operators[name])
         )
         records.append(
             QueryRecord(
@@ -144,6 +183,11 @@ def query_records(plan: Plan, queries: Sequence[Query]) -> tuple[QueryRecord, ..
             )
         )
     return tuple(records)
+
+
+def _made_of(operators: Mapping[str, Operator], name: str, scans: Collection[str]) -> tuple[str, ...]:
+    below = _order(operators, [name]) if state_of(operators[name]) else ()
+    return tuple(each for each in below if each in scans)
 
 
 def operators_of(operators: Mapping[str, Operator], query: Query, *, top: str | None = None) -> list[str]:
@@ -154,11 +198,16 @@ def operators_of(operators: Mapping[str, Operator], query: Query, *, top: str | 
     return _order(operators, _tops(operators, query) if top is None else [top])
 
 
-def carried(recorded: Sequence[QueryRecord], wanted: Sequence[QueryRecord]) -> tuple[QueryVerdict, ...]:
-    """What becomes of each query of a checkpoint that recorded ``recorded`` if a plan continues it as ``wanted``."""
+def carried(
+    recorded: Sequence[QueryRecord], wanted: Sequence[QueryRecord], *, renumber: bool = True
+) -> tuple[QueryVerdict, ...]:
+    """What becomes of each query of a checkpoint that recorded ``recorded`` if a plan continues it as ``wanted``.
+
+    ``renumber`` says that Spark's logs can be written anew for other sources, which Spark Connect does not let us.
+    """
     old, new = {record.id: record for record in recorded}, {record.id: record for record in wanted}
     written = {directory: record.id for record in recorded for _, directory in record.files}
-    verdicts = [_query(old.get(record.id), record, written) for record in wanted]
+    verdicts = [_query(old.get(record.id), record, written, renumber=renumber) for record in wanted]
     for record in recorded:
         if record.id not in new and not record.parked:
             states = tuple(StateVerdict(operator=state.operator, outcome="left behind") for state in record.states)
@@ -199,7 +248,25 @@ def _placed(old: QueryRecord | None, new: QueryRecord, run: int, scale: tuple[in
         else replace(state, place=f"{state.operator}.{run}")
         for state in new.states
     )
-    return replace(new, begun=old.begun, scales=scales, states=states)
+    names = {origin: name for name, origin in continued_sources(old.sources, new.sources).origins.items()}
+    order = tuple((names[operator], number) for operator, number in old.order if operator in names)
+    return replace(
+        new,
+        begun=old.begun,
+        scales=scales,
+        states=states,
+        generation=old.generation,
+        order=order if len(order) == len(old.order) else (),
+    )
+
+
+def in_order(old: QueryRecord | None, new: QueryRecord, order: Order) -> QueryRecord:
+    """``new``, which goes on for ``old``, with its sources in the ``order`` that Spark has them in."""
+    if old is None or not old.begun:
+        return replace(new, order=order)
+    origins = continued_sources(old.sources, new.sources).origins
+    stays = order_under(order, origins) == old.order
+    return replace(new, order=order, generation=old.generation + (not stays))
 
 
 def continued_states(old: Sequence[StateRecord], new: Sequence[StateRecord]) -> dict[str, StateRecord]:
@@ -216,7 +283,7 @@ def continued_states(old: Sequence[StateRecord], new: Sequence[StateRecord]) -> 
     return found
 
 
-def _query(old: QueryRecord | None, new: QueryRecord, written: Mapping[str, str]) -> QueryVerdict:
+def _query(old: QueryRecord | None, new: QueryRecord, written: Mapping[str, str], *, renumber: bool) -> QueryVerdict:
     if old is None and (taken := [directory for _, directory in new.files if directory in written]):
         because = (
             f"it is new and would write files to {taken[0]}, where {written[taken[0]]} has written: "
@@ -228,17 +295,40 @@ def _query(old: QueryRecord | None, new: QueryRecord, written: Mapping[str, str]
         states = tuple(StateVerdict(operator=state.operator, outcome="new") for state in new.states)
         because = "it has not run on this checkpoint, and reads its sources from the beginning"
         return QueryVerdict(query=new.id, outcome="new", because=because, states=states)
-    because = _refusal(old, new)
+    sources = continued_sources(old.sources, new.sources)
+    because = _refusal(old, new, sources, renumber=renumber)
     if because:
         states = tuple(StateVerdict(operator=state.operator, outcome="cannot be read") for state in new.states)
         return QueryVerdict(query=new.id, outcome="refused", because=because, states=states)
-    return QueryVerdict(query=new.id, outcome="goes on", states=tuple(_states(old.states, new.states)))
+    return QueryVerdict(
+        query=new.id,
+        outcome="goes on",
+        states=tuple(_states(old.states, new.states, sources)),
+        sources=tuple(_sources(old, new, sources)),
+    )
 
 
-def _refusal(old: QueryRecord, new: QueryRecord) -> str:
-    """Why Spark could not go on with the query."""
-    if old.sources != new.sources:
-        was, now = Counter(old.sources), Counter(new.sources)
+def _sources(old: QueryRecord, new: QueryRecord, found: ContinuedSources) -> Iterator[SourceVerdict]:
+    """The sources that the query begins to read, and those that it reads no more."""
+    for source in new.sources:
+        if source.operator not in found.origins and source.table != WAKING:
+            yield SourceVerdict(operator=source.operator, table=source.table, outcome="new")
+    origins = set(found.origins.values())
+    for source in old.sources:
+        if source.operator not in origins and source.table != WAKING:
+            yield SourceVerdict(operator=source.operator, table=source.table, outcome="left behind")
+
+
+def _refusal(old: QueryRecord, new: QueryRecord, sources: ContinuedSources, *, renumber: bool) -> str:
+    """Why the query could not go on."""
+    if sources.unclear:
+        return (
+            f"it reads {' and '.join(sources.unclear)} in several places, before or now, and which of them goes on for "
+            "which is not clear; change one of them at a time"
+        )
+    was, now = _read_places(old), _read_places(new)
+    listed = [[(each.table, each.places) for each in record.sources] for record in (old, new)]
+    if listed[0] != listed[1] and old.begun and not (renumber and old.order):
         came, went = sorted(now.keys() - was.keys()), sorted(was.keys() - now.keys())
         parts = [f"it also reads {' and '.join(came)}"] if came else []
         parts += [f"it no longer reads {' and '.join(went)}"] if went else []
@@ -248,7 +338,10 @@ def _refusal(old: QueryRecord, new: QueryRecord) -> str:
             if was[name] != now[name]
         ]
         what = " and ".join(parts) or "it reads its sources in another order"
-        return f"{what}, and Spark finds the place in each source by its number"
+        return (
+            f"{what}, and Spark finds the place in each source by its number; only a run without Spark Connect can "
+            "give them new numbers, if it was one that wrote the checkpoint"
+        )
     before = dict(old.files)
     for sink, directory in new.files:
         if old.begun and before.get(sink, directory) != directory:
@@ -259,7 +352,17 @@ def _refusal(old: QueryRecord, new: QueryRecord) -> str:
     return ""
 
 
-def _states(old: Sequence[StateRecord], new: Sequence[StateRecord]) -> Iterator[StateVerdict]:
+def _read_places(query: QueryRecord) -> Counter[str]:
+    """In how many places the query reads each table."""
+    found: Counter[str] = Counter()
+    for source in query.sources:
+        found[source.table] += source.places
+    return found
+
+
+def _states(
+    old: Sequence[StateRecord], new: Sequence[StateRecord], sources: ContinuedSources
+) -> Iterator[StateVerdict]:
     kept = continued_states(old, new)
     continued_ids = {each.operator for each in kept.values()}
     lost = [each.operator for each in old if each.operator not in continued_ids]
@@ -269,11 +372,13 @@ def _states(old: Sequence[StateRecord], new: Sequence[StateRecord]) -> Iterator[
             yield StateVerdict(
                 operator=state.operator, outcome="carries over", was=None if was == state.operator else was
             )
-        else:
+        elif state.operator in lost or not sources.origins.keys().isdisjoint(state.sources):
             # One that is new lacks the rows that were read before it as much as one that means something else now.
             yield StateVerdict(operator=state.operator, outcome="starts empty")
             if state.operator in lost:
                 lost.remove(state.operator)
+        else:
+            yield StateVerdict(operator=state.operator, outcome="new")
     yield from (StateVerdict(operator=name, outcome="left behind") for name in lost)
 
 

@@ -70,7 +70,7 @@ class Session:
     def execute(self, plan: Plan, *, results: str | None = None) -> BatchExecution:
         """Start the jobs of ``plan``, one per sink, once those of the plan before have ended.
 
-        ``results`` as in :func:`runtime.run.execution.execute`.
+        ``results`` as in :func:`runtime.run.execute.execute`.
         PlanError if the plan is wrong; RunError if it cannot run here, or is a streaming plan.
         """
         return self._started(plan, results, close=False)

@@ -36,6 +36,7 @@ from runtime.lookup.join import LookupRows
 from runtime.lookup.metrics import LOOKUP_METRICS
 from runtime.lookup.plan import fetched_columns, key_columns, lookup_spec
 from runtime.operators.lookup_retry import LookupRetry
+from runtime.spark.source_order import marked
 from runtime.spark.waking import waking_source
 from runtime.types import to_arrow, to_spark
 
@@ -94,7 +95,7 @@ def look_up(op: LookupJoin, inputs: Sequence[DataFrame], edges: Edges) -> DataFr
             once=edges.lookups.once,
         )
         place = edges.places[op.id]
-        waking = waking_source(edges.spark, place.root, operator.delay)
+        waking = marked(waking_source(edges.spark, place.root, operator.delay), op.id)
         parked = apply_operator(operator, [prepared], place, metrics=LOOKUP_METRICS, waking=waking)
         joined = parked.in_spark(op.id)
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
@@ -11,6 +12,7 @@ from runtime.build.builder import OperatorBuilder, from_frames
 from runtime.build.edges import Edges
 from runtime.connectors import table as connectors
 from runtime.engine.rows import Rows
+from runtime.spark.source_order import marked
 
 
 def _stream(operator: Scan, inputs: Sequence[Rows], edges: Edges) -> Rows:
@@ -18,14 +20,16 @@ def _stream(operator: Scan, inputs: Sequence[Rows], edges: Edges) -> Rows:
         table = edges.plan.tables[operator.table]
         in_arrow = connectors.read_in_arrow(edges.spark, operator.table, table, operator.columns)
         if in_arrow is not None:
-            return Rows(lambda: _read(operator, [], edges), in_arrow)
+            found = replace(in_arrow, frame=marked(in_arrow.frame, operator.id))
+            return Rows(lambda: _read(operator, [], edges), found)
     return from_frames(_read)(operator, inputs, edges)
 
 
 def _read(operator: Scan, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
     table = edges.plan.tables[operator.table]
     row_order = operator.id in edges.row_order
-    return connectors.read(edges.spark, operator.table, table, operator.columns, row_order=row_order)
+    rows = connectors.read(edges.spark, operator.table, table, operator.columns, row_order=row_order)
+    return marked(rows, operator.id)
 
 
 def _batch(operator: Scan, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:

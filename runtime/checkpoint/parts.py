@@ -5,6 +5,7 @@
     <checkpoint>/<query>/offsets/<n>             what batch n reads, written before it begins
     <checkpoint>/<query>/commits/<n>             batch n has ended
     <checkpoint>/<query>/sources/<s>/<n>         files that source s has found; every tenth has all before it
+    <checkpoint>/<query>/logs.<g>/               these four, written anew (:mod:`runtime.checkpoint.generations`)
     <checkpoint>/<query>/state/                  what operators keep (:mod:`runtime.checkpoint.state_parts`)
     <checkpoint>/<query>/pins/                   what they were answered (:mod:`runtime.checkpoint.pin_parts`)
 
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,7 @@ KEPT_BATCHES = 100
 """How many batches Spark keeps in its logs unless its setting says otherwise."""
 _KEPT = "spark.sql.streaming.minBatchesToRetain"
 _SAID = 3
+_BATCH = re.compile(r"[^/]+/(logs\.\d+/)?(offsets|commits)/\d+")
 
 
 def batches_kept(spark: SparkSession) -> int:
@@ -71,7 +73,7 @@ def refuse_damaged(
 
 def damages(files: CheckpointFiles, record: CheckpointRecord | None, *, kept: int = KEPT_BATCHES) -> Iterator[Damage]:
     """What is missing or damaged of a checkpoint with ``record``, None if it has none."""
-    ran = {path.split("/")[0] for path in files.sizes if re.fullmatch(r"[^/]+/(offsets|commits)/\d+", path)}
+    ran = {path.split("/")[0] for path in files.sizes if _BATCH.fullmatch(path)}
     if record is None:
         if ran:
             yield Damage(part="hintplan/", what=f"is missing, though there are batches of {' and '.join(sorted(ran))}")
@@ -86,14 +88,14 @@ def damages(files: CheckpointFiles, record: CheckpointRecord | None, *, kept: in
         yield from _of_query(files, found, kept)
 
 
-def last_batches(files: CheckpointFiles, query: str) -> tuple[int, int]:
-    """The number of the last batch of ``query`` that began, and of the last that ended; -1 if there is none."""
-    offsets, commits = files.numbers(f"{query}/offsets"), files.numbers(f"{query}/commits")
+def last_batches(files: CheckpointFiles, logs: str) -> tuple[int, int]:
+    """The number of the last batch in ``logs`` that began, and of the last that ended; -1 if there is none."""
+    offsets, commits = files.numbers(f"{logs}/offsets"), files.numbers(f"{logs}/commits")
     return max(offsets, default=-1), max(commits, default=-1)
 
 
 def _of_query(files: CheckpointFiles, query: QueryRecord, kept: int) -> Iterator[Damage]:
-    here = query.id
+    here = query.logs
     if not any(path.startswith(f"{here}/") for path in files.sizes):
         if query.begun:
             yield Damage(part=f"{here}/")
@@ -102,7 +104,7 @@ def _of_query(files: CheckpointFiles, query: QueryRecord, kept: int) -> Iterator
         yield Damage(part=f"{here}/metadata")
     began, ended = last_batches(files, here)
     if began < 0 and ended < 0:
-        if any(path.startswith(f"{here}/state/") for path in files.sizes):
+        if any(path.startswith(f"{query.id}/state/") for path in files.sizes):
             yield Damage(part=f"{here}/offsets/", what="and commits/ are empty, though there is state")
         return
     # What began may not have ended; what ended began.
@@ -122,9 +124,9 @@ def _of_query(files: CheckpointFiles, query: QueryRecord, kept: int) -> Iterator
         if files.spoilt(path) or not _is_log(content, header="metadata" not in path):
             yield Damage(part=path, what="is not what Spark wrote")
     if offsets := contents.get(f"{here}/offsets/{began}"):
-        yield from _of_sources(files, here, offsets, shared=len({*query.sources}) < len(query.sources))
+        yield from _of_sources(files, query, offsets)
     yield from state_damages(files, query, began=last["offsets"], ended=ended)
-    yield from pin_damages(files, here, began=began, ended=ended)
+    yield from pin_damages(files, query, began=began, ended=ended)
 
 
 def _is_log(content: bytes, *, header: bool = True) -> bool:
@@ -141,20 +143,12 @@ def _is_log(content: bytes, *, header: bool = True) -> bool:
     return header or bool(lines)
 
 
-def _of_sources(files: CheckpointFiles, query: str, offsets: bytes, *, shared: bool) -> Iterator[Damage]:
-    """What lacks of the files that sources have found, up to those of the last batch.
-
-    A source that is read in several places, which ``shared`` says there may be, stands in the offsets as often, but has
-    one directory.
-    """
-    ends = [log_offset(line) for line in offsets.decode(errors="replace").splitlines()[2:]]
-    if shared:  # which is whose is not known: all have found what the slowest has
-        least = None if None in ends else min((end for end in ends if end is not None), default=None)
-        ends = [least if files.names(f"{query}/sources/{n}") else None for n in range(len(ends))]
-    for number, newest in enumerate(ends):
-        if newest is None:
-            continue
-        folder = f"{query}/sources/{number}"
+def _of_sources(files: CheckpointFiles, query: QueryRecord, offsets: bytes) -> Iterator[Damage]:
+    """What lacks of the files that sources have found, up to those of the last batch."""
+    for number, newest in _source_ends(
+        query, offsets, lambda number: bool(files.names(f"{query.logs}/sources/{number}"))
+    ):
+        folder = f"{query.logs}/sources/{number}"
         names, needed = set(files.names(folder)), []
         while newest >= 0:
             compact = f"{newest}.compact" in names
@@ -168,6 +162,22 @@ def _of_sources(files: CheckpointFiles, query: str, offsets: bytes, *, shared: b
         for path, content in files.read(needed).items():
             if files.spoilt(path) or not _is_log(content):
                 yield Damage(part=path, what="is not what Spark wrote")
+
+
+def _source_ends(query: QueryRecord, offsets: bytes, has_files: Callable[[int], bool]) -> Iterator[tuple[int, int]]:
+    """The numbers of the sources of ``query`` that keep files, each with its newest entry in an entry of ``offsets``.
+
+    Where it is not known which line is whose, those that have files, of which each has found what the slowest has.
+    """
+    ends = [log_offset(line) for line in offsets.decode(errors="replace").splitlines()[2:]]
+    if len(query.order) == len(ends):
+        found = {number: end for (_, number), end in zip(query.order, ends, strict=True)}
+    elif any(source.places > 1 for source in query.sources):
+        least = None if None in ends else min((end for end in ends if end is not None), default=None)
+        found = {number: least if has_files(number) else None for number in range(len(ends))}
+    else:
+        found = dict(enumerate(ends))
+    yield from ((number, end) for number, end in found.items() if end is not None)
 
 
 def log_offset(line: str) -> int | None:

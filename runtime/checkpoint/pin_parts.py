@@ -10,21 +10,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from plans.compare.carryover import QueryRecord
 from runtime.checkpoint.files import CheckpointFiles, Damage
 from runtime.storage.manifest import DamagedFile
 from runtime.storage.names import PINS, batch_of
 
 
-def pin_damages(files: CheckpointFiles, query: str, *, began: int, ended: int) -> Iterator[Damage]:
+def pin_damages(files: CheckpointFiles, query: QueryRecord, *, began: int, ended: int) -> Iterator[Damage]:
     """What is wrong with the pins of ``query``, whose last batch that began and that ended have these numbers."""
     batches = {
         path: batch
         for path in sorted(files.sizes)
-        if path.startswith(f"{query}/{PINS}/") and (batch := batch_of(path.rpartition("/")[2])) is not None
+        if path.startswith(f"{query.id}/{PINS}/") and (batch := batch_of(path.rpartition("/")[2])) is not None
     }
     late = [path for path, batch in batches.items() if batch > max(began, ended)]
     if late:
-        yield Damage(part=f"{query}/offsets/{max(began, ended) + 1}", what=f"is missing, though there is {late[0]}")
+        yield Damage(
+            part=f"{query.logs}/offsets/{max(began, ended) + 1}", what=f"is missing, though there is {late[0]}"
+        )
     needed = [path for path, batch in batches.items() if ended < batch == began]
     if not needed:
         return

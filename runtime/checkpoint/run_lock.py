@@ -2,7 +2,7 @@
 
 A run holds ``flock`` on ``<checkpoint>/hintplan.lock``, which ends with its process however that ends; the file says
 who it is. On another file system the file alone speaks, created only if it is not there. Spark Connect runs its queries
-on a server that refuses a second one itself, so there is no lock (:mod:`runtime.run.execution`). Knows no plans.
+on a server that refuses a second one itself, so there is no lock (:mod:`runtime.run.execute`). Knows no plans.
 
     lock = acquire(spark, "/data/checkpoints/revenue")
     ...

@@ -66,7 +66,7 @@ def _folders(files: CheckpointFiles, above: str) -> Folders:
 def _of_state(state: _State, query: QueryRecord, began: int, ended: int) -> Iterator[Damage]:
     late = [path for path in _all_files(state) if _batch(path) > began]
     if late:
-        yield state.damage(f"{query.id}/offsets/{began + 1}", f"is missing, though there is {late[0]}")
+        yield state.damage(f"{query.logs}/offsets/{began + 1}", f"is missing, though there is {late[0]}")
     scale = _scale(state, query, ended)
     if scale is None:
         return

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from plans.checkpoint.record import CheckpointRecord, is_local_path, local_record, parse_record, record_path
+from plans.compare.carryover import QueryRecord
 from plans.errors import RunError
 from runtime.checkpoint.files import CheckpointFiles, local_files
 from runtime.checkpoint.parts import KEPT_BATCHES, refuse_damaged
@@ -65,36 +66,43 @@ def entries_kept(there: CheckpointFiles, record: CheckpointRecord | None) -> int
     """How many entries Spark has kept in its logs: a setting of the run's, which nothing but these logs tells here."""
     found = KEPT_BATCHES
     for query in record.queries if record else ():
-        offsets, commits = (there.numbers(f"{query.id}/{log}") for log in ("offsets", "commits"))
+        offsets, commits = (there.numbers(f"{query.logs}/{log}") for log in ("offsets", "commits"))
         if offsets and commits and min(offsets[0], commits[0]) > 0:
             found = min(found, max(1, commits[-1] - max(offsets[0], commits[0]) + 1))
     return found
 
 
-def last_numbers(files: Files, queries: Iterable[str]) -> dict[str, int | None]:
+def last_numbers(files: Files, queries: Iterable[QueryRecord]) -> dict[str, int | None]:
     """The number of the last committed batch of each of ``queries``, None for one that has committed none."""
-    found = {query: [int(name) for name in files.names(f"{query}/commits") if name.isdecimal()] for query in queries}
+    found = {
+        query.id: [int(name) for name in files.names(f"{query.logs}/commits") if name.isdecimal()] for query in queries
+    }
     return {query: max(numbers, default=None) for query, numbers in found.items()}
 
 
-def committed_batches(files: Files, numbers: Mapping[str, int | None]) -> dict[str, Batch | None]:
+def committed_batches(
+    files: Files, queries: Iterable[QueryRecord], numbers: Mapping[str, int | None]
+) -> dict[str, Batch | None]:
     """The batch of each query that has one of ``numbers``; FileNotFoundError if nothing is said of it any more."""
-    return {query: None if number is None else batch_of(files, query, number) for query, number in numbers.items()}
+    return {
+        query.id: None if (number := numbers[query.id]) is None else batch_of(files, query, number) for query in queries
+    }
 
 
-def batch_of(files: Files, query: str, number: int) -> Batch:
+def batch_of(files: Files, query: QueryRecord, number: int) -> Batch:
     """A batch that ``query`` has begun; FileNotFoundError if nothing is said of it."""
-    path = f"{query}/offsets/{number}"
+    path = f"{query.logs}/offsets/{number}"
     return Batch(number=number, started=_started(bytes(files.read(path)), f"{files.root}/{path}"))
 
 
-def state_in_force(files: Files, query: str, state: Files, scales: Sequence[Scale], number: int) -> InForce | None:
+def state_in_force(files: Files, query: QueryRecord, state: Files, number: int) -> InForce | None:
     """The manifests of a ``state`` of ``query`` after its batch ``number``, None if it has none; ``files`` are all.
 
     DamagedFile or FileNotFoundError if some are gone, as is so when a newer batch has been committed meanwhile.
     """
+    scales = tuple(Scale(*each) for each in query.scales)
     found = manifests_in_force(state, scales, number)
-    if (found is None or found.scale + 1 < len(scales)) and last_numbers(files, [query])[query] != number:
+    if (found is None or found.scale + 1 < len(scales)) and last_numbers(files, [query])[query.id] != number:
         raise DamagedFile(state.root, f"has gone on since batch {number}")
     return found
 

@@ -119,18 +119,18 @@ def _locked(checkpoint: str, files: Files) -> RunLock:
 def _compacted(
     checkpoint: str, files: Files, record: CheckpointRecord, plan: Plan, *, clock: int, at: int
 ) -> Compaction:
-    for folder in (f"{query.id}/{log}" for query in record.queries for log in ("offsets", "commits")):
+    for folder in (f"{query.logs}/{log}" for query in record.queries for log in ("offsets", "commits")):
         files.refresh(folder)
     before = stored_files(files.root)
     refuse_damaged(before, record, checkpoint, kept=entries_kept(before, record))
     entries = entries_of(plan, None)
-    numbers = last_numbers(files, (query.id for query in record.queries))
+    numbers = last_numbers(files, record.queries)
     states = []
     for query in record.queries:
         last = numbers[query.id]
         if last is None:
             continue
-        for path in (f"{query.id}/{log}{name}" for log in ("offsets", "commits") for name in (f"/{last}", "")):
+        for path in (f"{query.logs}/{log}{name}" for log in ("offsets", "commits") for name in (f"/{last}", "")):
             files.settle(path)  # what counts without the batches before must have happened for good
         now = min(at, _begun(before, files, query, last, at))
         for state in query.states:
@@ -149,8 +149,8 @@ def _compacted(
 
 def _begun(there: CheckpointFiles, files: Files, query: QueryRecord, last: int, at: int) -> int:
     """The time of the batch that runs again, or ``at`` if none does."""
-    began = max(there.numbers(f"{query.id}/offsets"), default=last)
-    return batch_of(files, query.id, began).started if began > last else at
+    began = max(there.numbers(f"{query.logs}/offsets"), default=last)
+    return batch_of(files, query, began).started if began > last else at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

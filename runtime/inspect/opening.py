@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from plans.analysis.validate import validate
 from plans.checkpoint.record import CheckpointRecord, absolute, recorded_plan
-from plans.compare.carryover import state_lineages
+from plans.compare.carryover import QueryRecord, state_lineages
 from plans.errors import PlanError, RunError
 from plans.model.plan import Plan
 from runtime.inspect.batches import (
@@ -47,6 +47,10 @@ class OpenCheckpoint:
     files: Files
     record: CheckpointRecord
     states: tuple[OwnedState, ...]
+
+    def query(self, state: OwnedState) -> QueryRecord:
+        """The query that keeps ``state``."""
+        return next(query for query in self.record.queries if query.id == state.query)
 
 
 def open_checkpoint(plan: Plan, checkpoint: str) -> OpenCheckpoint:
@@ -101,7 +105,7 @@ def stored(found: OpenCheckpoint, state: OwnedState, batches: Batches) -> tuple[
     files, batch = files_at(f"{found.root}/{state.place}"), batches[state.query]
     if batch is None:
         return files, {}
-    there = state_in_force(found.files, state.query, files, state.scales, batch.number)
+    there = state_in_force(found.files, found.query(state), files, batch.number)
     paths = () if there is None else there.paths
     return files, {partition: read_manifest_file(files, path) for partition, path in enumerate(paths)}
 
@@ -111,13 +115,13 @@ def at_last_batches(found: OpenCheckpoint, read: Callable[[Batches], _Read]) -> 
 
     RunError if a part of the checkpoint cannot be read, or if the run is too fast for ``read``.
     """
-    queries = [query.id for query in found.record.queries]
+    queries = found.record.queries
     failure: RunError | OSError | None = None
     failed_at: Mapping[str, int | None] | None = None
     for _ in range(_ATTEMPTS):
         numbers = last_numbers(found.files, queries)
         try:
-            return read(committed_batches(found.files, numbers))
+            return read(committed_batches(found.files, queries, numbers))
         except (RunError, OSError) as error:
             failure, before, failed_at = error, failed_at, numbers
             # Once may be a compaction, which puts other files in the place of those of the same batch.

@@ -71,7 +71,7 @@ def _copied(checkpoint: str, directory: str, source: Files, target: Files) -> Sn
         record = parsed_record(lines, checkpoint)
         if record is None:
             raise no_checkpoint(checkpoint)
-        numbers = last_numbers(source, (query.id for query in record.queries))
+        numbers = last_numbers(source, record.queries)
         try:
             parts = list(snapshot_parts(source, record, numbers))
             have |= _have(source, target, [part for part in parts if part.path not in have])
@@ -84,11 +84,11 @@ def _copied(checkpoint: str, directory: str, source: Files, target: Files) -> Sn
         except (FileNotFoundError, RunError) as error:
             before, failed_at, failure = failed_at, numbers, error
             # Once may be a compaction, which puts other files in the place of those of the same batch.
-            if before == numbers == last_numbers(source, numbers):
+            if before == numbers == last_numbers(source, record.queries):
                 raise
             continue
         # Of Spark's logs the oldest entries may just have gone; a run wants as many as Spark keeps.
-        short = kept < kept_before and last_numbers(source, numbers) != numbers
+        short = kept < kept_before and last_numbers(source, record.queries) != numbers
         kept_before = kept
         if short or record_files(source) != lines:
             continue

@@ -19,7 +19,6 @@ from runtime.checkpoint.state_parts import STATE
 from runtime.inspect.batches import state_in_force
 from runtime.storage.files import Files, files_at
 from runtime.storage.names import MANIFEST, WRITTEN
-from runtime.storage.place import Scale
 from runtime.storage.read import read_manifest_file
 
 
@@ -36,29 +35,31 @@ def snapshot_parts(files: Files, record: CheckpointRecord, numbers: Mapping[str,
     FileNotFoundError or RunError if they go while they are looked for.
     """
     for query in record.queries:
-        yield from _of_spark(files, query.id, numbers[query.id])
+        yield from _of_spark(files, query, numbers[query.id])
     for query in record.queries:
         last = numbers[query.id]
         if last is not None:
             yield from _of_states(files, query, last)
 
 
-def _of_spark(files: Files, query: str, last: int | None) -> Iterator[Part]:
-    names = files.names(query)
-    yield from _with_checksums(query, names, [name for name in names if name == "metadata"])
+def _of_spark(files: Files, query: QueryRecord, last: int | None) -> Iterator[Part]:
+    here = query.logs
+    names = files.names(here)
+    yield from _with_checksums(here, names, [name for name in names if name == "metadata"])
     if last is None:
         return
     for log in ("commits", "offsets"):
-        yield from _numbered(f"{query}/{log}", files.names(f"{query}/{log}"), last)
-    lines = bytes(files.read(f"{query}/offsets/{last}")).decode(errors="replace").splitlines()[2:]
+        yield from _numbered(f"{here}/{log}", files.names(f"{here}/{log}"), last)
+    lines = bytes(files.read(f"{here}/offsets/{last}")).decode(errors="replace").splitlines()[2:]
     ends = [log_offset(line) for line in lines]
-    folders = [name for name in files.names(f"{query}/sources") if not name.startswith(".")]
+    folders = [name for name in files.names(f"{here}/sources") if not name.startswith(".")]
     furthest = max((end for end in ends if end is not None), default=None)
+    known = {number: ends[place] for place, (_, number) in enumerate(query.order)} if query.order else {}
     for name in folders:
-        # A source that is read in several places stands in the offsets as often, but has one folder.
-        own = len(folders) == len(ends) and name.isdecimal() and int(name) < len(ends)
-        end = ends[int(name)] if own else furthest
-        folder = f"{query}/sources/{name}"
+        # Where it is not known which line is whose, there may be more than sources.
+        own = name.isdecimal() and (int(name) in known or len(folders) == len(ends) > int(name))
+        end = known.get(int(name), ends[int(name)]) if own else furthest
+        folder = f"{here}/sources/{name}"
         yield from _numbered(folder, files.names(folder), end)
 
 
@@ -82,11 +83,10 @@ def _with_checksums(folder: str, names: Sequence[str], chosen: Iterable[str]) ->
 
 
 def _of_states(files: Files, query: QueryRecord, last: int) -> Iterator[Part]:
-    scales = tuple(Scale(*each) for each in query.scales)
     for state in query.states:
         above = f"{query.id}/{STATE}/{state.place}"
         here = files_at(f"{files.root}/{above}")
-        found = state_in_force(files, query.id, here, scales, last) if state.place else None
+        found = state_in_force(files, query, here, last) if state.place else None
         wanted: dict[str, None] = {}
         for path in () if found is None else found.paths:
             folder, _, name = path.rpartition("/")

@@ -1,4 +1,4 @@
-"""``hintplan run``: options, signals and exit codes around :func:`runtime.run.execution.execute`.
+"""``hintplan run``: options, signals and exit codes around :func:`runtime.run.execute.execute`.
 
 The first SIGINT or SIGTERM ends the run after the batch in progress, the second one at once; a batch plan ends at the
 first, since an unfinished job leaves nothing behind. The exit codes are the shell's, 130 and 143. Rows of print sinks
@@ -111,7 +111,7 @@ def _run(options: RunOptions) -> int:
     if sys.stderr.isatty():
         say(f"connecting to {options.spark.remote}" if options.spark.remote else "starting Spark")
     with opened_session(options.spark) as spark:
-        from runtime.run.execution import execute
+        from runtime.run.execute import execute
 
         def start() -> Any:
             return execute(

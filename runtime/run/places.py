@@ -14,7 +14,6 @@ from plans.compare.carryover import state_lineages
 from plans.errors import RunError
 from plans.model.plan import Plan
 from runtime.checkpoint.files import CheckpointFiles
-from runtime.checkpoint.parts import last_batches
 from runtime.checkpoint.state_parts import STATE
 from runtime.storage.manifest import RESTORE, DamagedFile
 from runtime.storage.names import PINS, parsed
@@ -48,19 +47,26 @@ def places_of(query: Query, found: Continuation, location: str, *, run: int) -> 
 
 
 def pins_of(
-    query: Query, plan: Plan, files: CheckpointFiles, location: str, *, run: int, division: str
+    query: Query,
+    plan: Plan,
+    files: CheckpointFiles,
+    location: str,
+    *,
+    run: int,
+    division: str,
+    batches: tuple[int, int],
 ) -> dict[str, PinPlace]:
     """Where each operator of ``query`` pins its answers that must, by its id; ``files`` and ``location`` are those of
     the checkpoint.
 
-    Runs of the same ``division`` divide the rows of a batch alike.
+    Runs of the same ``division`` divide the rows of a batch alike; ``batches`` are the last ones that began and ended.
     The place has the name of what is asked, and not that of the operator, which another plan may call otherwise.
     """
     wanted = pinned_operators(plan, query.sinks)
     if not wanted:
         return {}
     lineages = state_lineages(plan)
-    began, ended = last_batches(files, query.id)
+    began, ended = batches
     replayed = began if began > ended else -1
     same: Counter[str] = Counter()
     found = {}

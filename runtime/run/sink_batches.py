@@ -39,7 +39,8 @@ def refuse_other_batches(
     places: dict[str, str] = {}
     tables = {sink.id: sink.table for sink in plan.sinks}
     for query in queries:
-        began, ended = last_batches(checkpoint, query.id)
+        logs = before[query.id].logs if query.id in before else query.id
+        began, ended = last_batches(checkpoint, logs)
         for name in query.sinks:
             table_name = tables[name]
             table = plan.tables[table_name]
@@ -53,7 +54,9 @@ def refuse_other_batches(
                         path=f"tables.{table_name}.options.path",
                     )
             try:
-                had = batches_had(table, partial(_writer, query, name, checkpoint), lambda at: files_at(at).sizes)
+                had = batches_had(
+                    table, partial(_writer, query, name, f"{logs}/metadata", checkpoint), lambda at: files_at(at).sizes
+                )
             except RunError as error:
                 (found,) = error.diagnostics
                 where = f"tables.{table_name}"
@@ -91,9 +94,9 @@ def _is_written_to(before: QueryRecord | None, table: Table) -> bool:
     return before is not None and sink_directory(table) in dict(before.files).values()
 
 
-def _writer(query: Query, sink: str, checkpoint: CheckpointFiles) -> str | None:
+def _writer(query: Query, sink: str, path: str, checkpoint: CheckpointFiles) -> str | None:
     """What ``sink`` knows the query by that writes to it: by Spark's id, which it gets when its checkpoint is new."""
-    found = checkpoint.read([f"{query.id}/metadata"]).get(f"{query.id}/metadata")
+    found = checkpoint.read([path]).get(path)
     if found is None:
         return None
     part = f"/{sink}" if query.is_shared else ""

@@ -77,7 +77,7 @@ class Engine:
 
     def start(self, plan: Plan) -> str:
         """Run ``plan`` in the background, until it is stopped, and say under which name."""
-        from runtime.run.execution import execute
+        from runtime.run.execute import execute
 
         execution = execute(plan, self._session(), **self._settings(plan, once=False), trigger=self.trigger)
         numbered = (f"{plan.name}-{number}" for number in range(2, len(self.jobs) + 3))
@@ -91,7 +91,7 @@ class Engine:
         RunError if this machine cannot see what workers keep for it.
         """
         from runtime.results.files import KeptRows
-        from runtime.run.execution import execute
+        from runtime.run.execute import execute
         from runtime.spark.session import shares_machine
 
         spark = self._session()
@@ -181,7 +181,7 @@ class Engine:
 
     def _started(self, plan: Plan) -> Any:
         """``plan`` at work, to the end of what is there."""
-        from runtime.run.execution import execute
+        from runtime.run.execute import execute
 
         if plan.mode == "batch":
             return self._batch_session().execute(plan)

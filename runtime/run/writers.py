@@ -25,14 +25,13 @@ from runtime.run.multi_sink import MultiSinkWriter, RowCounts, SinkWriter
 
 
 def query_writer(
-    query: Query, edges: Edges, rows: Mapping[str, Rows], checkpoint: str, results: str | None, counts: RowCounts
+    query: Query, edges: Edges, rows: Mapping[str, Rows], where: str, *, results: str | None, counts: RowCounts
 ) -> Any:
-    """Spark's writer of a query, configured but for its trigger, and not started; ``checkpoint`` is that of the run.
+    """Spark's writer of a query, configured but for its trigger, and not started; its logs are ``where``.
 
     With ``results`` the rows of a single sink are kept in that directory. How many rows each of several sinks got goes
     to ``counts``.
     """
-    where = f"{checkpoint.rstrip('/')}/{query.id}"
     if query.is_shared:
         writer = _multi_sink_writer(query, edges, rows, where, counts)
     else:

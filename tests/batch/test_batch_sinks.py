@@ -15,7 +15,7 @@ from plans.declarations.tables import Table, TableColumn
 from plans.errors import PlanError, RunError
 from plans.model.plan import Plan
 from plans.operators import Calc, Operator, Scan, SelectItem, Sink, Sort, SortKey
-from runtime.run.execution import execute
+from runtime.run.execute import execute
 from tests.batch.programs import batch_plan, cached, read_rows, write_rows
 from tests.functions import test_functions_on_spark as calls
 

@@ -9,7 +9,7 @@ import planner
 from plans.analysis.streaming_queries import queries, single_queries
 from plans.operators import Sink
 from runtime.build import sub_plans as sharing
-from runtime.run.execution import _repeated
+from runtime.run.execute import _repeated
 
 SCRIPT = """
 CREATE TABLE o (id BIGINT, k BIGINT) WITH ('connector' = 'datagen');

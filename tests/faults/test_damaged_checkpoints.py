@@ -23,7 +23,7 @@ from runtime.checkpoint.parts import undamaged_record
 from runtime.inspect.command import state_command
 from runtime.run.check import check_command
 from runtime.run.command import run_command
-from runtime.run.execution import execute
+from runtime.run.execute import execute
 from tests.spark.programs import CUSTOMER_ROWS, add_rows, changes, expected, fold, revenue_plan, sample
 
 pytestmark = pytest.mark.spark

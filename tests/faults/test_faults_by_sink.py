@@ -15,7 +15,7 @@ from plans.declarations.tables import Table, TableColumn
 from plans.errors import RunError
 from plans.model.plan import Plan
 from plans.operators import Calc, Scan, SelectItem, Sink
-from runtime.run.execution import execute
+from runtime.run.execute import execute
 
 pytestmark = pytest.mark.spark
 

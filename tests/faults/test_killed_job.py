@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from plans.errors import RunError
 from plans.model.plan import Plan
 from runtime.connectors.jdbc import sqlite as connector
-from runtime.run.execution import execute
+from runtime.run.execute import execute
 from tests.faults.job import Feed, compiled, expected, rows_of
 
 pytestmark = pytest.mark.spark

@@ -14,7 +14,7 @@ from plans.declarations.tables import Table, TableColumn
 from plans.errors import RunError
 from plans.model.plan import Plan
 from plans.operators import Scan, Sink
-from runtime.run.execution import execute
+from runtime.run.execute import execute
 
 pytestmark = pytest.mark.spark
 

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 import planner
 from plans.errors import Diagnostic, SqlError
-from runtime.run.execution import execute
+from runtime.run.execute import execute
 from tests.flink.sinks import CASES, COLUMNS, ENFORCERS, ROWS
 from tests.spark.programs import add_rows
 

@@ -19,7 +19,8 @@ from plans.settings.state import StateEntry
 from runtime.build.correlate import call_function
 from runtime.build.edges import Edges
 from runtime.lookup.plan import LookupRun
-from runtime.run.execution import Execution, execute
+from runtime.run.execute import execute
+from runtime.run.execution import Execution
 from tests.groups import call_settings
 from tests.spark.programs import add_rows, changes
 

@@ -23,7 +23,7 @@ from plans.analysis.columns import output_columns
 from plans.model.plan import Plan
 from plans.operators import Sink
 from runtime.results.files import KeptRows
-from runtime.run.execution import execute
+from runtime.run.execute import execute
 from runtime.types import to_arrow
 from tests.fuzz.compiled import compiled, script
 from tests.fuzz.data import Event, FuzzTable, World

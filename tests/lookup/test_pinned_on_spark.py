@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 import planner
 from plans.model.plan import Plan
-from runtime.run.execution import execute
+from runtime.run.execute import execute
 from tests.spark.programs import add_rows, changes
 
 pytestmark = pytest.mark.spark
@@ -228,7 +228,7 @@ def test_a_task_that_fails_when_it_has_asked_does_not_ask_again(tmp_path: Path) 
     (tmp_path / "job.sql").write_text(sql)
     program = (
         "import sys; from pathlib import Path; import hintplan, planner;"
-        "from plans.connectors.policy import Policy; from runtime.run.execution import execute;"
+        "from plans.connectors.policy import Policy; from runtime.run.execute import execute;"
         "from runtime.spark.session import start_session; here = Path(sys.argv[1]);"
         "policy = Policy(modules=('failing',));"
         "plan = planner.compile_sql((here / 'job.sql').read_text(), allow_modules=('failing',));"

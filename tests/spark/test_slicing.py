@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import planner
-from runtime.run.execution import execute
+from runtime.run.execute import execute
 from tests.spark.programs import add_rows, changes
 
 pytestmark = pytest.mark.spark

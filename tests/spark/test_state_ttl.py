@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 import planner
 from plans.edit.edit import set_value
 from plans.model.plan import Plan
-from runtime.run.execution import Execution, execute
+from runtime.run.execute import execute
+from runtime.run.execution import Execution
 from tests.spark.programs import add_rows, changes
 
 pytestmark = pytest.mark.spark

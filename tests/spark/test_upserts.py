@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 import planner
 from plans.model.plan import Plan
-from runtime.run.execution import execute
+from runtime.run.execute import execute
 from tests.spark.programs import add_rows
 
 pytestmark = pytest.mark.spark

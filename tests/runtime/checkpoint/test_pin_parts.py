@@ -9,11 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from plans.compare.carryover import QueryRecord
 from runtime.checkpoint.files import local_files
 from runtime.checkpoint.pin_parts import pin_damages
 from runtime.storage.files import files_at
 from runtime.storage.pins import BatchPins, Pin, PinPlace, RememberedPins, question_of
 
+QUERY = QueryRecord(id="sink_r", sinks=("sink_r",), sources=(), states=())
 ANSWER = Pin(
     label="",
     at="0.0",
@@ -33,7 +35,7 @@ def checkpoint(directory: Path) -> Path:
 
 
 def said(directory: Path, *, began: int, ended: int) -> list[str]:
-    return [str(each) for each in pin_damages(local_files(directory), "sink_r", began=began, ended=ended)]
+    return [str(each) for each in pin_damages(local_files(directory), QUERY, began=began, ended=ended)]
 
 
 def cut(data: bytes) -> bytes:

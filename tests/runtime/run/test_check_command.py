@@ -32,16 +32,20 @@ def compiled(insert: str) -> Plan:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A checkpoint on which the plan of ``TOTALS`` has run, as Spark writes its record."""
-    plan = compiled(TOTALS)
+    """A checkpoint on which the plan of ``TOTALS`` has run."""
+    write_record(tmp_path, compiled(TOTALS))
+    return tmp_path
+
+
+def write_record(folder: Path, plan: Plan) -> None:
+    """The record of a checkpoint on which ``plan`` has run, as Spark writes it."""
     record = record_after(continuation(None, plan), None, plan, partitions=4, spark="4.2.9")
     assert record is not None
-    kept = tmp_path / "checkpoint" / "hintplan"
+    kept = folder / "checkpoint" / "hintplan"
     kept.mkdir(parents=True)
     (kept / "part-00000-x.txt").write_text(record_line(record) + "\n", encoding="utf-8")
     (kept / ".part-00000-x.txt.crc").write_bytes(b"crc\x00\xff")
     (kept / "_SUCCESS").write_bytes(b"")
-    return tmp_path
 
 
 def check(folder: Path, plan: Plan, *options: str) -> tuple[int, str]:
@@ -98,31 +102,58 @@ def test_what_was_added_is_described_where_state_is_lost_and_where_a_run_is_refu
     assert "join_o_c                       starts empty   calc_o is new (calc: WHERE v > 3)" in said
     more = TOTALS.replace("GROUP BY", "JOIN c AS d ON d.name = c.name GROUP BY")
     code, said = check(folder, compiled(more))
-    assert code == 1
-    assert "+ join_o_c_d" in said
-    assert "join: JOIN ON name = name" in said
+    assert code == 0
+    lines = said.splitlines()
+    join, scan = "join: JOIN ON name = name", "scan: c · filesystem · 1 of 2 columns"
+    more_is_new = f"join_o_c_d is new ({join}), scan_c_in_r is new ({scan})"
+    assert lines[3] == f"  aggregate_r                    starts empty   {more_is_new}"
+    assert lines[4].startswith("  join_o_c_d                     starts empty   ")
+    assert lines[5:7] == [
+        "  join_o_c                       carries over",
+        "  scan_c_in_r                    new            c (filesystem) is read from the beginning",
+    ]
     run = hintplan("run", "plan.json", "--once", "--checkpoint", "checkpoint", folder=folder)
     assert run.returncode == 1
-    assert "; what differs: scan_c_in_r is new (scan: " in run.stderr
-    assert "join_o_c_d is new (join: JOIN ON name = name)" in run.stderr
+    assert "aggregate_r starts empty (join_o_c_d is new (join: " in run.stderr
 
 
-def test_what_is_refused_exits_with_1_and_json_says_why(folder: Path) -> None:
-    alone = compiled("INSERT INTO r SELECT CAST(k AS STRING), SUM(v) FROM o GROUP BY CAST(k AS STRING);")
-    code, said = check(folder, alone, "--json")
+def test_a_source_that_is_left_is_named(folder: Path) -> None:
+    alone = compiled("INSERT INTO r SELECT name, SUM(k) FROM c GROUP BY name;")
+    _, said = check(folder, alone)
+    because = "o (filesystem) is not read any more, and would be read from the beginning"
+    assert f"  scan_o                         left behind    {because}" in said.splitlines()
+    found = json.loads(check(folder, alone, "--json")[1])
+    (query,) = found["queries"]
+    assert query["sources"] == [{"operator": "scan_o", "table": "o (filesystem)", "outcome": "left behind"}]
+    run = hintplan("run", "plan.json", "--once", "--checkpoint", "checkpoint", folder=folder)
+    assert run.returncode == 1
+    assert "scan_o is left behind, for sink_r does not read o (filesystem) any more" in run.stderr
+
+
+def test_what_is_refused_exits_with_1_and_json_says_why(tmp_path: Path) -> None:
+    def into(table: str, query: str) -> Plan:
+        options = "'connector' = 'filesystem', 'path' = 'out', 'format' = 'json'"
+        files = f"CREATE TABLE {table} (k BIGINT) WITH ({options});"
+        return compiled(f"{files} INSERT INTO {table} {query};")
+
+    write_record(tmp_path, into("x", "SELECT k FROM o"))
+    code, said = check(tmp_path, into("y", "SELECT o.k FROM o JOIN c ON o.k = c.k"), "--json")
     assert code == 1
     found = json.loads(said)
     assert found["verdict"] == "refused"
-    (query,) = found["queries"]
-    assert query["outcome"] == "refused"
-    because = "it no longer reads c (filesystem), and Spark finds the place in each source by its number"
+    query, left = found["queries"]
+    assert (query["outcome"], left["outcome"]) == ("refused", "left behind")
+    because = (
+        "it is new and would write files to out, where sink_x has written: Spark takes batches with the same numbers "
+        "for written; give its table another path"
+    )
     assert query["because"] == because
     assert [state["outcome"] for state in query["states"]] == ["cannot be read"]
     assert found["recorded"] == {"plan": "totals", "layout": 4, "run": 1, "partitions": 4, "spark": "4.2.9"}
     assert {change["effect"] for change in found["changes"]} >= {"incompatible"}
-    run = hintplan("run", "plan.json", "--once", "--checkpoint", "checkpoint", "--allow-state-drop", folder=folder)
+    run = hintplan("run", "plan.json", "--once", "--checkpoint", "checkpoint", "--allow-state-drop", folder=tmp_path)
     assert run.returncode == 1
-    assert f"sink_r: {because}" in run.stderr
+    assert f"sink_y: {because}" in run.stderr
 
 
 def test_a_renamed_operator_is_called_by_both_names(folder: Path) -> None:

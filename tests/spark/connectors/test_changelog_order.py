@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 import planner
 from plans.connectors.policy import Policy
-from runtime.run.execution import execute
+from runtime.run.execute import execute
 from tests.spark.programs import add_rows, changes
 
 pytestmark = pytest.mark.spark

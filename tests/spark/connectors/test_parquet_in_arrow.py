@@ -14,7 +14,8 @@ from pyspark.sql import SparkSession
 from planner import compile_sql
 from plans.errors import RunError
 from runtime.connectors import table as connectors
-from runtime.run.execution import Execution, execute
+from runtime.run.execute import execute
+from runtime.run.execution import Execution
 from tests.spark.programs import changes
 
 pytestmark = pytest.mark.spark

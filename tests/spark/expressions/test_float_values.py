@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import planner
-from runtime.run.execution import execute
+from runtime.run.execute import execute
 from tests.batch.programs import batch_plan
 from tests.runtime.kernels.test_float_values import KINDS, PLANS, QUERIES, TABLES, VALUES, rounded
 from tests.runtime.pipeline import Pipeline

@@ -16,7 +16,8 @@ from plans.model.plan import Plan
 from runtime.inspect.compact import compact_state
 from runtime.inspect.snapshot import take_snapshot
 from runtime.run.checked import check
-from runtime.run.execution import Execution, execute
+from runtime.run.execute import execute
+from runtime.run.execution import Execution
 from tests.spark.programs import add_rows, changes
 
 pytestmark = pytest.mark.spark

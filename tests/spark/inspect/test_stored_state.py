@@ -17,7 +17,7 @@ from plans.edit.edit import set_value
 from plans.model.plan import Plan
 from runtime import read_state, state_rows
 from runtime.inspect.contents import Amount, CheckpointState, EntryState, UnderEdit
-from runtime.run.execution import execute
+from runtime.run.execute import execute
 from tests.spark.programs import add_rows, changes
 
 pytestmark = pytest.mark.spark

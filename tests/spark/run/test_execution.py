@@ -15,7 +15,8 @@ from plans.errors import PlanError, RunError
 from plans.model.plan import Plan
 from plans.operators import Operator
 from runtime.checkpoint.record import write_record
-from runtime.run.execution import Execution, execute
+from runtime.run.execute import execute
+from runtime.run.execution import Execution
 from runtime.spark import session as session_module
 from tests.spark.programs import CUSTOMER_ROWS, add_rows, changes, expected, fold, revenue_plan, sample
 

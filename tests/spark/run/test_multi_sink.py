@@ -16,7 +16,8 @@ from plans.checkpoint.record import local_record
 from plans.errors import RunError
 from plans.model.plan import Plan
 from runtime.checkpoint.record import read_record, write_record
-from runtime.run.execution import Execution, execute
+from runtime.run.execute import execute
+from runtime.run.execution import Execution
 from tests.spark.programs import add_rows
 
 pytestmark = pytest.mark.spark

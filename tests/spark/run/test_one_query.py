@@ -13,7 +13,8 @@ from pyspark.sql import SparkSession
 import planner
 from plans.errors import RunError
 from plans.model.plan import Plan
-from runtime.run.execution import Execution, execute
+from runtime.run.execute import execute
+from runtime.run.execution import Execution
 from tests.spark.programs import add_rows
 
 pytestmark = pytest.mark.spark

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from plans.errors import RunError
 from runtime.checkpoint.run_lock import LOCK, RunLock, _lock_through
-from runtime.run.execution import execute
+from runtime.run.execute import execute
 from tests.spark.programs import CUSTOMER_ROWS, add_rows, changes, expected, fold, revenue_plan, sample
 
 pytestmark = pytest.mark.spark

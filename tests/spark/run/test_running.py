@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 from plans.connectors.policy import Policy
 from plans.operators import Aggregate, AggregateCall, Sink
 from plans.settings.state import StateEntry
-from runtime.run.execution import Execution, execute
+from runtime.run.execute import execute
+from runtime.run.execution import Execution
 from runtime.run.running_text import running_json, stuck_json, stuck_text
 from runtime.run.watch import Watch
 from runtime.running import RunningBatch, StuckBatch

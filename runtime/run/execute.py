@@ -1,0 +1,347 @@
+"""Runs a plan: its streaming queries (:mod:`plans.analysis.streaming_queries`) on a session of their own, guarded by
+the checkpoint.
+
+A batch plan runs as a :class:`runtime.batch.session.Session` of one job per sink.
+
+    execution = execute(hintplan.load("plan.json"), checkpoint="/data/checkpoints/revenue", once=True)
+    execution.await_termination()
+
+Knows no command line. Everything that can be refused is refused before anything is started or written.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from plans.analysis.streaming_queries import Query, tops
+from plans.analysis.validate import validate
+from plans.checkpoint.continuation import (
+    Continuation,
+    continuation,
+    record_after,
+    record_of_begun,
+    refuse,
+    with_orders,
+)
+from plans.checkpoint.record import CheckpointRecord
+from plans.checkpoint.report import checkpoint_notes
+from plans.connectors.policy import OPEN, Policy, refuse_reach
+from plans.declarations.durations import parse_duration
+from plans.errors import PlanError, RunError
+from plans.model.config import PARALLELISM, TIME_ZONE
+from plans.model.plan import Plan
+from plans.operators import state_of
+from runtime.batch.execution import BatchExecution
+from runtime.batch.session import Session
+from runtime.build.edges import edges_of
+from runtime.build.stream import build
+from runtime.build.sub_plans import shared_operators
+from runtime.checkpoint.files import NO_FILES, CheckpointFiles, files_of, local_directory, reached_by_workers
+from runtime.checkpoint.generations import begin_generation, end_generations, old_logs
+from runtime.checkpoint.parts import batches_kept, last_batches, refuse_damaged
+from runtime.checkpoint.record import read_record, write_record
+from runtime.checkpoint.run_lock import acquire
+from runtime.connectors import table as connectors
+from runtime.lookup.plan import LookupRun
+from runtime.results import files
+from runtime.run.execution import Execution
+from runtime.run.multi_sink import RowCounts
+from runtime.run.noted import noted
+from runtime.run.places import pins_of, places_of, run_number
+from runtime.run.sink_batches import refuse_other_batches
+from runtime.run.writers import query_writer
+from runtime.spark.explanation import failed
+from runtime.spark.session import (
+    default_partitions,
+    is_remote,
+    prepare_session,
+    shares_machine,
+    start_session,
+    write_logs_by_renaming,
+)
+from runtime.spark.shipping import ship_code
+from runtime.spark.source_order import source_order
+from runtime.spark.versions import version_notes
+from runtime.storage.files import files_at
+from runtime.storage.pins import PinPlace
+
+DEFAULT_TRIGGER = "1 s"
+"""Time between the starts of two batches of a continuous run; without one, batches without data would follow each
+other all the time."""
+
+
+def execute(
+    plan: Plan,
+    spark: SparkSession | None = None,
+    *,
+    checkpoint: str | None = None,
+    once: bool = False,
+    trigger: str | None = None,
+    policy: Policy = OPEN,
+    allow_state_drop: bool = False,
+    results: str | None = None,
+    take_over: bool = False,
+) -> Execution | BatchExecution:
+    """Start ``plan`` on ``spark``, or on the active session, or on a new local one.
+
+    ``checkpoint`` is a directory, on a file system that all workers share, where the run keeps its state and finds it
+    again; without one, a local run uses a temporary one. ``once`` takes what is there and ends. ``trigger`` is the time
+    between two batches, such as ``'5 s'``. ``policy`` says what the plan may reach and load beyond what is always open.
+    A checkpoint with state that the plan does not continue (:mod:`plans.checkpoint.continuation`) is refused, unless
+    ``allow_state_drop`` says to go on without it. With ``results``, a directory as for ``checkpoint``, rows are kept
+    there for :class:`runtime.results.files.KeptRows` instead of written to the sink. A checkpoint has one run at a time
+    (:mod:`runtime.checkpoint.run_lock`); ``take_over`` follows one on another machine, of which nothing is known. A
+    batch plan takes what is there and ends; it has neither a checkpoint nor a trigger, and its cached results go with
+    its last job. PlanError if the plan is wrong; RunError if it cannot run here.
+    """
+    problems = validate(plan)
+    if problems:
+        raise PlanError(diagnostics=problems)
+    if plan.mode == "batch":
+        _refuse_streaming_settings(checkpoint, trigger)
+        return Session(spark, policy=policy).execute_and_close(plan, results=results)
+    _refuse_cached(plan)
+    refuse_reach(plan.tables, policy, checkpoint)
+    settings = _trigger(once, trigger)
+    if once:
+        for scan in plan.scans:
+            connectors.refuse_unbounded(scan.table, plan.tables[scan.table])
+    spark = spark or SparkSession.getActiveSession() or start_session(None, {})
+    own = prepare_session(spark, time_zone=plan.config.get(TIME_ZONE, "UTC"), once=once, take_over=take_over)
+    if checkpoint is None and not shares_machine(own):
+        raise RunError(
+            "a run on a cluster keeps its state in a checkpoint that all workers can reach",
+            hint="give a checkpoint directory on a shared file system",
+        )
+    before = _before(plan, own, checkpoint)
+    refuse(before.found, checkpoint or "", allow_drop=allow_state_drop)
+    own.conf.set("spark.sql.shuffle.partitions", str(before.partitions))
+    ship_code(own, policy.modules)
+    zone = plan.config.get(TIME_ZONE, "UTC")
+    lookups = LookupRun(token=uuid.uuid4().hex, allowed_modules=policy.modules, time_zone=zone, once=once)
+    if results is not None:
+        files.keeping(own)
+    location = checkpoint or tempfile.mkdtemp(prefix="hintplan-checkpoint-")
+    if not is_remote(own) and local_directory(own, location) is not None:
+        write_logs_by_renaming(own)
+    counts: dict[tuple[str, int], int] = {}
+    building = _Building(plan=plan, spark=own, before=before, location=location, lookups=lookups)
+    found, writers = building.writers(results, counts)
+    running = found.queries
+    execution = Execution(
+        queries={},
+        checkpoint=location,
+        temporary=checkpoint is None,
+        partitions=before.partitions,
+        notes=(
+            *(() if before.recorded is None else checkpoint_notes(before.recorded, plan, str(own.version))),
+            *_repeated(plan, running),
+            *version_notes(str(own.version)),
+        ),
+        sinks={query.id: query.sinks for query in running if query.is_shared},
+        _counts=counts,
+        _wrong_line=partial(connectors.wrong_line, own, plan.tables),
+    )
+    if checkpoint is not None and not is_remote(own):
+        execution._lock = acquire(own, checkpoint, take_over=take_over)
+        execution._lock.in_use = partial(_is_active, execution)
+    try:
+        there = NO_FILES if checkpoint is None else building.unmoved_files()
+        if results is None:
+            refuse_other_batches(plan, running, there, before.recorded, partial(files_of, own))
+        record = None if checkpoint is None else _recorded(plan, own, checkpoint, before, found, there)
+        for name, writer in writers.items():
+            execution.queries[name] = _started(name, writer.trigger(**settings), location)
+        if checkpoint is not None and record is not None:
+            if (begun := record_of_begun(record)) is not None:
+                write_record(own, checkpoint, begun)
+            if any(old_logs(there, record)):
+                end_generations(files_at(reached_by_workers(own, location)), there, record)
+            execution._note = noted(own, checkpoint, begun or record)
+    except BaseException:
+        execution.stop()
+        raise
+    return execution
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Before:
+    """What is ``there`` of a checkpoint before a run, what was ``recorded`` of it, and how the plan continues it."""
+
+    recorded: CheckpointRecord | None
+    there: CheckpointFiles
+    partitions: int
+    found: Continuation
+
+    def batches(self, query: str, there: CheckpointFiles | None = None) -> tuple[int, int]:
+        """The last batches of ``query`` that began and ended, in what is ``there`` now or was."""
+        return last_batches(there or self.there, _logs(self.recorded, query))
+
+
+def _logs(recorded: CheckpointRecord | None, query: str) -> str:
+    """The folder with the logs of ``query``."""
+    return next((each.logs for each in (recorded.queries if recorded else ()) if each.id == query), query)
+
+
+def _before(plan: Plan, spark: SparkSession, checkpoint: str | None) -> _Before:
+    recorded = None if checkpoint is None else read_record(spark, checkpoint)
+    asked = int(plan.config[PARALLELISM]) if PARALLELISM in plan.config else None
+    partitions = asked or (recorded.partitions if recorded else default_partitions(spark))
+    there = NO_FILES if checkpoint is None else files_of(spark, checkpoint)
+    reached = {query.id: last_batches(there, query.logs)[1] + 1 for query in recorded.queries} if recorded else {}
+    found = continuation(recorded, plan, share=not is_remote(spark), partitions=partitions, reached=reached)
+    return _Before(recorded=recorded, there=there, partitions=partitions, found=found)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Building:
+    """The queries of a plan made into streams, for a checkpoint as it was ``before``."""
+
+    plan: Plan
+    spark: SparkSession
+    before: _Before
+    location: str
+    lookups: LookupRun
+    _pins: dict[str, Mapping[str, PinPlace]] = field(default_factory=dict)
+
+    def writers(self, results: str | None, counts: RowCounts) -> tuple[Continuation, dict[str, Any]]:
+        """Spark's writer of each query, and how the plan goes on with its sources as Spark has them."""
+        found, reached = self.before.found, reached_by_workers(self.spark, self.location)
+        run = run_number(self.before.there, int(time.time() * 1000))
+        making: dict[str, Callable[[str], Any]] = {}
+        for query in found.queries:
+            places = places_of(query, found, reached, run=run)
+            self._pins[query.id] = self._pins_of(query, self.before.there, run)
+            edges = edges_of(self.plan, self.spark, places=places, lookups=self.lookups, pins=self._pins[query.id])
+            rows = build(edges, tops(self.plan, query))
+            making[query.id] = partial(query_writer, query, edges, rows, results=results, counts=counts)
+        logs = {record.id: record.logs for record in found.records}
+        writers = {name: make(f"{self.location.rstrip('/')}/{logs[name]}") for name, make in making.items()}
+        if is_remote(self.spark):
+            return found, writers
+        orders = {name: source_order(writer._df) for name, writer in writers.items()}
+        found = with_orders(found, self.before.recorded, orders)
+        for record in found.records:
+            if record.id in making and record.logs != logs[record.id]:
+                writers[record.id] = making[record.id](f"{self.location.rstrip('/')}/{record.logs}")
+        return found, writers
+
+    def unmoved_files(self) -> CheckpointFiles:
+        """The files of the checkpoint now; RunError if another run has used it since the writers were made."""
+        before, there = self.before, files_of(self.spark, self.location)
+        running = before.found.queries
+        scaled = before.recorded is not None and before.recorded.partitions != before.partitions
+        moved = scaled and any(before.batches(query.id) != before.batches(query.id, there) for query in running)
+        moved |= any(
+            self._pins_of(query, there, next((pin.run for pin in pins.values()), 0)) != pins
+            for query in running
+            if (pins := self._pins[query.id])
+        )
+        if moved or read_record(self.spark, self.location) != before.recorded:
+            raise RunError(
+                f"another run has used checkpoint {self.location} while this one was starting", hint="start it again"
+            )
+        refuse_damaged(there, before.recorded, self.location, kept=batches_kept(self.spark))
+        return there
+
+    def _pins_of(self, query: Query, there: CheckpointFiles, run: int) -> dict[str, PinPlace]:
+        reached = reached_by_workers(self.spark, self.location)
+        cores = "" if is_remote(self.spark) else f" of {default_partitions(self.spark)}"
+        division, batches = f"{self.before.partitions}{cores}", self.before.batches(query.id, there)
+        return pins_of(query, self.plan, there, reached, run=run, division=division, batches=batches)
+
+
+def _recorded(
+    plan: Plan, spark: SparkSession, checkpoint: str, before: _Before, found: Continuation, there: CheckpointFiles
+) -> CheckpointRecord | None:
+    """The record that is in force from now on, with logs of all generations that it names."""
+    recorded = before.recorded
+    record = record_after(found, recorded, plan, partitions=before.partitions, spark=spark.version) or recorded
+    if record is None or record is recorded:
+        return record
+    known = {query.id: query for query in (recorded.queries if recorded else ())}
+    for query in record.queries:
+        old = known.get(query.id)
+        if old is not None and old.logs != query.logs:
+            begin_generation(files_at(reached_by_workers(spark, checkpoint)), there, old, query)
+    write_record(spark, checkpoint, record)
+    return record
+
+
+def _started(name: str, writer: Any, checkpoint: str) -> Any:
+    """Spark's handle of a query that begins now; RunError if Spark refuses it."""
+    try:
+        return writer.start()
+    except (Py4JError, PySparkException) as error:
+        said = str(error)
+        if "CONCURRENT_QUERY" in said or "another query with same id is already active" in said:
+            raise RunError(
+                f"the query of {name} with checkpoint {checkpoint} is already running on this Spark",
+                hint="a checkpoint has one run at a time: stop the other one. If whoever started it is gone, "
+                "hintplan run --take-over stops it and goes on",
+            ) from error
+        raise failed(f"the query of {name} cannot be started", error, lambda file: None) from error
+
+
+def _is_active(execution: Execution) -> bool:
+    """Whether a run goes on that nobody may have waited for; not if its session was stopped, with its queries."""
+    try:
+        return execution.active
+    except (Py4JError, OSError):
+        return False
+
+
+def _refuse_streaming_settings(checkpoint: str | None, trigger: str | None) -> None:
+    if checkpoint is not None:
+        raise RunError("a batch plan keeps no state, so it has no checkpoint", hint="run it without one")
+    if trigger is not None:
+        raise RunError("a batch plan runs once, so it has no trigger", hint="run it without one")
+
+
+def _refuse_cached(plan: Plan) -> None:
+    for operator in plan.operators:
+        settings = operator.cached
+        if settings is not None and settings.enabled:
+            raise RunError(
+                f"operator {operator.id} is to be cached, which only batch plans can",
+                hint="SET 'execution.runtime-mode' = 'batch' in the script, or remove the setting",
+                path=f"operators.{operator.id}.cached",
+            )
+
+
+def _trigger(once: bool, trigger: str | None) -> dict[str, Any]:
+    if once and trigger is not None:
+        raise RunError("a run that takes what is there and stops has no trigger", hint="give one or the other")
+    if once:
+        return {"availableNow": True}
+    try:
+        milliseconds = parse_duration(trigger or DEFAULT_TRIGGER, require_unit=True)
+    except ValueError as error:
+        raise RunError(f"the trigger is wrong: {error}", hint="write a duration such as '5 s'") from error
+    return {"processingTime": f"{milliseconds} milliseconds"}
+
+
+def _repeated(plan: Plan, running: Sequence[Query]) -> list[str]:
+    """What runs, and keeps its state, once in each of several queries."""
+    notes = []
+    query_of = {sink: " and ".join(query.sinks) for query in running for sink in query.sinks}
+    for name, sinks in shared_operators(plan).items():
+        found = tuple(dict.fromkeys(query_of[sink] for sink in sinks))
+        if len(found) == 1:
+            continue
+        stateful = any(state_of(plan.operator(each)) for each in plan.upstream(name))
+        notes.append(
+            f"{name} runs once in the query of each of {len(found)} sinks ({', '.join(found)})"
+            + (", with state of its own in each" if stateful else "")
+        )
+    return notes

@@ -1,0 +1,43 @@
+"""Which source goes on as which: by what is read, and its own id where there are several."""
+
+from __future__ import annotations
+
+import pytest
+
+from plans.compare.sources import SourceRecord, continued_sources, order_under
+
+
+def source(text: str) -> SourceRecord:
+    operator, table, lineage = text.split()
+    return SourceRecord(operator=operator, table=table, lineage=lineage)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "origins", "unclear"),
+    [
+        pytest.param(["a t 1"], ["a t 1"], {"a": "a"}, (), id="the same"),
+        pytest.param(["a t 1"], ["b t 1"], {"b": "a"}, (), id="another id"),
+        pytest.param(["a t 1"], ["a t 2"], {"a": "a"}, (), id="other columns"),
+        pytest.param(["a t 1"], ["b t 2"], {"b": "a"}, (), id="other columns and another id"),
+        pytest.param(["a t 1"], ["a u 1"], {}, (), id="another table"),
+        pytest.param(["a t 1"], [], {}, (), id="one less"),
+        pytest.param([], ["a t 1"], {}, (), id="one more"),
+        pytest.param(["a t 1", "b t 2"], ["b t 1", "a t 2"], {"b": "a", "a": "b"}, (), id="ids that changed places"),
+        pytest.param(["a t 1", "b t 2"], ["a t 3", "b t 4"], {"a": "a", "b": "b"}, (), id="other columns of both"),
+        pytest.param(["a t 1"], ["a t 1", "b t 2"], {"a": "a"}, (), id="one more of the same table"),
+        pytest.param(["a t 1", "b t 2"], ["x t 2"], {"x": "b"}, (), id="the other one less"),
+        pytest.param(["a t 1", "b t 2"], ["a t 3"], {}, ("t",), id="one of two, which may be either"),
+        pytest.param(["a t 1"], ["a t 2", "b t 3"], {}, ("t",), id="two for one, which may be either"),
+        pytest.param(["a t 1", "b t 1"], ["a t 1"], {"a": "a"}, (), id="one of two alike, by its id"),
+        pytest.param(["a t 1", "b t 1"], ["c t 1"], {}, ("t",), id="one of two alike, with another id"),
+    ],
+)
+def test_the_origin_of_a_source(
+    old: list[str], new: list[str], origins: dict[str, str], unclear: tuple[str, ...]
+) -> None:
+    found = continued_sources(tuple(map(source, old)), tuple(map(source, new)))
+    assert (found.origins, found.unclear) == (origins, unclear)
+
+
+def test_an_order_is_told_in_the_ids_of_the_plan_before() -> None:
+    assert order_under((("x", 0), ("new", 1), ("x", 0)), {"x": "a"}) == (("a", 0), (None, 1), ("a", 0))
