@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from plans.analysis.streaming_queries import is_dear, queries, single_queries
+from plans.analysis.streaming_queries import is_dear, queries, single_queries, tops
 from plans.errors import Diagnostic
 from plans.model.graph import check_graph
 from plans.model.plan import Plan
@@ -72,8 +72,8 @@ def times_computed(plan: Plan) -> Counter[str]:
     operator once for each path to a sink, and a result that is cached once for all.
     """
     running = queries(plan) if plan.mode == "streaming" else single_queries(plan)
-    found = Counter(query.id for query in running)
-    of_queries = {query.id: 1 << number for number, query in enumerate(running)}
+    found = Counter(top for query in running for top in tops(plan, query))
+    of_queries = {top: 1 << number for number, query in enumerate(running) for top in tops(plan, query)}
     dear: set[str] = set()
     if plan.mode == "streaming":
         for operator in plan.operators:

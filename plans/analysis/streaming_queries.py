@@ -1,7 +1,8 @@
-"""Which sinks of a streaming plan Spark runs as one query: those that hang below one operator by calcs only.
+"""Which sinks of a streaming plan Spark runs as one query: those that have a source, or anything else, in common.
 
-Such a query computes the operator once for each micro-batch, keeps its state once, and writes one sink after the other.
-A calc that asks for the current time, which only a query knows, is such an operator itself. Pure: a plan in, names out.
+Such a query computes each operator once for each micro-batch, keeps its state once, and writes one sink after the
+other. What is read of it ends at its *tops*, the operators from which only calcs lead to sinks; a calc that asks for
+the current time, which only a query knows, is such an operator itself. Pure: a plan in, names out.
 
 >>> from plans.operators import Scan, Sink
 >>> from plans.declarations.tables import Table
@@ -15,7 +16,7 @@ A calc that asks for the current time, which only a query knows, is such an oper
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from plans.model.plan import Plan
@@ -26,7 +27,7 @@ _NOW = re.compile(r"\b(?:current_timestamp|current_date|now)\b", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """One query of Spark with its ``sinks``; it is called after the operator above several, or after its only one."""
+    """One query of Spark with its ``sinks``; it is called after its only one, or an operator that several share."""
 
     id: str
     sinks: tuple[str, ...]
@@ -41,20 +42,50 @@ def queries(plan: Plan, sinks: Collection[str] | None = None, *, taken: Collecti
 
     With ``sinks``, those that write these only; none is called by a name that is ``taken``.
     """
-    groups: dict[str, list[str]] = {}
-    for sink in plan.sinks:
-        if sinks is None or sink.id in sinks:
-            path = path_to(plan.by_id, sink)
-            groups.setdefault(path[0].id if path else sink.id, []).append(sink.id)
+    operators = plan.by_id
+    reached = {sink.id: _below(operators, sink) for sink in plan.sinks if sinks is None or sink.id in sinks}
     found = []
     used = set(taken)
-    for head, group in groups.items():
-        name = head if len(group) > 1 else group[0]
+    for group in _connected(reached):
+        name = _name(plan, group, reached)
         others = (f"{name}_{number}" for number in range(2, len(used) + 3))
         free = next(each for each in (name, *others) if each not in used)
         used.add(free)
         found.append(Query(id=free, sinks=tuple(group)))
     return tuple(found)
+
+
+def _below(operators: Mapping[str, Operator], sink: Operator) -> frozenset[str]:
+    """What the rows of ``sink`` are made of."""
+    found: set[str] = set()
+    waiting = list(sink.inputs)
+    while waiting:
+        name = waiting.pop()
+        if name in operators and name not in found:
+            found.add(name)
+            waiting += operators[name].inputs
+    return frozenset(found)
+
+
+def _connected(reached: Mapping[str, frozenset[str]]) -> list[list[str]]:
+    """The sinks, together if they share an operator, also by way of others."""
+    groups: list[tuple[list[str], frozenset[str]]] = []
+    for sink, below in reached.items():
+        ours = [group for group in groups if group[1] & below]
+        first = groups.index(ours[0]) if ours else len(groups)
+        names = [name for group, _ in ours for name in group]
+        groups = [group for group in groups if group not in ours]
+        groups.insert(first, ([*names, sink], below.union(*(each for _, each in ours))))
+    return [sorted(names, key=list(reached).index) for names, _ in groups]
+
+
+def _name(plan: Plan, group: Sequence[str], reached: Mapping[str, frozenset[str]]) -> str:
+    """The sink of a query if it has only one, or else the last operator that most of its sinks share."""
+    if len(group) == 1:
+        return group[0]
+    shares = {operator.id: sum(operator.id in reached[sink] for sink in group) for operator in plan.operators}
+    most = max(shares.values())
+    return [name for name, share in shares.items() if share == most][-1]
 
 
 def single_queries(plan: Plan, sinks: Collection[str] | None = None) -> tuple[Query, ...]:
@@ -63,7 +94,7 @@ def single_queries(plan: Plan, sinks: Collection[str] | None = None) -> tuple[Qu
 
 
 def path_to(operators: Mapping[str, Operator], sink: Operator) -> tuple[Operator, ...]:
-    """What a query with several sinks computes once for ``sink`` and those beside it, and the calcs below that.
+    """The top of a query with several sinks from which ``sink`` has its rows, and the calcs between them.
 
     The calcs, in the order of the rows, are of this sink alone; none of them asks for the current time, which only a
     query knows. Nothing if there is no such operator, since an edge leads nowhere or in a circle.

@@ -53,9 +53,10 @@ def test_sinks_that_run_as_one_query_are_named_together(plan: Plan) -> None:
     several = replace(plan, tables=tables, operators=(*plan.operators, calc, *sinks))
     assert explain(several).split("\n")[2] == "1 query: sink_result + sink_more + sink_files from aggregate_t"
     assert explain_json(several)["queries"] == [["sink_result", "sink_more", "sink_files"]]
-    late = replace(calc, filter="net > 1 AND now() > ts")
-    apart = replace(several, operators=tuple(late if o is calc else o for o in several.operators))
-    assert explain(apart).split("\n")[2] == "2 queries: sink_result + sink_files from aggregate_t · sink_more"
+    scan = Scan(id="scan_apart", table="orders", columns=("o_id",))
+    apart = Sink(id="sink_apart", inputs=("scan_apart",), table="files")
+    both = explain(replace(several, operators=(*several.operators, scan, apart))).split("\n")[2]
+    assert both == "2 queries: sink_result + sink_more + sink_files from aggregate_t · sink_apart"
 
 
 def test_a_ttl_of_zero_says_that_it_never_expires(plan: Plan) -> None:
