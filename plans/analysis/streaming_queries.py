@@ -1,4 +1,4 @@
-"""Which sinks of a streaming plan Spark runs as one query: those that have a source, or anything else, in common.
+"""Which sinks of a streaming plan Spark runs as one query: those that have an operator in common, if only a scan.
 
 Such a query computes each operator once for each micro-batch, keeps its state once, and writes one sink after the
 other. What is read of it ends at its *tops*, the operators from which only calcs lead to sinks; a calc that asks for

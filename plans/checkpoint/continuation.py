@@ -173,6 +173,8 @@ def _losses(found: Continuation) -> Iterator[str]:
     for verdict in found.verdicts:
         if verdict.outcome == "left behind":
             yield f"{verdict.query} is left behind, for {verdict.because}"
+        for sink in verdict.sinks:
+            yield f"{sink} is left behind, for the plan does not write it any more"
         for source in verdict.sources:
             if source.outcome == "left behind":
                 yield f"{source.operator} is left behind, for {verdict.query} does not read {source.table} any more"

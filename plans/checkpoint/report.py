@@ -27,6 +27,7 @@ Verdict = Literal["new", "goes on", "drops", "refused"]
 Part = Literal["good", "bad", "note"]
 Paint = Callable[[str, Part], str]
 
+_OF_SINK = "the plan does not write it any more, and would begin anew with it"
 _GOOD = ("goes on", "carries over", "new")
 _WIDTH = 32
 
@@ -54,6 +55,7 @@ def check_text(
         lines += ["", _line(verdict.query, verdict.outcome, verdict.because, paint)]
         lines += [_state(state, found, verdict, paint) for state in verdict.states]
         lines += [_line(f"  {one.operator}", one.outcome, _of_source(one), paint) for one in verdict.sources]
+        lines += [_line(f"  {sink}", "left behind", _OF_SINK, paint) for sink in verdict.sinks]
     others = [change for change in found.changes if _is_told_apart(change, found)]
     if others:
         lines += ["", paint("also", "note")]
@@ -99,6 +101,7 @@ def check_json(
                     {"operator": source.operator, "table": source.table, "outcome": source.outcome}
                     for source in one.sources
                 ],
+                "sinks": [{"operator": sink, "outcome": "left behind"} for sink in one.sinks],
             }
             for one in found.verdicts
         ],

@@ -64,7 +64,7 @@ class QueryRecord:
     are those of a ``generation``, of which a new one begins when the order becomes another.
 
     ``parked`` says that the plan which last ran has no such query: it stands where it stopped. ``files`` are the sinks
-    that write files, each with its directory, where Spark notes which batches are there.
+    that write files, or have written some, each with its directory, where Spark notes which batches are there.
     ``begun`` says that Spark has started it, so that there is a checkpoint of it. ``scales`` are the numbers of
     partitions that its states had, each with the batch from which on; the last one is in force.
     """
@@ -108,7 +108,8 @@ class StateVerdict:
 class QueryVerdict:
     """What becomes of a query; ``because`` is empty if it simply goes on.
 
-    ``sources`` are those that it begins to read, or no longer reads; of a query that goes on only.
+    ``sources`` are those that it begins to read, or no longer reads, ``sinks`` those that it no longer writes; of a
+    query that goes on only.
     """
 
     query: str
@@ -116,12 +117,13 @@ class QueryVerdict:
     because: str = ""
     states: tuple[StateVerdict, ...] = ()
     sources: tuple[SourceVerdict, ...] = ()
+    sinks: tuple[str, ...] = ()
 
     @property
     def loses(self) -> bool:
-        """Whether state, or the place that the query has reached in its sources, is not used any more."""
+        """Whether state, or the place that the query has reached in its sources or for a sink, is not used any more."""
         lost = ("starts empty", "left behind")
-        left = any(source.outcome == "left behind" for source in self.sources)
+        left = bool(self.sinks) or any(source.outcome == "left behind" for source in self.sources)
         return self.outcome == "left behind" or left or any(state.outcome in lost for state in self.states)
 
 
@@ -252,6 +254,7 @@ def _placed(old: QueryRecord | None, new: QueryRecord, run: int, scale: tuple[in
     order = tuple((names[operator], number) for operator, number in old.order if operator in names)
     return replace(
         new,
+        files=(*new.files, *((sink, directory) for sink, directory in old.files if sink not in new.sinks)),
         begun=old.begun,
         scales=scales,
         states=states,
@@ -305,6 +308,7 @@ def _query(old: QueryRecord | None, new: QueryRecord, written: Mapping[str, str]
         outcome="goes on",
         states=tuple(_states(old.states, new.states, sources)),
         sources=tuple(_sources(old, new, sources)),
+        sinks=tuple(sink for sink in old.sinks if sink not in new.sinks),
     )
 
 

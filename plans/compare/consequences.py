@@ -112,21 +112,25 @@ def _of_plan(plan: Plan, running: Sequence[Query], verdicts: Sequence[QueryVerdi
         verdict = by_query[query.id]
         if verdict.outcome == "new" and old:
             continue
-        for name in dict.fromkeys(name for sink in query.sinks for name in operators_of(operators, query, top=sink)):
+        below = {sink: operators_of(operators, query, top=sink) for sink in query.sinks}
+        stays = {name for sink, names in below.items() if sink not in verdict.sinks for name in names}
+        left = {source.operator for source in verdict.sources if source.outcome == "left behind"} if old else set()
+        begun = {source.operator for source in verdict.sources if source.outcome == "new" and not old}
+        for name in dict.fromkeys(name for names in below.values() for name in names):
             fate = found.setdefault(name, _Fate())
             if verdict.outcome == "refused":
                 fate.refused.add(query.id)
-            elif verdict.outcome == "left behind":
+            elif verdict.outcome == "left behind" or name in left or name not in stays:
                 fate.left.add(query.id)
-            elif verdict.outcome == "goes on":
+            elif verdict.outcome == "goes on" and name not in begun:
                 fate.goes_on.add(query.id)
         for state in verdict.states if verdict.outcome == "goes on" else ():
-            below = operators_of(operators, query, top=state.operator)
+            made_of = operators_of(operators, query, top=state.operator)
             if state.outcome == "starts empty":
-                for name in below:
+                for name in made_of:
                     found.setdefault(name, _Fate()).empty.add(state.operator)
             elif state.outcome == "left behind" and old:
                 readers = (reader.id for reader in plan.readers[state.operator])
-                for name in (*below, *readers):
+                for name in (*made_of, *readers):
                     found.setdefault(name, _Fate()).gone.add(state.operator)
     return found

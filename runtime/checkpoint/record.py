@@ -1,7 +1,7 @@
 """The record beside a checkpoint, read and written here if it is on this machine, elsewhere by Spark.
 
     <checkpoint>/hintplan/         a line of JSON for each plan that ran on it (:mod:`plans.checkpoint.record`)
-    <checkpoint>/<query id>/       Spark's checkpoint of a query: named after its sink, or the operator above its sinks
+    <checkpoint>/<query id>/       Spark's checkpoint of a query: named after its sink, or what its sinks share
 
 What a record means, and what becomes of state under another plan, is decided in :mod:`plans.compare.carryover`.
 """

@@ -34,8 +34,8 @@ _MOST_UNREAD = 1_000
 class Execution:
     """A running plan. ``queries`` has Spark's handle of each query by its id; ``checkpoint`` is where they keep state.
 
-    A query has the id of its sink; one with several ``sinks`` (:mod:`plans.analysis.streaming_queries`) that of the
-    operator above them.
+    A query has the id of its sink; one with several ``sinks`` (:mod:`plans.analysis.streaming_queries`) that of an
+    operator that they share.
     """
 
     queries: dict[str, Any]

@@ -432,12 +432,12 @@ def test_another_insert_begins_and_the_one_that_is_there_goes_on(tmp_path: Path)
     assert job.result == by_sqlite(TOTALS, FIRST, SECOND)
 
 
-def test_an_insert_that_is_gone_is_left_behind_and_goes_on_when_it_is_back(tmp_path: Path) -> None:
-    other = "SELECT s, COUNT(*) AS n FROM o GROUP BY s"
-    both, one = compiled(TOTALS, other), compiled(TOTALS)
+def test_an_insert_with_nothing_in_common_that_is_gone_goes_on_when_it_is_back(tmp_path: Path) -> None:
+    other = "SELECT name, SUM(w) AS n FROM c GROUP BY name"
+    both, one = compiled(GROUPED, other), compiled(GROUPED)
     record = written_by(both)
     found = continuation(record, one)
-    assert outcomes(found) == {"aggregate_r": CARRIES, "join_o_c": CARRIES, "aggregate_o": LEFT}
+    assert outcomes(found) == {"aggregate_o": CARRIES, "aggregate_c": LEFT}
     with pytest.raises(plans.RunError, match="sink_r2 is left behind, for the plan does not write sink_r2 any more"):
         refuse(found, "checkpoint", allow_drop=False)
     refuse(found, "checkpoint", allow_drop=True)
@@ -446,13 +446,45 @@ def test_an_insert_that_is_gone_is_left_behind_and_goes_on_when_it_is_back(tmp_p
     record = record_after(found, record, one, partitions=1, spark="4.3.0")
     assert not continuation(record, one).loses
     back = continuation(record, both)
-    assert outcomes(back) == {"aggregate_r": CARRIES, "join_o_c": CARRIES, "aggregate_o": CARRIES}
+    assert outcomes(back) == {"aggregate_o": CARRIES, "aggregate_c": CARRIES}
 
     left = Restartable(of_sink(both, "sink_r2"), tmp_path)
     left.batch(FIRST)
     left = left.restarted(of_sink(both, "sink_r2"), left.result)
     left.batch(SECOND)  # of its sources, it has read nothing in the meantime
     assert left.result == by_sqlite(other, FIRST, SECOND)
+
+
+def test_an_insert_that_shares_a_source_and_is_gone_begins_anew_when_it_is_back() -> None:
+    both, one = compiled(TOTALS, "SELECT k, MAX(v) AS n FROM o GROUP BY k"), compiled(TOTALS)
+    record = written_by(both)
+    found = continuation(record, one)
+    (verdict,) = found.verdicts
+    assert (verdict.outcome, verdict.sinks) == ("goes on", ("sink_r2",))
+    assert outcomes(found) == {"aggregate_r": CARRIES, "join_o_c": CARRIES, "aggregate_o": LEFT}
+    with pytest.raises(plans.RunError, match="sink_r2 is left behind, for the plan does not write it any more"):
+        refuse(found, "checkpoint", allow_drop=False)
+    record = record_after(found, record, one, partitions=1, spark="4.3.0")
+    assert not continuation(record, one).loses
+    back = continuation(record, both)
+    assert {each.query: each.outcome for each in back.verdicts} == {verdict.query: "goes on", "sink_r2": "new"}
+    assert outcomes(back) == {"aggregate_r": CARRIES, "join_o_c": CARRIES, "aggregate_o": NEW}
+
+
+def test_a_sink_of_files_that_is_back_does_not_write_where_its_former_query_has() -> None:
+    def with_files(*tables: str) -> Plan:
+        files = "'connector' = 'filesystem', 'path' = '{}', 'format' = 'json'"
+        script = f"CREATE TABLE o (k BIGINT) WITH ({files.format('o')});"
+        for name in tables:
+            script += f"CREATE TABLE {name} (k BIGINT) WITH ({files.format(name)}); INSERT INTO {name} SELECT k FROM o;"
+        return planner.compile_sql(script)
+
+    record = written_by(with_files("r", "s"))
+    found = continuation(record, with_files("r"))
+    record = record_after(found, record, with_files("r"), partitions=1, spark="4.3.0")
+    back = {verdict.query: verdict for verdict in continuation(record, with_files("r", "s")).verdicts}
+    assert {name: verdict.outcome for name, verdict in back.items()} == {"scan_o": "goes on", "sink_s": "refused"}
+    assert "would write files to s, where scan_o has written" in back["sink_s"].because
 
 
 def test_a_source_that_turns_into_a_changelog_starts_empty(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def compiled(**inserts: str) -> Plan:
                 "s": "SELECT k, v FROM a UNION ALL SELECT k, v FROM b",
             },
             [("scan_b", ["sink_r", "sink_t", "sink_s"])],
-            [["aggregate_a", "aggregate_b", "union_s"]],
+            [["aggregate_a", "aggregate_b", "union_a_b"]],
         ),
         (
             {"r": SUMS.format("a"), "s": SUMS.format("c"), "t": "SELECT k, v FROM a"},
