@@ -40,7 +40,7 @@ test: $(INSTALLED) java servers browser
 TESTS ?=
 
 integration: $(INSTALLED) java servers browser
-	$(BIN)/python -m pytest -m integration $(TESTS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m integration $(TESTS)
 
 # The versions that pyproject.toml takes, each by its newest patch release.
 SPARKS := 4.0 4.1 4.2 4.3
