@@ -18,6 +18,7 @@ from plans.model.plan import Plan
 from plans.operators import state_of
 from plans.settings.effects import (
     BEGUN,
+    DROPPED,
     INCOMPATIBLE,
     LEFT_BEHIND,
     LEVELS,
@@ -37,6 +38,7 @@ class _Fate:
     empty: set[str] = field(default_factory=set)
     gone: set[str] = field(default_factory=set)
     left: set[str] = field(default_factory=set)
+    dropped: set[str] = field(default_factory=set)
     goes_on: set[str] = field(default_factory=set)
 
     def effect(self, *, stateful: bool) -> Effect:
@@ -48,6 +50,8 @@ class _Fate:
             return abandoned(self.gone)
         if self.left:
             return LEFT_BEHIND
+        if self.dropped:
+            return DROPPED
         return UNAFFECTED if self.goes_on else BEGUN
 
 
@@ -114,14 +118,16 @@ def _of_plan(plan: Plan, running: Sequence[Query], verdicts: Sequence[QueryVerdi
             continue
         below = {sink: operators_of(operators, query, top=sink) for sink in query.sinks}
         stays = {name for sink, names in below.items() if sink not in verdict.sinks for name in names}
-        left = {source.operator for source in verdict.sources if source.outcome == "left behind"} if old else set()
+        left = {source.operator for source in verdict.sources if source.outcome == "left behind" and old}
         begun = {source.operator for source in verdict.sources if source.outcome == "new" and not old}
         for name in dict.fromkeys(name for names in below.values() for name in names):
             fate = found.setdefault(name, _Fate())
             if verdict.outcome == "refused":
                 fate.refused.add(query.id)
-            elif verdict.outcome == "left behind" or name in left or name not in stays:
+            elif verdict.outcome == "left behind":
                 fate.left.add(query.id)
+            elif name not in stays or (left and not left.isdisjoint(operators_of(operators, query, top=name))):
+                fate.dropped.add(query.id)
             elif verdict.outcome == "goes on" and name not in begun:
                 fate.goes_on.add(query.id)
         for state in verdict.states if verdict.outcome == "goes on" else ():

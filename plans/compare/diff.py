@@ -35,7 +35,8 @@ from plans.settings.effects import (
     INCOMPATIBLE,
     NO_EFFECT,
     NO_NOTE,
-    PARKING,
+    PARKS,
+    PARKS_NO_MORE,
     UNKNOWN_KEY,
     UNREADABLE,
     Effect,
@@ -250,7 +251,7 @@ def _changed_setting(a: PlanSetting | None, b: PlanSetting | None, old: Operator
     setting = b.path if b is not None else f"{new.id}.{there.group}.{there.name}"
     effect = there.effect
     if (there.group, there.name) in _PARKING_SETTINGS and parks_rows(old) != parks_rows(new):
-        effect = PARKING
+        effect = PARKS if parks_rows(new) else PARKS_NO_MORE
     change = _setting(
         short, setting, None if a is None else shown(a.value), None if b is None else shown(b.value), effect
     )
@@ -275,7 +276,7 @@ def _whole_group(
 ) -> Change:
     effect = next(iter((now or was).values())).effect
     if group == "retry" and parks_rows(old) != parks_rows(new):
-        effect = PARKING
+        effect = PARKS if parks_rows(new) else PARKS_NO_MORE
     change = _setting(f"{new.id}.{group}", f"{new.id}.{group}", _group_text(was), _group_text(now), effect)
     return replace(change, operator=new.id)
 

@@ -55,17 +55,22 @@ NO_NOTE = Effect(level="none", text="no effect", because="a reason is a note for
 INCOMPATIBLE = Effect(
     level="incompatible",
     text="plan incompatible with running state",
-    because="Spark finds its place in each source by its number, so a query goes on with the same, in this order",
+    because="its query cannot go on where it stopped; a run refuses the checkpoint",
 )
 UNREADABLE = Effect(
     level="incompatible",
     text="running state cannot be read",
     because="its query cannot go on where it stopped; a run refuses the checkpoint",
 )
-PARKING = Effect(
-    level="incompatible",
-    text="plan incompatible with running state",
-    because="a deferred retry has a source of its own, which wakes the rows that wait; a run refuses the checkpoint",
+PARKS = Effect(
+    level="restart",
+    text=_AT_START,
+    because="a deferred retry keeps the rows that wait, and nothing waits yet",
+)
+PARKS_NO_MORE = Effect(
+    level="drop",
+    text="rows that wait are left behind",
+    because="only a deferred retry keeps rows that wait; a run leaves them only with --allow-state-drop",
 )
 
 UNAFFECTED = Effect(
@@ -83,6 +88,11 @@ LEFT_BEHIND = Effect(
     text="state left behind",
     because="its query stays in the checkpoint as it is, and goes on when its sink is back in the plan; "
     "a run leaves it only with --allow-state-drop",
+)
+DROPPED = Effect(
+    level="drop",
+    text="left behind",
+    because="its query goes on without it, and would begin anew with it; a run leaves it only with --allow-state-drop",
 )
 
 

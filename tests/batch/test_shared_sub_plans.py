@@ -38,6 +38,7 @@ def test_the_operator_nearest_to_the_sinks_is_named_and_not_what_is_below_it() -
         "join_o_c": ("sink_a", "sink_b", "sink_j"),
         top: ("sink_a", "sink_b"),
     }
-    assert _repeated(both, queries(both)) == [
+    together = (*queries(twice), *single_queries(both, ["sink_j"]))
+    assert _repeated(both, together) == [
         "join_o_c runs once in the query of each of 2 sinks (sink_a and sink_b, sink_j), with state of its own in each"
     ]
