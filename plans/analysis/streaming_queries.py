@@ -1,8 +1,10 @@
-"""Which sinks of a streaming plan Spark runs as one query: those that have an operator in common, if only a scan.
+"""Which sinks of a streaming plan Spark runs as one query: those that share what keeps state, asks or calls, and those
+that hang below one operator by calcs only.
 
 Such a query computes each operator once for each micro-batch, keeps its state once, and writes one sink after the
 other. What is read of it ends at its *tops*, the operators from which only calcs lead to sinks; a calc that asks for
-the current time, which only a query knows, is such an operator itself. Pure: a plan in, names out.
+the current time, which only a query knows, is such an operator itself. Sinks that have no more in common than a table
+that they read stay apart: reading it twice costs less than waiting for each other. Pure: a plan in, names out.
 
 >>> from plans.operators import Scan, Sink
 >>> from plans.declarations.tables import Table
@@ -43,7 +45,7 @@ def queries(plan: Plan, sinks: Collection[str] | None = None, *, taken: Collecti
     With ``sinks``, those that write these only; none is called by a name that is ``taken``.
     """
     operators = plan.by_id
-    reached = {sink.id: _below(operators, sink) for sink in plan.sinks if sinks is None or sink.id in sinks}
+    reached = {sink.id: _bonds(operators, sink) for sink in plan.sinks if sinks is None or sink.id in sinks}
     found = []
     used = set(taken)
     for group in _connected(reached):
@@ -55,8 +57,14 @@ def queries(plan: Plan, sinks: Collection[str] | None = None, *, taken: Collecti
     return tuple(found)
 
 
-def _below(operators: Mapping[str, Operator], sink: Operator) -> frozenset[str]:
-    """What the rows of ``sink`` are made of."""
+def _bonds(operators: Mapping[str, Operator], sink: Operator) -> frozenset[str]:
+    """The operators that ``sink`` is not to share with other queries, of those that its rows are made of."""
+    path = path_to(operators, sink)
+    top = {path[0].id} if path else set()
+    return frozenset(top.union(name for name in _below(operators, sink) if is_dear(operators[name])))
+
+
+def _below(operators: Mapping[str, Operator], sink: Operator) -> set[str]:
     found: set[str] = set()
     waiting = list(sink.inputs)
     while waiting:
@@ -64,7 +72,7 @@ def _below(operators: Mapping[str, Operator], sink: Operator) -> frozenset[str]:
         if name in operators and name not in found:
             found.add(name)
             waiting += operators[name].inputs
-    return frozenset(found)
+    return found
 
 
 def _connected(reached: Mapping[str, frozenset[str]]) -> list[list[str]]:

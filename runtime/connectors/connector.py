@@ -15,6 +15,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from plans.connectors.connector import Connector
 from plans.declarations.tables import Table
+from runtime.connectors.micro_batch import MicroBatch
 from runtime.engine.arrow_rows import ArrowRows
 from runtime.lookup.source import LookupSource
 
@@ -44,7 +45,7 @@ class MicroBatchWriter(Protocol):
 
     def __call__(
         self, name: str, table: Table, *, changelog: bool, checkpoint: str | None, part: str
-    ) -> Callable[[DataFrame, int], int]: ...
+    ) -> Callable[[MicroBatch, int], int]: ...
 
 
 class BatchesHad(Protocol):

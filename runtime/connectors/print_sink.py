@@ -15,12 +15,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from plans.connectors.print_sink import PRINT
 from plans.declarations.tables import Table
 from runtime.connectors.connector import ConnectorCode
+from runtime.connectors.micro_batch import MicroBatch
 from runtime.connectors.rowtext import lines
 from runtime.operator import KIND
 from runtime.spark.shipping import written_by
@@ -33,11 +35,10 @@ class PrintBatch:
     identifier: str
 
     def __call__(self, df: DataFrame, batch_id: int) -> None:
-        self.write(df, batch_id)
+        self.write(df.toArrow())
 
-    def write(self, df: DataFrame, batch_id: int) -> int:
+    def write(self, table: pa.Table) -> int:
         """Print the rows, and say how many they were."""
-        table = df.toArrow()
         kinds = None
         if KIND in table.column_names:
             kinds = table.column(KIND).to_pylist()
@@ -58,9 +59,10 @@ def writer(
 
 def micro_batch_writer(
     name: str, table: Table, *, changelog: bool, checkpoint: str | None = None, part: str = ""
-) -> Callable[[DataFrame, int], int]:
+) -> Callable[[MicroBatch, int], int]:
     """What prints a micro-batch."""
-    return _printer(table).write
+    printer = _printer(table)
+    return lambda rows, batch: printer.write(rows.on_driver())
 
 
 def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:

@@ -20,6 +20,7 @@ from plans.declarations.tables import Table
 from plans.errors import RunError
 from runtime.connectors import blackhole, datagen, filesystem, http, jdbc, print_sink, python, redis
 from runtime.connectors.connector import ConnectorCode, FilesBelow
+from runtime.connectors.micro_batch import MicroBatch
 from runtime.engine.arrow_rows import ArrowRows
 from runtime.lookup.source import LookupSource
 
@@ -83,7 +84,7 @@ def writer(
 
 def micro_batch_writer(
     name: str, table: Table, *, changelog: bool, checkpoint: str, part: str
-) -> Callable[[DataFrame, int], int]:
+) -> Callable[[MicroBatch, int], int]:
     """What writes one micro-batch into table ``name`` and returns its number of rows, for a query with several sinks.
 
     ``part`` is this sink among them; otherwise as :func:`writer`.

@@ -9,11 +9,12 @@ What leaves a query for several sinks goes as blobs, too: of each operator above
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -53,6 +54,27 @@ def branches(rows: Sequence[tuple[str, ArrowRows | DataFrame, pa.Schema]]) -> Da
 def of_branch(frame: DataFrame, branch: int, schema: pa.Schema) -> ArrowRows:
     """The rows with ``schema`` of what :func:`branches` was given as number ``branch``."""
     return ArrowRows(frame=frame.where(F.col("bucket") == branch), read=unpacked, schema=schema)
+
+
+def few_rows(frame: DataFrame, schemas: Mapping[int, pa.Schema], most: int) -> dict[int, pa.Table]:
+    """The rows of those branches, given with their schemas, of which no blob has more than ``most`` bytes.
+
+    They are computed by this, in one job, for ``frame`` to have them from then on if it is kept.
+    """
+    fits = F.length("blob") <= most
+    columns = ("bucket", "task", "seq", F.when(fits, F.col("blob")).alias("blob"))
+    batches = frame.select(*columns).toArrow().to_batches()
+    found: dict[int, list[pa.RecordBatch]] = {branch: [] for branch in schemas}
+    for batch in batches:
+        for branch in schemas:
+            of_branch = batch.filter(pc.equal(batch["bucket"], branch))
+            if of_branch.num_rows:
+                found[branch].append(of_branch)
+    return {
+        branch: pa.concat_tables([schemas[branch].empty_table(), *unpacked(rows, [])])
+        for branch, rows in found.items()
+        if not any(batch["blob"].null_count for batch in rows)
+    }
 
 
 def _packed(

@@ -50,8 +50,10 @@ def apply_operator(
     if waking is not None:
         ticking = named(Ticking(buckets), f"for {place.operator}")
         packed.append(map_in_arrow(waking, ticking, PACKED_DDL).drop(METRICS_COLUMN))
-    # As text, the time is not part of the code that Spark generates, and compiles when it is new.
-    now = F.unix_millis(F.current_timestamp()).cast("string").alias(NOW)
+    # Spark would write the time into the code that it generates, and compile that anew in each batch; it generates none
+    # for the sorting of an array.
+    time = F.array_sort(F.array(F.current_timestamp()))[0]
+    now = F.unix_millis(time).cast("string").alias(NOW)
     exchanged = reduce(DataFrame.unionAll, packed).select("*", now).repartition(place.partitions, "bucket")
     return ArrowRows(
         frame=exchanged,

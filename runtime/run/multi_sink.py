@@ -2,8 +2,11 @@
 
 A sink is written as its own query would write it. If one fails, the batch is replayed for all of them after a restart:
 those that know which batches they have had then skip or repeat it, so that nothing is there twice, and print sinks
-print it again. On classic Spark only: the sinks are written by the driver, which also counts their rows. Knows no plan
-files and no sessions.
+print it again. On classic Spark only: the sinks are written by the driver, which also counts their rows.
+
+A job of Spark for each sink would cost more than a small batch itself. So the job that computes the batch also brings
+those of its rows to the driver that are few, and their sinks are written from there. Knows no plan files and no
+sessions.
 """
 
 from __future__ import annotations
@@ -15,35 +18,48 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.storagelevel import StorageLevel
 
+from runtime.connectors.micro_batch import MicroBatch
+from runtime.engine.shared import few_rows
+from runtime.run.sink_rows import SinkRows
+
 RowCounts = MutableMapping[tuple[str, int], int]
 """How many rows a sink was given in a batch, by sink and batch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkWriter:
-    """One of the sinks, and what writes its part of a micro-batch and says how many rows that was."""
+    """One of the sinks: its rows, and what writes those of a micro-batch and says how many they were."""
 
-    sink: str
-    write: Callable[[DataFrame, int], int]
+    rows: SinkRows
+    write: Callable[[MicroBatch, int], int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MultiSinkWriter:
-    """Writes a micro-batch to each sink in turn; for ``foreachBatch``."""
+    """Writes a micro-batch to each sink in turn; for ``foreachBatch``.
+
+    ``most`` are the bytes of a blob that comes to the driver.
+    """
 
     writers: tuple[SinkWriter, ...]
     counts: RowCounts
+    most: int
 
     def __call__(self, rows: Any, batch: int) -> None:
-        if len(self.writers) == 1:  # the others are gone from the plan
+        packed = any(writer.rows.branch is not None for writer in self.writers)
+        if len(self.writers) == 1 and not packed:  # the others are gone from the plan
             self._write(rows, batch)
             return
         kept = rows.persist(StorageLevel.MEMORY_AND_DISK)
         try:
-            self._write(kept, batch)
+            self._write(kept, batch, packed=packed)
         finally:
             kept.unpersist()
 
-    def _write(self, rows: DataFrame, batch: int) -> None:
+    def _write(self, rows: DataFrame, batch: int, *, packed: bool = False) -> None:
+        schemas = {w.rows.branch: w.rows.edges.schema(w.rows.top) for w in self.writers if w.rows.branch is not None}
+        tables = few_rows(rows, schemas, self.most) if packed else {}
         for writer in self.writers:
-            self.counts[writer.sink, batch] = writer.write(rows, batch)
+            table = None if writer.rows.branch is None else tables.get(writer.rows.branch)
+            found = writer.rows.of_kept(rows) if table is None else writer.rows.of_table(table)
+            self.counts[writer.rows.sink, batch] = writer.write(found, batch)

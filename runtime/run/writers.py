@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping
 from typing import Any
 
-from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from plans.analysis.streaming_queries import Query, path_to, tops
 from plans.connectors.table import drops_rows
-from plans.operators import Operator, Sink
 from runtime.build.edges import Edges
-from runtime.build.stream import apply_operators
 from runtime.connectors import table as connectors
 from runtime.engine.arrow_rows import ROWS
 from runtime.engine.row_order import ROW_ORDER
 from runtime.engine.rows import Rows
-from runtime.engine.shared import branches, of_branch
+from runtime.engine.shared import branches
 from runtime.operator import KIND
 from runtime.results import files
 from runtime.run.multi_sink import MultiSinkWriter, RowCounts, SinkWriter
+from runtime.run.sink_rows import sink_rows
+
+_BYTES_ON_DRIVER = 16 << 20
+"""About the most of a micro-batch that comes to the driver with it, if it has one blob a task."""
 
 
 def query_writer(
@@ -49,42 +49,21 @@ def _multi_sink_writer(query: Query, edges: Edges, rows: Mapping[str, Rows], whe
         frame = branches([(top, rows[top].in_arrow or rows[top].frame, edges.schema(top)) for top in above])
     writers = []
     for name in query.sinks:
-        sink = found[name]
-        top, *calcs = path_to(edges.plan.by_id, sink)
+        sink, (top, *calcs) = found[name], path_to(edges.plan.by_id, found[name])
         branch = None if as_spark_has_them else above.index(top.id)
-        select = partial(_rows_of_sink, top=top.id, branch=branch, calcs=calcs, edges=edges)
-        _ = select(frame).frame  # what is wrong with it is to be said now
-        writers.append(SinkWriter(sink=sink.id, write=_micro_batch_writer(sink, select, edges, where)))
-    several = MultiSinkWriter(writers=tuple(writers), counts=counts)
+        made = sink_rows(frame, sink=name, top=top.id, branch=branch, calcs=calcs, edges=edges)
+        write = connectors.micro_batch_writer(
+            sink.table,
+            edges.plan.tables[sink.table],
+            changelog=edges.changelog[name],
+            checkpoint=where,
+            part=f"/{name}",
+        )
+        writers.append(SinkWriter(rows=made, write=write))
+    partitions = int(edges.spark.conf.get("spark.sql.shuffle.partitions") or 1)
+    most = _BYTES_ON_DRIVER // (partitions * len(above))
+    several = MultiSinkWriter(writers=tuple(writers), counts=counts, most=most)
     return frame.writeStream.outputMode("append").foreachBatch(several)
-
-
-def _rows_of_sink(frame: DataFrame, *, top: str, branch: int | None, calcs: Sequence[Operator], edges: Edges) -> Rows:
-    """The rows of a sink in a micro-batch, or in the stream, of its query; those of ``top`` are a branch of them."""
-    if branch is None:
-        rows = Rows(lambda: frame)
-    else:
-        found = of_branch(frame, branch, edges.schema(top))
-        rows = Rows(partial(found.in_spark, top), found)
-    return apply_operators(calcs, rows, edges=edges)
-
-
-def _micro_batch_writer(
-    sink: Sink, select: Callable[[DataFrame], Rows], edges: Edges, where: str
-) -> Callable[[DataFrame, int], int]:
-    table = edges.plan.tables[sink.table]
-    write = connectors.micro_batch_writer(
-        sink.table, table, changelog=edges.changelog[sink.id], checkpoint=where, part=f"/{sink.id}"
-    )
-
-    def written(frame: DataFrame, batch: int) -> int:
-        rows = select(frame)
-        if rows.in_arrow is not None and drops_rows(table):
-            (counted,) = rows.in_arrow.counted(sink.id).agg(F.sum(ROWS)).collect()
-            return int(counted[0] or 0)
-        return write(rows.frame.drop(*ROW_ORDER.names), batch)
-
-    return written
 
 
 def _single_sink_writer(query: Query, edges: Edges, rows: Mapping[str, Rows], where: str, results: str | None) -> Any:

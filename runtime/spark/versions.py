@@ -41,7 +41,8 @@ class SparkFacts:
     """What a run has to know of a version of Spark.
 
     ``log_files`` is the class that writes a query's logs by renaming, ``file_sink`` that of Spark's sink of files.
-    ``restricted_mode`` says whether Spark itself can refuse functions that call into the JVM; ``pandas``, the version
+    ``unix_sockets`` says whether the JVM can talk to Python by sockets of the file system, which answer at once; and
+    ``restricted_mode`` whether Spark itself can refuse functions that call into the JVM; ``pandas``, the version
     without which the driver's Python cannot run functions on Arrow, though none of ours uses it; ``client``, the
     distributions that a client of Spark Connect needs, and a module of each. ``kept_rows`` counts what the builder of a
     cached result has stored; ``of_rdd`` is what ``LogicalRDD.fromDataset`` wants after an RDD and the Dataset with the
@@ -50,6 +51,7 @@ class SparkFacts:
 
     log_files: str = f"{_STREAMING}.checkpointing.FileSystemBasedCheckpointFileManager"
     file_sink: str = f"{_STREAMING}.sinks.FileStreamSink"
+    unix_sockets: bool = True
     restricted_mode: bool = False
     pandas: str | None = "2.2"
     client: Mapping[str, str]
@@ -61,6 +63,7 @@ VERSIONS: Mapping[str, SparkFacts] = {
     "4.0": SparkFacts(
         log_files=f"{_STREAMING}.FileSystemBasedCheckpointFileManager",
         file_sink=f"{_STREAMING}.FileStreamSink",
+        unix_sockets=False,
         pandas="2.0",
         client=_CLIENT,
     ),

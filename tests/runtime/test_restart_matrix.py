@@ -455,20 +455,24 @@ def test_an_insert_with_nothing_in_common_that_is_gone_goes_on_when_it_is_back(t
     assert left.result == by_sqlite(other, FIRST, SECOND)
 
 
-def test_an_insert_that_shares_a_source_and_is_gone_begins_anew_when_it_is_back() -> None:
-    both, one = compiled(TOTALS, "SELECT k, MAX(v) AS n FROM o GROUP BY k"), compiled(TOTALS)
+def test_an_insert_that_shares_a_state_and_is_gone_begins_anew_when_it_is_back() -> None:
+    both, one = compiled(TOTALS, TOTALS.replace("SUM", "MAX")), compiled(TOTALS)
     record = written_by(both)
     found = continuation(record, one)
     (verdict,) = found.verdicts
     assert (verdict.outcome, verdict.sinks) == ("goes on", ("sink_r2",))
-    assert outcomes(found) == {"aggregate_r": CARRIES, "join_o_c": CARRIES, "aggregate_o": LEFT}
+    assert outcomes(found) == {"aggregate_r": CARRIES, "join_o_c": CARRIES, "aggregate_r2": LEFT}
     with pytest.raises(plans.RunError, match="sink_r2 is left behind, for the plan does not write it any more"):
         refuse(found, "checkpoint", allow_drop=False)
     record = record_after(found, record, one, partitions=1, spark="4.3.0")
     assert not continuation(record, one).loses
-    back = continuation(record, both)
-    assert {each.query: each.outcome for each in back.verdicts} == {verdict.query: "goes on", "sink_r2": "new"}
-    assert outcomes(back) == {"aggregate_r": CARRIES, "join_o_c": CARRIES, "aggregate_o": NEW}
+    back = {each.query: each for each in continuation(record, both).verdicts}
+    assert {name: each.outcome for name, each in back.items()} == {verdict.query: "goes on", "sink_r2": "new"}
+    states = {name: {state.operator: state.outcome for state in each.states} for name, each in back.items()}
+    assert states == {
+        verdict.query: {"aggregate_r": CARRIES, "join_o_c": CARRIES},
+        "sink_r2": {"aggregate_r2": NEW, "join_o_c": NEW},
+    }
 
 
 def test_a_sink_of_files_that_is_back_does_not_write_where_its_former_query_has() -> None:

@@ -25,6 +25,7 @@ from runtime.connectors.filesystem.file_sink import add_files
 from runtime.connectors.filesystem.row_kinds import with_op
 from runtime.connectors.filesystem.source_files import STREAM_LOG, exists
 from runtime.connectors.filesystem.spark_options import write_options
+from runtime.connectors.micro_batch import MicroBatch
 
 _ROWS = "rows"
 
@@ -40,18 +41,18 @@ def writer(
 
 def micro_batch_writer(
     name: str, table: Table, *, changelog: bool, checkpoint: str | None, part: str
-) -> Callable[[DataFrame, int], int]:
+) -> Callable[[MicroBatch, int], int]:
     """What hands a micro-batch to Spark's file sink, which skips one that it has had. RunError as :func:`writer`."""
     _refuse_updates(name, table, changelog=changelog)
     return partial(_write, table=table, changelog=changelog)
 
 
-def _write(df: DataFrame, batch: int, *, table: Table, changelog: bool) -> int:
-    counted = _with_kinds(df, table, changelog=changelog).observe(_ROWS, F.count(F.lit(1)).alias(_ROWS))
+def _write(found: MicroBatch, batch: int, *, table: Table, changelog: bool) -> int:
+    counted = _with_kinds(found.in_spark(), table, changelog=changelog).observe(_ROWS, F.count(F.lit(1)).alias(_ROWS))
     rows: Any = counted._jdf
-    add_files(df.sparkSession, table.options["format"], table.options["path"], write_options(table), rows, batch)
-    found = rows.queryExecution().observedMetrics()
-    return int(found.apply(_ROWS).getLong(0)) if found.contains(_ROWS) else 0
+    add_files(found.spark, table.options["format"], table.options["path"], write_options(table), rows, batch)
+    metrics = rows.queryExecution().observedMetrics()
+    return int(metrics.apply(_ROWS).getLong(0)) if metrics.contains(_ROWS) else 0
 
 
 def _refuse_updates(name: str, table: Table, *, changelog: bool) -> None:

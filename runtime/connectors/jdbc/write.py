@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.utils import is_remote
 
@@ -36,6 +36,7 @@ from runtime.connectors.jdbc.sqlite import (
     last_appended,
     storage_columns,
 )
+from runtime.connectors.micro_batch import MicroBatch
 from runtime.operator import INSERT, KIND
 from runtime.secrets import resolve
 from runtime.spark.shipping import written_by
@@ -60,16 +61,15 @@ class SqliteBatch:
         return self.url.removeprefix(SQLITE_URL)
 
     def __call__(self, df: DataFrame, batch_id: int) -> None:
-        self.write(df, batch_id)
+        self.write(df.toArrow(), df.sparkSession, batch_id)
 
-    def write(self, df: DataFrame, batch_id: int) -> int:
+    def write(self, table: pa.Table, spark: SparkSession, batch_id: int) -> int:
         """Write the rows, and say how many they were."""
-        table = df.toArrow()
         rows = self.rows(table)
         if self.target.primary_key:
             apply_net(self.path(), self.target, self.net(rows, table))
         else:
-            query = _query_id(df, self.checkpoint) + self.part
+            query = _query_id(spark, self.checkpoint) + self.part
             append_rows(self.path(), self.target, rows, query_id=query, batch_id=batch_id)
         return int(table.num_rows)
 
@@ -102,9 +102,10 @@ def writer(
 
 def micro_batch_writer(
     name: str, table: Table, *, changelog: bool, checkpoint: str | None = None, part: str = ""
-) -> Callable[[DataFrame, int], int]:
+) -> Callable[[MicroBatch, int], int]:
     """What writes a micro-batch; ``part`` tells the sinks of one query apart. RunError as :func:`writer`."""
-    return _micro_batch(name, table, changelog=changelog, checkpoint=checkpoint, part=part).write
+    sink = _micro_batch(name, table, changelog=changelog, checkpoint=checkpoint, part=part)
+    return lambda rows, batch: sink.write(rows.on_driver(), rows.spark, batch)
 
 
 def _micro_batch(name: str, table: Table, *, changelog: bool, checkpoint: str | None, part: str = "") -> SqliteBatch:
@@ -149,14 +150,14 @@ def _sqlite_batch(table: Table, checkpoint: str | None, part: str = "") -> Sqlit
     )
 
 
-def _query_id(df: DataFrame, checkpoint: str | None) -> str:
+def _query_id(spark: SparkSession, checkpoint: str | None) -> str:
     """The id that Spark gave the query when its checkpoint was new, and keeps across restarts."""
     if not is_remote():
-        return df.sparkSession.sparkContext.getLocalProperty(_QUERY_ID) or ""
+        return spark.sparkContext.getLocalProperty(_QUERY_ID) or ""
     if checkpoint is None:
         raise RunError(
             "appending to a database through Spark Connect needs a checkpoint, to tell a replayed batch from a new one",
             hint="run with --checkpoint, or declare PRIMARY KEY (...) NOT ENFORCED",
         )
-    metadata = df.sparkSession.read.text(f"{checkpoint.rstrip('/')}/metadata", wholetext=True).collect()
+    metadata = spark.read.text(f"{checkpoint.rstrip('/')}/metadata", wholetext=True).collect()
     return str(json.loads(metadata[0][0])["id"])

@@ -1,4 +1,4 @@
-"""Sinks that have anything in common are one query of a stream; its name stays apart from those of its sinks."""
+"""Sinks that share what keeps state are one query of a stream; its name stays apart from those of its sinks."""
 
 from __future__ import annotations
 
@@ -34,28 +34,51 @@ def compiled(**inserts: str) -> Plan:
             [["aggregate_a"]],
         ),
         (
-            {"r": "SELECT k, v FROM a", "s": SUMS.format("a")},
+            {"r": "SELECT k, v FROM a", "s": "SELECT v, k FROM a WHERE v > 1"},
             [("scan_a", ["sink_r", "sink_s"])],
-            [["scan_a", "aggregate_a"]],
+            [["scan_a"]],
+        ),
+        (
+            {"r": "SELECT k, v FROM a", "s": SUMS.format("a")},
+            [("sink_r", ["sink_r"]), ("sink_s", ["sink_s"])],
+            [["sink_r"], ["sink_s"]],
+        ),
+        (
+            {"r": SUMS.format("a"), "s": f"SELECT n, COUNT(*) FROM ({SUMS.format('a')}) AS x (k, n) GROUP BY n"},
+            [("aggregate_a", ["sink_r", "sink_s"])],
+            [["aggregate_a", "aggregate_x"]],
         ),
         (  # r and t have nothing in common but s
             {
                 "r": SUMS.format("a"),
                 "t": SUMS.format("b"),
-                "s": "SELECT k, v FROM a UNION ALL SELECT k, v FROM b",
+                "s": f"{SUMS.format('a')} UNION ALL {SUMS.format('b')}",
             },
-            [("scan_b", ["sink_r", "sink_t", "sink_s"])],
+            [("aggregate_b", ["sink_r", "sink_t", "sink_s"])],
             [["aggregate_a", "aggregate_b", "union_a_b"]],
         ),
         (
-            {"r": SUMS.format("a"), "s": SUMS.format("c"), "t": "SELECT k, v FROM a"},
-            [("scan_a", ["sink_r", "sink_t"]), ("sink_s", ["sink_s"])],
-            [["aggregate_a", "scan_a"], ["sink_s"]],
+            {
+                "r": SUMS.format("a"),
+                "s": SUMS.format("c"),
+                "t": f"SELECT n, COUNT(*) FROM ({SUMS.format('a')}) AS x (k, n) GROUP BY n",
+            },
+            [("aggregate_a", ["sink_r", "sink_t"]), ("sink_s", ["sink_s"])],
+            [["aggregate_a", "aggregate_x"], ["sink_s"]],
         ),
     ],
-    ids=["one", "apart", "below one operator", "of one source", "by way of another", "some"],
+    ids=[
+        "one",
+        "apart",
+        "below one operator",
+        "below one scan",
+        "of one table, with and without state",
+        "an aggregate, and one above it",
+        "by way of another",
+        "some",
+    ],
 )
-def test_sinks_with_anything_in_common_are_one_query(
+def test_sinks_that_share_more_than_a_table_are_one_query(
     inserts: dict[str, str], expected: list[tuple[str, list[str]]], read: list[list[str]]
 ) -> None:
     plan = compiled(**inserts)
@@ -65,5 +88,5 @@ def test_sinks_with_anything_in_common_are_one_query(
 
 
 def test_a_name_that_is_taken_gets_a_number() -> None:
-    plan = compiled(r="SELECT k, v FROM a", s=SUMS.format("a"))
-    assert queries(plan, taken=["scan_a"]) == (Query(id="scan_a_2", sinks=("sink_r", "sink_s")),)
+    plan = compiled(r=SUMS.format("a"), s=f"{SUMS.format('a')} HAVING SUM(v) > 3")
+    assert queries(plan, taken=["aggregate_a"]) == (Query(id="aggregate_a_2", sinks=("sink_r", "sink_s")),)

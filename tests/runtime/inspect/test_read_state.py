@@ -85,7 +85,10 @@ def test_state_is_counted_as_by_hand(kept: Plan, tmp_path: Path) -> None:
     before = files(checkpoint)
     found = read_state(kept, str(checkpoint), at=at, edited=edited, show=2)
     assert files(checkpoint) == before, "reading must leave the checkpoint as it is"
-    assert [(query.id, query.batch, query.started) for query in found.queries] == [("scan_l", 1, NEW)]
+    assert {(query.id, query.batch, query.started) for query in found.queries} == {
+        ("sink_joined", 1, NEW),
+        ("sink_counted_l", 1, NEW),
+    }
     # (1, a1), (1, a2) of the first batch; (2, a3), written again, and (4, a4) of the second; NULL keys never match.
     left = entry(found, "join_l_r", "leftState")
     assert left.amount == Amount(rows=4, keys=3, bytes=left.amount.bytes, oldest=OLD, newest=NEW, expired=0, soon=0)
@@ -105,12 +108,12 @@ def test_state_is_counted_as_by_hand(kept: Plan, tmp_path: Path) -> None:
 
 def test_a_batch_that_is_not_committed_does_not_count(kept: Plan, tmp_path: Path) -> None:
     checkpoint = tmp_path / "checkpoint"
-    query = run_on(kept, checkpoint)["scan_l"]
+    query = run_on(kept, checkpoint)["sink_joined"]
     query.batch({"l": [(9, "new")]}, NEW + MINUTE, committed=False)
     found = read_state(kept, str(checkpoint), at=NEW, entries=["join_l_r.leftState"])
     assert (found.queries[0].batch, found.total.rows) == (1, 4)
     # It runs again with a row more, as the first batch of another run.
-    query = run_on(kept, checkpoint)["scan_l"]
+    query = run_on(kept, checkpoint)["sink_joined"]
     query.batch({"l": [(9, "new"), (10, "newer")]}, NEW + MINUTE)
     found = read_state(kept, str(checkpoint), at=NEW + MINUTE, entries=["join_l_r.leftState"])
     assert (found.queries[0].batch, found.total.rows) == (2, 6)
@@ -125,9 +128,9 @@ def test_state_that_a_plan_does_not_read_is_told_from_the_manifests(kept: Plan, 
         for state in query.operators
     }
     assert states == {
-        ("scan_l", 1, "join_l_r", "other-meaning"): {"left": 4, "right": 1},
+        ("sink_joined", 1, "join_l_r", "other-meaning"): {"left": 4, "right": 1},
         ("sink_counted_r", None, "aggregate_r", "read"): {"groupAggregateState": 0},
-        ("scan_l", 1, "aggregate_l", "orphan"): {"groups": 4, "values(a)": 5},
+        ("sink_counted_l", 1, "aggregate_l", "orphan"): {"groups": 4, "values(a)": 5},
     }
     text = state_text(found)
     assert "join_l_r  (another state in the plan: a run starts it empty)" in text
@@ -181,7 +184,7 @@ def test_state_of_several_operators_in_a_checkpoint_with_an_odd_name_that_is_giv
 
 
 def test_a_manifest_that_is_lost_is_named(kept: Plan, tmp_path: Path) -> None:
-    partition = tmp_path / "checkpoint" / "scan_l" / "state" / "join_l_r.1" / "0" / "0"
+    partition = tmp_path / "checkpoint" / "sink_joined" / "state" / "join_l_r.1" / "0" / "0"
     newest = max(partition.glob("1.*.manifest"))
     newest.unlink()
     with pytest.raises(RunError, match=r"join_l_r\.1/0/0/1\..*manifest is missing"):
@@ -198,8 +201,9 @@ def test_what_spark_has_removed_of_its_logs_is_not_missed(kept: Plan, tmp_path: 
         for log in ("offsets", "commits"):
             (query.folder / log / "0").unlink()
     assert entry(read_state(kept, str(tmp_path / "checkpoint"), at=NEW), "join_l_r", "leftState").amount.rows == 5
-    (tmp_path / "checkpoint" / "scan_l" / "offsets" / "2").unlink()
-    with pytest.raises(RunError, match="is damaged: scan_l/offsets/2 is missing"):
+    (tmp_path / "checkpoint" / "sink_joined" / "commits" / "1").unlink()
+    (tmp_path / "checkpoint" / "sink_counted_l" / "offsets" / "2").unlink()
+    with pytest.raises(RunError, match="is damaged: sink_counted_l/offsets/2 is missing"):
         read_state(kept, str(tmp_path / "checkpoint"), at=NEW)
 
 
@@ -207,7 +211,7 @@ def test_files_that_a_run_sweeps_while_they_are_read_are_looked_for_at_a_newer_b
     kept: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checkpoint = tmp_path / "checkpoint"
-    query = run_on(kept, checkpoint)["scan_l"]
+    query = run_on(kept, checkpoint)["sink_joined"]
     look, goes_on = opening.committed_batches, iter([30, 30])
 
     def while_a_run_goes_on(*arguments):
@@ -262,7 +266,7 @@ def test_the_command_needs_no_pyspark(kept: Plan, tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert len(json.loads(done.stdout)["queries"]) == 1
+    assert len(json.loads(done.stdout)["queries"]) == 2
 
 
 def test_what_cannot_be_meant_is_refused(kept: Plan, tmp_path: Path) -> None:

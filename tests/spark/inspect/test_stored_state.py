@@ -80,13 +80,13 @@ def test_state_is_counted_as_by_hand_and_as_a_restart_sees_it(spark: SparkSessio
     run(plan, spark, checkpoint)
     add_rows(tmp_path, "l", [{"k": 2, "a": "a3"}, {"k": 4, "a": "a4"}])
     run(plan, spark, checkpoint)
-    old, new = (batch_time(checkpoint, "scan_l", batch) for batch in (0, 1))
+    old, new = (batch_time(checkpoint, "sink_joined", batch) for batch in (0, 1))
     at = new + HOUR // 6
     edited, _ = set_value(plan, "join_l_r.state.leftState.ttl", f"{at - old} ms")
 
     found = read_state(plan, str(checkpoint), at=at, edited=edited, show=2)
-    assert {query.id: query.batch for query in found.queries} == {"scan_l": 1}
-    assert {query.id: query.started for query in found.queries}["scan_l"] == new
+    assert {query.id: query.batch for query in found.queries} == {"sink_joined": 1, "sink_counted": 1}
+    assert {query.id: query.started for query in found.queries}["sink_joined"] == new
 
     # (1, a1), (1, a2) of the first batch; (2, a3), written again, and (4, a4) of the second; NULL keys never match.
     left = entry(found, "join_l_r", "leftState")
@@ -111,7 +111,7 @@ def test_state_is_counted_as_by_hand_and_as_a_restart_sees_it(spark: SparkSessio
     restarted, _ = set_value(plan, "join_l_r.state.leftState.ttl", f"{new - old} ms")
     add_rows(tmp_path, "r", [{"k": k, "b": "b"} for k in (1, 2, 4)])
     run(restarted, spark, checkpoint)
-    then = batch_time(checkpoint, "scan_l", 2)
+    then = batch_time(checkpoint, "sink_joined", 2)
     met = [row["a"] for row in changes(tmp_path / "joined")]
     told = entry(read_state(plan, str(kept), at=then, edited=restarted), "join_l_r", "leftState").edited
     assert told is not None
