@@ -23,7 +23,7 @@ import plans
 from plans.analysis.changelog import output_kinds
 from plans.analysis.columns import output_columns
 from plans.analysis.validate import validate
-from plans.compare.carryover import state_lineages
+from plans.compare.lineage import state_lineages
 from plans.connectors.policy import Policy
 from plans.declarations.types import ROOTS
 from plans.format.digest import operator_facts

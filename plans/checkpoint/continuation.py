@@ -16,19 +16,10 @@ from types import MappingProxyType
 
 from plans.analysis.streaming_queries import Query, queries, single_queries
 from plans.checkpoint.record import CheckpointRecord, document_of, recorded_plan
-from plans.compare.carryover import (
-    QueryRecord,
-    QueryVerdict,
-    StateRecord,
-    StateVerdict,
-    after_run,
-    carried,
-    continued,
-    in_order,
-    query_records,
-)
+from plans.compare.carryover import QueryVerdict, StateVerdict, after_run, carried, continued, in_order
 from plans.compare.change import Change
 from plans.compare.diff import diff
+from plans.compare.query_record import QueryRecord, StateRecord, query_records
 from plans.compare.report import values
 from plans.compare.sources import Order
 from plans.errors import RunError

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from plans.compare.carryover import QueryRecord, StateRecord
+from plans.compare.query_record import QueryRecord, StateRecord
 from plans.compare.sources import SourceRecord
 from plans.errors import PlanError, RunError
 from plans.files.codec import dumps, loads

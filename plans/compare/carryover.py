@@ -15,75 +15,21 @@ in logs of a new generation, in which those that it still has have got their new
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Literal
 
-from plans.analysis.streaming_queries import Query, path_to, queries, single_queries
-from plans.compare.sources import ContinuedSources, Order, SourceRecord, continued_sources, order_under
-from plans.connectors.table import sink_directory
-from plans.declarations.row_kinds import INSERT_ONLY, RowKinds, merged
-from plans.format.digest import operator_facts
+from plans.analysis.streaming_queries import Query, queries, single_queries
+from plans.compare.query_record import WAKING, QueryRecord, StateRecord
+from plans.compare.sources import ContinuedSources, Order, continued_sources, order_under
 from plans.model.plan import Plan
-from plans.operators import Operator, Scan, kind_of, state_of, tables_used
 from plans.text.counts import count
 
 Outcome = Literal["goes on", "new", "left behind", "refused"]
 SourceOutcome = Literal["new", "left behind"]
 StateOutcome = Literal["carries over", "new", "starts empty", "left behind", "cannot be read"]
-
-WAKING = "rows that wait"
-"""What an operator reads that rows wait in, as the table of a source: the time at which they are due."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StateRecord:
-    """The state of one operator in one query; ``lineage`` is a digest of what the state means.
-
-    ``place`` is the folder that it is in, empty as long as the checkpoint has none. ``begun`` says that it has been
-    written in the scale in force, so that each partition has a manifest there. ``sources`` are the operators whose rows
-    it is made of; none of rows that only wait.
-    """
-
-    operator: str
-    lineage: str
-    sources: tuple[str, ...] = ()
-    place: str = ""
-    begun: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueryRecord:
-    """What a checkpoint knows of a query: its sinks, its sources and states from the top down.
-
-    ``order`` has the sources as Spark numbers them; it is empty if that is not known, as on Spark Connect. Spark's logs
-    are those of a ``generation``, of which a new one begins when the order becomes another.
-
-    ``parked`` says that the plan which last ran has no such query: it stands where it stopped. ``files`` are the sinks
-    that write files, or have written some, each with its directory, where Spark notes which batches are there.
-    ``begun`` says that Spark has started it, so that there is a checkpoint of it. ``scales`` are the numbers of
-    partitions that its states had, each with the batch from which on; the last one is in force.
-    """
-
-    id: str
-    sinks: tuple[str, ...]
-    sources: tuple[SourceRecord, ...]
-    states: tuple[StateRecord, ...]
-    order: Order = ()
-    generation: int = 0
-    parked: bool = False
-    files: tuple[tuple[str, str], ...] = ()
-    begun: bool = False
-    scales: tuple[tuple[int, int], ...] = ()
-
-    @property
-    def logs(self) -> str:
-        """The folder of the checkpoint with Spark's logs of the query."""
-        return f"{self.id}/logs.{self.generation}" if self.generation else self.id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,17 +73,6 @@ class QueryVerdict:
         return self.outcome == "left behind" or left or any(state.outcome in lost for state in self.states)
 
 
-def parks_rows(operator: Operator) -> bool:
-    """Whether rows of ``operator`` wait in state to be asked again, as those of a lookup with deferred retries."""
-    asks = kind_of(operator).asks
-    return asks is not None and asks.parks_rows(operator)
-
-
-def keeps_state(operator: Operator) -> bool:
-    """Whether ``operator`` keeps anything in a checkpoint."""
-    return bool(state_of(operator)) or parks_rows(operator)
-
-
 def continued(plan: Plan, recorded: Sequence[QueryRecord], *, share: bool = True) -> tuple[Query, ...]:
     """The queries as which ``plan`` continues a checkpoint: sinks stay in the query they were in.
 
@@ -154,50 +89,6 @@ def continued(plan: Plan, recorded: Sequence[QueryRecord], *, share: bool = True
     if not share:
         return (*found, *single_queries(plan, new))
     return (*found, *queries(plan, new, taken=[record.id for record in recorded]))
-
-
-def query_records(plan: Plan, queries: Sequence[Query]) -> tuple[QueryRecord, ...]:
-    """What a checkpoint records of ``plan`` when it runs as ``queries``."""
-    operators, places = plan.by_id, {operator.id: place for place, operator in enumerate(plan.operators)}
-    lineages, scans = state_lineages(plan), {scan.id: scan for scan in plan.scans}
-    records = []
-    for query in queries:
-        order = operators_of(operators, query)
-        instances = _instances(operators, places, query)
-        states = tuple(
-            StateRecord(operator=name, lineage=lineages[name], sources=_made_of(operators, name, scans))
-            for name in order
-            if keeps_state(operators[name])
-        )
-        sources = tuple(
-            SourceRecord(
-                operator=name,
-                table=_source(plan, scans[name]) if name in scans else WAKING,
-                lineage=lineages[name],
-                places=instances[name],
-            )
-            for name in order
-            if name in scans or parks_rows(operators[name])
-        )
-        records.append(
-            QueryRecord(
-                id=query.id, sinks=query.sinks, sources=sources, states=states, files=tuple(_files(plan, query))
-            )
-        )
-    return tuple(records)
-
-
-def _made_of(operators: Mapping[str, Operator], name: str, scans: Collection[str]) -> tuple[str, ...]:
-    below = _order(operators, [name]) if state_of(operators[name]) else ()
-    return tuple(each for each in below if each in scans)
-
-
-def operators_of(operators: Mapping[str, Operator], query: Query, *, top: str | None = None) -> list[str]:
-    """What a query computes of the ``operators`` of its plan, each before its inputs, as Spark numbers them.
-
-    It begins at the top of the query, or at ``top`` if that is given.
-    """
-    return _order(operators, _tops(operators, query) if top is None else [top])
 
 
 def carried(
@@ -384,95 +275,3 @@ def _states(
         else:
             yield StateVerdict(operator=state.operator, outcome="new")
     yield from (StateVerdict(operator=name, outcome="left behind") for name in lost)
-
-
-def _tops(operators: Mapping[str, Operator], query: Query) -> list[str]:
-    """Where the rows of a query leave what Spark computes of it: above its only sink, or above each of several."""
-    found: dict[str, None] = {}
-    for sink in query.sinks:
-        operator = operators.get(sink)
-        path = path_to(operators, operator) if operator is not None and query.is_shared else ()
-        found |= dict.fromkeys([path[0].id] if path else operator.inputs if operator is not None else ())
-    return list(found)
-
-
-def _files(plan: Plan, query: Query) -> Iterator[tuple[str, str]]:
-    tables = {sink.id: plan.tables.get(sink.table) for sink in plan.sinks}
-    for sink in query.sinks:
-        table = tables.get(sink)
-        if table is not None and (directory := sink_directory(table)):
-            yield sink, directory
-
-
-def _order(operators: Mapping[str, Operator], tops: Sequence[str]) -> list[str]:
-    """All operators of a query from the sink down, each before its inputs: the order in which Spark numbers them."""
-    found: dict[str, None] = {}
-    waiting = list(reversed(tops))
-    while waiting:
-        name = waiting.pop()
-        if name in operators and name not in found:
-            found[name] = None
-            waiting += reversed(operators[name].inputs)
-    return list(found)
-
-
-def _instances(operators: Mapping[str, Operator], places: Mapping[str, int], query: Query) -> Counter[str]:
-    """How often Spark computes each operator of the query: once for each way that leads from it to the top.
-
-    ``places`` are where operators stand in the plan, inputs before those that read them.
-    """
-    found = Counter(_tops(operators, query))
-    for name in sorted(operators_of(operators, query), key=places.__getitem__, reverse=True):
-        for source in operators[name].inputs:
-            found[source] += found[name]
-    return found
-
-
-def _source(plan: Plan, scan: Scan) -> str:
-    table = plan.tables.get(scan.table)
-    return f"{scan.table} ({table.options.get('connector', '') if table else ''})"
-
-
-def state_lineages(plan: Plan) -> dict[str, str]:
-    """A digest of what the state of each operator means, by its id; of those without state, of what they put out.
-
-    Plans that differ in nothing but names of operators, aliases, settings and what is above have the same.
-    """
-    rows: dict[str, str] = {}
-    found: dict[str, str] = {}
-    kinds: dict[str, RowKinds] = {}
-    for operator in plan.operators:
-        inputs = [kinds.get(name, INSERT_ONLY) for name in operator.inputs]
-        # A state is laid out to take rows back if rows with a kind come.
-        below = [[rows.get(name, "?"), each != INSERT_ONLY] for name, each in zip(operator.inputs, inputs, strict=True)]
-        facts = {key: value for key, value in operator_facts(operator).items() if key not in ("id", "inputs")}
-        if "state" in facts:
-            facts["state"] = [entry["name"] for entry in facts["state"]]
-        reads = _reads(plan, operator)
-        rows[operator.id] = _digest([facts, reads, below])
-        kinds[operator.id] = kind_of(operator).row_kinds(operator, merged(inputs), plan)
-        found[operator.id] = _digest([_without_output(operator, facts), reads, below, parks_rows(operator)])
-    return found
-
-
-def _without_output(operator: Operator, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """What decides on the state of an operator, without what decides only on what it puts out."""
-    own = {key: value for key, value in facts.items() if key != "changelog"}
-    kept = kind_of(operator).state
-    return own if kept is None else kept.facts(operator, own)
-
-
-def _reads(plan: Plan, operator: Operator) -> list[object]:
-    """The columns of a table that an operator reads, with their types."""
-    for reader, name in tables_used((operator,), "reads", "looks up"):
-        table = plan.tables.get(name)
-        if table is None:
-            return [name]
-        types = {column.name: column.type for column in table.columns}
-        columns = operator_facts(reader)["columns"]
-        return [name, table.options.get("connector"), [types.get(column) for column in columns]]
-    return []
-
-
-def _digest(value: object) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]

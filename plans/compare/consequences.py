@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from plans.analysis.streaming_queries import Query, queries
-from plans.compare.carryover import QueryVerdict, carried, continued, operators_of, query_records
+from plans.compare.carryover import QueryVerdict, carried, continued
 from plans.compare.change import Change
+from plans.compare.query_record import operators_of, query_records
 from plans.connectors.table import source_kinds
 from plans.model.plan import Plan
 from plans.operators import state_of

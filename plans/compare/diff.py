@@ -14,10 +14,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
-from plans.compare.carryover import parks_rows
 from plans.compare.change import Change, Kind
 from plans.compare.consequences import with_consequences
 from plans.compare.facts import brief, facts_between
+from plans.compare.lineage import parks_rows
 from plans.compare.match import Match, match
 from plans.connectors.check import shown_options
 from plans.connectors.table import is_sink_directory

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from plans.checkpoint.record import CheckpointRecord
-from plans.compare.carryover import QueryRecord
+from plans.compare.query_record import QueryRecord
 from plans.compare.sources import continued_sources
 from plans.errors import RunError
 from runtime.checkpoint.files import CheckpointFiles

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from plans.checkpoint.record import CheckpointRecord, local_record
-from plans.compare.carryover import QueryRecord
+from plans.compare.query_record import QueryRecord
 from plans.errors import RunError
 from runtime.checkpoint.files import CheckpointFiles, Damage, local_files
 from runtime.checkpoint.pin_parts import pin_damages

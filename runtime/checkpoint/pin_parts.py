@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from plans.compare.carryover import QueryRecord
+from plans.compare.query_record import QueryRecord
 from runtime.checkpoint.files import CheckpointFiles, Damage
 from runtime.storage.manifest import DamagedFile
 from runtime.storage.names import PINS, batch_of

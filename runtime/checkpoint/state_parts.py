@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from plans.compare.carryover import QueryRecord, StateRecord
+from plans.compare.query_record import QueryRecord, StateRecord
 from runtime.checkpoint.files import SMALL, CheckpointFiles, Damage
 from runtime.storage.manifest import DamagedFile, Manifest, SegmentRef, body_start, decode
 from runtime.storage.names import MANIFEST, WRITTEN, named, newest, parsed

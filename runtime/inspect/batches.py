@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from plans.checkpoint.record import CheckpointRecord, is_local_path, local_record, parse_record, record_path
-from plans.compare.carryover import QueryRecord
+from plans.compare.query_record import QueryRecord
 from plans.errors import RunError
 from runtime.checkpoint.files import CheckpointFiles, local_files
 from runtime.checkpoint.parts import KEPT_BATCHES, refuse_damaged

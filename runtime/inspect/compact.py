@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from plans.checkpoint.record import CheckpointRecord, absolute, is_local_path, recorded_plan
-from plans.compare.carryover import QueryRecord, StateRecord
+from plans.compare.query_record import QueryRecord, StateRecord
 from plans.declarations.durations import parse_duration
 from plans.errors import RunError
 from plans.model.config import TIME_ZONE

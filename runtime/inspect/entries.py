@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from plans.analysis.changelog import output_kinds
 from plans.analysis.columns import output_columns
-from plans.compare.carryover import parks_rows
+from plans.compare.lineage import parks_rows
 from plans.declarations.durations import parse_duration
 from plans.errors import PlanError, RunError
 from plans.model.plan import Plan

@@ -14,7 +14,8 @@ from typing import TypeVar
 
 from plans.analysis.validate import validate
 from plans.checkpoint.record import CheckpointRecord, absolute, recorded_plan
-from plans.compare.carryover import QueryRecord, state_lineages
+from plans.compare.lineage import state_lineages
+from plans.compare.query_record import QueryRecord
 from plans.errors import PlanError, RunError
 from plans.model.plan import Plan
 from runtime.inspect.batches import (

@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from plans.analysis.streaming_queries import Query
-from plans.compare.carryover import QueryRecord, continued, operators_of
+from plans.compare.carryover import continued
+from plans.compare.query_record import QueryRecord, operators_of
 from plans.declarations.durations import parse_duration
 from plans.model.config import TIME_ZONE
 from plans.model.plan import Plan

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from plans.checkpoint.record import CheckpointRecord
-from plans.compare.carryover import QueryRecord
+from plans.compare.query_record import QueryRecord
 from runtime.checkpoint.parts import log_offset
 from runtime.checkpoint.state_parts import STATE
 from runtime.inspect.batches import state_in_force

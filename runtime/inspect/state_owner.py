@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from plans.compare.carryover import QueryRecord, continued, continued_states, query_records
+from plans.compare.carryover import continued, continued_states
+from plans.compare.query_record import QueryRecord, query_records
 from plans.model.plan import Plan
 from runtime.inspect.contents import Status
 from runtime.storage.place import Scale

@@ -10,7 +10,7 @@ from collections import Counter
 from plans.analysis.pinned import pinned_operators
 from plans.analysis.streaming_queries import Query
 from plans.checkpoint.continuation import Continuation
-from plans.compare.carryover import state_lineages
+from plans.compare.lineage import state_lineages
 from plans.errors import RunError
 from plans.model.plan import Plan
 from runtime.checkpoint.files import CheckpointFiles

@@ -14,7 +14,7 @@ from functools import partial
 
 from plans.analysis.streaming_queries import Query
 from plans.checkpoint.record import CheckpointRecord
-from plans.compare.carryover import QueryRecord
+from plans.compare.query_record import QueryRecord
 from plans.connectors.table import sink_directory, sink_place, writes_files
 from plans.declarations.tables import Table
 from plans.errors import RunError

@@ -61,15 +61,15 @@ class SqliteBatch:
         return self.url.removeprefix(SQLITE_URL)
 
     def __call__(self, df: DataFrame, batch_id: int) -> None:
-        self.write(df.toArrow(), df.sparkSession, batch_id)
+        self.write(df.toArrow(), batch_id, lambda: df.sparkSession)
 
-    def write(self, table: pa.Table, spark: SparkSession, batch_id: int) -> int:
+    def write(self, table: pa.Table, batch_id: int, spark: Callable[[], SparkSession]) -> int:
         """Write the rows, and say how many they were."""
         rows = self.rows(table)
         if self.target.primary_key:
             apply_net(self.path(), self.target, self.net(rows, table))
         else:
-            query = _query_id(spark, self.checkpoint) + self.part
+            query = _query_id(spark(), self.checkpoint) + self.part
             append_rows(self.path(), self.target, rows, query_id=query, batch_id=batch_id)
         return int(table.num_rows)
 
@@ -105,7 +105,7 @@ def micro_batch_writer(
 ) -> Callable[[MicroBatch, int], int]:
     """What writes a micro-batch; ``part`` tells the sinks of one query apart. RunError as :func:`writer`."""
     sink = _micro_batch(name, table, changelog=changelog, checkpoint=checkpoint, part=part)
-    return lambda rows, batch: sink.write(rows.on_driver(), rows.spark, batch)
+    return lambda rows, batch: sink.write(rows.on_driver(), batch, lambda: rows.spark)
 
 
 def _micro_batch(name: str, table: Table, *, changelog: bool, checkpoint: str | None, part: str = "") -> SqliteBatch:

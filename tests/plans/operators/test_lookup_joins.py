@@ -354,9 +354,11 @@ def test_waiting_rows_in_state_are_not_found_by_a_plan_that_has_none(plan: Plan)
     unordered = edited(plan, ("lookup_rates.async.output-mode", "allow_unordered"))
     deferred = edited(unordered, ("lookup_rates.retry.mode", "deferred"))
     off = edited(deferred, ("lookup_rates.retry", "off"))
-    for before, after in ((unordered, deferred), (deferred, unordered), (deferred, off)):
-        (change,) = diff(before, after)
-        assert (change.effect.text, change.keeps_state) == ("plan incompatible with running state", False)
+    (change,) = diff(unordered, deferred)
+    assert (change.effect.level, change.keeps_state) == ("restart", True), "nothing waits yet"
+    for after in (unordered, off):
+        (change,) = diff(deferred, after)
+        assert (change.effect.text, change.keeps_state) == ("rows that wait are left behind", False)
 
 
 def test_explain_shows_settings_layers_and_the_longest_wait(plan: Plan) -> None:

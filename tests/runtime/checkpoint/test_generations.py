@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from plans.checkpoint.record import CheckpointRecord
-from plans.compare.carryover import QueryRecord
+from plans.compare.query_record import QueryRecord
 from plans.compare.sources import Order, SourceRecord
 from plans.errors import RunError
 from runtime.checkpoint.files import local_files

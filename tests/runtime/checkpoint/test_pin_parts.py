@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from plans.compare.carryover import QueryRecord
+from plans.compare.query_record import QueryRecord
 from runtime.checkpoint.files import local_files
 from runtime.checkpoint.pin_parts import pin_damages
 from runtime.storage.files import files_at

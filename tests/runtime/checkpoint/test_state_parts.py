@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from plans.compare.carryover import QueryRecord, StateRecord
+from plans.compare.query_record import QueryRecord, StateRecord
 from plans.errors import RunError
 from runtime.checkpoint.files import local_files
 from runtime.checkpoint.state_parts import state_damages

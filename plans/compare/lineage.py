@@ -1,0 +1,75 @@
+"""What the state of an operator means, as a digest: of the operator and of everything below it.
+
+State goes on with whatever means the same, so ids, aliases, TTLs and other settings are not in it. Pure.
+
+>>> state_lineages(Plan(name="p"))
+{}
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from plans.declarations.row_kinds import INSERT_ONLY, RowKinds, merged
+from plans.format.digest import operator_facts
+from plans.model.plan import Plan
+from plans.operators import Operator, kind_of, state_of, tables_used
+
+
+def parks_rows(operator: Operator) -> bool:
+    """Whether rows of ``operator`` wait in state to be asked again, as those of a lookup with deferred retries."""
+    asks = kind_of(operator).asks
+    return asks is not None and asks.parks_rows(operator)
+
+
+def keeps_state(operator: Operator) -> bool:
+    """Whether ``operator`` keeps anything in a checkpoint."""
+    return bool(state_of(operator)) or parks_rows(operator)
+
+
+def state_lineages(plan: Plan) -> dict[str, str]:
+    """A digest of what the state of each operator means, by its id; of those without state, of what they put out.
+
+    Plans that differ in nothing but names of operators, aliases, settings and what is above have the same.
+    """
+    rows: dict[str, str] = {}
+    found: dict[str, str] = {}
+    kinds: dict[str, RowKinds] = {}
+    for operator in plan.operators:
+        inputs = [kinds.get(name, INSERT_ONLY) for name in operator.inputs]
+        # A state is laid out to take rows back if rows with a kind come.
+        below = [[rows.get(name, "?"), each != INSERT_ONLY] for name, each in zip(operator.inputs, inputs, strict=True)]
+        facts = {key: value for key, value in operator_facts(operator).items() if key not in ("id", "inputs")}
+        if "state" in facts:
+            facts["state"] = [entry["name"] for entry in facts["state"]]
+        reads = _reads(plan, operator)
+        rows[operator.id] = _digest([facts, reads, below])
+        kinds[operator.id] = kind_of(operator).row_kinds(operator, merged(inputs), plan)
+        found[operator.id] = _digest([_without_output(operator, facts), reads, below, parks_rows(operator)])
+    return found
+
+
+def _without_output(operator: Operator, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """What decides on the state of an operator, without what decides only on what it puts out."""
+    own = {key: value for key, value in facts.items() if key != "changelog"}
+    kept = kind_of(operator).state
+    return own if kept is None else kept.facts(operator, own)
+
+
+def _reads(plan: Plan, operator: Operator) -> list[object]:
+    """The columns of a table that an operator reads, with their types."""
+    for reader, name in tables_used((operator,), "reads", "looks up"):
+        table = plan.tables.get(name)
+        if table is None:
+            return [name]
+        types = {column.name: column.type for column in table.columns}
+        columns = operator_facts(reader)["columns"]
+        return [name, table.options.get("connector"), [types.get(column) for column in columns]]
+    return []
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
