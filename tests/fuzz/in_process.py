@@ -22,7 +22,7 @@ from plans.connectors.table import source_kinds
 from plans.declarations.tables import Table
 from plans.model.plan import Plan
 from plans.operators import Sink
-from runtime.build import builder, stream
+from runtime.build import builder, scan, stream
 from runtime.build.edges import Edges, edges_of
 from runtime.build.stream import build
 from runtime.connectors import table as connectors
@@ -78,6 +78,7 @@ class Stream:
         with (
             mock.patch.object(builder, "apply_operator", self._apply),
             mock.patch.object(stream, "shared", _shared),
+            mock.patch.object(scan, "marked", lambda frame, operator: frame),
             mock.patch.object(connectors, "read", self._read),
             mock.patch.object(connectors, "read_in_arrow", self._read_in_arrow),
         ):
