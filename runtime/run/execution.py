@@ -91,7 +91,7 @@ class Execution:
                 self._seen[name] = batch.batch
                 self._operators[name] = batch.operators
                 self._lookups[name] = batch.lookups
-                if others:
+                if name in self.sinks:  # also if the others are gone from the plan
                     batch = replace(batch, rows_out=self._counts.pop((first, batch.batch), 0))
                 for one in (batch, *(self._of_other_sink(sink, batch) for sink in others)):
                     self._last[one.sink] = one

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 import planner
+from plans.analysis.changelog import with_changelogs
 from plans.analysis.streaming_queries import single_queries
 from plans.checkpoint import continuation as continuation_module
 from plans.checkpoint.continuation import continuation, record_after
@@ -133,3 +135,17 @@ def test_the_sinks_of_each_query_are_recorded(spark: SparkSession, tmp_path: Pat
     write_record(spark, str(tmp_path / "checkpoint"), record)
     assert read_record(spark, str(tmp_path / "checkpoint")) == record
     assert local_record(str(tmp_path / "checkpoint")) == record
+
+
+def test_a_query_that_has_lost_its_other_sinks_still_counts_its_rows(spark: SparkSession, tmp_path: Path) -> None:
+    plan = plan_of(tmp_path)
+    add_rows(tmp_path, "o", [{"k": 1, "v": 5}])
+    run(plan, spark, tmp_path)
+    kept = plan.upstream("sink_totals")
+    alone = with_changelogs(replace(plan, operators=tuple(each for each in plan.operators if each.id in kept)))
+    add_rows(tmp_path, "o", [{"k": 1, "v": 6}, {"k": 2, "v": 1}])
+    execution = execute(alone, spark, checkpoint=str(tmp_path / "checkpoint"), once=True, allow_state_drop=True)
+    assert isinstance(execution, Execution)
+    assert execution.await_termination(DEADLINE_SECONDS)
+    assert execution.progress["sink_totals"].rows_out == 2, "+U of 1, +I of 2"
+    assert stored(tmp_path, "totals") == [(1, 11), (2, 1)]
