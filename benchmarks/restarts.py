@@ -147,7 +147,7 @@ def check(checkpoint: Path, job: Job, *, rows: int) -> None:
     plan = compile_sql(job.text(), {"parallelism.default": "1"})
     counted = 0
     for batch in hintplan.state_rows(plan, str(checkpoint), "aggregate_events"):
-        counted += pc.sum(batch["count(*)"]).as_py()
+        counted += pc.sum(batch["__count"]).as_py()
     assert counted == rows, f"{counted:,} rows are in the state, {rows:,} were read"
 
 
