@@ -156,7 +156,7 @@ def _placed(old: QueryRecord | None, new: QueryRecord, run: int, scale: tuple[in
 
 def in_order(old: QueryRecord | None, new: QueryRecord, order: Order) -> QueryRecord:
     """``new``, which goes on for ``old``, with its sources in the ``order`` that Spark has them in."""
-    if old is None or not old.begun:
+    if old is None or not old.begun or not old.order:  # which a run on Spark Connect does not know
         return replace(new, order=order)
     origins = continued_sources(old.sources, new.sources).origins
     stays = order_under(order, origins) == old.order

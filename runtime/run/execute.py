@@ -165,7 +165,7 @@ def execute(
         if checkpoint is not None and record is not None:
             if (begun := record_of_begun(record)) is not None:
                 write_record(own, checkpoint, begun)
-            if any(old_logs(there, record)):
+            if not is_remote(own) and any(old_logs(there, record)):
                 end_generations(files_at(reached_by_workers(own, location)), there, record)
             execution._note = noted(own, checkpoint, begun or record)
     except BaseException:

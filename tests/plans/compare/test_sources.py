@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from plans.compare.carryover import in_order
+from plans.compare.query_record import QueryRecord
 from plans.compare.sources import SourceRecord, continued_sources, order_under
 
 
@@ -41,3 +43,26 @@ def test_the_origin_of_a_source(
 
 def test_an_order_is_told_in_the_ids_of_the_plan_before() -> None:
     assert order_under((("x", 0), ("new", 1), ("x", 0)), {"x": "a"}) == (("a", 0), (None, 1), ("a", 0))
+
+
+@pytest.mark.parametrize(
+    ("old", "begun", "now", "generation"),
+    [
+        ((("a", 0), ("b", 1)), True, (("x", 0), ("y", 1)), 3),
+        ((("a", 0), ("b", 1)), True, (("y", 0), ("x", 1)), 4),
+        ((("a", 0), ("b", 1)), True, (("x", 0), ("x", 0), ("y", 1)), 4),
+        ((("a", 0), ("b", 1)), True, (("x", 0), ("new", 1)), 4),
+        ((("a", 0), ("b", 1)), False, (("y", 0), ("x", 1)), 3),
+        ((), True, (("x", 0), ("y", 1)), 3),
+    ],
+    ids=["the same", "the other way round", "twice", "another", "not begun", "not known, after Spark Connect"],
+)
+def test_another_order_of_sources_is_another_generation(
+    old: tuple[tuple[str, int], ...], begun: bool, now: tuple[tuple[str, int], ...], generation: int
+) -> None:
+    def record(*sources: str, order: tuple[tuple[str, int], ...] = ()) -> QueryRecord:
+        found = tuple(map(source, sources))
+        return QueryRecord(id="q", sinks=("q",), sources=found, states=(), order=order, generation=3, begun=begun)
+
+    found = in_order(record("a t 1", "b u 2", order=old), record("x t 1", "y u 2"), now)
+    assert (found.order, found.generation) == (now, generation)
