@@ -57,23 +57,22 @@ def of_branch(frame: DataFrame, branch: int, schema: pa.Schema) -> ArrowRows:
 
 
 def few_rows(frame: DataFrame, schemas: Mapping[int, pa.Schema], most: int) -> dict[int, pa.Table]:
-    """The rows of those branches, given with their schemas, of which no blob has more than ``most`` bytes.
+    """The rows of those branches, given with their schemas, that have at most ``most`` bytes, all together no more.
 
-    They are computed by this, in one job, for ``frame`` to have them from then on if it is kept.
+    The sizes of all blobs are asked first, which computes them, for ``frame`` to have them from then on: it is kept.
     """
-    fits = F.length("blob") <= most
-    columns = ("bucket", "task", "seq", F.when(fits, F.col("blob")).alias("blob"))
-    batches = frame.select(*columns).toArrow().to_batches()
-    found: dict[int, list[pa.RecordBatch]] = {branch: [] for branch in schemas}
-    for batch in batches:
-        for branch in schemas:
-            of_branch = batch.filter(pc.equal(batch["bucket"], branch))
-            if of_branch.num_rows:
-                found[branch].append(of_branch)
+    sizes = frame.select("bucket", F.length("blob").alias("size")).toArrow()
+    left, few = most, []
+    for branch in schemas:
+        size = pc.sum(sizes.filter(pc.equal(sizes["bucket"], branch))["size"]).as_py() or 0
+        if size <= left:
+            left, few = left - size, [*few, branch]
+    if not few:
+        return {}
+    batches = frame.where(F.col("bucket").isin(few)).select("bucket", "task", "seq", "blob").toArrow().to_batches()
+    found = {branch: [batch.filter(pc.equal(batch["bucket"], branch)) for batch in batches] for branch in few}
     return {
-        branch: pa.concat_tables([schemas[branch].empty_table(), *unpacked(rows, [])])
-        for branch, rows in found.items()
-        if not any(batch["blob"].null_count for batch in rows)
+        branch: pa.concat_tables([schemas[branch].empty_table(), *unpacked(rows, [])]) for branch, rows in found.items()
     }
 
 

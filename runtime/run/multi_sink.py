@@ -4,9 +4,8 @@ A sink is written as its own query would write it. If one fails, the batch is re
 those that know which batches they have had then skip or repeat it, so that nothing is there twice, and print sinks
 print it again. On classic Spark only: the sinks are written by the driver, which also counts their rows.
 
-A job of Spark for each sink would cost more than a small batch itself. So the job that computes the batch also brings
-those of its rows to the driver that are few, and their sinks are written from there. Knows no plan files and no
-sessions.
+A job of Spark for each sink would cost more than a small batch itself. So rows that are few come to the driver once,
+when they are computed, and their sinks are written from there. Knows no plan files and no sessions.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ class SinkWriter:
 class MultiSinkWriter:
     """Writes a micro-batch to each sink in turn; for ``foreachBatch``.
 
-    ``most`` are the bytes of a blob that comes to the driver.
+    ``most`` are the bytes of a batch that come to the driver.
     """
 
     writers: tuple[SinkWriter, ...]

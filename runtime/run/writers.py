@@ -21,7 +21,7 @@ from runtime.run.multi_sink import MultiSinkWriter, RowCounts, SinkWriter
 from runtime.run.sink_rows import sink_rows
 
 _BYTES_ON_DRIVER = 16 << 20
-"""About the most of a micro-batch that comes to the driver with it, if it has one blob a task."""
+"""The most of a micro-batch that comes to the driver with it."""
 
 
 def query_writer(
@@ -60,9 +60,7 @@ def _multi_sink_writer(query: Query, edges: Edges, rows: Mapping[str, Rows], whe
             part=f"/{name}",
         )
         writers.append(SinkWriter(rows=made, write=write))
-    partitions = int(edges.spark.conf.get("spark.sql.shuffle.partitions") or 1)
-    most = _BYTES_ON_DRIVER // (partitions * len(above))
-    several = MultiSinkWriter(writers=tuple(writers), counts=counts, most=most)
+    several = MultiSinkWriter(writers=tuple(writers), counts=counts, most=_BYTES_ON_DRIVER)
     return frame.writeStream.outputMode("append").foreachBatch(several)
 
 
