@@ -62,7 +62,8 @@ def few_rows(frame: DataFrame, schemas: Mapping[int, pa.Schema], most: int) -> d
     The sizes of all blobs are asked first, which computes them, for ``frame`` to have them from then on: it is kept.
     """
     sizes = frame.select("bucket", F.length("blob").alias("size")).toArrow()
-    left, few = most, []
+    left = most
+    few: list[int] = []
     for branch in schemas:
         size = pc.sum(sizes.filter(pc.equal(sizes["bucket"], branch))["size"]).as_py() or 0
         if size <= left:
