@@ -1,8 +1,10 @@
-"""The most memory that the JVMs and the Python workers below a process had, looked at five times a second.
+"""The most memory that the JVMs and the Python workers below a process had, and what CPU time they have used.
 
 with watched(child.pid) as peaks:
     child.wait()
 print(peaks.jvm >> 20, peaks.worker >> 20)
+
+Memory is looked at five times a second.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from dataclasses import dataclass
 
 import psutil
 
-__all__ = ["Peaks", "watched"]
+__all__ = ["Peaks", "cpu_seconds", "watched"]
 
 _SECONDS = 0.2
 
@@ -45,6 +47,18 @@ class Peaks:
                 # Elsewhere than on Linux nothing tells the mapped files apart.
                 self.worker_own = max(self.worker_own, memory.rss - getattr(memory, "shared", 0))
         self.jvm = max(self.jvm, jvm)
+
+
+def cpu_seconds(pid: int) -> float:
+    """The CPU time of a process and all that live below it, with what those have used that ended and were waited for."""
+    root = psutil.Process(pid)
+    seconds = 0.0
+    for process in (root, *root.children(recursive=True)):
+        try:
+            seconds += sum(process.cpu_times()[:4])
+        except psutil.Error:
+            continue
+    return seconds
 
 
 @contextmanager

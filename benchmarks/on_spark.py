@@ -3,12 +3,13 @@
 This engine compiles the workload's SQL and runs the plan, as ``hintplan run --once`` does. The others read what the
 plan reads. A part of the workload may run first, so that the JVM and the workers are warm. What is asked comes pickled
 on standard input; the answer, one line of JSON, has the rows and the milliseconds of each micro-batch of the last run,
-from trigger to commit, and what the stateful operator kept.
+from trigger to commit, the CPU time of all processes, and what the stateful operator kept.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import sys
 import tempfile
@@ -16,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from memory import cpu_seconds
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
@@ -53,8 +55,9 @@ def main() -> None:
         conf = {"spark.driver.memory": "6g", "spark.local.dir": scratch, "spark.sql.warehouse.dir": scratch}
         spark = start_session(f"local[{PARTITIONS}]", conf)
         for workload in task.workloads:
+            before = cpu_seconds(os.getpid())
             answer = ours(spark, workload) if task.engine == OURS else native(spark, workload, task.engine)
-        print(json.dumps(answer), flush=True)
+        print(json.dumps({**answer, "cpu_seconds": cpu_seconds(os.getpid()) - before}), flush=True)
         spark.stop()
 
 

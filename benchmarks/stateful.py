@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from flink import HEAP, ONE_BY_ONE, ROCKSDB, THROUGHPUT, Flink, FlinkError, flink_python
-from memory import Peaks, watched
+from memory import Peaks, cpu_seconds, watched
 from on_spark import OURS, STORES, Task
 from rich.console import Console
 from rich.table import Table
@@ -59,10 +59,11 @@ Lines = list[tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """``rows`` in ``seconds``, and the peaks of memory; ``answer`` is what the process said."""
+    """``rows`` in ``seconds``, with so much CPU, and the peaks of memory; ``answer`` is what the process said."""
 
     rows: int
     seconds: float
+    cpu: float
     peaks: Peaks
     answer: Mapping[str, Any]
 
@@ -93,7 +94,7 @@ def main() -> None:
             lines += rates(workload, found)
     title = f"{os.cpu_count()} cores, parallelism 2, scale {arguments.scale:g}"
     if lines:
-        header = ("workload", "engine", "rows", "rows/s", "this engine is", "JVM", "worker", "mapped")
+        header = ("workload", "engine", "rows", "rows/s", "this engine is", "CPU s/M rows", "JVM", "worker", "mapped")
         show(title, header, lines, markdown=arguments.markdown)
     if arguments.only in SMALL and wanted(OURS):
         header = (
@@ -143,7 +144,7 @@ def on_spark(name: str, workload: Workload, *, warm: bool = True) -> Measured:
         sys.exit("\n".join((*said, f"{name} failed on {workload.name}")))
     answer = json.loads(lines[-1])
     seconds = sum(answer["milliseconds"]) / 1000
-    return Measured(rows=sum(answer["rows"]), seconds=seconds, peaks=peaks, answer=answer)
+    return Measured(rows=sum(answer["rows"]), seconds=seconds, cpu=answer["cpu_seconds"], peaks=peaks, answer=answer)
 
 
 def on_flink(name: str, workload: Workload, python: Path | None) -> Measured:
@@ -152,8 +153,10 @@ def on_flink(name: str, workload: Workload, python: Path | None) -> Measured:
     full = part(workload, SHARES[name])
     with Flink.start(python) as flink, watched(flink.process.pid) as peaks:
         flink.run(script(part(workload, WARMUP)), FLINKS[name])
+        before = cpu_seconds(flink.process.pid)
         seconds = flink.run(script(full), FLINKS[name])
-    return Measured(rows=full.rows, seconds=seconds, peaks=peaks, answer={})
+        cpu = cpu_seconds(flink.process.pid) - before
+    return Measured(rows=full.rows, seconds=seconds, cpu=cpu, peaks=peaks, answer={})
 
 
 def small_batches(scale: float, talk: Console) -> Iterator[tuple[str, ...]]:
@@ -177,7 +180,8 @@ def rates(workload: Workload, found: Mapping[str, Measured]) -> Lines:
     lines = []
     for name, one in found.items():
         ratio = f"{found[OURS].rate / one.rate:.1f} x" if name != OURS and OURS in found else ""
-        lines.append((workload.name, name, f"{one.rows:,}", f"{one.rate:,.0f}", ratio, *memory(one.peaks)))
+        cpu = f"{one.cpu / one.rows * 1e6:.2f}"
+        lines.append((workload.name, name, f"{one.rows:,}", f"{one.rate:,.0f}", ratio, cpu, *memory(one.peaks)))
     return lines
 
 

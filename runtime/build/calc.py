@@ -1,7 +1,8 @@
 """A calc: Spark's own, or done in Arrow where its rows are there.
 
-Only what certainly means in Arrow what it means in SQL is done so: comparisons, and the day of a TIMESTAMP as text. Any
-other calc is Spark's as a whole. Expressions are checked before either sees them.
+Only what certainly means in Arrow what it means in SQL is done so, and only what cannot fail
+(:mod:`runtime.expressions.exact`), besides the day of a TIMESTAMP as text. Any other calc is Spark's as a whole.
+Expressions are checked before either sees them.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from runtime.expressions.allowed import check_expression, quoted
 from runtime.expressions.analysis import SPARK_ERRORS, analysed, refusing
 from runtime.expressions.arithmetic import spark_expression
 from runtime.expressions.condition import compile_filter
-from runtime.expressions.exact import is_exact
-from runtime.operators.calc import ArrowCalc, ArrowValue, Chosen, Day, Truth
+from runtime.expressions.exact import exact_value, is_exact
+from runtime.operators.calc import ArrowCalc, ArrowValue, Chosen, Computed, Day
 from runtime.types import to_arrow, to_spark
 
 _DAY = re.compile(r"date_format ?\( ?(`.+`) ?, ?'yyyy-MM-dd' ?\)", re.IGNORECASE | re.DOTALL)
@@ -83,10 +84,10 @@ def calc_in_arrow(operator: Calc, columns: Sequence[Column], metadata: Sequence[
         values.append((item.name, value))
     condition = None
     if operator.filter is not None:
-        checked(operator.filter, "filter")
-        if not is_exact(operator.filter, schema):
+        sql = checked(operator.filter, "filter")
+        if not is_exact(sql, schema):
             return None
-        condition = compile_filter(operator.filter, schema, path=f"{path}.filter")
+        condition = compile_filter(sql, schema, path=f"{path}.filter")
     return ArrowCalc(columns=(*values, *((name, Chosen(name)) for name in metadata)), condition=condition)
 
 
@@ -96,14 +97,14 @@ def _value(item: SelectItem, sql: str, schema: pa.Schema, path: str) -> ArrowVal
     wanted = None if item.type is None else to_arrow(item.type)
     if sql in columns:
         source = columns[sql]
-        return Chosen(source) if wanted in (None, schema.field(source).type) else None
+        if wanted in (None, schema.field(source).type):
+            return Chosen(source)
     day = _DAY.fullmatch(sql)
     if day is not None and day[1] in columns and wanted == pa.string():
         source = columns[day[1]]
         return Day(source) if schema.field(source).type == pa.timestamp("us") else None
-    if item.expression is not None and wanted == pa.bool_() and is_exact(item.expression, schema):
-        return Truth(compile_filter(item.expression, schema, path=path))
-    return None
+    found = None if wanted is None else exact_value(sql, schema, wanted, path=path)
+    return None if found is None else Computed(found)
 
 
 def _stream(operator: Calc, inputs: Sequence[Rows], edges: Edges) -> Rows:

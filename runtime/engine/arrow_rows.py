@@ -20,7 +20,6 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from runtime.engine.named import named
 from runtime.spark.map_in_arrow import map_in_arrow
 from runtime.worker.metered import METRICS_COLUMN, counts, data, with_metrics
-from runtime.worker.zip_paths import forget_zip_finders
 
 ROWS = "rows"
 UNCOUNTED = "uncounted"
@@ -95,7 +94,6 @@ def aggregated(column: str, index: int, name: str, how: Literal["sum", "max"]) -
 def _tables(
     batches: Iterable[pa.RecordBatch], metrics: Metrics, *, read: Read, steps: Sequence[Step]
 ) -> Iterator[pa.Table]:
-    forget_zip_finders()
     for table in read(batches, metrics):
         for step in steps:
             table = step(table)

@@ -43,9 +43,9 @@ def compile_filter(text: str, right: pa.Schema, *, path: str) -> JoinCondition:
     return _Compiler(path, {"": right}).condition(text)
 
 
-def compile_value(text: str, right: pa.Schema, *, path: str) -> JoinCondition:
-    """As :func:`compile_filter`, for an expression of any type; ``answers`` are its values."""
-    return _Compiler(path, {"": right}).value(text)
+def compile_value(text: str, right: pa.Schema, *, path: str, kind: pa.DataType | None = None) -> JoinCondition:
+    """As :func:`compile_filter`, for any expression, cast to ``kind`` if given; ``answers`` are its values."""
+    return _Compiler(path, {"": right}).value(text, kind)
 
 
 def compile_tree(tree: exp.Expr, sides: dict[str, pa.Schema]) -> Node:
@@ -89,10 +89,12 @@ class _Compiler:
             return replace(found, expression=replace(found.expression, chooses=True))
         return found
 
-    def value(self, text: str) -> JoinCondition:
+    def value(self, text: str, kind: pa.DataType | None = None) -> JoinCondition:
         try:
             tree = parse_one(text, dialect="spark")
             expression = self.compile(tree)
+            if kind is not None:
+                expression = self._as(expression, kind, tree)
         except SqlglotError as error:
             raise RunError(f"cannot be parsed: {text}", path=self.path) from error
         except RecursionError:

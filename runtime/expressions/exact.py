@@ -1,4 +1,4 @@
-"""Which parts of a condition Arrow answers for all rows, so that an inner join, or a filter in Arrow, can check them.
+"""Which conditions, parts of them and values Arrow computes for all rows, so that a join or a calc need not ask Spark.
 
 What follows an inner join could all be checked by Spark, but then pairs cross from Python to the JVM only to be dropped
 there. A conjunct is checked in the join if the compiler of conditions takes it, which does so only with Spark's meaning
@@ -22,7 +22,8 @@ from sqlglot.tokenizer_core import TokenType
 
 from plans.errors import RunError
 from plans.operators import JoinColumn
-from runtime.expressions.condition import compile_tree
+from runtime.expressions.condition import compile_tree, compile_value
+from runtime.kernels.pairs import JoinCondition
 
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE)
 _CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END)
@@ -52,6 +53,18 @@ def split_condition(condition: str, left: pa.Schema, right: pa.Schema) -> Split:
 def is_exact(expression: str, columns: pa.Schema) -> bool:
     """Whether all of ``expression`` over ``columns``, which it names without a prefix, is computed in Arrow as well."""
     return _is_exact(_parsed(expression), {"": columns})
+
+
+def exact_value(expression: str, columns: pa.Schema, kind: pa.DataType, *, path: str) -> JoinCondition | None:
+    """``expression`` compiled for values of ``kind``, if Arrow computes it as :func:`is_exact` says, or else None."""
+    tree = _parsed(expression)
+    if tree is None or not _is_small(tree):
+        return None
+    try:
+        found = compile_value(expression, columns, path=path, kind=kind)
+    except RunError:
+        return None
+    return None if found.expression.may_fail or found.expression.by_row else found
 
 
 def exact_below(condition: str, output: Sequence[JoinColumn], left: pa.Schema, right: pa.Schema) -> str | None:

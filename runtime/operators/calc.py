@@ -1,4 +1,4 @@
-"""A calc over rows in Arrow: columns are chosen and named, and rows filtered. Knows no expressions of SQL.
+"""A calc over rows in Arrow: columns are chosen, named and computed, and rows filtered. Knows no expressions of SQL.
 
 Executors run it, so it loads no parser; :mod:`runtime.build.calc` decides which calcs are done here.
 """
@@ -37,13 +37,13 @@ class Day:
 
 
 @dataclass(frozen=True, slots=True)
-class Truth:
-    """Whether a condition holds: true, false or NULL."""
+class Computed:
+    """The value of an expression."""
 
-    condition: JoinCondition
+    value: JoinCondition
 
     def __call__(self, rows: pa.Table) -> pa.Array:
-        return self.condition.answers(rows.select([]), rows, rows.num_rows)
+        return self.value.answers(rows.select([]), rows, rows.num_rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

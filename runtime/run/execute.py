@@ -12,10 +12,8 @@ Knows no command line. Everything that can be refused is refused before anything
 from __future__ import annotations
 
 import tempfile
-import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -23,57 +21,48 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from plans.analysis.streaming_queries import Query, tops
+from plans.analysis.streaming_queries import Query
 from plans.analysis.validate import validate
 from plans.checkpoint.continuation import (
     Continuation,
-    continuation,
     record_after,
     record_of_begun,
     refuse,
-    with_orders,
 )
 from plans.checkpoint.record import CheckpointRecord
 from plans.checkpoint.report import checkpoint_notes
 from plans.connectors.policy import OPEN, Policy, refuse_reach
 from plans.declarations.durations import parse_duration
 from plans.errors import PlanError, RunError
-from plans.model.config import PARALLELISM, TIME_ZONE
+from plans.model.config import TIME_ZONE
 from plans.model.plan import Plan
 from plans.operators import state_of
 from runtime.batch.execution import BatchExecution
 from runtime.batch.session import Session
-from runtime.build.edges import edges_of
-from runtime.build.stream import build
 from runtime.build.sub_plans import shared_operators
 from runtime.checkpoint.files import NO_FILES, CheckpointFiles, files_of, local_directory, reached_by_workers
 from runtime.checkpoint.generations import begin_generation, end_generations, old_logs
-from runtime.checkpoint.parts import batches_kept, last_batches, refuse_damaged
-from runtime.checkpoint.record import read_record, write_record
+from runtime.checkpoint.record import write_record
 from runtime.checkpoint.run_lock import acquire
 from runtime.connectors import table as connectors
 from runtime.lookup.plan import LookupRun
 from runtime.results import files
+from runtime.run.building import Before, Building, before_run
 from runtime.run.execution import Execution
-from runtime.run.multi_sink import RowCounts
 from runtime.run.noted import noted
-from runtime.run.places import pins_of, places_of, run_number
 from runtime.run.sink_batches import refuse_other_batches
-from runtime.run.writers import query_writer
 from runtime.spark.explanation import failed
 from runtime.spark.session import (
-    default_partitions,
     is_remote,
+    plan_batches_as_a_whole,
     prepare_session,
     shares_machine,
     start_session,
     write_logs_by_renaming,
 )
 from runtime.spark.shipping import ship_code
-from runtime.spark.source_order import source_order
 from runtime.spark.versions import version_notes
 from runtime.storage.files import files_at
-from runtime.storage.pins import PinPlace
 
 DEFAULT_TRIGGER = "1 s"
 """Time between the starts of two batches of a continuous run; without one, batches without data would follow each
@@ -123,9 +112,10 @@ def execute(
             "a run on a cluster keeps its state in a checkpoint that all workers can reach",
             hint="give a checkpoint directory on a shared file system",
         )
-    before = _before(plan, own, checkpoint)
+    before = before_run(plan, own, checkpoint)
     refuse(before.found, checkpoint or "", allow_drop=allow_state_drop)
     own.conf.set("spark.sql.shuffle.partitions", str(before.partitions))
+    plan_batches_as_a_whole(own)
     ship_code(own, policy.modules)
     zone = plan.config.get(TIME_ZONE, "UTC")
     lookups = LookupRun(token=uuid.uuid4().hex, allowed_modules=policy.modules, time_zone=zone, once=once)
@@ -135,7 +125,7 @@ def execute(
     if not is_remote(own) and local_directory(own, location) is not None:
         write_logs_by_renaming(own)
     counts: dict[tuple[str, int], int] = {}
-    building = _Building(plan=plan, spark=own, before=before, location=location, lookups=lookups)
+    building = Building(plan=plan, spark=own, before=before, location=location, lookups=lookups)
     found, writers = building.writers(results, counts)
     running = found.queries
     execution = Execution(
@@ -174,95 +164,8 @@ def execute(
     return execution
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Before:
-    """What is ``there`` of a checkpoint before a run, what was ``recorded`` of it, and how the plan continues it."""
-
-    recorded: CheckpointRecord | None
-    there: CheckpointFiles
-    partitions: int
-    found: Continuation
-
-    def batches(self, query: str, there: CheckpointFiles | None = None) -> tuple[int, int]:
-        """The last batches of ``query`` that began and ended, in what is ``there`` now or was."""
-        return last_batches(there or self.there, _logs(self.recorded, query))
-
-
-def _logs(recorded: CheckpointRecord | None, query: str) -> str:
-    """The folder with the logs of ``query``."""
-    return next((each.logs for each in (recorded.queries if recorded else ()) if each.id == query), query)
-
-
-def _before(plan: Plan, spark: SparkSession, checkpoint: str | None) -> _Before:
-    recorded = None if checkpoint is None else read_record(spark, checkpoint)
-    asked = int(plan.config[PARALLELISM]) if PARALLELISM in plan.config else None
-    partitions = asked or (recorded.partitions if recorded else default_partitions(spark))
-    there = NO_FILES if checkpoint is None else files_of(spark, checkpoint)
-    reached = {query.id: last_batches(there, query.logs)[1] + 1 for query in recorded.queries} if recorded else {}
-    found = continuation(recorded, plan, share=not is_remote(spark), partitions=partitions, reached=reached)
-    return _Before(recorded=recorded, there=there, partitions=partitions, found=found)
-
-
-@dataclass(slots=True, kw_only=True)
-class _Building:
-    """The queries of a plan made into streams, for a checkpoint as it was ``before``."""
-
-    plan: Plan
-    spark: SparkSession
-    before: _Before
-    location: str
-    lookups: LookupRun
-    _pins: dict[str, Mapping[str, PinPlace]] = field(default_factory=dict)
-
-    def writers(self, results: str | None, counts: RowCounts) -> tuple[Continuation, dict[str, Any]]:
-        """Spark's writer of each query, and how the plan goes on with its sources as Spark has them."""
-        found, reached = self.before.found, reached_by_workers(self.spark, self.location)
-        run = run_number(self.before.there, int(time.time() * 1000))
-        making: dict[str, Callable[[str], Any]] = {}
-        for query in found.queries:
-            places = places_of(query, found, reached, run=run)
-            self._pins[query.id] = self._pins_of(query, self.before.there, run)
-            edges = edges_of(self.plan, self.spark, places=places, lookups=self.lookups, pins=self._pins[query.id])
-            rows = build(edges, tops(self.plan, query))
-            making[query.id] = partial(query_writer, query, edges, rows, results=results, counts=counts)
-        logs = {record.id: record.logs for record in found.records}
-        writers = {name: make(f"{self.location.rstrip('/')}/{logs[name]}") for name, make in making.items()}
-        if is_remote(self.spark):
-            return found, writers
-        orders = {name: source_order(writer._df) for name, writer in writers.items()}
-        found = with_orders(found, self.before.recorded, orders)
-        for record in found.records:
-            if record.id in making and record.logs != logs[record.id]:
-                writers[record.id] = making[record.id](f"{self.location.rstrip('/')}/{record.logs}")
-        return found, writers
-
-    def unmoved_files(self) -> CheckpointFiles:
-        """The files of the checkpoint now; RunError if another run has used it since the writers were made."""
-        before, there = self.before, files_of(self.spark, self.location)
-        running = before.found.queries
-        scaled = before.recorded is not None and before.recorded.partitions != before.partitions
-        moved = scaled and any(before.batches(query.id) != before.batches(query.id, there) for query in running)
-        moved |= any(
-            self._pins_of(query, there, next((pin.run for pin in pins.values()), 0)) != pins
-            for query in running
-            if (pins := self._pins[query.id])
-        )
-        if moved or read_record(self.spark, self.location) != before.recorded:
-            raise RunError(
-                f"another run has used checkpoint {self.location} while this one was starting", hint="start it again"
-            )
-        refuse_damaged(there, before.recorded, self.location, kept=batches_kept(self.spark))
-        return there
-
-    def _pins_of(self, query: Query, there: CheckpointFiles, run: int) -> dict[str, PinPlace]:
-        reached = reached_by_workers(self.spark, self.location)
-        cores = "" if is_remote(self.spark) else f" of {default_partitions(self.spark)}"
-        division, batches = f"{self.before.partitions}{cores}", self.before.batches(query.id, there)
-        return pins_of(query, self.plan, there, reached, run=run, division=division, batches=batches)
-
-
 def _recorded(
-    plan: Plan, spark: SparkSession, checkpoint: str, before: _Before, found: Continuation, there: CheckpointFiles
+    plan: Plan, spark: SparkSession, checkpoint: str, before: Before, found: Continuation, there: CheckpointFiles
 ) -> CheckpointRecord | None:
     """The record that is in force from now on, with logs of all generations that it names."""
     recorded = before.recorded

@@ -5,7 +5,8 @@ those that know which batches they have had then skip or repeat it, so that noth
 print it again. On classic Spark only: the sinks are written by the driver, which also counts their rows.
 
 A job of Spark for each sink would cost more than a small batch itself. So rows that are few come to the driver once,
-when they are computed, and their sinks are written from there. Knows no plan files and no sessions.
+when they are computed, and their sinks are written from there; rows that their sinks drop are only counted, where they
+are computed. Knows no plan files and no sessions.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pyspark.sql import DataFrame
 from pyspark.storagelevel import StorageLevel
 
 from runtime.connectors.micro_batch import MicroBatch
-from runtime.engine.shared import few_rows
+from runtime.engine.shared import Arrived, arrived
 from runtime.run.sink_rows import SinkRows
 
 RowCounts = MutableMapping[tuple[str, int], int]
@@ -37,17 +38,19 @@ class SinkWriter:
 class MultiSinkWriter:
     """Writes a micro-batch to each sink in turn; for ``foreachBatch``.
 
-    ``most`` are the bytes of a batch that come to the driver.
+    ``counted`` are the sinks that drop their rows, of which a batch has the numbers; ``most`` are the bytes of a batch
+    that come to the driver.
     """
 
     writers: tuple[SinkWriter, ...]
+    counted: tuple[str, ...]
     counts: RowCounts
     most: int
 
     def __call__(self, rows: Any, batch: int) -> None:
-        packed = any(writer.rows.branch is not None for writer in self.writers)
-        if len(self.writers) == 1 and not packed:  # the others are gone from the plan
-            self._write(rows, batch)
+        packed = bool(self.counted) or any(writer.rows.branch is not None for writer in self.writers)
+        if not self.writers or (len(self.writers) == 1 and not packed):  # nothing is read twice
+            self._write(rows, batch, packed=packed)
             return
         kept = rows.persist(StorageLevel.MEMORY_AND_DISK)
         try:
@@ -55,10 +58,12 @@ class MultiSinkWriter:
         finally:
             kept.unpersist()
 
-    def _write(self, rows: DataFrame, batch: int, *, packed: bool = False) -> None:
+    def _write(self, rows: DataFrame, batch: int, *, packed: bool) -> None:
         schemas = {w.rows.branch: w.rows.edges.schema(w.rows.top) for w in self.writers if w.rows.branch is not None}
-        tables = few_rows(rows, schemas, self.most) if packed else {}
+        found = arrived(rows, schemas, self.most) if packed else Arrived()
+        for sink in self.counted:
+            self.counts[sink, batch] = found.counts.get(sink, 0)
         for writer in self.writers:
-            table = None if writer.rows.branch is None else tables.get(writer.rows.branch)
-            found = writer.rows.of_kept(rows) if table is None else writer.rows.of_table(table)
-            self.counts[writer.rows.sink, batch] = writer.write(found, batch)
+            table = None if writer.rows.branch is None else found.tables.get(writer.rows.branch)
+            batch_rows = writer.rows.of_kept(rows) if table is None else writer.rows.of_table(table)
+            self.counts[writer.rows.sink, batch] = writer.write(batch_rows, batch)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import functions as F
 
 from plans.analysis.streaming_queries import Query, path_to, tops
 from plans.connectors.table import drops_rows
+from plans.operators import Operator, Sink
 from runtime.build.edges import Edges
+from runtime.build.stream import apply_operators
 from runtime.connectors import table as connectors
-from runtime.engine.arrow_rows import ROWS
+from runtime.engine.arrow_rows import ROWS, Step
 from runtime.engine.row_order import ROW_ORDER
 from runtime.engine.rows import Rows
-from runtime.engine.shared import branches
+from runtime.engine.shared import Branch, branches
 from runtime.operator import KIND
 from runtime.results import files
 from runtime.run.multi_sink import MultiSinkWriter, RowCounts, SinkWriter
@@ -41,27 +43,52 @@ def query_writer(
 
 def _multi_sink_writer(query: Query, edges: Edges, rows: Mapping[str, Rows], where: str, counts: RowCounts) -> Any:
     above = tops(edges.plan, query)
-    found = {sink.id: sink for sink in edges.plan.sinks}
+    sinks = [sink for sink in edges.plan.sinks if sink.id in query.sinks]
+    paths = {sink.id: path_to(edges.plan.by_id, sink) for sink in sinks}
+    counted = {sink.id: steps for sink in sinks if (steps := _counted(sink, paths[sink.id], rows, edges)) is not None}
+    written = [sink for sink in sinks if sink.id not in counted]
     as_spark_has_them = len(above) == 1 and rows[above[0]].in_arrow is None
     if as_spark_has_them:
         frame = rows[above[0]].frame
     else:
-        frame = branches([(top, rows[top].in_arrow or rows[top].frame, edges.schema(top)) for top in above])
+        kept = {paths[sink.id][0].id for sink in written}
+        frame = branches(
+            [
+                Branch(
+                    top=top,
+                    rows=rows[top].in_arrow or rows[top].frame,
+                    schema=edges.schema(top),
+                    kept=top in kept,
+                    counted={name: steps for name, steps in counted.items() if paths[name][0].id == top},
+                )
+                for top in above
+            ]
+        )
     writers = []
-    for name in query.sinks:
-        sink, (top, *calcs) = found[name], path_to(edges.plan.by_id, found[name])
+    for sink in written:
+        top, *calcs = paths[sink.id]
         branch = None if as_spark_has_them else above.index(top.id)
-        made = sink_rows(frame, sink=name, top=top.id, branch=branch, calcs=calcs, edges=edges)
+        made = sink_rows(frame, sink=sink.id, top=top.id, branch=branch, calcs=calcs, edges=edges)
         write = connectors.micro_batch_writer(
             sink.table,
             edges.plan.tables[sink.table],
-            changelog=edges.changelog[name],
+            changelog=edges.changelog[sink.id],
             checkpoint=where,
-            part=f"/{name}",
+            part=f"/{sink.id}",
         )
         writers.append(SinkWriter(rows=made, write=write))
-    several = MultiSinkWriter(writers=tuple(writers), counts=counts, most=_BYTES_ON_DRIVER)
+    several = MultiSinkWriter(writers=tuple(writers), counted=tuple(counted), counts=counts, most=_BYTES_ON_DRIVER)
     return frame.writeStream.outputMode("append").foreachBatch(several)
+
+
+def _counted(sink: Sink, path: Sequence[Operator], rows: Mapping[str, Rows], edges: Edges) -> tuple[Step, ...] | None:
+    """What makes the rows of a ``sink`` that drops them, of those of its top, if Arrow can."""
+    top, *calcs = path
+    found = rows[top.id]
+    if found.in_arrow is None or not drops_rows(edges.plan.tables[sink.table]):
+        return None
+    made = apply_operators(calcs, found, edges=edges).in_arrow
+    return None if made is None else made.steps[len(found.in_arrow.steps) :]
 
 
 def _single_sink_writer(query: Query, edges: Edges, rows: Mapping[str, Rows], where: str, results: str | None) -> Any:

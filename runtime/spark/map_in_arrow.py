@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 from pyspark.util import PythonEvalType
 
+from runtime.spark.between_tasks import as_task
 from runtime.spark.session import is_remote
 from runtime.spark.shipping import with_code
 
@@ -21,11 +22,12 @@ def map_in_arrow(frame: DataFrame, run: Run, schema: str | StructType) -> DataFr
 
     A client of Spark Connect has pandas, without which PySpark does not let it connect.
     """
+    task = as_task(run)
     if is_remote(frame.sparkSession):
-        return frame.mapInArrow(with_code(run, frame), schema)
+        return frame.mapInArrow(with_code(task, frame), schema)
     from pyspark.sql.udf import UserDefinedFunction
 
-    function = UserDefinedFunction(run, returnType=schema, evalType=PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
+    function = UserDefinedFunction(task, returnType=schema, evalType=PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
     column: Any = function(*(frame[name] for name in frame.columns))
     mapped = frame._jdf.mapInArrow(column._jc, False, None)
     return DataFrame(mapped, frame.sparkSession)

@@ -68,6 +68,8 @@ _MANAGED = {
 }
 
 
+_ADAPTIVE = "spark.sql.adaptive.enabled"
+
 _BESIDE: WeakKeyDictionary[SparkSession, list[SparkSession]] = WeakKeyDictionary()
 """The sessions on Spark Connect that were made beside another one: each has a connection of its own."""
 
@@ -253,6 +255,15 @@ def prepare_session(spark: SparkSession, *, time_zone: str, once: bool, take_ove
         own.conf.set("spark.sql.streaming.stopActiveRunOnRestart", "true")
     own.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false" if once else "true")
     return own
+
+
+def plan_batches_as_a_whole(spark: SparkSession) -> None:
+    """Let Spark plan a micro-batch of a query of ``spark`` as one job, unless it was told how it is to plan.
+
+    Adaptive execution would plan anew behind each exchange, for a number of partitions that is fixed.
+    """
+    if is_remote(spark) or not spark.sparkContext.getConf().contains(_ADAPTIVE):
+        spark.conf.set(_ADAPTIVE, "false")
 
 
 def write_logs_by_renaming(spark: SparkSession) -> None:

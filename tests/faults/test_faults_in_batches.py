@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from plans.errors import RunError
 from plans.model.plan import Plan
-from runtime.run import execute as starting
+from runtime.run import building
 from runtime.run.execute import execute
 from tests.spark.programs import CUSTOMER_ROWS, add_rows, changes, expected, fold, revenue_plan, sample
 
@@ -117,7 +117,7 @@ def test_state_that_is_damaged_after_the_run_has_looked_at_it_is_named_with_its_
     found, damage, operator, what = FAULTS[fault]
     plan = revenue_plan(job)
     shutil.copytree(job / "checkpoint", mended)
-    look = starting.refuse_damaged
+    look = building.refuse_damaged
 
     def look_then_damage(*arguments: Any, **options: Any) -> None:
         look(*arguments, **options)
@@ -125,7 +125,7 @@ def test_state_that_is_damaged_after_the_run_has_looked_at_it_is_named_with_its_
             damage(path)
 
     with monkeypatch.context() as patched:
-        patched.setattr(starting, "refuse_damaged", look_then_damage)
+        patched.setattr(building, "refuse_damaged", look_then_damage)
         said = refused(plan, spark, mended)
     assert f"operator {operator}" in said
     assert what in said

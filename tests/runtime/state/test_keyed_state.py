@@ -294,7 +294,7 @@ def test_large_segments_stay_apart_and_lose_what_has_expired(monkeypatch: pytest
     table = Batches(ttl=100)
     for number in range(3):
         table.write({(number, f"{row}"): (row, 1) for row in range(4)}, now=number * 10)
-    monkeypatch.setattr(keyed, "_LARGEST_MERGE", 2 * table.table.segments[0].size)
+    monkeypatch.setattr(keyed, "_LARGEST_MERGE", 2 * max(segment.size for segment in table.table.segments))
     assert compacted(table, now=99) == [4, 8]
     assert compacted(table, now=110) == [4]
     assert table.found([(1, "0"), (2, "0")], now=110) == {(2, "0"): (0, 1)}

@@ -23,7 +23,8 @@ from runtime.storage.partition import Remembered
 from runtime.storage.pins import BatchPins, PinPlace, RememberedPins, heeded_pins, question_of
 from runtime.storage.place import Place
 from tests.runtime.storage.folding import Output, Row
-from tests.runtime.storage.simulate import Attempt, Schedule, Violation, simulate
+from tests.runtime.storage.schedules import Attempt, Violation
+from tests.runtime.storage.simulate import Schedule, simulate
 from tests.runtime.storage.stepped_files import SteppedFiles
 
 _FOUND = pa.schema([("value", pa.int64())])

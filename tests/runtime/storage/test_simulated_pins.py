@@ -13,7 +13,7 @@ from runtime.lookup import pinned
 from runtime.storage.names import batch_of
 from runtime.storage.pins import BatchPins, Pin
 from tests.runtime.storage import simulate_pins
-from tests.runtime.storage.simulate import Violation
+from tests.runtime.storage.schedules import Violation
 from tests.runtime.storage.simulate_pins import AskingSchedule
 
 _TRIED = 400

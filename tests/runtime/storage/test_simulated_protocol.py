@@ -14,7 +14,8 @@ from runtime.storage.names import parsed
 from runtime.storage.partition import PartitionStore
 from runtime.storage.place import Place, Scale
 from tests.runtime.storage import simulate
-from tests.runtime.storage.simulate import Schedule, Violation
+from tests.runtime.storage.schedules import Violation
+from tests.runtime.storage.simulate import Schedule
 
 _TRIED = 300
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql.classic.dataframe import DataFrame
 
 import planner
 from plans.analysis.changelog import with_changelogs
@@ -149,3 +150,41 @@ def test_a_query_that_has_lost_its_other_sinks_still_counts_its_rows(spark: Spar
     assert execution.await_termination(DEADLINE_SECONDS)
     assert execution.progress["sink_totals"].rows_out == 2, "+U of 1, +I of 2"
     assert stored(tmp_path, "totals") == [(1, 11), (2, 1)]
+
+
+def test_rows_that_sinks_drop_are_counted_where_they_are_made_and_kept_nowhere(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "o").mkdir()
+
+    def hole(name: str, rows: str) -> str:
+        table = f"CREATE TABLE {name} (k BIGINT, n BIGINT) WITH ('connector' = 'blackhole');"
+        return f"{table} INSERT INTO {name} {rows};"
+
+    script = (
+        f"CREATE TABLE o (k BIGINT, v BIGINT) WITH ('connector' = 'filesystem', 'format' = 'json', "
+        f"'path' = '{tmp_path / 'o'}'); CREATE VIEW t AS SELECT k, SUM(v) AS n FROM o GROUP BY k;"
+        + hole("everything", "SELECT k, n FROM t")
+        + hole("large", "SELECT k, n + 1 FROM t WHERE n > 10")
+        + hole("none", "SELECT k, n FROM t WHERE n > 1000")
+        + hole("upper", "SELECT k, CHAR_LENGTH(CAST(n AS STRING)) FROM t")
+    )
+
+    def counted(text: str, where: str) -> dict[str, int | None]:
+        return {
+            name: batch.rows_out
+            for name, batch in run(planner.compile_sql(text), spark, tmp_path / where).progress.items()
+        }
+
+    kept: list[object] = []
+    persist = DataFrame.persist
+    monkeypatch.setattr(DataFrame, "persist", lambda frame, level: (kept.append(frame), persist(frame, level))[1])
+    add_rows(tmp_path, "o", [{"k": 1, "v": 5}, {"k": 2, "v": 20}])
+    assert counted(script, "all") == {"sink_everything": 2, "sink_large": 1, "sink_none": 0, "sink_upper": 2}
+    assert len(kept) == 1, "the length of a text is Spark's to say"
+    without = script[: script.index("CREATE TABLE upper")]
+    assert counted(without, "arrow") == {"sink_everything": 2, "sink_large": 1, "sink_none": 0}
+    add_rows(tmp_path, "o", [{"k": 1, "v": 6}, {"k": 2, "v": 1}, {"k": 3, "v": 1}])
+    # Two keys are updated, with a -U and a +U each: 5 to 11 and 20 to 21, of which one is not above 10; one is new.
+    assert counted(without, "arrow") == {"sink_everything": 5, "sink_large": 3, "sink_none": 0}
+    assert len(kept) == 1

@@ -89,9 +89,11 @@ def test_a_batch_that_waits_is_shown_with_its_operator_and_then_called_stuck(exe
             break
     running = found[0]
     assert isinstance(running, RunningBatch)
-    assert (running.sinks, running.batch, running.tasks, running.done) == (("sink_result",), 1, 1, 0)
-    (stage,) = running_json(running)["stages"]
+    # A task for the only file, and one for each of two partitions behind it.
+    assert (running.sinks, running.batch, running.tasks, running.done) == (("sink_result",), 1, 1 + 2, 0)
+    stage, behind = running_json(running)["stages"]
     assert (stage["operators"], stage["tasks"], len(stage["waiting"])) == (["correlate_w"], 1, 1)
+    assert (behind["operators"], behind["tasks"], behind["waiting"]) == (["aggregate_w", "sink_result"], 2, [])
 
     stuck = list(watch.news(now + 400.0))[-1]
     assert isinstance(stuck, StuckBatch)

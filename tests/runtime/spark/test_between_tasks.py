@@ -1,0 +1,83 @@
+"""What a worker has loaded is neither read nor looked at again between two tasks."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import types
+import zipimport
+from collections.abc import Iterator
+from pathlib import Path
+from zipfile import ZipFile
+
+import pyarrow as pa
+import pytest
+
+from runtime.spark import between_tasks
+from runtime.spark.between_tasks import as_task
+
+
+@pytest.fixture(autouse=True)
+def restored(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(between_tasks, "_loaded", 0)
+    gc.unfreeze()
+    yield
+    gc.unfreeze()
+
+
+def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    return iter([*batches, pa.record_batch({"n": [gc.get_freeze_count()]})])
+
+
+def frozen() -> int:
+    *_, last = as_task(run)(iter([]))
+    return int(last["n"][0].as_py())
+
+
+class Cycle:
+    def __init__(self) -> None:
+        self.itself = self
+
+
+def test_what_is_loaded_is_not_looked_at_again_and_garbage_still_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = frozen()
+    assert before > 10_000
+    kept = [Cycle() for _ in range(1000)]
+    assert frozen() == pytest.approx(before, abs=100), "nothing has been imported since"
+    del kept
+    assert gc.collect() >= 1000
+    monkeypatch.setitem(sys.modules, "imported_since", types.ModuleType("imported_since"))
+    kept = [Cycle() for _ in range(1000)]
+    assert frozen() > before + 900
+    del kept
+
+
+def test_garbage_of_the_first_task_does_not_stay() -> None:
+    found = []
+
+    class Seen(Cycle):
+        def __del__(self) -> None:
+            found.append(1)
+
+    Seen()
+    frozen()
+    assert found == [1]
+
+
+def test_finders_of_zip_files_are_forgotten(tmp_path: Path) -> None:
+    with ZipFile(tmp_path / "some.zip", "w") as packed:
+        packed.writestr("module.py", "")
+    path = str(tmp_path / "some.zip")
+    sys.path_importer_cache[path] = zipimport.zipimporter(path)
+    frozen()
+    assert path not in sys.path_importer_cache
+    assert any(not isinstance(finder, zipimport.zipimporter) for finder in sys.path_importer_cache.values())
+
+
+def test_a_task_has_the_name_of_its_function_in_spark_s_plans() -> None:
+    assert as_task(run).__name__ == "run"
+
+
+def test_what_a_task_is_given_reaches_the_function() -> None:
+    batch = pa.record_batch({"n": [7]})
+    assert next(as_task(run)(iter([batch]))).equals(batch)

@@ -1,0 +1,28 @@
+"""A micro-batch is one job, unless whoever started Spark has said how it is to plan; other sessions are left alone."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark import SparkConf
+from pyspark.sql import SparkSession
+
+from runtime.spark.session import plan_batches_as_a_whole, prepare_session
+
+pytestmark = pytest.mark.spark
+
+ADAPTIVE = "spark.sql.adaptive.enabled"
+
+
+def test_batches_are_planned_as_a_whole_in_the_session_of_the_run_only(spark: SparkSession) -> None:
+    own = prepare_session(spark, time_zone="UTC", once=True)
+    plan_batches_as_a_whole(own)
+    assert own.conf.get(ADAPTIVE) == "false"
+    assert spark.conf.get(ADAPTIVE) == "true"
+
+
+def test_what_spark_was_started_with_holds(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    started = SparkConf(loadDefaults=False).set(ADAPTIVE, "true")
+    monkeypatch.setattr(type(spark.sparkContext), "getConf", lambda _: started)
+    own = prepare_session(spark, time_zone="UTC", once=True)
+    plan_batches_as_a_whole(own)
+    assert own.conf.get(ADAPTIVE) == "true"
