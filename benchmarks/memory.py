@@ -50,7 +50,7 @@ class Peaks:
 
 
 def cpu_seconds(pid: int) -> float:
-    """The CPU time of a process and all that live below it, with what those have used that ended and were waited for."""
+    """The CPU time of a process and those below it, also of such that have ended and were waited for."""
     root = psutil.Process(pid)
     seconds = 0.0
     for process in (root, *root.children(recursive=True)):

@@ -43,11 +43,20 @@ def new_token() -> str:
     return uuid.uuid4().hex[:16]
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The manifest that was in force after ``batch``; ``read_in`` is the batch in which one was last read from disk."""
+
+    batch: int
+    manifest: Manifest | None
+    read_in: int
+
+
 @dataclass(slots=True)
 class Remembered:
-    """What this process knows of partitions: the batch it last ran of each, and the manifest that was then in force."""
+    """What this process knows of partitions that it has run a batch of."""
 
-    manifests: dict[tuple[str, int, int], tuple[int, Manifest | None]] = field(default_factory=dict)
+    manifests: dict[tuple[str, int, int], Known] = field(default_factory=dict)
     opened: Opened = field(default_factory=Opened)
 
 
@@ -63,13 +72,23 @@ def open_partition(
     remembered = Remembered() if remembered is None else remembered
     known = remembered.manifests.get((place.root, place.scale, partition))
     inherited: Sequence[Manifest] = ()
-    if known is not None and known[0] == batch - 1 and (known[1] is None or known[1].run == place.run):
-        base = known[1]
+    if known is not None and _is_in_force(known, place, batch):
+        base, read_in = known.manifest, known.read_in
     else:
-        base = find_manifest(files, place, partition, batch)
+        base, read_in = find_manifest(files, place, partition, batch), batch
         if base is None:
             inherited = find_inherited(files, place, partition)
-    return PartitionStore(files, place, partition, batch, base, inherited, remembered, token)
+    return PartitionStore(files, place, partition, batch, base, inherited, remembered, token, read_in)
+
+
+def _is_in_force(known: Known, place: Place, batch: int) -> bool:
+    """Whether what is remembered is as good as what is on disk.
+
+    Where the second file of a name replaces the first, another attempt's manifest may be there instead. It is equal,
+    but this process's own segments may be named by none then. They stay for ``KEPT_BATCHES``: it is read in time.
+    """
+    of_this_run = known.manifest is None or known.manifest.run == place.run
+    return of_this_run and known.batch == batch - 1 and batch - known.read_in < KEPT_BATCHES
 
 
 def find_manifest(files: Files, place: Place, partition: int, batch: int) -> Manifest | None:
@@ -119,6 +138,7 @@ class PartitionStore:
         inherited: Sequence[Manifest],
         remembered: Remembered,
         token: Token,
+        read_in: int = 0,
     ) -> None:
         self._files = files
         self._place = place
@@ -126,6 +146,7 @@ class PartitionStore:
         self._batch = batch
         self._remembered = remembered
         self._token = token
+        self._read_in = read_in
         self._folder = folder_of(place.scale, partition)
         self.before = base
         self.inherited = tuple(inherited)
@@ -213,7 +234,7 @@ class PartitionStore:
             after, first = self.before, True
         key = (self._place.root, self._place.scale, self._partition)
         if first:
-            self._remembered.manifests[key] = (self._batch, after)
+            self._remembered.manifests[key] = Known(self._batch, after, self._read_in)
         else:
             self._remembered.manifests.pop(key, None)  # another attempt was first, whose segments have other names
         if sweeping and after is not self.before and self._sweeps:

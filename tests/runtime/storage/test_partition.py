@@ -10,8 +10,11 @@ import pyarrow as pa
 import pytest
 
 from plans.errors import RunError
+from runtime.storage import partition as protocol
+from runtime.storage.files import Files
 from runtime.storage.local_files import LocalFiles
-from runtime.storage.partition import KEPT_BATCHES, PartitionStore, Remembered, open_partition
+from runtime.storage.manifest import Manifest
+from runtime.storage.partition import KEPT_BATCHES, Known, PartitionStore, Remembered, open_partition
 from runtime.storage.place import Place, Scale
 
 
@@ -96,8 +99,24 @@ def test_a_worker_goes_on_without_listing_only_after_the_batch_before_in_the_sam
     assert opened(place, 1, remembered).before == opened(place, 1).before
     assert opened(place, 2, remembered).before == opened(place, 2).before
     (known,) = remembered.manifests
-    remembered.manifests[known] = (1, opened(place, 1).before)
+    remembered.manifests[known] = Known(1, opened(place, 1).before, 1)
     assert opened(replace(place, run=6), 2, remembered).before == opened(place, 2).before
+
+
+def test_a_worker_looks_again_before_what_it_alone_remembers_may_be_swept(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remembered, looked = Remembered(), []
+    find = protocol.find_manifest
+
+    def noted(files: Files, place: Place, partition: int, batch: int) -> Manifest | None:
+        looked.append(batch)
+        return find(files, place, partition, batch)
+
+    monkeypatch.setattr(protocol, "find_manifest", noted)
+    for batch in range(2 * KEPT_BATCHES + 5):
+        change(place, batch, batch, remembered)
+    assert looked == [0, KEPT_BATCHES, 2 * KEPT_BATCHES]
 
 
 def test_a_segment_is_written_once(place: Place) -> None:

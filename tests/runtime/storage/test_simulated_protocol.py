@@ -55,9 +55,10 @@ class _RemembersOtherRuns(Schedule):
     def _begin_run(self) -> None:
         super()._begin_run()
         for worker in self.workers:
-            for key, (batch, manifest) in worker.remembered.manifests.items():
-                if manifest is not None:
-                    worker.remembered.manifests[key] = (batch, replace(manifest, run=self.number))
+            for key, known in worker.remembered.manifests.items():
+                if known.manifest is not None:
+                    manifest = replace(known.manifest, run=self.number)
+                    worker.remembered.manifests[key] = replace(known, manifest=manifest)
 
 
 class _CompactsWhatIsNotCommitted(Schedule):
@@ -93,6 +94,19 @@ def test_runs_of_one_number_are_found() -> None:
 
 def test_memory_of_another_run_is_found() -> None:
     assert _failing(_RemembersOtherRuns) is not None
+
+
+def test_memory_of_a_manifest_that_another_attempt_has_replaced_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One schedule of thousands does, without links: its segments are swept while an attempt reads them."""
+    seed = 13832
+    Schedule(seed).run()
+
+    def for_ever(known: protocol.Known, place: Place, batch: int) -> bool:
+        return known.batch == batch - 1 and (known.manifest is None or known.manifest.run == place.run)
+
+    monkeypatch.setattr(protocol, "_is_in_force", for_ever)
+    with pytest.raises(Violation):
+        Schedule(seed).run()
 
 
 def test_a_lower_run_that_counts_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
