@@ -22,6 +22,7 @@ from runtime.progress import BatchProgress, LookupProgress, OperatorProgress, ba
 from runtime.progress_table import ProgressTable, as_html, as_text, stream_table
 from runtime.run.noted import Note
 from runtime.spark.explanation import WrongLine, failed
+from runtime.spark.stopping import stop_query
 from runtime.spark.unread_files import unread_files
 
 _POLL_SECONDS = 0.2
@@ -158,7 +159,7 @@ class Execution:
             done = -1 if last is None else last.batchId
             first = self._stopping.setdefault(sink, done)
             if query.isActive and (done > first or not query.status["isTriggerActive"]):
-                query.stop()
+                stop_query(query)
         if self.active:
             return False
         self._discard()
@@ -167,7 +168,7 @@ class Execution:
     def stop(self) -> None:
         """Stop all queries now; a batch in the middle is dropped and runs again after a restart."""
         for query in self.queries.values():
-            query.stop()
+            stop_query(query)
         self._discard()
 
     def _repr_html_(self) -> str:

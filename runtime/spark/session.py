@@ -26,6 +26,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from plans.errors import RunError
+from runtime.spark.stopping import STOP_TIMEOUT
 from runtime.spark.versions import facts, lacking_client, new_session, require_pandas
 
 MINIMUM_JAVA = 17
@@ -42,6 +43,8 @@ _SETTINGS = {
     "spark.sql.runSQLOnFiles": "false",
     # A second run of a query in the same application is refused; by default Spark would stop the first one.
     "spark.sql.streaming.stopActiveRunOnRestart": "false",
+    # What runtime.spark.stopping asks for again.
+    STOP_TIMEOUT: "2s",
     # What an expression means must not depend on where it runs. Flink tells upper from lower case in names.
     "spark.sql.ansi.enabled": "true",
     "spark.sql.caseSensitive": "true",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -206,14 +207,55 @@ def test_a_signal_stops_after_the_batch(job: Path, number: signal.Signals, code:
     assert "Exception" not in said
 
 
+NEVER_ENDS = """
+from runtime.functions import ScalarFunction
+
+
+class Wait(ScalarFunction):
+    arguments, result = ("BIGINT",), "BIGINT"
+
+    def eval(self, k):
+        return len(open({pipe!r}).read())
+"""
+
+
 @pytest.mark.spark
-def test_a_second_signal_stops_at_once(job: Path) -> None:
-    with started(job, "plan.json") as process:
+@pytest.mark.parametrize("is_at_work", [False, True])
+def test_a_second_signal_stops_a_batch_that_never_ends(job: Path, is_at_work: bool) -> None:
+    pipe = job / "pipe"
+    os.mkfifo(pipe)
+    (job / "waits.py").write_text(NEVER_ENDS.format(pipe=str(pipe)), encoding="utf-8")
+    (job / "job.sql").write_text(
+        """CREATE TABLE o (id BIGINT) WITH ('connector' = 'filesystem', 'format' = 'json', 'path' = 'orders');
+        CREATE TABLE r (id BIGINT) WITH ('connector' = 'print');
+        CREATE FUNCTION wait AS 'waits.Wait' LANGUAGE PYTHON;
+        INSERT INTO r SELECT wait(id) FROM o;""",
+        encoding="utf-8",
+    )
+    compiled = [sys.executable, "-m", "plans.cli", "compile", "job.sql", "--allow-module", "waits", "-o", "waits.json"]
+    subprocess.run(compiled, cwd=job, env=environment(), check=True, capture_output=True)
+
+    held: list[int] = []
+
+    def is_called() -> bool:
+        """Whether the function has opened the pipe, which is held open from then on."""
+        try:
+            held.append(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
+        except OSError as error:
+            if error.errno != errno.ENXIO:  # nobody reads
+                raise
+        return bool(held)
+
+    with started(job, "waits.json", "--allow-module", "waits") as process:
         wait_for(lambda: "no --checkpoint" in (job / "stderr").read_text(), process)
+        if is_at_work:
+            wait_for(is_called, process)
         process.send_signal(signal.SIGINT)
         wait_for(lambda: "once more to stop now" in (job / "stderr").read_text(), process)
         process.send_signal(signal.SIGINT)
         assert process.wait(DEADLINE_SECONDS) == 130
+    for file in held:
+        os.close(file)
     assert (job / "stderr").read_text().splitlines()[-1].startswith("stopped after 0 batches")
 
 
