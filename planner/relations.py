@@ -16,15 +16,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from planner.expressions.typed import Call, Expr, Field, Literal, Ref
+from planner.expressions.bounds import bounds_of
+from planner.expressions.typed import Expr, Field, Literal, Ref
 from planner.hints.lookup import LookupHint
 from plans.declarations.tables import FunctionKind
 from plans.errors import SqlError
 from plans.operators import JoinType
 from plans.settings.layers import Settings
 from plans.settings.setting import Layers
-
-_MIRRORED = {">": "<", ">=": "<="}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -290,6 +289,10 @@ class Passing(ABC):
         """What it becomes by taking those of ``conditions`` that say which rows pass, and the others; None without."""
         return None
 
+    def without_unread(self, needed: set[int]) -> typing.Self:
+        """As it is if only fields of the ids ``needed`` are read above it."""
+        return self
+
     @abstractmethod
     def lets_through(self, ids: set[int]) -> bool:
         """Whether it makes no difference if a condition that reads fields of these ``ids`` is checked below it."""
@@ -345,56 +348,66 @@ class Cached(Passing):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowNumber(Passing):
-    """The rows of ``input`` with their ``number`` by ``time`` in each ``partition``; the first of these if ``kept``.
+    """The rows of ``input`` with their ``number`` by ``order`` in each ``partition``, those from ``first`` to ``last``.
 
-    ``time`` is None for the time at which a row is processed. ``unlimited`` is what is wrong if no condition above says
-    that the first is to be kept.
+    ``order`` is empty for that of arrival, which ``latest`` turns around. ``by_time`` says that rows are only added and
+    that the order is one of time, so that a first row is known without the others. ``unlimited`` is what is wrong if no
+    condition above says which is the last number, ``many_latest`` if it is not 1 by arrival, the latest first.
     """
 
     title: typing.ClassVar[str] = "a query with ROW_NUMBER()"
 
     partition: tuple[Field, ...]
-    time: Field | None
-    descending: bool
+    order: tuple[SortItem, ...]
+    latest: bool
+    by_time: bool
     number: Field
-    kept: bool = False
+    is_shown: bool = True
+    first: int = 1
+    last: int | None = None
     unlimited: SqlError
+    many_latest: SqlError
+
+    @property
+    def is_first_only(self) -> bool:
+        """Whether it keeps the first or last row by time."""
+        return self.by_time and self.first == self.last == 1
 
     @property
     def fields(self) -> tuple[Field, ...]:
-        return self.input.fields if self.kept else (*self.input.fields, self.number)
+        return (*self.input.fields, self.number) if self.is_shown else self.input.fields
 
     @property
     def reads(self) -> tuple[Field, ...]:
-        return (*self.partition, *(() if self.time is None else (self.time,)))
+        return (*self.partition, *(key.field for key in self.order))
 
     @property
     def unique_keys(self) -> frozenset[frozenset[int]]:
-        return frozenset({frozenset(f.id for f in self.partition)} if self.kept else ())
+        key = frozenset(f.id for f in self.partition)
+        if self.first == self.last:
+            return frozenset({key})
+        return frozenset({key | {self.number.id}} if self.is_shown else ())
 
     @property
     def takes_back(self) -> bool:
-        return not self.kept or self.descending or self.time is not None
+        return not self.is_first_only or self.latest or bool(self.order)
 
     def offered(self, conditions: tuple[Expr, ...]) -> tuple[Relation, tuple[Expr, ...]] | None:
-        if self.kept or not any(map(self._is_first, conditions)):
+        first, last, others = bounds_of(self.number, conditions)
+        if len(others) == len(conditions) or (last is None and self.last is None):
             return None
-        first = Item(field=self.number, expr=Literal(text="1", type=self.number.type))
-        kept = replace(self, kept=True)
-        items = (*identity(kept.fields), first)
-        others = tuple(part for part in conditions if not self._is_first(part))
+        lasts = [end for end in (last, self.last) if end is not None]
+        kept = replace(self, first=max(first, self.first), last=min(lasts))
+        if kept.first != kept.last:
+            return kept, others
+        # The number is known: nobody has to count it.
+        kept = replace(kept, is_shown=False)
+        number = Item(field=self.number, expr=Literal(text=str(kept.last), type=self.number.type))
+        items = (*identity(kept.fields), number)
         return Calc(input=kept, filter=None, items=items, base=self.base, block=self.block), others
 
-    def _is_first(self, condition: Expr) -> bool:
-        """Whether ``condition`` says that the number is 1, or at most 1."""
-        if not isinstance(condition, Call) or len(condition.args) != 2:
-            return False
-        function, (left, right) = condition.function, condition.args
-        if isinstance(left, Literal):
-            function, left, right = _MIRRORED.get(function, function), right, left
-        if not isinstance(left, Ref) or left.field.id != self.number.id or not isinstance(right, Literal):
-            return False
-        return (function, right.text) in (("=", "1"), ("<=", "1"), ("<", "2"))
+    def without_unread(self, needed: set[int]) -> typing.Self:
+        return replace(self, is_shown=self.is_shown and self.number.id in needed)
 
     def lets_through(self, ids: set[int]) -> bool:
         return bool(ids) and ids <= {f.id for f in self.partition}

@@ -93,6 +93,11 @@ PROGRAMS: dict[str, Program] = {
         "FROM (SELECT *, PROCTIME() AS at FROM o)) WHERE n = 1",
         oracle="SELECT k, id, v FROM o WHERE id IN (SELECT MAX(id) FROM o GROUP BY k)",
     ),
+    "rank": Program(
+        columns="k BIGINT, n BIGINT, id BIGINT",
+        query="SELECT k, n, id FROM (SELECT k, id, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC, id) AS n FROM o) "
+        "WHERE n <= 2",
+    ),
     "changelog-normalize": Program(columns="id BIGINT, seat STRING, v BIGINT", query="SELECT id, seat, v FROM u"),
     "union": Program(columns=_ALL, query="SELECT id, v FROM o UNION ALL SELECT k, k FROM c"),
     "sort": Program(columns=_ALL, query="SELECT id, v FROM o ORDER BY id DESC LIMIT 3", mode="batch"),

@@ -31,9 +31,9 @@ from plans.format.schema import schema_text
 from plans.model.plan import Mode, Plan
 from plans.operators import BY_OP, KINDS, Operator, Stateful, function_of, op_name, state_of, with_states
 from plans.operators import table_of as table_name
-from plans.operators.fields import Ref
-from plans.operators.kind import no_expressions
-from plans.operators.state import FOREVER, stated
+from plans.operators.spec.fields import Ref
+from plans.operators.spec.kind import no_expressions
+from plans.operators.spec.state import FOREVER, stated
 from plans.settings.phases import PHASES
 from runtime.build.bound import KERNELS
 from runtime.build.table import BUILDERS

@@ -12,10 +12,10 @@ from planner.lowering.cached import lower_cached
 from planner.lowering.calc import lower_calc
 from planner.lowering.columns import Lowered
 from planner.lowering.correlate import lower_correlate
-from planner.lowering.deduplicate import lower_deduplicate
 from planner.lowering.expand import lower_expand
 from planner.lowering.join import lower_join
 from planner.lowering.lookup_join import lower_lookup_join
+from planner.lowering.row_number import lower_row_number
 from planner.lowering.scan import lower_scan
 from planner.lowering.sort import lower_sort
 from planner.lowering.union import lower_union
@@ -61,7 +61,7 @@ def _lower(builder: Builder, relation: Relation, exact: bool) -> Lowered:
         case Sort():
             return lower_sort(builder, relation, exact=exact)
         case RowNumber():
-            return lower_deduplicate(builder, relation, exact=exact)
+            return lower_row_number(builder, relation, exact=exact)
         case Cached():
             return lower_cached(builder, relation)
         case _:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from planner.lowering.builder import Builder, name_above
 from planner.lowering.columns import Lowered
-from planner.relations import Sort
+from planner.relations import Sort, SortItem
 from plans import operators as model
 from plans.operators import SortKey
 
@@ -14,13 +14,18 @@ from plans.operators import SortKey
 def lower_sort(builder: Builder, sort: Sort, *, exact: bool) -> Lowered:
     """The sort, which passes on the columns of its input."""
     source = builder.lower(sort.input, exact=exact)
-    order = tuple(
+    order = sort_keys(source, sort.order)
+    operator = model.Sort(id="", inputs=(source.id,), order=order, offset=sort.offset, limit=sort.limit)
+    return replace(source, id=builder.add(operator, "sort", name_above(sort.input, sort.block), sort.block))
+
+
+def sort_keys(source: Lowered, order: tuple[SortItem, ...]) -> tuple[SortKey, ...]:
+    """The sort keys of an operator that reads ``source``."""
+    return tuple(
         SortKey(
             column=source.names[key.field.id],
             direction="desc" if key.descending else "asc",
             nulls="first" if key.nulls_first else "last",
         )
-        for key in sort.order
+        for key in order
     )
-    operator = model.Sort(id="", inputs=(source.id,), order=order, offset=sort.offset, limit=sort.limit)
-    return replace(source, id=builder.add(operator, "sort", name_above(sort.input, sort.block), sort.block))

@@ -59,7 +59,8 @@ def _prune(relation: Relation, needed: set[int]) -> Relation:
         case Union():
             return _prune_union(relation, needed)
         case Passing():
-            return replace(relation, input=_prune(relation.input, needed | {f.id for f in relation.reads}))
+            passing = relation.without_unread(needed)
+            return replace(passing, input=_prune(relation.input, needed | {f.id for f in relation.reads}))
         case _:
             assert_never(relation)
 

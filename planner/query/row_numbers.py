@@ -1,8 +1,8 @@
 """ROW_NUMBER() OVER (PARTITION BY ... ORDER BY ...) in a SELECT list: a column with the number of each row.
 
-As in Flink's deduplication, rows are ordered by one time attribute: a column that a WATERMARK is for, or the processing
-time, which is the order of arrival. A condition above, that the number is 1, says which row of each partition is kept
-(:class:`planner.relations.RowNumber`). All other window functions are refused where they are translated.
+A condition above says up to which number the rows of each partition are kept (:class:`planner.relations.RowNumber`), as
+in Flink's Top-N. The processing time is the order of arrival. All other window functions are refused where they are
+translated.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from planner.context import Context
 from planner.expressions.typed import BOOLEAN, Expr, Field, Literal, Ref
 from planner.properties.time_attributes import is_processing_time, is_row_time
 from planner.properties.unique_keys import is_insert_only
-from planner.relations import Calc, Item, Relation, RowNumber, identity
+from planner.relations import Calc, Item, Relation, RowNumber, SortItem, identity
 from planner.syntax.dialect import offset_of
 from planner.translation.translator import Translator, only
 from plans.declarations.types import parse_type
 from plans.operators.sort import UNSORTABLE
 
 _NUMBER = parse_type("BIGINT NOT NULL")
-_EXAMPLE = "SELECT ... FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY t DESC) AS rn FROM ...) WHERE rn = 1"
+_EXAMPLE = "SELECT ... FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC) AS rn FROM ...) WHERE rn <= 3"
 
 
 def number_rows(
@@ -62,40 +62,39 @@ def _numbered(
         what = "arguments" if window.this.expressions else "frame of rows"
         raise source.error(f"ROW_NUMBER() has no {what}", offset, f"write {_EXAMPLE}")
     only(source, window, "this", "partition_by", "order", "over")
-    if not context.batch and not is_insert_only(relation):
-        message = "ROW_NUMBER() over rows that are updated or deleted is not supported"
-        raise source.error(message, offset, "number rows before they are aggregated, or joined with an outer join")
-    ordered = _ordered(context, window)
-    time = replace(translator, clause="ORDER BY").expression(ordered.this)
+    clause = window.args.get("order")
+    if clause is None:
+        message = "ROW_NUMBER() needs an order"
+        raise source.error(message, offset, f"write {_EXAMPLE}")
+    nodes = tuple(clause.expressions)
+    for node in nodes:
+        only(source, node, "this", "desc", "nulls_first")
+    translated = replace(translator, clause="ORDER BY")
+    order = [_sortable(context, "ORDER BY", node.this, translated) for node in nodes]
     partition = _partition(context, window, replace(translator, clause="PARTITION BY"))
-    relation, (by, *keys) = _with_columns(context, relation, [time, *partition])
-    return _by_time(context, ordered, relation, by, tuple(keys))
+    relation, fields = _with_columns(context, relation, [*order, *partition])
+    items = [_sort_item(node, field) for node, field in zip(nodes, fields, strict=False)]
+    return _ordered(context, window, relation, items, fields[len(items) :])
+
+
+def _sortable(context: Context, clause: str, node: exp.Expr, translator: Translator) -> Expr:
+    found = translator.expression(node)
+    if found.type.root in (*UNSORTABLE, "NULL"):
+        message = f"{clause} does not take {found.type.as_nullable()}"
+        raise context.source.error(message, offset_of(node), f"{clause.split()[0].lower()} by scalar columns")
+    return found
 
 
 def _partition(context: Context, window: exp.Window, translator: Translator) -> list[Expr]:
-    found = []
-    for node in window.args.get("partition_by") or ():
-        found.append(translator.expression(node))
-        if found[-1].type.root in (*UNSORTABLE, "NULL"):
-            message = f"PARTITION BY does not take {found[-1].type.as_nullable()}"
-            raise context.source.error(message, offset_of(node), "partition by scalar columns")
+    nodes = window.args.get("partition_by") or ()
     # Without PARTITION BY all rows are one partition.
-    return found or [Literal(text="TRUE", type=BOOLEAN)]
+    return [_sortable(context, "PARTITION BY", node, translator) for node in nodes] or [
+        Literal(text="TRUE", type=BOOLEAN)
+    ]
 
 
-def _ordered(context: Context, window: exp.Window) -> exp.Ordered:
-    """The one column that the numbers go by."""
-    order = window.args.get("order")
-    if order is None or len(order.expressions) != 1:
-        found = "none" if order is None else len(order.expressions)
-        message = f"ROW_NUMBER() goes by one time attribute, found {found}"
-        raise context.source.error(message, offset_of(order or window), f"write {_EXAMPLE}")
-    ordered: exp.Ordered = order.expressions[0]
-    only(context.source, ordered, "this", "desc", "nulls_first")
-    if bool(ordered.args.get("nulls_first")) == bool(ordered.args.get("desc")):
-        message = "NULLS FIRST and NULLS LAST are not supported here: NULL is before all times"
-        raise context.source.error(message, offset_of(ordered), "remove it, and filter rows without a time")
-    return ordered
+def _sort_item(node: exp.Ordered, field: Field) -> SortItem:
+    return SortItem(field=field, descending=bool(node.args.get("desc")), nulls_first=bool(node.args.get("nulls_first")))
 
 
 def _with_columns(context: Context, relation: Relation, wanted: list[Expr]) -> tuple[Relation, list[Field]]:
@@ -108,27 +107,43 @@ def _with_columns(context: Context, relation: Relation, wanted: list[Expr]) -> t
     return relation, fields
 
 
-def _by_time(
-    context: Context, ordered: exp.Ordered, relation: Relation, time: Field, partition: tuple[Field, ...]
+def _ordered(
+    context: Context, window: exp.Window, relation: Relation, items: list[SortItem], partition: list[Field]
 ) -> tuple[Relation, Field]:
-    source, place = context.source, offset_of(ordered.this)
-    arrival = is_processing_time(relation, time.id)
-    if arrival and context.batch:
+    """``relation`` with the number of each row by ``items``, and the field that holds it."""
+    source, place = context.source, offset_of(window)
+    arrival = [is_processing_time(relation, item.field.id) for item in items]
+    if context.batch and any(arrival):
         message = "rows of a batch job have no order of arrival"
-        raise source.error(message, place, "order by a column with a WATERMARK")
-    if not arrival and not is_row_time(context, relation, time):
-        message = "ROW_NUMBER() goes by a time attribute: a column with a WATERMARK, or the processing time"
-        advice = "declare WATERMARK FOR t AS t in the table, or a column proc_time AS PROCTIME() to order by"
-        raise source.error(message, place, advice)
-    number = context.field("", _NUMBER)
-    unlimited = "ROW_NUMBER() needs a condition that keeps its first row: other numbers are not supported"
+        raise source.error(message, offset_of(window.args["order"]), "order by a column")
+    if any(arrival[:-1]) or (len(items) > 1 and arrival[-1] and items[-1].descending):
+        message = "ROW_NUMBER() takes the processing time alone, or last and ascending"
+        hint = "rows that an order does not tell apart are in the order of arrival as it is: remove the processing time"
+        raise source.error(message, offset_of(window.args["order"]), hint)
+    order = dict[int, SortItem]()
+    for item, is_arrival in zip(items, arrival, strict=True):
+        if not is_arrival:
+            order.setdefault(item.field.id, item)
+    first = items[0]
+    is_time = arrival[0] or (
+        is_row_time(context, relation, first.field) and first.nulls_first != first.descending  # NULL is before all
+    )
+    number = context.field(window.parent.alias if isinstance(window.parent, exp.Alias) else "", _NUMBER)
     return RowNumber(
         input=relation,
         partition=tuple({field.id: field for field in partition}.values()),
-        time=None if arrival else time,
-        descending=bool(ordered.args.get("desc")),
+        order=tuple(order.values()),
+        latest=arrival[0] and first.descending,
+        by_time=is_time and len(items) == 1 and (context.batch or is_insert_only(relation)),
         number=number,
-        unlimited=source.error(unlimited, offset_of(ordered.find_ancestor(exp.Window) or ordered), f"write {_EXAMPLE}"),
+        unlimited=source.error(
+            "ROW_NUMBER() needs a condition that says up to which number rows are kept", place, f"write {_EXAMPLE}"
+        ),
+        many_latest=source.error(
+            "of rows by processing time, the latest first, only the first can be kept",
+            place,
+            "keep the number 1, or order by a column with the time of a row",
+        ),
         base=relation.base,
         block=relation.block,
     ), number

@@ -20,8 +20,8 @@ from plans.declarations.tables import Table
 from plans.errors import Diagnostic, PlanError
 from plans.model.plan import Plan
 from plans.operators import kind_of
-from plans.operators.columns import check_names
-from plans.operators.declared import Columns
+from plans.operators.spec.columns import check_names
+from plans.operators.spec.declared import Columns
 from plans.text.names import did_you_mean
 
 ENOUGH = 101

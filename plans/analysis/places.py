@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from plans.errors import Diagnostic
 from plans.model.plan import Plan
 from plans.operators import Operator, kind_of
-from plans.operators.kind import Neighbour
+from plans.operators.spec.kind import Neighbour
 
 
 def check_places(plan: Plan) -> Iterator[Diagnostic]:

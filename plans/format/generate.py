@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args, get_origin
 from plans.format.fields import forms_of, is_optional, notes_on, plain
 from plans.model.config import KEYS
 from plans.operators import KINDS, OperatorKind
-from plans.operators.output import JoinColumn
+from plans.operators.spec.output import JoinColumn
 from plans.settings.group import Group
 from plans.settings.setting import Setting, shown
 

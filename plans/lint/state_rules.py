@@ -14,7 +14,7 @@ from plans.declarations.row_kinds import INSERT_ONLY, RowKinds
 from plans.lint.rule import Finding
 from plans.model.plan import Plan
 from plans.operators import Operator, kind_of, state_of
-from plans.operators.state import FOREVER, StateKind
+from plans.operators.spec.state import FOREVER, StateKind
 from plans.settings.state import StateEntry
 
 _APART = 1000

@@ -16,7 +16,7 @@ from typing import Any
 from plans.declarations.durations import format_duration, parse_duration
 from plans.operators import KINDS
 from plans.operators.correlate import CORRELATE
-from plans.operators.kind import OperatorKind
+from plans.operators.spec.kind import OperatorKind
 from plans.settings.cached import CACHED
 from plans.settings.calls import CALL_KINDS, CONFIG_SYNONYMS, call_groups
 from plans.settings.effects import FOLLOWED, KEPT, Effect, restarts

@@ -3,7 +3,7 @@
 ``KINDS`` is the one list of them. What treats all kinds asks it, or ends in ``assert_never`` over :data:`Operator`.
 
 >>> [kind.op for kind in KINDS if kind.keeps_state]
-['join', 'aggregate', 'deduplicate', 'changelog-normalize', 'sink-materialize']
+['join', 'aggregate', 'deduplicate', 'rank', 'changelog-normalize', 'sink-materialize']
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ from plans.operators.aggregate import AGGREGATE, Aggregate, AggregateCall
 from plans.operators.calc import CALC, Calc, SelectItem
 from plans.operators.changelog_normalize import CHANGELOG_NORMALIZE, ChangelogNormalize
 from plans.operators.correlate import CORRELATE, Argument, Correlate
-from plans.operators.declared import Declared
 from plans.operators.deduplicate import DEDUPLICATE, Deduplicate
 from plans.operators.expand import EXPAND, Expand
 from plans.operators.join import JOIN, Join, JoinKey
-from plans.operators.kind import OperatorKind, TableUse
 from plans.operators.lookup_join import LOOKUP_JOIN, LookupJoin, LookupKey
-from plans.operators.output import JoinColumn, JoinType, Side
+from plans.operators.rank import RANK, Rank
 from plans.operators.scan import SCAN, Scan
 from plans.operators.sink import SINK, Sink
 from plans.operators.sink_materialize import SINK_MATERIALIZE, SinkMaterialize
 from plans.operators.sort import SORT, Sort, SortKey
+from plans.operators.spec.declared import Declared
+from plans.operators.spec.kind import OperatorKind, TableUse
+from plans.operators.spec.output import JoinColumn, JoinType, Side
 from plans.operators.union import UNION, Union
 from plans.settings.layers import Settings
 from plans.settings.state import StateEntry
@@ -51,6 +52,7 @@ __all__ = [
     "LookupKey",
     "Operator",
     "OperatorKind",
+    "Rank",
     "Scan",
     "SelectItem",
     "Side",
@@ -82,13 +84,14 @@ Operator = (
     | Expand
     | Aggregate
     | Deduplicate
+    | Rank
     | ChangelogNormalize
     | Union
     | Sort
     | SinkMaterialize
     | Sink
 )
-Stateful = Join | Aggregate | Deduplicate | ChangelogNormalize | SinkMaterialize
+Stateful = Join | Aggregate | Deduplicate | Rank | ChangelogNormalize | SinkMaterialize
 """The operators with state entries, which also state their changelog."""
 
 KINDS: tuple[OperatorKind, ...] = (
@@ -100,6 +103,7 @@ KINDS: tuple[OperatorKind, ...] = (
     EXPAND,
     AGGREGATE,
     DEDUPLICATE,
+    RANK,
     CHANGELOG_NORMALIZE,
     UNION,
     SORT,

@@ -9,11 +9,11 @@ from typing import Annotated, Any, cast
 from plans.declarations.row_kinds import ALL_KINDS, INSERT_ONLY, RowKinds
 from plans.declarations.tables import Column
 from plans.errors import Diagnostic
-from plans.operators.columns import check_known, check_names, parse, types_of
-from plans.operators.declared import Columns, Declared
-from plans.operators.fields import Changelog, Name, Names, OneInput, OperatorId, TypeText
-from plans.operators.kind import OperatorKind, WithSettings
-from plans.operators.state import KeysUpserted, StateKind, States, its_own_ttl, stated, waits_for_none
+from plans.operators.spec.columns import check_known, check_names, parse, types_of
+from plans.operators.spec.declared import Columns, Declared
+from plans.operators.spec.fields import Changelog, Name, Names, OneInput, OperatorId, TypeText
+from plans.operators.spec.kind import OperatorKind, WithSettings
+from plans.operators.spec.state import KeysUpserted, StateKind, States, its_own_ttl, stated, waits_for_none
 from plans.settings.cached import CACHED
 from plans.settings.layers import Settings
 from plans.settings.phases import PHASES, STRATEGY, PhaseStrategy

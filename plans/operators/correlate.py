@@ -9,11 +9,11 @@ from typing import Annotated, ClassVar, Literal
 from plans.declarations.durations import format_duration, parse_duration
 from plans.errors import Diagnostic
 from plans.operators.asking.calls import CALLS
-from plans.operators.columns import check_known, check_output, output_columns, parse, same_type, types_of
-from plans.operators.declared import Columns, Declared
-from plans.operators.fields import Expression, Name, OneInput, OperatorId
-from plans.operators.kind import OperatorKind, WithSettings, any_order, unchanged
-from plans.operators.output import JoinOutput
+from plans.operators.spec.columns import check_known, check_output, output_columns, parse, same_type, types_of
+from plans.operators.spec.declared import Columns, Declared
+from plans.operators.spec.fields import Expression, Name, OneInput, OperatorId
+from plans.operators.spec.kind import OperatorKind, WithSettings, any_order, unchanged
+from plans.operators.spec.output import JoinOutput
 from plans.settings.cached import CACHED
 from plans.settings.calls import CALL_GROUPS, RETRY_STRATEGY
 from plans.settings.layers import Settings

@@ -8,11 +8,11 @@ from typing import Annotated, Literal
 
 from plans.declarations.row_kinds import INSERT_ONLY, RowKind, RowKinds
 from plans.errors import Diagnostic
-from plans.operators.columns import check_known, parse, types_of
-from plans.operators.declared import Columns, Declared
-from plans.operators.fields import Changelog, Name, Names, OneInput, OperatorId
-from plans.operators.kind import OperatorKind, WithSettings, in_order, of_input
-from plans.operators.state import (
+from plans.operators.spec.columns import check_known, parse, types_of
+from plans.operators.spec.declared import Columns, Declared
+from plans.operators.spec.fields import Changelog, Name, Names, OneInput, OperatorId
+from plans.operators.spec.kind import OperatorKind, WithSettings, in_order, of_input
+from plans.operators.spec.state import (
     KeysUpserted,
     StateKind,
     States,

@@ -8,12 +8,12 @@ from typing import Annotated, Any
 
 from plans.declarations.row_kinds import INSERT_ONLY, RowKinds
 from plans.errors import Diagnostic
-from plans.operators.columns import check_known, check_output, output_columns, same_type, types_of
-from plans.operators.declared import Columns, Declared
-from plans.operators.fields import Changelog, Expression, Name, OperatorId
-from plans.operators.kind import OperatorKind, WithSettings, any_order
-from plans.operators.output import JoinOutput, JoinType
-from plans.operators.state import KeysUpserted, StateKind, States, stated, unbounded
+from plans.operators.spec.columns import check_known, check_output, output_columns, same_type, types_of
+from plans.operators.spec.declared import Columns, Declared
+from plans.operators.spec.fields import Changelog, Expression, Name, OperatorId
+from plans.operators.spec.kind import OperatorKind, WithSettings, any_order
+from plans.operators.spec.output import JoinOutput, JoinType
+from plans.operators.spec.state import KeysUpserted, StateKind, States, stated, unbounded
 from plans.settings.cached import CACHED
 from plans.settings.effects import restarts
 from plans.settings.group import Group, specs

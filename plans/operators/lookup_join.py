@@ -12,7 +12,7 @@ from plans.declarations.tables import physical_columns
 from plans.errors import Diagnostic
 from plans.operators.asking.lookup_text import settings_text
 from plans.operators.asking.lookups import LOOKUPS
-from plans.operators.columns import (
+from plans.operators.spec.columns import (
     check_known,
     check_names,
     check_output,
@@ -21,10 +21,10 @@ from plans.operators.columns import (
     types_of,
     unknown_table,
 )
-from plans.operators.declared import Columns, Declared
-from plans.operators.fields import Expression, Name, Names, OneInput, OperatorId
-from plans.operators.kind import OperatorKind, WithSettings, any_order, unchanged
-from plans.operators.output import JoinOutput
+from plans.operators.spec.declared import Columns, Declared
+from plans.operators.spec.fields import Expression, Name, Names, OneInput, OperatorId
+from plans.operators.spec.kind import OperatorKind, WithSettings, any_order, unchanged
+from plans.operators.spec.output import JoinOutput
 from plans.operators.table import connector_of
 from plans.settings.cached import CACHED
 from plans.settings.layers import Settings

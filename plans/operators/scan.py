@@ -10,10 +10,10 @@ from plans.connectors.table import bounding_option, can_read, is_bounded, is_ups
 from plans.declarations.row_kinds import INSERT_ONLY, RowKinds
 from plans.declarations.tables import physical_columns
 from plans.errors import Diagnostic
-from plans.operators.columns import check_known, check_names, types_of, unknown_table
-from plans.operators.declared import Columns, Declared
-from plans.operators.fields import Name, Names, OperatorId
-from plans.operators.kind import Neighbour, OperatorKind, WithSettings, any_order
+from plans.operators.spec.columns import check_known, check_names, types_of, unknown_table
+from plans.operators.spec.declared import Columns, Declared
+from plans.operators.spec.fields import Name, Names, OperatorId
+from plans.operators.spec.kind import Neighbour, OperatorKind, WithSettings, any_order
 from plans.operators.table import described_table
 from plans.settings.layers import Settings
 from plans.text.counts import count

@@ -11,10 +11,10 @@ from plans.declarations.row_kinds import RowKind
 from plans.declarations.tables import physical_columns
 from plans.declarations.types import DataType
 from plans.errors import Diagnostic
-from plans.operators.columns import listed, parse, unknown_table
-from plans.operators.declared import Columns, Declared
-from plans.operators.fields import Name, OneInput, OperatorId
-from plans.operators.kind import OperatorKind, any_order, of_input, unchanged
+from plans.operators.spec.columns import listed, parse, unknown_table
+from plans.operators.spec.declared import Columns, Declared
+from plans.operators.spec.fields import Name, OneInput, OperatorId
+from plans.operators.spec.kind import OperatorKind, any_order, of_input, unchanged
 from plans.operators.table import described_table
 from plans.settings.layers import Settings
 

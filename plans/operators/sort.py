@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from plans.errors import Diagnostic
-from plans.operators.columns import check_known, parse, types_of
-from plans.operators.declared import Columns, Declared
-from plans.operators.fields import Name, OneInput, OperatorId
-from plans.operators.kind import OperatorKind, WithSettings, any_order, of_input, unchanged
+from plans.operators.spec.columns import check_known, parse, types_of
+from plans.operators.spec.declared import Columns, Declared
+from plans.operators.spec.fields import Name, OneInput, OperatorId
+from plans.operators.spec.kind import OperatorKind, WithSettings, any_order, of_input, unchanged
 from plans.settings.layers import Settings
 
 UNSORTABLE = ("ARRAY", "MAP", "ROW")
@@ -43,8 +43,13 @@ class Sort(WithSettings):
 
 
 def _check(sort: Sort, inputs: Sequence[Columns], plan: Declared, path: str) -> Iterator[Diagnostic]:
-    types, seen = types_of(inputs[0]), set[str]()
-    for index, key in enumerate(sort.order):
+    yield from check_order(sort.order, types_of(inputs[0]), path)
+
+
+def check_order(order: Sequence[SortKey], types: Mapping[str, str], path: str) -> Iterator[Diagnostic]:
+    """What is wrong with the ``order`` of an operator at ``path``, of columns of these types."""
+    seen = set[str]()
+    for index, key in enumerate(order):
         here = f"{path}.order[{index}].column"
         unknown = list(check_known([key.column], types, here, "column of the input"))
         yield from unknown
@@ -68,11 +73,15 @@ def _check_mode(sort: Sort, plan: Declared, path: str) -> Iterator[Diagnostic]:
 
 
 def _describe(sort: Sort, plan: Declared) -> str:
-    keys = (f"{key.column} {key.direction.upper()} NULLS {key.nulls.upper()}" for key in sort.order)
-    parts = [f"ORDER BY {', '.join(keys)}"] if sort.order else []
+    parts = [f"ORDER BY {describe_order(sort.order)}"] if sort.order else []
     parts += [f"OFFSET {sort.offset}"] if sort.offset else []
     parts += [f"LIMIT {sort.limit}"] if sort.limit is not None else []
     return " · ".join(parts)
+
+
+def describe_order(order: Sequence[SortKey]) -> str:
+    """An order in the words of SQL."""
+    return ", ".join(f"{key.column} {key.direction.upper()} NULLS {key.nulls.upper()}" for key in order)
 
 
 SORT = OperatorKind(

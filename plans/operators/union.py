@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from plans.errors import Diagnostic
-from plans.operators.columns import listed, parse, same_type
-from plans.operators.declared import Columns, Declared
-from plans.operators.fields import OperatorId
-from plans.operators.kind import OperatorKind, WithSettings, any_order, unchanged
+from plans.operators.spec.columns import listed, parse, same_type
+from plans.operators.spec.declared import Columns, Declared
+from plans.operators.spec.fields import OperatorId
+from plans.operators.spec.kind import OperatorKind, WithSettings, any_order, unchanged
 from plans.settings.layers import Settings
 
 

@@ -15,13 +15,14 @@ import pyarrow as pa
 
 from plans.declarations.durations import parse_duration
 from plans.declarations.tables import Column
-from plans.operators import Aggregate, ChangelogNormalize, Deduplicate, Join, Operator, SinkMaterialize, Stateful
+from plans.operators import Aggregate, ChangelogNormalize, Deduplicate, Join, Operator, Rank, SinkMaterialize, Stateful
 from runtime.expressions.condition import compile_condition
 from runtime.operator import StatefulOperator
 from runtime.operators.aggregate import AggregateOperator
 from runtime.operators.changelog_normalize import ChangelogNormalizeOperator
 from runtime.operators.deduplicate import DeduplicateOperator
 from runtime.operators.join import JoinOperator
+from runtime.operators.rank import RankOperator
 from runtime.operators.schema import state_schema
 from runtime.operators.sink_materialize import SinkMaterializeOperator
 from runtime.state.layout import StateLayout
@@ -123,6 +124,20 @@ def _join(operator: Join, inputs: BoundInputs) -> JoinOperator:
     )
 
 
+def _rank(operator: Rank, inputs: BoundInputs) -> RankOperator:
+    return RankOperator(
+        columns=inputs.schemas[0],
+        key=operator.key,
+        order=operator.order,
+        start=operator.rank_start,
+        end=operator.rank_end,
+        number=operator.number,
+        changelog=inputs.changelog[0],
+        ttl=inputs.ttls[0],
+        kinds=operator.changelog,
+    )
+
+
 def _sink_materialize(operator: SinkMaterialize, inputs: BoundInputs) -> SinkMaterializeOperator:
     return SinkMaterializeOperator(
         columns=inputs.schemas[0], key=operator.key, changelog=inputs.changelog[0], ttl=inputs.ttls[0]
@@ -134,6 +149,7 @@ KERNELS: Mapping[type[Operator], Bind] = {
     ChangelogNormalize: _changelog_normalize,
     Deduplicate: _deduplicate,
     Join: _join,
+    Rank: _rank,
     SinkMaterialize: _sink_materialize,
 }
 """How the kernel of each kind of operator with state is bound."""

@@ -16,13 +16,14 @@ from runtime.expressions.allowed import quoted
 def _batch(operator: Sort, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
     (frame,) = inputs
     if operator.order:
-        frame = frame.orderBy(*map(_sorted_by, operator.order))
+        frame = frame.orderBy(*map(sorted_by, operator.order))
     if operator.offset:
         frame = frame.offset(operator.offset)
     return frame if operator.limit is None else frame.limit(operator.limit)
 
 
-def _sorted_by(key: SortKey) -> Column:
+def sorted_by(key: SortKey) -> Column:
+    """A sort key as Spark's."""
     column = F.col(quoted(key.column))
     if key.direction == "asc":
         return column.asc_nulls_first() if key.nulls == "first" else column.asc_nulls_last()

@@ -92,9 +92,9 @@ def update_ordered_values(
     if distinct:
         entry, place, kept = _first_places(before, was, entries, numbers, weights, old, count)
     else:
-        entry, place, kept = _oldest_out(before, was, entries, numbers, weights)
+        entry, place, kept = oldest_out(before, was, entries, numbers, weights)
     rows = identity.add_column(0, HASH, pa.array(hashes))
-    rows = rows.append_column(PLACES, _by_entry(entry[kept], place[kept], len(first)))
+    rows = rows.append_column(PLACES, by_entry(entry[kept], place[kept], len(first)))
     rows = rows.append_column(COUNT, pa.array(count)).append_column(WRITE, pa.array(np.full(len(first), now)))
     state.put(rows.cast(state.layout.schema), codes >= 0)
     is_new = place >= numbered[group[entry]]
@@ -118,7 +118,7 @@ def _rank(groups: Int64s, counted: Mask) -> Int64s:
     return rank
 
 
-def _oldest_out(
+def oldest_out(
     before: Int64s, was: Int64s, entries: Int64s, numbers: Int64s, weights: Int64s
 ) -> tuple[Int64s, Int64s, Mask]:
     """Entry and place of all values, old and new, and which are left when each retraction took the oldest."""
@@ -134,7 +134,7 @@ def _oldest_out(
 def _first_places(
     before: Int64s, was: Int64s, entries: Int64s, numbers: Int64s, weights: Int64s, old: Int64s, count: Int64s
 ) -> tuple[Int64s, Int64s, Mask]:
-    """As :func:`_oldest_out`, with one place per value: where it came when it last was not there."""
+    """As :func:`oldest_out`, with one place per value: where it came when it last was not there."""
     order = np.argsort(entries, kind="stable")
     entry, number, weight = entries[order], numbers[order], weights[order]
     total = np.cumsum(weight)
@@ -153,7 +153,7 @@ def _first_places(
     )
 
 
-def _by_entry(entry: Int64s, place: Int64s, entries: int) -> pa.ListArray:
+def by_entry(entry: Int64s, place: Int64s, entries: int) -> pa.ListArray:
     """The places of each of ``entries``."""
     offsets = np.concatenate(([0], np.cumsum(np.bincount(entry, minlength=entries)))).astype(np.int32)
     order = np.argsort(entry, kind="stable")

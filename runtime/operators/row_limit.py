@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from runtime.state.identity import encode_groups
 from runtime.state.keyed import KeyedState
-from runtime.state.layout import COUNT, HASH, SUFFIX_MASK, WRITE, Int64s
+from runtime.state.layout import HASH, SUFFIX_MASK, WRITE, Int64s
+from runtime.state.under_keys import write_again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,11 +46,7 @@ def forget_oldest(state: KeyedState, added: Added, limit: int, now: int) -> int:
         if int(sizes.max(initial=0)) > limit:
             found.append(_beyond(state, place, code, sizes, _arrival(code, mine, came), limit))
     gone = np.concatenate(found)
-    if gone.size:
-        rows = state.take(gone, state.layout.schema.names)
-        rows = rows.set_column(rows.schema.get_field_index(COUNT), COUNT, pa.array(np.zeros(len(gone), np.int64)))
-        rows = rows.set_column(rows.schema.get_field_index(WRITE), WRITE, pa.array(np.full(len(gone), now, np.int64)))
-        state.put(rows.cast(state.layout.schema), np.ones(len(gone), np.bool_))
+    write_again(state, gone, now, deleted=True)
     return len(gone)
 
 

@@ -21,8 +21,9 @@ from runtime.operator import hash_column as hash_name
 from runtime.state.identity import Mask, distinct_rows, encode_groups, equal_rows
 from runtime.state.inherit import inherit_tables
 from runtime.state.keyed import KeyedState
-from runtime.state.layout import COUNT, WRITE, Int64s, StateLayout, prefixed_hash
+from runtime.state.layout import COUNT, Int64s, StateLayout, prefixed_hash
 from runtime.state.manifest import read_manifest, write_manifest
+from runtime.state.under_keys import rows_at, stored_under, write_again
 
 ROWS = "rows"
 PLACE = "__place"
@@ -104,27 +105,28 @@ def _update(
 
     key_of, first_of_key = encode_groups([rows[name].combine_chunks() for name in operator.key])
     keys = rows.select(list(operator.key)).take(first_of_key)
-    there = _Stored.of(state, keys, batch[hash_name(0)].to_numpy()[first][first_of_key])
+    key, code = stored_under(state, keys, batch[hash_name(0)].to_numpy()[first][first_of_key])
+    stored_place = state.integers(code, PLACE)
     beyond = np.zeros(len(first_of_key), np.int64)
-    np.maximum.at(beyond, there.key, there.place + 1)
-    added = np.flatnonzero(weights > 0)
+    np.maximum.at(beyond, key, stored_place + 1)
+    plus = np.flatnonzero(weights > 0)
     last_added = np.full(len(first), -1, np.int64)
-    last_added[entries[added]] = added
+    last_added[entries[plus]] = plus
     place = beyond[key_of] + last_added
     kept = live & (last_added < 0)
     place[kept] = state.integers(codes[kept], PLACE)
 
-    others = ~np.isin(there.code, codes[live])
+    others = ~np.isin(code, codes[live])
     left = np.flatnonzero(new > 0)
     # Candidates for each key: rows that this batch does not touch, by code, then those it does, by entry.
     latest = _latest(
         len(first_of_key),
-        np.concatenate((there.key[others], key_of[left])),
-        np.concatenate((there.place[others], place[left])),
+        np.concatenate((key[others], key_of[left])),
+        np.concatenate((stored_place[others], place[left])),
     )
-    untouched = there.code[others]
-    before, was = _rows_at(state, rows, there.code, left[:0], _latest(len(first_of_key), there.key, there.place))
-    after, is_ = _rows_at(state, rows, untouched, left, latest)
+    untouched, added = code[others], rows.take(left)
+    before, was = rows_at(state, code, added, _latest(len(first_of_key), key, stored_place))
+    after, is_ = rows_at(state, untouched, added, latest)
     if operator.ttl:
         # The sink may still have a row of a key that has expired here: what came and went in this batch deletes it.
         came = np.zeros(len(first_of_key), np.bool_)
@@ -139,27 +141,9 @@ def _update(
     written = np.full(len(first), now, np.int64)
     stored = [pa.array(hashes[first]), *rows.columns, pa.array(place), pa.array(new), pa.array(written)]
     state.put(pa.table(stored, schema=operator.layout.schema), codes >= 0)
-    if operator.ttl and untouched.size:
-        again = state.take(untouched, operator.layout.schema.names)
-        at = again.column_names.index(WRITE)
-        again = again.set_column(at, operator.layout.schema.field(WRITE), pa.array(np.full(len(untouched), now)))
-        state.put(again, np.ones(len(untouched), np.bool_))
+    if operator.ttl:
+        write_again(state, untouched, now)
     return output
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Stored:
-    """The live rows under some keys: which key, the code in the state, and the place in the order of addition."""
-
-    key: Int64s
-    code: Int64s
-    place: Int64s
-
-    @classmethod
-    def of(cls, state: KeyedState, keys: pa.Table, hashes: Int64s) -> _Stored:
-        found = [(np.empty(0, np.int64), np.empty(0, np.int64)), *state.scan(keys, hashes)]
-        key, code = (np.concatenate(part) for part in zip(*found, strict=True))
-        return cls(key=key, code=code, place=state.integers(code, PLACE))
 
 
 def _latest(keys: int, key: Int64s, place: Int64s) -> Int64s:
@@ -168,23 +152,6 @@ def _latest(keys: int, key: Int64s, place: Int64s) -> Int64s:
     found = np.full(keys, -1, np.int64)
     found[key[order]] = order
     return found
-
-
-def _rows_at(
-    state: KeyedState, rows: pa.Table, codes: Int64s, entries: Int64s, chosen: Int64s
-) -> tuple[pa.Table, Mask]:
-    """The row of each key, and whether it has one; ``chosen`` counts through ``codes``, then ``entries``."""
-    has = chosen >= 0
-    stored = has & (chosen < len(codes))
-    fresh = has & ~stored
-    parts = [
-        state.take(codes[chosen[stored]], rows.column_names),
-        rows.take(entries[chosen[fresh] - len(codes)]),
-    ]
-    place = np.zeros(len(chosen), np.int64)
-    place[stored] = np.arange(int(stored.sum()))
-    place[fresh] = int(stored.sum()) + np.arange(int(fresh.sum()))
-    return pa.concat_tables(parts).combine_chunks().take(pa.array(place, mask=~has)), has
 
 
 def _emit(operator: SinkMaterializeOperator, before: pa.Table, after: pa.Table, was: Mask, is_: Mask) -> pa.Table:

@@ -17,6 +17,7 @@ from plans.operators import (
     Join,
     LookupJoin,
     Operator,
+    Rank,
     Scan,
     SelectItem,
     SinkMaterialize,
@@ -76,6 +77,12 @@ def _operator(operator: Operator) -> list[str]:
     if isinstance(operator, Deduplicate):
         kinds = " ".join(operator.changelog)
         how = f"{operator.keep} of {', '.join(operator.key)} by {operator.time or 'arrival'}"
+        return [f"{head}: {how} [{kinds}]", *map(_state, operator.state)]
+    if isinstance(operator, Rank):
+        kinds = " ".join(operator.changelog)
+        keys = ", ".join(f"{key.column} {key.direction} nulls {key.nulls}" for key in operator.order) or "arrival"
+        number = "" if operator.number is None else f" as {operator.number}"
+        how = f"{operator.rank_start} to {operator.rank_end} of {', '.join(operator.key)} by {keys}{number}"
         return [f"{head}: {how} [{kinds}]", *map(_state, operator.state)]
     if isinstance(operator, ChangelogNormalize | SinkMaterialize):
         kinds = " ".join(operator.changelog)

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from plans.errors import Diagnostic, PlanError
 from plans.operators.asking.kind import Alike, AskingKind, Groups, Retries, Waits
-from plans.operators.declared import Declared
+from plans.operators.spec.declared import Declared
 from plans.settings.calls import CALL_GROUPS, NO_RETRY, RETRY_STRATEGY, call_groups, is_async, resolved_call
 from plans.settings.group import Group
 from plans.settings.layers import Settings, edits_of, ordered

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from plans.errors import Diagnostic
-from plans.operators.declared import Declared
+from plans.operators.spec.declared import Declared
 from plans.settings.group import Group
 from plans.settings.layers import Settings
 from plans.settings.setting import Value

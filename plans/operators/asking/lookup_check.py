@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from plans.connectors.table import can_lookup
 from plans.errors import Diagnostic
 from plans.operators.asking.lookup_settings import Lookup, resolved
-from plans.operators.declared import Declared
+from plans.operators.spec.declared import Declared
 from plans.settings.lookup import CACHE
 from plans.settings.lookup_cache import cache_problems
 from plans.settings.lookup_layers import Contradiction

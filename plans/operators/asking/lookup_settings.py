@@ -13,7 +13,7 @@ from typing import Protocol
 from plans.connectors.table import can_lookup
 from plans.errors import PlanError
 from plans.operators.asking.kind import Groups
-from plans.operators.declared import Declared
+from plans.operators.spec.declared import Declared
 from plans.settings.layers import EDIT, Settings, edits_of, ordered
 from plans.settings.lookup import CACHE, GROUPS, LOOKUP_GROUPS, SETTINGS
 from plans.settings.lookup_cache import applicable, belongs

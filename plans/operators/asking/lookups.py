@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from plans.operators.asking.kind import Alike, AskingKind, Retries, Waits
 from plans.operators.asking.lookup_check import check
 from plans.operators.asking.lookup_settings import Lookup, parks_rows, resettled, with_retry, with_setting
-from plans.operators.declared import Declared
+from plans.operators.spec.declared import Declared
 from plans.settings.group import Group
 from plans.settings.lookup import GROUPS, LOOKUP_GROUPS
 

@@ -13,8 +13,8 @@ from typing import Any, Literal
 from plans.declarations.row_kinds import RowKind, RowKinds
 from plans.errors import Diagnostic
 from plans.operators.asking.kind import AskingKind
-from plans.operators.declared import Columns, Declared
-from plans.operators.state import StateKind
+from plans.operators.spec.declared import Columns, Declared
+from plans.operators.spec.state import StateKind
 from plans.settings.cached import CACHED
 from plans.settings.group import Group
 from plans.settings.layers import Settings

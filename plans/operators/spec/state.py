@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from plans.declarations.row_kinds import RowKinds
-from plans.operators.fields import Ref
+from plans.operators.spec.fields import Ref
 from plans.settings.state import StateEntry
 
 States = Annotated[tuple[StateEntry, ...], Ref("state")]

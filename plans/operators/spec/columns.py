@@ -8,8 +8,8 @@ from functools import lru_cache
 from plans.declarations.tables import Column, Table, TableColumn
 from plans.declarations.types import DataType, parse_type
 from plans.errors import Diagnostic
-from plans.operators.declared import Columns
-from plans.operators.output import JoinColumn
+from plans.operators.spec.declared import Columns
+from plans.operators.spec.output import JoinColumn
 from plans.text.names import did_you_mean
 
 RESERVED_PREFIX = "__"

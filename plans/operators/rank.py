@@ -1,0 +1,114 @@
+"""``rank``: of the rows of each key those with the first numbers in an order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from plans.declarations.row_kinds import ALL_KINDS, INSERT_ONLY, RowKinds
+from plans.declarations.tables import Column
+from plans.errors import Diagnostic
+from plans.operators.sort import SortKey, check_order, describe_order
+from plans.operators.spec.columns import check_known, check_names, types_of
+from plans.operators.spec.declared import Columns, Declared
+from plans.operators.spec.fields import Changelog, Name, Names, OneInput, OperatorId
+from plans.operators.spec.kind import OperatorKind, WithSettings, in_order
+from plans.operators.spec.state import (
+    KeysUpserted,
+    StateKind,
+    States,
+    all_facts,
+    its_own_ttl,
+    stated,
+    unbounded,
+    waits_for_none,
+)
+from plans.settings.layers import Settings
+
+NUMBER_TYPE = "BIGINT NOT NULL"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rank(WithSettings):
+    """Numbers the rows of each ``key`` by ``order``, and passes on those from ``rank_start`` to ``rank_end``.
+
+    Of rows that the order does not tell apart the one that arrived first has the lower number. ``number`` is a further
+    column, BIGINT NOT NULL, with a row's number. Flink's Rank, with ROW_NUMBER.
+    """
+
+    id: OperatorId
+    inputs: OneInput
+    key: Annotated[Names, "The columns of PARTITION BY.", {"minItems": 1, "uniqueItems": True}]
+    order: Annotated[
+        tuple[SortKey, ...], "What rows are numbered by, first the most significant; empty for the order of arrival."
+    ]
+    rank_start: Annotated[int, "The number of the first row of a key that is passed on.", {"minimum": 1}]
+    rank_end: Annotated[int, "The number of the last row of a key that is passed on.", {"minimum": 1}]
+    number: Annotated[Name | None, "The name of the column with a row's number; absent if nobody reads it."] = None
+    changelog: Changelog
+    state: Annotated[States, "rankState."]
+    settings: Mapping[str, Settings] = field(default_factory=dict)
+
+
+def _columns(rank: Rank, inputs: Sequence[Columns], plan: Declared) -> Columns:
+    return inputs[0] if rank.number is None else (*inputs[0], Column(name=rank.number, type=NUMBER_TYPE))
+
+
+def _check(rank: Rank, inputs: Sequence[Columns], plan: Declared, path: str) -> Iterator[Diagnostic]:
+    types = types_of(inputs[0])
+    yield from check_known(rank.key, types, f"{path}.key", "key column")
+    yield from check_order(rank.order, types, path)
+    if rank.rank_end < rank.rank_start:
+        message = f"no row has a number from {rank.rank_start} to {rank.rank_end}"
+        yield Diagnostic(message=message, path=f"{path}.rank-end", hint="compile the SQL again")
+    if rank.number is not None:
+        yield from check_names([*types, rank.number], path, "number")
+
+
+def _check_mode(rank: Rank, plan: Declared, path: str) -> Iterator[Diagnostic]:
+    if plan.mode == "batch" and not rank.order:
+        message, hint = "rows of a batch job have no order of arrival", "order by a column"
+        yield Diagnostic(message=message, path=f"{path}.order", hint=hint)
+
+
+def _changelog(rank: Rank, inputs: RowKinds, upserted: KeysUpserted) -> RowKinds:
+    if rank.number is None and rank.rank_start < rank.rank_end:
+        return ("+I", "-D")
+    kinds = {"+I", "+U"} if inputs == INSERT_ONLY else {"+I", "+U", "-D"}
+    if not upserted(rank.key if rank.number is None else (*rank.key, rank.number)):
+        kinds.add("-U")
+    return tuple(kind for kind in ALL_KINDS if kind in kinds)
+
+
+def _describe(rank: Rank, plan: Declared) -> str:
+    start, end = rank.rank_start, rank.rank_end
+    which = f"FIRST {end}" if start == 1 else f"ROW {end}" if start == end else f"ROWS {start} TO {end}"
+    order = f"BY {describe_order(rank.order)}" if rank.order else "BY ARRIVAL"
+    number = "" if rank.number is None else f" AS {rank.number}"
+    return f"{which} OF EACH {', '.join(rank.key)} {order}{number}"
+
+
+RANK = OperatorKind(
+    op="rank",
+    cls=Rank,
+    title="rank",
+    description="Passes on the rows of each key that have the first numbers in an order; keeps those that can have.",
+    state=StateKind(
+        names=("rankState",),
+        changelog=_changelog,
+        facts=all_facts,
+        holds="rows",
+        grows_by="row",
+        bounded=unbounded,
+        changes_for=its_own_ttl,
+        added_rows_find="what they change",
+        waits_as=waits_for_none,
+    ),
+    columns=_columns,
+    check=_check,
+    check_mode=_check_mode,
+    row_kinds=stated,
+    reads_order=in_order,
+    describe=_describe,
+)

@@ -1,0 +1,222 @@
+"""The first rows of each key in an order, against a model that sorts all rows anew, and hand-made cases."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cmp_to_key
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from plans.operators import SortKey
+from runtime.operators.rank import RankOperator
+from runtime.state.memory import MemoryStore
+from tests.runtime.changelog import Event, colliding_hash, delta, events_of, fold, stable_hash
+
+COLUMNS = pa.schema([("k", pa.string()), ("a", pa.int64()), ("b", pa.float64()), ("c", pa.string())])
+WHOLE = ("+I", "-U", "+U", "-D")
+MOVES = ("+I", "-D")
+
+
+def by(*keys: str) -> tuple[SortKey, ...]:
+    """Sort keys from texts such as ``a desc last``."""
+    parts = (key.split() for key in keys)
+    return tuple(SortKey(column=column, direction=direction, nulls=nulls) for column, direction, nulls in parts)
+
+
+def operator(
+    order: tuple[SortKey, ...] = by("a asc first"),
+    start: int = 1,
+    end: int = 2,
+    number: str | None = "n",
+    changelog: bool = True,
+    ttl: int = 0,
+    kinds: tuple | None = None,
+) -> RankOperator:
+    kinds = kinds or (MOVES if number is None and start < end else WHOLE)
+    return RankOperator(
+        columns=COLUMNS, key=("k",), order=order, start=start, end=end, number=number, changelog=changelog, ttl=ttl,
+        kinds=kinds,
+    )  # fmt: skip
+
+
+@dataclass
+class Model:
+    """All rows that are there, in the order of arrival; numbered by sorting them."""
+
+    operator: RankOperator
+    rows: list = field(default_factory=list)
+
+    def process(self, event: Event) -> None:
+        kind, row = event
+        if kind in ("+I", "+U"):
+            self.rows.append(row)
+        elif row in self.rows:
+            self.rows.remove(row)  # the first that is equal
+
+    def shown(self) -> Counter:
+        found: Counter = Counter()
+        for key in {row[0] for row in self.rows}:
+            ordered = sorted((row for row in self.rows if row[0] == key), key=cmp_to_key(self.compare))
+            for number, row in enumerate(ordered, 1):
+                if self.operator.start <= number <= self.operator.end:
+                    found[row if self.operator.number is None else (*row, number)] += 1
+        return found
+
+    def compare(self, left: tuple, right: tuple) -> int:
+        for key in self.operator.order:
+            a, b = (each[COLUMNS.names.index(key.column)] for each in (left, right))
+            if a is None or b is None:
+                sign = (a is not None) - (b is not None)
+                found = sign if key.nulls == "first" else -sign
+            else:
+                a, b = (each.encode() if isinstance(each, str) else each for each in (a, b))
+                found = (a > b) - (a < b)
+                found = -found if key.direction == "desc" else found
+            if found:
+                return found
+        return 0
+
+
+class Run:
+    """An operator with its state, which is all that goes from one batch to the next."""
+
+    def __init__(self, operator: RankOperator, hasher=stable_hash) -> None:
+        self.operator, self.hasher = operator, hasher
+        self.store, self.manifest, self.result = MemoryStore(), None, None
+
+    def batch(self, events: list[Event], now: int = 0) -> list[Event]:
+        given_ = delta(self.operator.inputs[0], events, self.hasher)
+        self.result = self.operator.process([given_], self.manifest, self.store, now)
+        self.manifest = self.result.manifest
+        assert self.result.output.schema.equals(self.operator.output)
+        return events_of(self.result.output)
+
+
+ROW = st.tuples(
+    st.sampled_from(["x", "y", None]),
+    st.integers(-2, 2) | st.none(),
+    st.sampled_from([-1.5, 0.0, 2.5, None]),
+    st.sampled_from(["", "a", "é", "z", None]),
+)
+CHANGES = st.lists(st.tuples(st.sampled_from(["+I", "+I", "-D"]), ROW), max_size=40)
+ORDERS = [
+    by("a asc first"),
+    by("a desc last"),
+    by("b desc first", "c asc last"),
+    by("c desc last", "a asc first"),
+    by(),
+]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(
+    ("start", "end", "number"), [(1, 1, None), (1, 3, "n"), (2, 3, None), (2, 2, "n"), (1, 99, "n")]
+)
+@given(
+    events=CHANGES,
+    changelog=st.booleans(),
+    cuts=st.integers(1, 9),
+    hasher=st.sampled_from([stable_hash, colliding_hash]),
+)
+@settings(max_examples=15, deadline=None)
+def test_what_is_there_is_what_sorting_all_rows_gives(
+    events, changelog, cuts, hasher, order, start, end, number
+) -> None:
+    if not changelog:
+        events = [("+I", row) for _, row in events]
+    bound = operator(order, start, end, number, changelog)
+    run, model, there = Run(bound, hasher), Model(bound), Counter()
+    for index in range(cuts):
+        piece = events[index * len(events) // cuts : (index + 1) * len(events) // cuts]
+        for event in piece:
+            model.process(event)
+        for kind, row in run.batch(piece):
+            there = fold([(kind, row)], there)
+            assert min(there.values(), default=0) >= 0, f"{kind} of {row}, which is not there"
+        assert there == model.shown()
+        if not changelog:
+            assert run.result.state_rows <= end * len({row[0] for row in model.rows})
+
+
+def row(a: int | None, c: str = "", k: str = "x") -> tuple:
+    return (k, a, None, c)
+
+
+def test_a_row_that_comes_before_others_moves_them() -> None:
+    run = Run(operator(changelog=False))
+    assert run.batch([("+I", row(5)), ("+I", row(3))]) == [("+I", (*row(3), 1)), ("+I", (*row(5), 2))]
+    assert run.batch([("+I", row(4))]) == [("-U", (*row(5), 2)), ("+U", (*row(4), 2))]
+    assert run.batch([("+I", row(9))]) == []
+    assert run.result.state_rows == 2
+
+
+def test_without_numbers_rows_leave_and_then_others_come() -> None:
+    run = Run(operator(number=None, changelog=False))
+    run.batch([("+I", row(5)), ("+I", row(3))])
+    assert run.batch([("+I", row(4))]) == [("-D", row(5)), ("+I", row(4))]
+    assert run.batch([("+I", row(1)), ("+I", row(2))]) == [
+        *(("-D", row(3)), ("-D", row(4))),
+        *(("+I", row(1)), ("+I", row(2))),
+    ]
+
+
+def test_of_equal_sort_keys_the_first_to_arrive_stays() -> None:
+    run = Run(operator(end=1, changelog=False))
+    assert run.batch([("+I", row(5, "late")), ("+I", row(5, "later"))]) == [("+I", (*row(5, "late"), 1))]
+    assert run.batch([("+I", row(5, "last"))]) == []
+
+
+def test_a_row_that_was_not_wanted_comes_up_when_others_are_taken_back() -> None:
+    run = Run(operator(end=1))
+    run.batch([("+I", row(1)), ("+I", row(2)), ("+I", row(3))])
+    assert run.result.state_rows == 3
+    assert run.batch([("-D", row(1))]) == [("-U", (*row(1), 1)), ("+U", (*row(2), 1))]
+    assert run.batch([("-U", row(2)), ("+U", row(4)), ("-D", row(3))]) == [("-U", (*row(2), 1)), ("+U", (*row(4), 1))]
+    assert run.batch([("-D", row(4)), ("-D", row(7))]) == [("-D", (*row(4), 1))]
+
+
+def test_of_one_number_a_row_replaces_another() -> None:
+    run = Run(operator(start=2, end=2, number=None, changelog=False))
+    assert run.batch([("+I", row(5)), ("+I", row(3))]) == [("+I", row(5))]
+    assert run.batch([("+I", row(4))]) == [("-U", row(5)), ("+U", row(4))]
+
+
+def test_without_update_before_only_the_new_row_is_emitted() -> None:
+    run = Run(operator(end=1, kinds=("+I", "+U", "-D")))
+    run.batch([("+I", row(2))])
+    assert run.batch([("+I", row(1))]) == [("+U", (*row(1), 1))]
+
+
+def test_equal_rows_beyond_the_last_number_are_not_kept() -> None:
+    run = Run(operator(end=2, changelog=False))
+    for _ in range(3):
+        run.batch([("+I", row(1))] * 3)
+    assert run.store.segments.popitem()[1]["__places"].to_pylist() == [[0, 1]]
+
+
+def test_a_row_expires_by_its_own_last_write() -> None:
+    run = Run(operator(end=1, ttl=10, changelog=False))
+    run.batch([("+I", row(1))], now=0)
+    assert run.batch([("+I", row(2))], now=9) == []
+    assert run.batch([("+I", row(3))], now=10) == [("+I", (*row(3), 1))]
+
+
+def test_a_batch_without_rows_changes_nothing() -> None:
+    run = Run(operator())
+    run.batch([("+I", row(1))])
+    assert run.batch([]) == []
+    assert run.result.state_rows == 1
+
+
+def test_the_layout_of_its_state_is_format_1() -> None:
+    """A change here is a change of what is stored: it needs a new format, and a way to read this one."""
+    (layout,) = operator().layouts
+    assert [f"{field.name} {field.type}" for field in layout.schema] == [
+        *("__hash int64", "k string", "a int64", "b double", "c string", "__places list<item: int64>", "__count int64"),
+        "__write int64",
+    ]
+    assert layout.key == ("k",)
