@@ -350,9 +350,10 @@ class Cached(Passing):
 class RowNumber(Passing):
     """The rows of ``input`` with their ``number`` by ``order`` in each ``partition``, those from ``first`` to ``last``.
 
-    ``order`` is empty for that of arrival, which ``latest`` turns around. ``by_time`` says that rows are only added and
-    that the order is one of time, so that a first row is known without the others. ``unlimited`` is what is wrong if no
-    condition above says which is the last number, ``many_latest`` if it is not 1 by arrival, the latest first.
+    ``partition`` is empty for all rows, ``order`` for that of arrival, which ``latest`` turns around. ``by_time`` says
+    that rows are only added and that the order is one of time, so that a first row is known without the others.
+    ``unlimited`` is what is wrong if no condition above says which is the last number, ``many_latest`` if it is not 1
+    by arrival, the latest first.
     """
 
     title: typing.ClassVar[str] = "a query with ROW_NUMBER()"
@@ -365,8 +366,8 @@ class RowNumber(Passing):
     is_shown: bool = True
     first: int = 1
     last: int | None = None
-    unlimited: SqlError
-    many_latest: SqlError
+    unlimited: SqlError | None = None
+    many_latest: SqlError | None = None
 
     @property
     def is_first_only(self) -> bool:
@@ -390,7 +391,7 @@ class RowNumber(Passing):
 
     @property
     def takes_back(self) -> bool:
-        return not self.is_first_only or self.latest or bool(self.order)
+        return self.latest or bool(self.order)
 
     def offered(self, conditions: tuple[Expr, ...]) -> tuple[Relation, tuple[Expr, ...]] | None:
         first, last, others = bounds_of(self.number, conditions)

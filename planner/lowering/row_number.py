@@ -14,11 +14,13 @@ from plans import operators as model
 def lower_row_number(builder: Builder, numbered: RowNumber, *, exact: bool) -> Lowered:
     """The operator, which passes on the columns of its input; SqlError if no condition says which rows are kept."""
     if numbered.last is None or numbered.last < numbered.first:
+        assert numbered.unlimited is not None
         raise numbered.unlimited
     source = builder.lower(numbered.input, exact=exact)
     if numbered.is_first_only:
         return _deduplicate(builder, numbered, source)
     if numbered.latest:
+        assert numbered.many_latest is not None
         raise numbered.many_latest
     number = unique_names((numbered.number,), source.columns)[-1] if numbered.is_shown else None
     operator = model.Rank(

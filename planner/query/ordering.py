@@ -1,5 +1,6 @@
-"""ORDER BY, LIMIT, OFFSET and FETCH, of a block and of what stands in parentheses or joins blocks; batch mode only.
+"""ORDER BY, LIMIT, OFFSET and FETCH, of a block and of what stands in parentheses or joins blocks.
 
+In a stream they are the first numbers of all rows, so there is no order without a limit (Flink's SortLimit and Limit).
 Owns what a sort key may be: the position of an output column, its name or alias, which hides a column of FROM, or an
 expression. As in Flink, NULLs are smaller than everything else unless NULLS FIRST or LAST says otherwise.
 """
@@ -13,11 +14,13 @@ from sqlglot import exp
 
 from planner.context import Context
 from planner.expressions.typed import Expr, Field, Ref
-from planner.relations import Calc, Item, Relation, Sort, SortItem, identity
+from planner.relations import Calc, Item, Relation, RowNumber, Sort, SortItem, identity
 from planner.syntax.dialect import offset_of, starts_at
 from planner.translation.expressions import clause_translator
 from planner.translation.scope import Input, Scope
 from planner.translation.translator import only
+from plans.declarations.types import parse_type
+from plans.operators.rank import NUMBER_TYPE
 from plans.operators.sort import MOST_ROWS, UNSORTABLE
 
 CLAUSES = ("order", "limit", "offset")
@@ -190,6 +193,20 @@ def _sorted(
         # Listing a column a second time does not change the order.
         order.setdefault(field.id, item)
     offset, limit = _rows(context, node)
+    if not context.batch and limit is not None:
+        return RowNumber(
+            input=relation,
+            partition=(),
+            order=tuple(order.values()),
+            latest=False,
+            by_time=False,
+            number=context.field("", parse_type(NUMBER_TYPE)),
+            is_shown=False,
+            first=offset + 1,
+            last=offset + limit,
+            base=relation.base,
+            block=block,
+        )
     return Sort(
         input=relation,
         order=tuple(order.values()),
@@ -233,6 +250,8 @@ def _rows(context: Context, node: exp.Expr) -> tuple[int, int | None]:
 def _number(context: Context, what: str, node: exp.Expr, place: int) -> int:
     if not isinstance(node, exp.Literal) or node.args["is_string"] or not node.name.isdigit():
         raise context.source.error(f"{what} takes a whole number", offset_of(node) or place, f"write {what} 10")
+    if not context.batch and what != "OFFSET" and int(node.name) == 0:
+        raise context.source.error(f"{what} 0 keeps no row", offset_of(node) or place, "remove the query")
     if int(node.name) > MOST_ROWS:
         raise context.source.error(f"{what} takes at most {MOST_ROWS}", offset_of(node) or place, "write less")
     return int(node.name)

@@ -5,16 +5,17 @@ from __future__ import annotations
 from sqlglot import exp
 
 from planner.context import Context
-from planner.query import ordering
 from planner.syntax.dialect import offset_of
 
 _IN_BATCH = "write SET 'execution.runtime-mode' = 'batch'"
 
+_WITHOUT_LIMIT = {
+    "order": ("ORDER BY is not supported in streaming", f"a stream of changes has no end: add LIMIT, or {_IN_BATCH}"),
+    "offset": ("OFFSET is not supported in streaming", f"a stream of changes has no end: add LIMIT, or {_IN_BATCH}"),
+}
+"""What a stream has below a LIMIT only."""
 
 _CLAUSES = {
-    "order": ("ORDER BY is not supported in streaming", f"a stream of changes has no order: remove it, or {_IN_BATCH}"),
-    "limit": ("LIMIT is not supported in streaming", f"a stream of changes has no end: remove it, or {_IN_BATCH}"),
-    "offset": ("OFFSET is not supported in streaming", f"a stream of changes has no order: remove it, or {_IN_BATCH}"),
     "qualify": ("QUALIFY is not supported", "window functions are not available; use GROUP BY"),
     "windows": ("WINDOW is not supported", "window functions are not available; use GROUP BY"),
     "laterals": ("LATERAL is not supported", "join tables, views or sub-queries"),
@@ -25,8 +26,9 @@ _CLAUSES = {
 
 def refuse_clauses(context: Context, node: exp.Expr) -> None:
     """Refuse what no query can say, and what only a batch job can."""
-    for key, (message, advice) in _CLAUSES.items():
+    unlimited = {} if context.batch or node.args.get("limit") else _WITHOUT_LIMIT
+    for key, (message, advice) in {**unlimited, **_CLAUSES}.items():
         found = node.args.get(key)
-        if found and not (context.batch and key in ordering.CLAUSES):
+        if found:
             place = found[0] if isinstance(found, list) else found
             raise context.source.error(message, offset_of(place) or offset_of(node), advice)

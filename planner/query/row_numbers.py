@@ -20,9 +20,10 @@ from planner.relations import Calc, Item, Relation, RowNumber, SortItem, identit
 from planner.syntax.dialect import offset_of
 from planner.translation.translator import Translator, only
 from plans.declarations.types import parse_type
+from plans.operators.rank import NUMBER_TYPE
 from plans.operators.sort import UNSORTABLE
 
-_NUMBER = parse_type("BIGINT NOT NULL")
+_NUMBER = parse_type(NUMBER_TYPE)
 _EXAMPLE = "SELECT ... FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC) AS rn FROM ...) WHERE rn <= 3"
 
 

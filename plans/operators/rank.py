@@ -34,12 +34,12 @@ class Rank(WithSettings):
     """Numbers the rows of each ``key`` by ``order``, and passes on those from ``rank_start`` to ``rank_end``.
 
     Of rows that the order does not tell apart the one that arrived first has the lower number. ``number`` is a further
-    column, BIGINT NOT NULL, with a row's number. Flink's Rank, with ROW_NUMBER.
+    column, BIGINT NOT NULL, with a row's number. Flink's Rank with ROW_NUMBER, SortLimit and Limit.
     """
 
     id: OperatorId
     inputs: OneInput
-    key: Annotated[Names, "The columns of PARTITION BY.", {"minItems": 1, "uniqueItems": True}]
+    key: Annotated[Names, "The columns of PARTITION BY; empty for all rows together.", {"uniqueItems": True}]
     order: Annotated[
         tuple[SortKey, ...], "What rows are numbered by, first the most significant; empty for the order of arrival."
     ]
@@ -73,6 +73,8 @@ def _check_mode(rank: Rank, plan: Declared, path: str) -> Iterator[Diagnostic]:
 
 
 def _changelog(rank: Rank, inputs: RowKinds, upserted: KeysUpserted) -> RowKinds:
+    if not rank.order and inputs == INSERT_ONLY:
+        return INSERT_ONLY  # what came first stays first
     if rank.number is None and rank.rank_start < rank.rank_end:
         return ("+I", "-D")
     kinds = {"+I", "+U"} if inputs == INSERT_ONLY else {"+I", "+U", "-D"}
@@ -81,12 +83,18 @@ def _changelog(rank: Rank, inputs: RowKinds, upserted: KeysUpserted) -> RowKinds
     return tuple(kind for kind in ALL_KINDS if kind in kinds)
 
 
+def _changes_for(rank: Rank, lasts: Sequence[float], inputs: Sequence[RowKinds]) -> float:
+    only_adds = not rank.order and all(kinds == INSERT_ONLY for kinds in inputs)
+    return 0.0 if only_adds else its_own_ttl(rank, lasts, inputs)
+
+
 def _describe(rank: Rank, plan: Declared) -> str:
     start, end = rank.rank_start, rank.rank_end
     which = f"FIRST {end}" if start == 1 else f"ROW {end}" if start == end else f"ROWS {start} TO {end}"
-    order = f"BY {describe_order(rank.order)}" if rank.order else "BY ARRIVAL"
+    of = f" OF EACH {', '.join(rank.key)}" if rank.key else ""
+    order = f" BY {describe_order(rank.order)}" if rank.order else " BY ARRIVAL"
     number = "" if rank.number is None else f" AS {rank.number}"
-    return f"{which} OF EACH {', '.join(rank.key)} {order}{number}"
+    return f"{which}{of}{order}{number}"
 
 
 RANK = OperatorKind(
@@ -101,7 +109,7 @@ RANK = OperatorKind(
         holds="rows",
         grows_by="row",
         bounded=unbounded,
-        changes_for=its_own_ttl,
+        changes_for=_changes_for,
         added_rows_find="what they change",
         waits_as=waits_for_none,
     ),

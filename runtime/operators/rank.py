@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from plans.declarations.row_kinds import RowKind
+from plans.declarations.row_kinds import INSERT_ONLY, RowKind
 from plans.operators import SortKey
 from runtime.kernels.ordered_values import PLACES, by_entry, oldest_out
 from runtime.kernels.replacement import replaced
@@ -76,7 +76,8 @@ class RankOperator:
     @property
     def output(self) -> pa.Schema:
         number = [] if self.number is None else [pa.field(self.number, pa.int64())]
-        return pa.schema([*self.columns, *number, pa.field(KIND, pa.int8())])
+        kind = [] if self.kinds == INSERT_ONLY else [pa.field(KIND, pa.int8())]
+        return pa.schema([*self.columns, *number, *kind])
 
     def process(
         self, deltas: Sequence[pa.Table | None], manifest: bytes | None, store: SegmentStore, now: int
@@ -152,8 +153,9 @@ def _update(operator: RankOperator, state: KeyedState, batch: pa.Table, now: int
     if not len(first):
         return operator.output.empty_table()
 
-    key_of, first_of_key = encode_groups([rows[name].combine_chunks() for name in operator.key])
-    keys = rows.select(list(operator.key)).take(first_of_key)
+    key_of, first_of_key = _keys(operator, rows)
+    keys = rows.select(list(operator.key))
+    keys = keys.take(first_of_key) if operator.key else keys
     key, code = stored_under(state, keys, hashes[first_of_key] & ~SUFFIX_MASK)
     places = state.take(code, [PLACES])[PLACES].combine_chunks()
     lengths, place = np.asarray(pc.list_value_length(places)).astype(np.int64), np.asarray(places.flatten())
@@ -181,7 +183,7 @@ def _update(operator: RankOperator, state: KeyedState, batch: pa.Table, now: int
         was=np.concatenate((np.ones(int((~touched).sum()), np.bool_), ~is_new)),
         is_=np.concatenate((np.ones(int((~touched).sum()), np.bool_), kept)),
     )
-    emit = _at_each_number if "+U" in operator.kinds else _moves
+    emit = _moves if operator.number is None and operator.start < operator.end else _at_each_number
     output = emit(operator, found, lambda chosen: rows_at(state, code[others], rows, chosen)[0])
 
     if not operator.changelog:  # what is beyond the last number never comes back
@@ -194,7 +196,14 @@ def _update(operator: RankOperator, state: KeyedState, batch: pa.Table, now: int
     table = [pa.array(hashes), *rows.columns, by_entry(entry[kept], entry_place[kept], len(first)), pa.array(count)]
     table.append(pa.array(np.full(len(first), now, np.int64)))
     state.put(pa.table(table, schema=operator.layout.schema), codes >= 0)
-    return output
+    return output.select(operator.output.names)
+
+
+def _keys(operator: RankOperator, rows: pa.Table) -> tuple[Int64s, Int64s]:
+    """The key of each row as a number, and the first row of each key."""
+    if not operator.key:
+        return np.zeros(rows.num_rows, np.int64), np.zeros(min(1, rows.num_rows), np.int64)
+    return encode_groups([rows[name].combine_chunks() for name in operator.key])
 
 
 def _sorted(
@@ -207,7 +216,7 @@ def _sorted(
 
 def _first_of_each_key(operator: RankOperator, batch: pa.Table) -> pa.Table:
     """The rows of a batch, which are only added, that can have one of the first numbers; in their order."""
-    groups, first = encode_groups([batch[name].combine_chunks() for name in operator.key])
+    groups, first = _keys(operator, batch)
     sizes = np.bincount(groups, minlength=len(first))
     if not len(first) or int(sizes.max()) <= operator.end:
         return batch
@@ -241,7 +250,7 @@ def _moves(operator: RankOperator, found: _Occurrences, rows: Rows) -> pa.Table:
     gone = np.repeat(in_order[change < 0], -change[change < 0])
     came = np.repeat(in_order[change > 0], change[change > 0])
     kinds = np.concatenate((np.full(len(gone), DELETE, np.int8), np.full(len(came), INSERT, np.int8)))
-    return rows(np.concatenate((gone, came))).append_column(operator.output.field(KIND), pa.array(kinds))
+    return rows(np.concatenate((gone, came))).append_column(KIND, pa.array(kinds))
 
 
 def _at_each_number(operator: RankOperator, found: _Occurrences, rows: Rows) -> pa.Table:

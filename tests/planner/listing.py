@@ -82,7 +82,8 @@ def _operator(operator: Operator) -> list[str]:
         kinds = " ".join(operator.changelog)
         keys = ", ".join(f"{key.column} {key.direction} nulls {key.nulls}" for key in operator.order) or "arrival"
         number = "" if operator.number is None else f" as {operator.number}"
-        how = f"{operator.rank_start} to {operator.rank_end} of {', '.join(operator.key)} by {keys}{number}"
+        of = ", ".join(operator.key) or "all"
+        how = f"{operator.rank_start} to {operator.rank_end} of {of} by {keys}{number}"
         return [f"{head}: {how} [{kinds}]", *map(_state, operator.state)]
     if isinstance(operator, ChangelogNormalize | SinkMaterialize):
         kinds = " ".join(operator.changelog)

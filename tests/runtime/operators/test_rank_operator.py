@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cmp_to_key
 
 import pyarrow as pa
@@ -183,6 +183,21 @@ def test_of_one_number_a_row_replaces_another() -> None:
     run = Run(operator(start=2, end=2, number=None, changelog=False))
     assert run.batch([("+I", row(5)), ("+I", row(3))]) == [("+I", row(5))]
     assert run.batch([("+I", row(4))]) == [("-U", row(5)), ("+U", row(4))]
+
+
+def test_without_a_key_all_rows_are_of_one() -> None:
+    run = Run(replace(operator(end=2, number=None, changelog=True), key=()))
+    assert run.batch([("+I", row(5, k="x")), ("+I", row(3, k="y")), ("+I", row(4, k=None))]) == [
+        *(("+I", row(3, k="y")), ("+I", row(4, k=None)))
+    ]
+    assert run.batch([("-D", row(3, k="y"))]) == [("-D", row(3, k="y")), ("+I", row(5, k="x"))]
+
+
+def test_the_first_by_arrival_stay() -> None:
+    run = Run(operator((), end=2, number=None, changelog=False, kinds=("+I",)))
+    assert run.batch([("+I", row(5))]) == [("+I", row(5))]
+    assert run.batch([("+I", row(1)), ("+I", row(0))]) == [("+I", row(1))]
+    assert run.batch([("+I", row(0))]) == []
 
 
 def test_without_update_before_only_the_new_row_is_emitted() -> None:
