@@ -217,7 +217,7 @@ def test_the_batch_job_of_the_docs_is_what_its_sql_compiles_to() -> None:
 
 def test_the_trees_of_upserts_are_those_of_their_sql() -> None:
     scripts = blocks("docs/upserts.md", "sql")
-    assert len(scripts) == 2
+    assert len(scripts) == 3
     for sql in scripts:
         tree = explain(compile_sql(sql)).partition("\n\n")[2]
         assert f"```\n{tree}\n```\n" in text("docs/upserts.md")

@@ -33,6 +33,8 @@ SELECT /*+ LOOKUP('table' = 'p', 'retry-predicate' = 'lookup_miss', 'retry-strat
 FROM o LEFT JOIN p FOR SYSTEM_TIME AS OF o.pt AS p ON o.k = p.k;
 INSERT INTO log SELECT id, s FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts DESC) AS n FROM o)
 WHERE n = 1;
+INSERT INTO log SELECT n, s FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC, s) AS n FROM o)
+WHERE n <= 3;
 """
 _BATCH = """
 CACHE TABLE j OPTIONS('storageLevel' = 'DISK_ONLY') AS SELECT o.id, c.name, o.v FROM o JOIN c ON o.k = c.k;
