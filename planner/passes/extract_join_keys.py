@@ -2,9 +2,9 @@
 
 Both columns of a key have the same type; expressions and conversions are computed in calcs below the join. ``IS NOT
 DISTINCT FROM`` becomes two keys: whether the value is NULL, and the value with a constant for NULL. A join without an
-equality gets a constant as its key if a side has one row at most, or if its meaning asks for it (``NOT IN``); all its
-rows then meet in one partition. What is left of the condition must be simple enough to be evaluated inside the join,
-except for an inner join, where it can follow.
+equality gets a constant as its key: all its rows meet in one partition, as in Flink, with a warning unless a side has
+one row at most, or its meaning asks for it (``NOT IN``). What is left of the condition must be simple enough to be
+evaluated inside the join, except for an inner join, where it can follow.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _ANY_VALUE = {
 
 
 def extract_join_keys(context: Context, relation: Relation) -> Relation:
-    """Give every join its keys; SqlError for a join without an equality, or with a condition it cannot evaluate."""
+    """Give every join its keys; SqlError for one with a condition that it cannot evaluate."""
     found = map_inputs(relation, lambda below: extract_join_keys(context, below))
     return _with_keys(context, found) if isinstance(found, Join) else found
 
@@ -63,7 +63,7 @@ def _with_keys(context: Context, join: Join) -> Relation:
             rest.append((part, guards))
     if not keys:
         if not (join.keyless or has_one_row(join.left) or has_one_row(join.right)):
-            raise _no_equality(context, join)
+            _warn_of_one_partition(context, join)
         keys.append((left.column(literal(1, INT)), right.column(literal(1, INT))))
     above: list[Expr] = []
     if join.join_type == "inner":
@@ -141,19 +141,14 @@ def has_one_row(relation: Relation) -> bool:
             return False
 
 
-def _no_equality(context: Context, join: Join) -> Exception:
+def _warn_of_one_partition(context: Context, join: Join) -> None:
     if join.join_type in ("semi", "anti"):
-        return context.source.error(
-            "this sub-query has no equality with the outer query",
-            join.offset,
-            "add one to its WHERE: inner.column = outer.column",
-        )
-    advice = "add left.column = right.column; a side without one must be an aggregate of one row"
-    return context.source.error(
-        f"this join of {'_'.join(join.left.base)} and {'_'.join(join.right.base)} has no equality between its sides",
-        join.offset,
-        advice,
-    )
+        what, advice = "this sub-query", "add an equality to its WHERE: inner.column = outer.column"
+    else:
+        sides = " and ".join("_".join(side.base) for side in (join.left, join.right))
+        what, advice = f"this join of {sides}", "add left.column = right.column"
+    message = f"{what} has no equality: every row is compared with every row of the other side, in one partition"
+    context.report.warn(message, join.offset, advice)
 
 
 def _refused(context: Context, bad: Expr, part: Expr, left: Side, right: Side) -> Exception:

@@ -1147,6 +1147,25 @@ PROGRAMS: dict[str, Program] = {
         "id BIGINT, name STRING",
         "SELECT t.id, c.name FROM (SELECT id, k FROM o ORDER BY id DESC LIMIT 6) AS t JOIN c ON t.k = c.k",
     ),
+    # Joins without an equality
+    "cross join": ("id BIGINT, w BIGINT", "SELECT o.id, c.w FROM o CROSS JOIN c"),
+    "comma join without a condition": ("id BIGINT, k BIGINT", "SELECT o.id, g.k FROM o, g"),
+    "inner join by inequality": ("id BIGINT, w BIGINT", "SELECT o.id, c.w FROM o JOIN c ON o.v > c.w"),
+    "left join by inequality": ("id BIGINT, w BIGINT", "SELECT o.id, c.w FROM o LEFT JOIN c ON o.v < c.w AND c.k <> 5"),
+    "right join by inequality": ("id BIGINT, w BIGINT", "SELECT o.id, c.w FROM o RIGHT JOIN c ON o.v > c.w"),
+    "full join by inequality": ("id BIGINT, w BIGINT", "SELECT o.id, c.w FROM o FULL JOIN c ON o.v > c.w + 10"),
+    "left join of a changelog by inequality": (
+        "id BIGINT, v BIGINT",
+        "SELECT o.id, g.v FROM o LEFT JOIN g ON o.v < g.v AND o.id < g.k",
+    ),
+    "join of ranges": (
+        "id BIGINT, name STRING",
+        "SELECT o.id, c.name FROM o JOIN c ON o.v BETWEEN c.w - 5 AND c.w + 5",
+    ),
+    "exists without a condition": ("id BIGINT", "SELECT id FROM o WHERE EXISTS (SELECT 1 FROM g WHERE v > 1)"),
+    "exists by inequality": ("id BIGINT", "SELECT id FROM o WHERE EXISTS (SELECT 1 FROM c WHERE c.w < o.v)"),
+    "not exists by inequality": ("id BIGINT", "SELECT id FROM o WHERE NOT EXISTS (SELECT 1 FROM g WHERE g.v > o.v)"),
+    "cross join counted": ("n BIGINT", "SELECT COUNT(*) FROM o, c, i WHERE o.id < c.w"),
 }
 
 # What Flink's streams give as NULL and its batch jobs, as standard SQL, as 0: a COUNT of no rows, in the last column.
