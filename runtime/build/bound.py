@@ -17,10 +17,12 @@ from plans.declarations.durations import parse_duration
 from plans.declarations.tables import Column
 from plans.operators import Aggregate, ChangelogNormalize, Deduplicate, Join, Operator, Rank, SinkMaterialize, Stateful
 from runtime.expressions.condition import compile_condition
+from runtime.kernels.numbering import Numbering
 from runtime.operator import StatefulOperator
 from runtime.operators.aggregate import AggregateOperator
 from runtime.operators.changelog_normalize import ChangelogNormalizeOperator
 from runtime.operators.deduplicate import DeduplicateOperator
+from runtime.operators.first_rows import FirstRowsOperator
 from runtime.operators.join import JoinOperator
 from runtime.operators.rank import RankOperator
 from runtime.operators.schema import state_schema
@@ -124,18 +126,16 @@ def _join(operator: Join, inputs: BoundInputs) -> JoinOperator:
     )
 
 
-def _rank(operator: Rank, inputs: BoundInputs) -> RankOperator:
-    return RankOperator(
-        columns=inputs.schemas[0],
-        key=operator.key,
+def _rank(operator: Rank, inputs: BoundInputs) -> RankOperator | FirstRowsOperator:
+    numbering = Numbering(
         order=operator.order,
         start=operator.rank_start,
         end=operator.rank_end,
         number=operator.number,
-        changelog=inputs.changelog[0],
-        ttl=inputs.ttls[0],
         kinds=operator.changelog,
     )
+    kind = RankOperator if inputs.changelog[0] else FirstRowsOperator
+    return kind(columns=inputs.schemas[0], key=operator.key, numbering=numbering, ttl=inputs.ttls[0])
 
 
 def _sink_materialize(operator: SinkMaterialize, inputs: BoundInputs) -> SinkMaterializeOperator:

@@ -13,6 +13,7 @@ from runtime.build.edges import Edges
 from runtime.build.sort import sorted_by
 from runtime.expressions.allowed import quoted
 from runtime.expressions.normal_floats import normal_floats
+from runtime.operators.first_rows import COUNTS
 
 _NUMBER = "__number"
 
@@ -27,4 +28,4 @@ def _batch(operator: Rank, inputs: Sequence[DataFrame], edges: Edges) -> DataFra
     return frame.drop(_NUMBER) if operator.number is None else frame
 
 
-BUILDER = OperatorBuilder(stream=with_state(), batch=_batch)
+BUILDER = OperatorBuilder(stream=with_state(counts=COUNTS), batch=_batch)

@@ -12,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plans.operators import SortKey
+from runtime.kernels.numbering import Numbering
+from runtime.operators.first_rows import FirstRowsOperator
 from runtime.operators.rank import RankOperator
 from runtime.state.memory import MemoryStore
 from tests.runtime.changelog import Event, colliding_hash, delta, events_of, fold, stable_hash
@@ -35,19 +37,18 @@ def operator(
     changelog: bool = True,
     ttl: int = 0,
     kinds: tuple | None = None,
-) -> RankOperator:
+) -> RankOperator | FirstRowsOperator:
     kinds = kinds or (MOVES if number is None and start < end else WHOLE)
-    return RankOperator(
-        columns=COLUMNS, key=("k",), order=order, start=start, end=end, number=number, changelog=changelog, ttl=ttl,
-        kinds=kinds,
-    )  # fmt: skip
+    numbering = Numbering(order=order, start=start, end=end, number=number, kinds=kinds)
+    kind = RankOperator if changelog else FirstRowsOperator
+    return kind(columns=COLUMNS, key=("k",), numbering=numbering, ttl=ttl)
 
 
 @dataclass
 class Model:
     """All rows that are there, in the order of arrival; numbered by sorting them."""
 
-    operator: RankOperator
+    operator: RankOperator | FirstRowsOperator
     rows: list = field(default_factory=list)
 
     def process(self, event: Event) -> None:
@@ -62,12 +63,12 @@ class Model:
         for key in {row[0] for row in self.rows}:
             ordered = sorted((row for row in self.rows if row[0] == key), key=cmp_to_key(self.compare))
             for number, row in enumerate(ordered, 1):
-                if self.operator.start <= number <= self.operator.end:
-                    found[row if self.operator.number is None else (*row, number)] += 1
+                if self.operator.numbering.start <= number <= self.operator.numbering.end:
+                    found[row if self.operator.numbering.number is None else (*row, number)] += 1
         return found
 
     def compare(self, left: tuple, right: tuple) -> int:
-        for key in self.operator.order:
+        for key in self.operator.numbering.order:
             a, b = (each[COLUMNS.names.index(key.column)] for each in (left, right))
             if a is None or b is None:
                 sign = (a is not None) - (b is not None)
@@ -84,7 +85,7 @@ class Model:
 class Run:
     """An operator with its state, which is all that goes from one batch to the next."""
 
-    def __init__(self, operator: RankOperator, hasher=stable_hash) -> None:
+    def __init__(self, operator: RankOperator | FirstRowsOperator, hasher=stable_hash) -> None:
         self.operator, self.hasher = operator, hasher
         self.store, self.manifest, self.result = MemoryStore(), None, None
 
@@ -206,11 +207,14 @@ def test_without_update_before_only_the_new_row_is_emitted() -> None:
     assert run.batch([("+I", row(1))]) == [("+U", (*row(1), 1))]
 
 
-def test_equal_rows_beyond_the_last_number_are_not_kept() -> None:
+def test_rows_beyond_the_last_number_are_not_kept_and_their_slots_are_taken_again() -> None:
     run = Run(operator(end=2, changelog=False))
-    for _ in range(3):
-        run.batch([("+I", row(1))] * 3)
-    assert run.store.segments.popitem()[1]["__places"].to_pylist() == [[0, 1]]
+    for a in range(20, 0, -1):
+        run.batch([("+I", row(a))] * 3)
+        assert run.result.state_rows == 2
+        assert run.result.metrics == (1,)
+    slots = [value for table in run.store.segments.values() for value in table["__slot"].to_pylist()]
+    assert set(slots) == {0, 1}
 
 
 def test_a_row_expires_by_its_own_last_write() -> None:
@@ -235,3 +239,8 @@ def test_the_layout_of_its_state_is_format_1() -> None:
         "__write int64",
     ]
     assert layout.key == ("k",)
+    (first,) = operator(changelog=False).layouts
+    assert [f"{field.name} {field.type}" for field in first.schema] == [
+        *("__hash int64", "k string", "__slot int64", "a int64", "b double", "c string", "__place int64"),
+        *("__count int64", "__write int64"),
+    ]

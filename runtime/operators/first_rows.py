@@ -1,0 +1,154 @@
+"""Of the rows of each key those with the first numbers in an order, over rows that are only added.
+
+As :mod:`runtime.operators.rank`, but what is beyond the last number wanted is not kept, for it never comes back: a row
+that comes takes the slot of one that leaves. With TTL, a row expires by the time at which it came. State layout, format
+1: table ``first`` (hash of key and slot; key; slot; the other columns; place in the order of arrival; 1; last write).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from runtime.kernels.numbering import Numbering, emitted, first_of_each_key, keys_of, occurrences
+from runtime.operator import Inheritance, InputSpec, Result, SegmentStore
+from runtime.operator import hash_column as hash_name
+from runtime.state.identity import Mask
+from runtime.state.inherit import inherit_tables
+from runtime.state.keyed import KeyedState
+from runtime.state.layout import Int64s, StateLayout, prefixed_hash
+from runtime.state.manifest import read_manifest, write_manifest
+from runtime.state.under_keys import rows_at, stored_under
+
+FIRST = "first"
+SLOT, PLACE = "__slot", "__place"
+COUNTS = ("rows_passed_over",)
+"""What it reports besides: the rows of a batch that were not among the first of their key in the end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstRowsOperator:
+    """Bound to its input columns, key, what rows are numbered by, and TTL (ms, 0 for ever)."""
+
+    columns: pa.Schema
+    key: tuple[str, ...]
+    numbering: Numbering
+    ttl: int
+
+    @property
+    def layout(self) -> StateLayout:
+        identity = [*(self.columns.field(name) for name in self.key), pa.field(SLOT, pa.int64())]
+        others = [field for field in self.columns if field.name not in self.key]
+        payload = pa.schema([*others, pa.field(PLACE, pa.int64())])
+        return StateLayout(name=FIRST, identity=pa.schema(identity), payload=payload, key=self.key)
+
+    @property
+    def layouts(self) -> tuple[StateLayout, ...]:
+        return (self.layout,)
+
+    @property
+    def inputs(self) -> tuple[InputSpec, ...]:
+        return (InputSpec(columns=self.columns, hashes=(self.key,), changelog=False),)
+
+    @property
+    def output(self) -> pa.Schema:
+        return self.numbering.output(self.columns)
+
+    def process(
+        self, deltas: Sequence[pa.Table | None], manifest: bytes | None, store: SegmentStore, now: int
+    ) -> Result:
+        layout = self.layout
+        table = read_manifest(manifest, {FIRST: layout.fingerprint})[FIRST]
+        state = KeyedState(layout, table, store, ttl=self.ttl, now=now)
+        rows = deltas[0]
+        output, kept = self.output.empty_table(), 0
+        if rows is not None and rows.num_rows:
+            first = first_of_each_key(self.numbering, rows.combine_chunks(), self.key)
+            output, kept = _update(self, state, first, now)
+        committed = state.commit()
+        return Result(
+            output=output,
+            manifest=write_manifest({FIRST: committed}),
+            rows_in=rows.num_rows if rows is not None else 0,
+            state_rows=committed.rows,
+            state_bytes=sum(segment.size for segment in committed.segments),
+            metrics=((rows.num_rows if rows is not None else 0) - kept,),
+        )
+
+    def inherit(self, store: Inheritance) -> bytes | None:
+        return inherit_tables(store, self.layouts)
+
+
+def _update(operator: FirstRowsOperator, state: KeyedState, batch: pa.Table, now: int) -> tuple[pa.Table, int]:
+    """Keep the rows of ``batch`` that are among the first; what that changes, and how many they are."""
+    numbering = operator.numbering
+    rows, hashes = batch.select(operator.columns.names), batch[hash_name(0)].to_numpy()
+    key_of, first_of_key = keys_of(rows, operator.key)
+    keys = rows.select(list(operator.key))
+    keys = keys.take(first_of_key) if operator.key else keys
+    key, code = stored_under(state, keys, hashes[first_of_key])
+    place = state.integers(code, PLACE)
+    beyond = np.zeros(len(first_of_key), np.int64)
+    np.maximum.at(beyond, key, place + 1)
+    came = beyond[key_of] + np.arange(len(key_of))
+    # What is stored, by code, and then the rows of the batch.
+    size = len(code) + len(key_of)
+    is_stored = np.arange(size) < len(code)
+    sort_rows = pa.concat_tables([state.take(code, numbering.sorted_by), rows.select(numbering.sorted_by)])
+    found = occurrences(
+        numbering,
+        sort_rows,
+        which=np.arange(size),
+        keys=np.concatenate((key, key_of)),
+        places=np.concatenate((place, came)),
+        was=is_stored,
+        is_=np.ones(size, np.bool_),
+    )
+    output = emitted(numbering, found, lambda chosen: rows_at(state, code, rows, chosen)[0])
+    first = found.from_first_to(numbering.end)
+    entering = np.flatnonzero(first[len(code) :])
+    slots = _slots(state, key, code, ~first[: len(code)], key_of[entering], len(first_of_key))
+    _put(operator, state, rows.take(entering), hashes[entering], slots, came[entering], now)
+    return output.select(operator.output.names), len(entering)
+
+
+def _slots(state: KeyedState, key: Int64s, code: Int64s, leaves: Mask, entering: Int64s, keys: int) -> Int64s:
+    """A slot for each row that enters, by its key: that of a row that ``leaves``, or one that no live row has."""
+    taken = state.integers(code, SLOT)
+    free = np.zeros(keys, np.int64)
+    np.maximum.at(free, key, taken + 1)
+    left = np.flatnonzero(leaves)
+    left = left[np.argsort(key[left], kind="stable")]
+    begins = np.searchsorted(key[left], np.arange(keys))
+    several = np.bincount(key[left], minlength=keys)
+    order = np.argsort(entering, kind="stable")
+    nth = np.empty(len(entering), np.int64)
+    counts = np.bincount(entering, minlength=keys)
+    nth[order] = np.arange(len(entering)) - (np.cumsum(counts) - counts)[entering[order]]
+    is_reused = nth < several[entering]
+    slots = free[entering] + nth - several[entering]
+    reused = entering[is_reused]
+    slots[is_reused] = taken[left[begins[reused] + nth[is_reused]]]
+    return slots
+
+
+def _put(
+    operator: FirstRowsOperator,
+    state: KeyedState,
+    rows: pa.Table,
+    hashes: Int64s,
+    slots: Int64s,
+    places: Int64s,
+    now: int,
+) -> None:
+    layout = operator.layout
+    identity = rows.select(list(operator.key)).append_column(SLOT, pa.array(slots))
+    others = [rows[field.name] for field in operator.columns if field.name not in operator.key]
+    stored_at = prefixed_hash(hashes, slots)
+    present = state.find(identity, stored_at) >= 0
+    counts, writes = np.ones(len(slots), np.int64), np.full(len(slots), now, np.int64)
+    data = [pa.array(stored_at), *identity.columns, *others, pa.array(places), pa.array(counts), pa.array(writes)]
+    state.put(pa.table(data, schema=layout.schema), present)
