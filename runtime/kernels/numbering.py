@@ -135,7 +135,8 @@ def _at_each_number(numbering: Numbering, found: Occurrences, rows: Rows) -> pa.
     is_, number = _shown(numbering, found, found.is_)
     span = max(int(was_number.max(initial=0)), int(number.max(initial=0))) + 1
     was_slot, slot = (found.keys * span + was_number)[was], (found.keys * span + number)[is_]
-    slots = np.union1d(was_slot, slot)
+    slots = np.sort(np.concatenate((was_slot, slot)), kind="stable")  # each of the two is sorted already
+    slots = slots[np.concatenate(([True], slots[1:] != slots[:-1]))[: len(slots)]]
     before, after = np.full(len(slots), -1, np.int64), np.full(len(slots), -1, np.int64)
     before[np.searchsorted(slots, was_slot)] = found.which[was]
     after[np.searchsorted(slots, slot)] = found.which[is_]
