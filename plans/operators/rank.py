@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Any
 
 from plans.declarations.row_kinds import ALL_KINDS, INSERT_ONLY, RowKinds
 from plans.declarations.tables import Column
@@ -18,7 +18,6 @@ from plans.operators.spec.state import (
     KeysUpserted,
     StateKind,
     States,
-    all_facts,
     its_own_ttl,
     stated,
     unbounded,
@@ -83,6 +82,11 @@ def _changelog(rank: Rank, inputs: RowKinds, upserted: KeysUpserted) -> RowKinds
     return tuple(kind for kind in ALL_KINDS if kind in kinds)
 
 
+def _state_facts(rank: Rank, facts: dict[str, Any]) -> dict[str, Any]:
+    # What the query calls the number is not stored.
+    return {**facts, "number": rank.number is not None}
+
+
 def _changes_for(rank: Rank, lasts: Sequence[float], inputs: Sequence[RowKinds]) -> float:
     only_adds = not rank.order and all(kinds == INSERT_ONLY for kinds in inputs)
     return 0.0 if only_adds else its_own_ttl(rank, lasts, inputs)
@@ -105,7 +109,7 @@ RANK = OperatorKind(
     state=StateKind(
         names=("rankState",),
         changelog=_changelog,
-        facts=all_facts,
+        facts=_state_facts,
         holds="rows",
         grows_by="row",
         bounded=unbounded,

@@ -42,6 +42,10 @@ SECOND = {
 }
 
 CARRIES, EMPTY, NEW, LEFT, UNREAD = "carries over", "starts empty", "new", "left behind", "cannot be read"
+RANKED = (
+    "SELECT k, n, id FROM (SELECT k, id, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC, id) AS n FROM o) AS r "
+    "WHERE n <= 2"
+)
 GROUPED = "SELECT k, COUNT(*) AS n, SUM(v) AS t FROM o GROUP BY k"
 JOINED = "SELECT o.v, c.name FROM o JOIN c ON o.k = c.k"
 PADDED = "SELECT o.v, c.name FROM o LEFT JOIN c ON o.k = c.k AND o.v <= c.w"
@@ -182,6 +186,24 @@ CASES = {
         states={"aggregate_t": EMPTY, "aggregate_o": CARRIES},
         oracle="SELECT n, SUM(k) FROM (SELECT k, COUNT(*) AS n FROM o WHERE k IN (SELECT k FROM o WHERE b = 2) "
         "GROUP BY k) GROUP BY n",
+    ),
+    # the first rows of each key
+    "a TTL of first rows": Case(
+        before=RANKED, after=setting("rank_o.rankState.ttl", "9 d"), states={"rank_o": CARRIES}
+    ),
+    "first rows filtered above": Case(
+        before=RANKED, after=RANKED + " AND id > 2", states={"rank_o": CARRIES}
+    ),
+    "another name for the number": Case(
+        before=RANKED, after=RANKED.replace("AS n ", "AS m ").replace("k, n,", "k, m,").replace("n <=", "m <="),
+        states={"rank_o": CARRIES},
+    ),
+    "more first rows": Case(before=RANKED, after=RANKED.replace("<= 2", "<= 3"), states={"rank_o": EMPTY}),
+    "first rows in another order": Case(
+        before=RANKED, after=RANKED.replace("v DESC", "v"), states={"rank_o": EMPTY}
+    ),
+    "first rows without their numbers": Case(
+        before=RANKED, after=RANKED.replace("k, n,", "k,"), states={"rank_o": EMPTY}
     ),
     # filters and expressions
     "a filter below": Case(
