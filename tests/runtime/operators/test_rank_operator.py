@@ -217,6 +217,19 @@ def test_rows_beyond_the_last_number_are_not_kept_and_their_slots_are_taken_agai
     assert set(slots) == {0, 1}
 
 
+def test_what_is_left_out_before_the_shuffle_does_not_matter() -> None:
+    bound = operator(by("a desc last"), end=2, changelog=False)
+    (spec,) = bound.inputs
+    assert spec.presum is not None
+    events = [("+I", row(a % 7, str(a), k="xyz"[a % 3])) for a in range(60)]
+    rows = delta(spec, events)
+    thinned = spec.presum.sum_up(rows)
+    assert thinned.schema == spec.presum.schema == rows.schema
+    assert thinned.num_rows == 6
+    assert Run(bound).batch(events) == events_of(bound.process([thinned], None, MemoryStore(), 0).output)
+    assert spec.presum.sum_up(rows.slice(0, 3)) is None
+
+
 def test_a_row_expires_by_its_own_last_write() -> None:
     run = Run(operator(end=1, ttl=10, changelog=False))
     run.batch([("+I", row(1))], now=0)
