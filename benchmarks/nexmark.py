@@ -162,7 +162,7 @@ def _verify(
 ) -> None:
     """Compare what both engines leave; exits with 1 at the first difference.
 
-    Flink reads one file of each table, for it keeps no order between files, which LAST_VALUE goes by.
+    Flink reads one file of each table, for it keeps no order between files, by which rows go that are sorted alike.
     """
     count = arguments.verify_events
     one = _events(scratch / "one", count, arguments, batches=1, files=1)
