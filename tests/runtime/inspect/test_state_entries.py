@@ -28,6 +28,7 @@ INSERT INTO sums SELECT g, COUNT(*), COUNT(DISTINCT v) FROM u GROUP BY g;
 INSERT INTO firsts SELECT g, w FROM (
   SELECT *, ROW_NUMBER() OVER (PARTITION BY g ORDER BY at) AS n FROM (SELECT *, PROCTIME() AS at FROM o)
 ) WHERE n = 1;
+INSERT INTO firsts SELECT g, w FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY g ORDER BY w) AS n FROM o) WHERE n <= 3;
 """
 
 
@@ -44,6 +45,7 @@ def test_each_state_entry_of_each_stateful_operator_has_tables_keys_and_both_ttl
         "sink-materialize": (("sinkMaterializeState", ["rows"], ("v",)),),
         "aggregate": (("groupAggregateState", ["groups", "values(v)"], ("g",)),),
         "deduplicate": (("deduplicateState", ["rows"], ("g",)),),
+        "rank": (("rankState", ["first"], ("g",)),),
     }
     assert found.keys() == {kind.op for kind in KINDS if kind.keeps_state}, "a stateful operator is missing here"
     ttls = {(entry.ttl, entry.edited) for entries in entries_of(plan, edited).values() for entry in entries}
