@@ -141,9 +141,9 @@ def _ordered(
             "ROW_NUMBER() needs a condition that says up to which number rows are kept", place, f"write {_EXAMPLE}"
         ),
         many_latest=source.error(
-            "of rows by processing time, the latest first, only the first can be kept",
+            "by processing time, the latest first, only number 1 can be kept, of rows that are only added",
             place,
-            "keep the number 1, or order by a column with the time of a row",
+            "keep number 1 of such rows, or order by a column with the time of a row",
         ),
         base=relation.base,
         block=relation.block,
