@@ -170,7 +170,8 @@ def test_folding_hides_what_only_passes_rows_on_and_keeps_the_selection(open_pag
     page = open_page(with_sql)
     page.click(box(page, JOIN) + " .face")
     page.keyboard.press("c")
-    assert page.locator(".layer:not([hidden]) .box").count() == 7
+    # What is shown is drawn with the next frame.
+    expect(page.locator(".layer:not([hidden]) .box")).to_have_count(7)
     assert selected(page) == JOIN
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
@@ -180,7 +181,7 @@ def test_folding_hides_what_only_passes_rows_on_and_keeps_the_selection(open_pag
     page.keyboard.type("calc_t")
     page.keyboard.press("Enter")
     assert selected(page) == "calc_t"
-    assert page.locator(".layer:not([hidden]) .box").count() == 8
+    expect(page.locator(".layer:not([hidden]) .box")).to_have_count(8)
 
 
 def test_differences_are_marked_listed_and_visited_one_after_the_other(open_page: Open, flights: Plan) -> None:
