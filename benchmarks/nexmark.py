@@ -47,11 +47,13 @@ SQL = Path(__file__).parent / "nexmark"
 ROOT = Path(__file__).resolve().parents[1]
 PARTITIONS = 2
 FILES = 2
-QUERIES = (3, 4, 9, 13, 15, 17, 18, 19, 20, 23)
+QUERIES = (0, 1, 2, 3, 4, 9, 10, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23)
 FLINK_HEAP = "-Xmx10g"
 MODES = {"on": THROUGHPUT, "off": ONE_BY_ONE}
 NOTES = {
+    10: "the suite writes files by day and minute; here rows end in a sink that drops them, as of all queries",
     13: "the side input as a regular join: Flink's distribution has no connector that looks up",
+    14: "the suite counts the letters with a function in Java; both engines count them with REPLACE here",
 }
 
 
@@ -175,7 +177,7 @@ def _verify(
         left: Counter[tuple[Any, ...]] = Counter()
         for row in spark.read.parquet(str(output)).toArrow().to_pylist():
             sign = 1 if row.pop("op") in ("+I", "+U") else -1
-            left[tuple(str(v) if hasattr(v, "isoformat") else v for v in row.values())] += sign
+            left[tuple(v if isinstance(v, int | float | str | None) else str(v) for v in row.values())] += sign
         ours = Counter({row: n for row, n in left.items() if n})
         theirs = flink.fold(re.sub(r"INSERT INTO \w+", "", _their_script(query, one.directory)), settings)
         if not theirs:

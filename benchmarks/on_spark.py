@@ -32,6 +32,7 @@ __all__ = ["OURS", "STORES", "Task"]
 OURS = "this engine"
 PARTITIONS = 2
 _STORES = "org.apache.spark.sql.execution.streaming.state."
+STATEFUL = ("aggregate", "join", "rank", "deduplicate")
 STORES = {
     "Spark native, RocksDB": _STORES + "RocksDBStateStoreProvider",
     "Spark native, heap": _STORES + "HDFSBackedStateStoreProvider",
@@ -69,7 +70,7 @@ def ours(spark: SparkSession, workload: Workload) -> dict[str, Any]:
     while not ended:
         ended = execution.await_termination(1.0)
         batches += execution.new_batches()
-    (state,) = (kept for name, kept in batches[-1].operators.items() if name.startswith(("aggregate", "join")))
+    (state,) = (kept for name, kept in batches[-1].operators.items() if name.startswith(STATEFUL))
     return {
         "rows": [batch.rows_in for batch in batches],
         "milliseconds": [batch.duration_ms for batch in batches],
@@ -93,6 +94,8 @@ def native(spark: SparkSession, workload: Workload, engine: str) -> dict[str, An
         frame, mode = inputs[0].join(inputs[1], "k"), "append"
     elif engine == "transformWithState per key":
         frame, mode = per_key(inputs[0]), "append"
+    elif workload.natively and "deduplicate" in workload.name:
+        frame, mode = inputs[0].dropDuplicates(["k"]), "append"
     else:
         frame, mode = inputs[0].groupBy("k").agg(F.count("*").alias("n"), F.sum("v").alias("s")), "update"
     with tempfile.TemporaryDirectory(prefix="hintplan-benchmark-") as checkpoint:

@@ -1,4 +1,4 @@
-"""Rows per second and memory of joins and aggregates: this engine, Flink, and Spark's own, in one run on one machine.
+"""Rows per second and memory of operators with state: this engine, Flink, and Spark's own, in one run on one machine.
 
     python benchmarks/stateful.py                                      # full size, some minutes
     python benchmarks/stateful.py --scale 0.1 --only join --engines this --engines Flink
@@ -32,7 +32,7 @@ from memory import Peaks, cpu_seconds, watched
 from on_spark import OURS, STORES, Task
 from rich.console import Console
 from rich.table import Table
-from workloads import Workload, aggregate, inner_join, part, script, small_aggregate, small_join
+from workloads import NUMBERED, Workload, aggregate, inner_join, numbered, part, script, small_aggregate, small_join
 
 HERE = Path(__file__).resolve().parent
 WARMUP = 0.125
@@ -119,10 +119,15 @@ def workloads(scale: float, only: str) -> Iterator[Callable[[Path], Workload]]:
     facts, dimension = int(12_000_000 * scale), int(400_000 * scale)
     if only in f"inner join, {facts:,} x {dimension:,} rows":
         yield lambda scratch: inner_join(scratch, facts=facts, dimension=dimension)
+    keys, rows = int(1_000_000 * scale), int(10_000_000 * scale)
+    for kind in NUMBERED:
+        if only in f"{kind}, {keys:,} keys":
+            yield lambda scratch, kind=kind: numbered(scratch, kind=kind, keys=keys, rows=rows)
 
 
 def engines(workload: Workload) -> Iterator[str]:
-    yield from (OURS, *(name for name in STORES if workload.per_key or "per key" not in name), *FLINKS)
+    stores = [name for name in STORES if workload.per_key or "per key" not in name] if workload.natively else []
+    yield from (OURS, *stores, *FLINKS)
 
 
 def on_spark(name: str, workload: Workload, *, warm: bool = True) -> Measured:

@@ -19,7 +19,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-__all__ = ["FILES", "Workload", "aggregate", "inner_join", "part", "script", "small_aggregate", "small_join"]
+__all__ = [
+    "FILES",
+    "Workload",
+    "aggregate",
+    "inner_join",
+    "numbered",
+    "part",
+    "script",
+    "small_aggregate",
+    "small_join",
+]
 
 FILES = 4
 EVENTS = pa.schema([("k", pa.int64()), ("v", pa.float64())])
@@ -34,27 +44,43 @@ INSERT INTO sink SELECT k, COUNT(*) AS n, SUM(v) AS s FROM events GROUP BY k;
 _JOIN = """CREATE TABLE sink (k BIGINT, id BIGINT, v DOUBLE, name STRING) WITH ('connector' = 'blackhole');
 INSERT INTO sink SELECT f.k, f.id, f.v, d.name FROM facts AS f JOIN dimension AS d ON f.k = d.k;
 """
+_NUMBERED = """CREATE TABLE sink (k BIGINT, id BIGINT, v DOUBLE) WITH ('connector' = 'blackhole');
+INSERT INTO sink SELECT k, id, v FROM (
+  SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY {order}) AS n FROM facts
+) WHERE n <= {last};
+"""
+NUMBERED = {
+    "top 3": _NUMBERED.format(order="v DESC", last=3),
+    "deduplicate, first row": _NUMBERED.format(order="proc_time", last=1),
+    "deduplicate, last row": _NUMBERED.format(order="proc_time DESC", last=1),
+}
+"""What is taken of the rows of each key; Spark has an operator of its own for the first row only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A table of Parquet files; ``key`` is the primary key that it is declared with."""
+    """A table of Parquet files; ``key`` is the primary key that it is declared with, ``computed`` a further column."""
 
     name: str
     schema: pa.Schema
     directory: Path
     key: str | None = None
+    computed: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """``query`` over ``tables``, which hold ``rows`` in all; ``per_key`` says that keys are few for their rows."""
+    """``query`` over ``tables``, which hold ``rows`` in all; ``per_key`` says that keys are few for their rows.
+
+    ``natively`` says that Spark has an operator of its own for it.
+    """
 
     name: str
     tables: tuple[Table, ...]
     query: str
     rows: int
     per_key: bool = False
+    natively: bool = True
 
 
 def script(workload: Workload, *, options: str = "", primary_keys: bool = True) -> str:
@@ -62,6 +88,7 @@ def script(workload: Workload, *, options: str = "", primary_keys: bool = True) 
     parts = []
     for table in workload.tables:
         columns = [f"{field.name} {_TYPES[field.type]}" for field in table.schema]
+        columns += filter(None, [table.computed])
         if table.key and primary_keys:
             columns.append(f"PRIMARY KEY ({table.key}) NOT ENFORCED")
         parts.append(
@@ -120,6 +147,27 @@ def inner_join(scratch: Path, *, facts: int, dimension: int, batches: int = 3) -
         tables=(left, right),
         query=_JOIN,
         rows=facts // batches * batches + dimension // batches * batches,
+    )
+
+
+def numbered(scratch: Path, *, kind: str, keys: int, rows: int, batches: int = 5) -> Workload:
+    """One of ``NUMBERED``, of rows with random keys and values."""
+    random = np.random.default_rng(keys)
+    size = rows // batches
+    directory = scratch / f"numbered-{keys}"
+    _write(
+        directory,
+        FACTS,
+        [size] * batches,
+        lambda begin, n: [random.integers(0, keys, n), np.arange(begin, begin + n), random.random(n)],
+    )
+    table = Table(name="facts", schema=FACTS, directory=directory, computed="proc_time AS PROCTIME()")
+    return Workload(
+        name=f"{kind}, {keys:,} keys",
+        tables=(table,),
+        query=NUMBERED[kind],
+        rows=size * batches,
+        natively=kind == "deduplicate, first row",
     )
 
 

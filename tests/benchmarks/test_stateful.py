@@ -9,12 +9,26 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks.workloads import FILES, Workload, aggregate, inner_join, part, script, small_aggregate, small_join
+from benchmarks.workloads import (
+    FILES,
+    Workload,
+    aggregate,
+    inner_join,
+    numbered,
+    part,
+    script,
+    small_aggregate,
+    small_join,
+)
 from planner import compile_sql
 
 MAKERS = {
     "aggregate": lambda scratch: aggregate(scratch, keys=100, rows=8000),
     "join": lambda scratch: inner_join(scratch, facts=3000, dimension=300),
+    **{
+        kind: lambda scratch, kind=kind: numbered(scratch, kind=kind, keys=100, rows=8000)
+        for kind in ("top 3", "deduplicate, first row", "deduplicate, last row")
+    },
     "small aggregate": lambda scratch: small_aggregate(scratch, keys=1000, fill=2, batches=3),
     "small join": lambda scratch: small_join(scratch, keys=1000, fill=2, batches=3),
 }
