@@ -176,7 +176,8 @@ def _left(tables: Any, query: str) -> list[list[Any]]:
     with tables.execute_sql(query).collect() as changes:
         for row in changes:
             inserted = row.get_row_kind() in (RowKind.INSERT, RowKind.UPDATE_AFTER)
-            counts[tuple(v if isinstance(v, int | float | str | None) else str(v) for v in row)] += 1 if inserted else -1
+            values = (v if isinstance(v, int | float | str | None) else str(v) for v in row)
+            counts[tuple(values)] += 1 if inserted else -1
     return [[*row, count] for row, count in counts.items() if count]
 
 
