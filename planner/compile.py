@@ -21,7 +21,7 @@ from plans.errors import Diagnostic
 from plans.model.config import KEYS, canonical_key
 from plans.model.optional_groups import with_config_layers
 from plans.model.plan import Mode, Plan
-from plans.operators import Operator, function_of, kind_of
+from plans.operators import Operator, functions_of, kind_of
 from plans.settings.cached import CACHED, ENABLED
 from plans.settings.calls import CALL_KINDS
 
@@ -160,10 +160,10 @@ def _warn_of_idle_settings(session: Session, said: list[SetOption], job: Job) ->
 
 def _called(job: Job, operator: Operator) -> str:
     """What a message calls the operator."""
-    function = function_of(operator)
-    if function is not None:
-        return f"{CALL_KINDS.get(job.kind_of(function)) or ''} function"
-    return kind_of(operator).title
+    kind = kind_of(operator)
+    if kind.asks is not None and (functions := functions_of(operator)):
+        return f"{CALL_KINDS.get(job.kind_of(functions[0])) or ''} function"
+    return kind.title
 
 
 def _warn_of_idle_cached(session: Session, said: list[SetOption], job: Job) -> None:

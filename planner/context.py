@@ -62,8 +62,13 @@ class FunctionEntry:
 
     @property
     def is_scalar(self) -> bool:
-        """Whether a call gives one value, and not rows."""
+        """Whether a call gives one value for each row."""
         return self.function.kind in ("scalar", "async-scalar")
+
+    @property
+    def is_aggregate(self) -> bool:
+        """Whether a call gives one value for a group of rows."""
+        return self.function.kind == "aggregate"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,7 +28,7 @@ from plans.errors import SqlError
 from plans.format.compiled import with_record
 from plans.model.optional_groups import with_config_layers
 from plans.model.plan import Plan
-from plans.operators import Operator, function_of, kind_of, table_of
+from plans.operators import Operator, functions_of, kind_of, table_of
 from plans.text.findings import Finding
 
 _NESTED = ("ARRAY", "MAP", "ROW")
@@ -103,12 +103,12 @@ class Job:
 
     def _check_declared_once(self, operator: Operator, statement: Insert) -> None:
         """SqlError if another INSERT used another table or function of the name that ``operator`` uses."""
-        table, function = table_of(operator), function_of(operator)
+        table = table_of(operator)
         if table is not None:
             entry = self._context.catalog.tables[table]
             if self._tables.setdefault(table, entry) is not entry:
                 raise self._declared_anew("table", table, statement)
-        if function is not None:
+        for function in functions_of(operator):
             called = self._context.catalog.functions[function]
             if self._functions.setdefault(function, called) is not called:
                 raise self._declared_anew("function", function, statement)

@@ -207,11 +207,11 @@ class Expand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AggregateItem:
-    """One aggregate call; ``argument`` and ``filter`` are fields of the input."""
+    """One aggregate call; ``arguments`` and ``filter`` are fields of the input. COUNT(*) has no arguments."""
 
     field: Field
     function: str
-    argument: Field | None
+    arguments: tuple[Field, ...]
     distinct: bool
     filter: Field | None
     separator: str | None = None

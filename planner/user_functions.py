@@ -14,6 +14,7 @@ A class declares ``function_kind`` (which its base class sets), ``arguments`` (t
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any, get_args
 
 from planner.context import Context, FunctionEntry
@@ -34,7 +35,9 @@ _WITH_SYNTAX = (
     *("CURRENT_DATE", "CURRENT_TIMESTAMP", "LOCALTIMESTAMP", "TABLE", "TUMBLE", "HOP", "CUMULATE", "SESSION"),
 )
 _KINDS = get_args(FunctionKind)
-_BASES = "TableFunction, AsyncTableFunction, ScalarFunction or AsyncScalarFunction of runtime.functions"
+_BASES = "ScalarFunction, TableFunction, AggregateFunction or one that is asynchronous, of runtime.functions"
+_OPTIONAL = ("merge", "retract")
+"""The methods that an aggregate function may lack."""
 
 
 def declare_function(context: Context, statement: CreateFunction) -> bool:
@@ -99,8 +102,32 @@ def read_declaration(found: type[Any], name: str) -> Function:
         named = zip(returned.names, returned.children, strict=True)
         columns = tuple(Column(name=field, type=str(child)) for field, child in named)
         _check_columns(name, returned.names)
+    function = Function(class_name=name, kind=kind, arguments=tuple(map(str, types)), output=columns)
+    if kind == "aggregate":
+        methods = tuple(method for method in _OPTIONAL if getattr(found, method, None) is not None)
+        function = replace(function, accumulator=str(_accumulator(found, name)), methods=methods)
     check_shape(found, name, function_methods(kind, len(types)))
-    return Function(class_name=name, kind=kind, arguments=tuple(map(str, types)), output=columns)
+    return function
+
+
+def _accumulator(found: type[Any], name: str) -> DataType:
+    """The type of what an aggregate function keeps of a group, which must be the same however its rows come."""
+    declared = getattr(found, "accumulator", None)
+    if not isinstance(declared, str):
+        hint = "write accumulator = 'BIGINT', or accumulator = 'ROW<total DOUBLE, rows BIGINT>'"
+        raise ClassRefusal(f"{name} does not declare its accumulator", hint=hint)
+    kind = _type(declared, f"the accumulator of {name}")
+    if _has_float(kind):
+        message = f"the accumulator of {name} has a FLOAT, which would be rounded whenever it is stored"
+        raise ClassRefusal(message, hint="write DOUBLE")
+    if not getattr(found, "deterministic", True):
+        message = f"{name} says deterministic = False, but a batch that runs again must come to the same accumulators"
+        raise ClassRefusal(message, hint="call a scalar function that is not, and aggregate what it returns")
+    return kind
+
+
+def _has_float(kind: DataType) -> bool:
+    return kind.root == "FLOAT" or any(map(_has_float, kind.children))
 
 
 def _check_columns(name: str, columns: tuple[str, ...]) -> None:

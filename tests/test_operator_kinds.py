@@ -29,10 +29,10 @@ from plans.declarations.types import ROOTS
 from plans.format.digest import operator_facts
 from plans.format.schema import schema_text
 from plans.model.plan import Mode, Plan
-from plans.operators import BY_OP, KINDS, Operator, Stateful, function_of, op_name, state_of, with_states
+from plans.operators import BY_OP, KINDS, Operator, Stateful, functions_of, op_name, state_of, with_states
 from plans.operators import table_of as table_name
 from plans.operators.spec.fields import Ref
-from plans.operators.spec.kind import no_expressions
+from plans.operators.spec.kind import no_expressions, no_functions
 from plans.operators.spec.state import FOREVER, stated
 from plans.settings.phases import PHASES
 from runtime.build.bound import KERNELS
@@ -61,7 +61,8 @@ def test_there_is_one_list_of_kinds() -> None:
         assert (kind.keeps_state, kind.row_kinds is stated) == (stateful,) * 2, kind.op
         names = {field.name for field in fields(kind.cls)}
         assert {"state", "changelog"} & names == ({"state", "changelog"} if stateful else set()), kind.op
-        assert ("table" in names, "function" in names) == (kind.table is not None, kind.calls), kind.op
+        assert ("table" in names) == (kind.table is not None), kind.op
+        assert {"function", "aggregates"}.isdisjoint(names) == (kind.functions is no_functions), kind.op
 
 
 def test_a_kind_speaks_of_the_settings_and_expressions_that_it_has() -> None:
@@ -146,7 +147,7 @@ def test_what_it_asks_and_how_it_waits_are_settings_of_its_groups(op: str, tmp_p
     asks = kind.asks
     assert asks is not None
     for found in (operator for operator in plan.operators if op_name(operator) == op):
-        assert asks.alike(found).target in (table_name(found), function_of(found))
+        assert asks.alike(found).target in (table_name(found), *functions_of(found))
         own = {group.name for group in kind.groups if not group.optional}
         assert {*asks.settable(found), *asks.keys(found, plan)} <= own
         assert asks.resettled(found, plan, True) == found.settings

@@ -77,10 +77,13 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AggregateCallExpr:
-    """An aggregate function in a SELECT list or HAVING, before grouping takes it out of the expression."""
+    """An aggregate function in a SELECT list or HAVING, before grouping takes it out of the expression.
+
+    ``function`` is a built-in one, or one of the user's by its name in lower case. COUNT(*) has no ``arguments``.
+    """
 
     function: str
-    argument: Expr | None
+    arguments: tuple[Expr, ...]
     distinct: bool
     filter: Expr | None
     separator: str | None = None
@@ -103,7 +106,7 @@ def children(expression: Expr) -> tuple[Expr, ...]:
     if isinstance(expression, Call):
         return expression.args
     if isinstance(expression, AggregateCallExpr):
-        return tuple(e for e in (expression.argument, expression.filter) if e is not None)
+        return (*expression.arguments, *([] if expression.filter is None else [expression.filter]))
     return ()
 
 
@@ -122,9 +125,9 @@ def rewrite(expression: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
     if isinstance(expression, Call):
         return replace(expression, args=tuple(rewrite(a, change) for a in expression.args))
     if isinstance(expression, AggregateCallExpr):
-        argument = None if expression.argument is None else rewrite(expression.argument, change)
+        arguments = tuple(rewrite(a, change) for a in expression.arguments)
         condition = None if expression.filter is None else rewrite(expression.filter, change)
-        return replace(expression, argument=argument, filter=condition)
+        return replace(expression, arguments=arguments, filter=condition)
     return expression
 
 

@@ -8,6 +8,7 @@ from planner.lowering.columns import Lowered, lowered, unique_names
 from planner.relations import Aggregate, AggregateItem
 from plans import operators as model
 from plans.operators import AggregateCall
+from plans.operators.aggregate import BUILT_IN
 
 
 def lower_aggregate(builder: Builder, aggregate: Aggregate, *, exact: bool) -> Lowered:
@@ -34,12 +35,15 @@ def lower_aggregate(builder: Builder, aggregate: Aggregate, *, exact: bool) -> L
 
 
 def _call(name: str, call: AggregateItem, source: Lowered) -> AggregateCall:
+    is_users = call.function not in BUILT_IN
+    names = tuple(source.names[a.id] for a in call.arguments)
     return AggregateCall(
         name=name,
         function=call.function,
         distinct=call.distinct,
         type=str(call.field.type),
-        argument=None if call.argument is None else source.names[call.argument.id],
+        argument=None if is_users or not names else names[0],
+        arguments=names if is_users else (),
         filter=None if call.filter is None else source.names[call.filter.id],
         separator=call.separator,
     )

@@ -79,7 +79,7 @@ def _prune_aggregate(aggregate: Aggregate, needed: set[int]) -> Aggregate:
     calls = tuple(c for c in aggregate.calls if c.field.id in needed)
     if not calls and not aggregate.keys:
         calls = aggregate.calls[:1]
-    read = {f.id for f in aggregate.keys} | {f.id for c in calls for f in (c.argument, c.filter) if f is not None}
+    read = {f.id for f in aggregate.keys} | {f.id for c in calls for f in (*c.arguments, c.filter) if f is not None}
     return replace(aggregate, input=_prune(aggregate.input, read), calls=calls)
 
 

@@ -6,8 +6,11 @@ anything asks which sub-queries become joins.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlglot import exp
 
+from planner.context import Context
 from planner.syntax.dialect import Token, offset_of, parse_query, place_at, select_offset
 from planner.syntax.source import Source
 from planner.translation import aggregates
@@ -16,11 +19,13 @@ from plans.text.counts import count
 _ADVICE = "write the values without SELECT, or read from a table"
 
 
-def read_query(source: Source, text: str, tokens: list[Token]) -> exp.Query:
+def read_query(context: Context, tokens: Sequence[Token]) -> exp.Query:
     """Parse a query as :func:`planner.syntax.dialect.parse_query`, and replace all sub-queries of its expressions that
     read nothing; SqlError if one cannot be.
     """
-    query = parse_query(source, text, tokens)
+    source = context.source
+    query = parse_query(source, context.text, list(tokens))
+    aggregates.mark_users(query, context.catalog.functions)
     for node in reversed(list(query.find_all(exp.Exists, exp.In, exp.Subquery))):  # the inner ones first
         found: exp.Expr | None = None
         if isinstance(node, exp.Exists):
@@ -58,8 +63,7 @@ def _bare(source: Source, query: exp.Expr | None) -> exp.Select | None:
             message = f"{what} in a sub-query without FROM is not supported"
             raise source.error(message, select_offset(query), _ADVICE)
     for node in query.walk(prune=lambda n: n is not query and isinstance(n, exp.Query)):
-        is_aggregate = isinstance(node, exp.Anonymous) and node.name.upper() in aggregates.NAMES
-        if isinstance(node, exp.Star) or is_aggregate:
+        if isinstance(node, exp.Star) or aggregates.is_aggregate(node):
             what = "'*'" if isinstance(node, exp.Star) else "an aggregate"
             message = f"{what} in a sub-query without FROM is not supported"
             raise source.error(message, select_offset(query), _ADVICE)

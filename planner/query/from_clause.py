@@ -54,7 +54,7 @@ def build_from(compiler: QueryCompiler, select: exp.Select, hints: BlockHints, o
 def view_relation(compiler: QueryCompiler, view: CreateView, readings: tuple[tuple[str, int], ...] = ()) -> Relation:
     """The relation of a view's query, under the view's column names; ``readings`` end with where it is read."""
     context = compiler.context
-    query = read_query(context.source, context.text, list(view.query))
+    query = read_query(context, view.query)
     relation = compiler.within(Environment(block=view.name, readings=readings)).query(query)
     return renamed(context, relation, view.columns, view.offset)
 

@@ -29,6 +29,7 @@ from planner.query.compiler import QueryCompiler
 from planner.query.ordering import SortKeys
 from planner.query.subquery_kinds import sub_queries_in
 from planner.query.subquery_values import Value, join_values
+from planner.query.taken_back import check_taken_back
 from planner.relations import Aggregate, AggregateItem, Calc, Expand, Item, Relation, StateInput, identity
 from planner.syntax.dialect import offset_of, select_offset
 from planner.translation.expressions import clause_translator
@@ -121,6 +122,7 @@ def _aggregated(
     compiler: QueryCompiler, select: exp.Select, rows: Rows, groups: GroupingSets, clauses: _Clauses
 ) -> _Grouped:
     context, relation, calls = compiler.context, rows.relation, clauses.calls
+    check_taken_back(context, calls, relation)
     computed: list[Item] = []
     key_fields = tuple(column_for(context, k, computed) for k in groups.keys)
     by_keys, several = computed, len(groups.sets) > 1
@@ -161,16 +163,13 @@ def _calls(
     """The aggregate calls over columns; those that have to be ``computed`` are added there."""
     names = {e: n for n, e in reversed(clauses.selected) if isinstance(e, AggregateCallExpr)}
 
-    def column(expression: Expr | None) -> Field | None:
-        return None if expression is None else column_for(context, expression, computed, apart=apart)
-
     return tuple(
         AggregateItem(
             field=context.field(names.get(c, ""), c.type),
             function=c.function,
             distinct=c.distinct,
-            argument=column(c.argument),
-            filter=column(c.filter),
+            arguments=tuple(column_for(context, a, computed, apart=apart) for a in c.arguments),
+            filter=None if c.filter is None else column_for(context, c.filter, computed, apart=apart),
             separator=c.separator,
         )
         for c in clauses.calls

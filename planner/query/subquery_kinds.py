@@ -36,13 +36,9 @@ def is_grouped(select: exp.Select) -> bool:
 def _has_aggregate(node: exp.Expr) -> bool:
     if isinstance(node, exp.Query | exp.Window):
         return False
-    if _is_aggregate(node):
+    if aggregates.is_aggregate(node):
         return True
     return any(_has_aggregate(child) for child in node.iter_expressions())
-
-
-def _is_aggregate(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Anonymous) and node.name.upper() in aggregates.NAMES
 
 
 def is_one_group(query: exp.Expr) -> bool:
@@ -111,7 +107,7 @@ def values_in(node: exp.Expr, *, filters: bool = False) -> Iterator[exp.Expr]:
     is_in = isinstance(node, exp.In) and node.args.get("query") is not None
     if isinstance(node, exp.Query | exp.Exists) or (is_in and (filters or is_one_group(node.args["query"]))):
         yield node
-    elif not isinstance(node, exp.All | exp.Any | exp.Filter) and not _is_aggregate(node):
+    elif not isinstance(node, exp.All | exp.Any | exp.Filter) and not aggregates.is_aggregate(node):
         for child in node.iter_expressions():
             if not (is_in and child is node.args.get("query")):
                 yield from values_in(child, filters=below)

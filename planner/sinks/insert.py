@@ -51,7 +51,7 @@ def build_insert(context: Context, statement: Insert) -> tuple[Relation, tuple[s
     Also the columns of the sink's primary key, if all rows must be kept by it.
     """
     entry = _sink(context, statement)
-    query = read_query(context.source, context.text, list(statement.query))
+    query = read_query(context, statement.query)
     relation = build_query(context, Environment(block=statement.table), query)
     targets = _targets(context, statement, entry)
     if len(targets) != len(relation.fields):
@@ -90,7 +90,7 @@ def result_table(context: Context, statement: Select) -> tuple[str, TableEntry]:
 
     A column without a name is called EXPR$n, one whose name is taken gets a number, as in Flink.
     """
-    query = read_query(context.source, context.text, list(statement.query))
+    query = read_query(context, statement.query)
     with context.on_trial():
         relation = build_query(context, Environment(block="query"), query)
     names: list[str] = []

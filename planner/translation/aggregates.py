@@ -8,10 +8,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from sqlglot import exp
 
+from planner.context import FunctionEntry
 from planner.expressions.coercion import cast
 from planner.expressions.operands import arithmetic
 from planner.expressions.typed import (
@@ -29,6 +31,7 @@ from planner.expressions.typed import (
 )
 from planner.syntax.dialect import offset_of
 from planner.translation.translator import Translator
+from planner.translation.user_calls import fitted_arguments
 from plans.declarations.types import DataType, parse_type
 from plans.operators.aggregate import ORDERED
 
@@ -44,6 +47,7 @@ _VARIANCES = {
 }
 """Whether they divide by one less than the number of values, and whether they take the root."""
 NAMES = frozenset(("COUNT", "SUM", "AVG", "MIN", "MAX", *ORDERED, *_VARIANCES))
+_USERS = "hintplan aggregate"
 _ORDERED = ("BOOLEAN", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ")
 
 
@@ -68,7 +72,8 @@ def result_type(function: str, argument: DataType | None) -> DataType | None:
 
 def translate(t: Translator, node: exp.Expr, condition: exp.Expr | None) -> Expr:
     """The aggregate call ``node``, with the condition of its FILTER."""
-    name, offset = node.name.upper(), offset_of(node)
+    entry, offset = (t.functions or {}).get(node.name.lower()), offset_of(node)
+    name = node.name if entry is not None else node.name.upper()
     if not t.aggregates:
         advice = "put it in SELECT or HAVING" if t.clause != "an aggregate" else "aggregate in a sub-query first"
         raise t.source.error(f"{name} cannot stand in {t.clause}", offset, advice)
@@ -76,6 +81,8 @@ def translate(t: Translator, node: exp.Expr, condition: exp.Expr | None) -> Expr
     arguments, distinct = node.expressions, False
     if len(arguments) == 1 and isinstance(arguments[0], exp.Distinct):
         arguments, distinct = arguments[0].expressions, True
+    if entry is not None:
+        return _users_call(inner, entry, node, arguments, condition, distinct=distinct)
     separator = None
     if name == "LISTAGG":
         arguments, separator = _separated(t, arguments, offset)
@@ -102,13 +109,51 @@ def translate(t: Translator, node: exp.Expr, condition: exp.Expr | None) -> Expr
         distinct = False
     return AggregateCallExpr(
         function=name,
-        argument=argument,
+        arguments=() if argument is None else (argument,),
         distinct=distinct,
         filter=where,
         separator=separator,
         type=found,
         offset=offset,
     )
+
+
+def _users_call(
+    t: Translator,
+    entry: FunctionEntry,
+    node: exp.Expr,
+    arguments: list[exp.Expr],
+    condition: exp.Expr | None,
+    *,
+    distinct: bool,
+) -> Expr:
+    """A call of an aggregate function of the user's; literals get the types of its arguments, too."""
+    offset = offset_of(node)
+    given = fitted_arguments(t.source, entry, node.name, tuple(t.expression(a) for a in arguments), offset)
+    nested = next((must for must in entry.arguments if must.children), None)
+    if distinct and (nested is not None or not given):
+        what = f"{nested}, which is not compared" if nested is not None else "no argument"
+        raise t.source.error(f"'{node.name}' takes {what}, so that it cannot be DISTINCT", offset, "remove DISTINCT")
+    return AggregateCallExpr(
+        function=node.name.lower(),
+        arguments=tuple(cast(e, must, e.offset) for e, must in zip(given, entry.arguments, strict=True)),
+        distinct=distinct,
+        filter=t.condition(condition) if condition is not None else None,
+        type=entry.columns[0].as_nullable(),
+        offset=offset,
+    )
+
+
+def mark_users(query: exp.Expr, functions: Mapping[str, FunctionEntry]) -> None:
+    """Note at the calls in ``query`` which are of aggregate functions of the user's, for :func:`is_aggregate`."""
+    names = {name for name, entry in functions.items() if entry.is_aggregate}
+    for node in query.find_all(exp.Anonymous) if names else ():
+        node.meta[_USERS] = node.name.lower() in names
+
+
+def is_aggregate(node: exp.Expr) -> bool:
+    """Whether ``node`` is the call of an aggregate function."""
+    return isinstance(node, exp.Anonymous) and (node.name.upper() in NAMES or bool(node.meta.get(_USERS)))
 
 
 def _separated(t: Translator, arguments: list[exp.Expr], offset: int) -> tuple[list[exp.Expr], str]:
@@ -136,7 +181,7 @@ def _variance(t: Translator, name: str, value: Expr, where: Expr | None, offset:
         found = result_type(function, argument.type)
         assert found is not None
         return AggregateCallExpr(
-            function=function, argument=argument, distinct=False, filter=where, type=found, offset=offset
+            function=function, arguments=(argument,), distinct=False, filter=where, type=found, offset=offset
         )
 
     def compute(operator: str, left: Expr, right: Expr) -> Expr:

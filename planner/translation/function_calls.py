@@ -59,8 +59,10 @@ def _user_call(t: Translator, node: exp.Expr) -> Expr:
         raise t.source.error(message, offset, "call it in the query, or in a view")
     entry = t.functions.get(name.lower())
     if entry is None:
-        scalar = [other for other, found in t.functions.items() if found.is_scalar]
-        raise scalars.unknown(t.source, name, offset, scalar)
+        values = [other for other, found in t.functions.items() if found.is_scalar or found.is_aggregate]
+        raise scalars.unknown(t.source, name, offset, values)
+    if entry.is_aggregate:
+        return aggregates.translate(t, node, None)
     return scalar_call(t.source, entry, name, tuple(t.expression(a) for a in node.expressions), offset)
 
 
@@ -96,7 +98,7 @@ def sub_query(t: Translator, node: exp.Expr) -> Expr:
 
 
 def filtered_aggregate(t: Translator, node: exp.Expr) -> Expr:
-    if not isinstance(node.this, exp.Anonymous) or node.this.name.upper() not in aggregates.NAMES:
+    if not aggregates.is_aggregate(node.this):
         raise t.source.error("FILTER belongs to an aggregate function", offset_of(node), "remove it")
     return aggregates.translate(t, node.this, node.expression.this)
 

@@ -24,11 +24,14 @@ def find_function(source: Source, functions: Mapping[str, FunctionEntry], name: 
         message = f"{name.upper()} returns one value, and TABLE takes a function that returns rows"
         raise source.error(message, offset, "call it in SELECT or WHERE")
     if entry is None:
-        tables = [other for other, found in functions.items() if not found.is_scalar]
+        tables = [other for other, found in functions.items() if not (found.is_scalar or found.is_aggregate)]
         advice = did_you_mean(name, tables, what="declared table functions")
         if not tables:
             advice = f"declare it: CREATE FUNCTION {name} AS 'module.Class' LANGUAGE PYTHON"
         raise source.error(f"unknown table function '{name}'", offset, advice)
+    if entry.is_aggregate:
+        message = f"'{name}' is an aggregate function, and TABLE takes a function that returns rows"
+        raise source.error(message, offset, f"call it in SELECT or HAVING: {name}(...)")
     if entry.is_scalar:
         message = f"'{name}' returns one value, and TABLE takes a function that returns rows"
         raise source.error(message, offset, f"call it in SELECT or WHERE: {name}(...)")

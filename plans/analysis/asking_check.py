@@ -19,9 +19,17 @@ from plans.operators import kind_of
 def check_functions(plan: Plan) -> Iterator[Diagnostic]:
     """Every problem with the functions of ``plan``; what calls an unknown one is left to the columns."""
     for name, function in plan.functions.items():
+        path = f"functions.{name}"
+        if (function.kind == "aggregate") != (function.accumulator is not None):
+            only = "has none" if function.accumulator is None else "is none"
+            message = f"an aggregate function, and no other, has an accumulator; '{name}' {only}"
+            yield Diagnostic(message=message, path=f"{path}.accumulator")
+        if function.kind == "aggregate" and len(function.output) != 1:
+            message = f"an aggregate function returns one column, found {len(function.output)}"
+            yield Diagnostic(message=message, path=f"{path}.output")
         if function.kind in ("scalar", "async-scalar") and len(function.output) != 1:
             message = f"a scalar function returns one column, found {len(function.output)}"
-            yield Diagnostic(message=message, path=f"functions.{name}.output")
+            yield Diagnostic(message=message, path=f"{path}.output")
 
 
 def check_asking(plan: Plan, kinds: Mapping[str, RowKinds] | None) -> Iterator[Diagnostic]:

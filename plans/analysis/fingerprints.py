@@ -25,7 +25,7 @@ from plans.format.digest import operator_facts
 from plans.format.document import function_document, table_document
 from plans.model.config import TIME_ZONE
 from plans.model.plan import Plan
-from plans.operators import Operator, function_of, table_of
+from plans.operators import Operator, functions_of, table_of
 
 # What depends on who reads the operator, or is a name or a place in the plan.
 _NOT_MEANT = ("id", "inputs", "table", "changelog", "state")
@@ -49,8 +49,8 @@ def _own(operator: Operator, plan: Plan) -> dict[str, Any]:
     facts = {key: value for key, value in operator_facts(operator).items() if key not in _NOT_MEANT}
     if (table := table_of(operator)) is not None:
         facts["table"] = _table(plan.tables[table])
-    if (function := function_of(operator)) is not None:
-        facts["function"] = function_document(plan.functions[function])
+    if functions := functions_of(operator):
+        facts["function"] = [function_document(plan.functions[name]) for name in functions]
     return facts
 
 

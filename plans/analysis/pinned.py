@@ -32,7 +32,7 @@ def pinned_operators(plan: Plan, sinks: Collection[str]) -> frozenset[str]:
         itself = _parks_rows(operator)
         if operator.id in matters or itself or readers[operator.id] > 1 or kinds[operator.id] != INSERT_ONLY:
             matters.add(operator.id)
-            if kind_of(operator).asks is not None or kind_of(operator).calls:
+            if kind_of(operator).asks is not None:
                 found.add(operator.id)
         if operator.id in matters or kind_of(operator).keeps_state or _may_repeat(plan, operator, len(sinks)):
             matters |= {*operator.inputs}

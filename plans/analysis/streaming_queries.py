@@ -127,7 +127,7 @@ def tops(plan: Plan, query: Query) -> tuple[str, ...]:
 def is_dear(operator: Operator) -> bool:
     """Whether computing it twice is more than reading a table twice: it keeps state, or asks or calls someone."""
     kind = kind_of(operator)
-    return kind.state is not None or kind.asks is not None or kind.calls
+    return kind.state is not None or kind.asks is not None
 
 
 def _is_of_sink(operator: Operator) -> bool:

@@ -16,7 +16,7 @@ from plans.compare.change import Change
 from plans.compare.query_record import operators_of, query_records
 from plans.connectors.table import source_kinds
 from plans.model.plan import Plan
-from plans.operators import state_of
+from plans.operators import functions_of, state_of
 from plans.settings.effects import (
     BEGUN,
     DROPPED,
@@ -78,6 +78,14 @@ def with_consequences(changes: Sequence[Change], before: Plan, after: Plan, rena
             if change.kind == "-/+" and found.keeps_state:
                 return replace(found, kind="~")
             return found
+        if change.subject == "function":
+            called = [
+                operator.id
+                for plan in (before, after)
+                for operator in plan.operators
+                if state_of(operator) and change.name in functions_of(operator)
+            ]
+            return replace(change, effect=effect(called)) if called else change
         if change.subject == "table" or _is_source_kind(change, before, after):
             table = change.path.removeprefix("tables.")
             users = [

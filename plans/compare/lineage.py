@@ -14,9 +14,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from plans.declarations.row_kinds import INSERT_ONLY, RowKinds, merged
+from plans.declarations.tables import Function
 from plans.format.digest import operator_facts
+from plans.format.document import function_document
 from plans.model.plan import Plan
-from plans.operators import Operator, kind_of, state_of, tables_used
+from plans.operators import Operator, functions_of, kind_of, state_of, tables_used
 
 
 def parks_rows(operator: Operator) -> bool:
@@ -60,7 +62,9 @@ def _without_output(operator: Operator, facts: Mapping[str, Any]) -> dict[str, A
 
 
 def _reads(plan: Plan, operator: Operator) -> list[object]:
-    """The columns of a table that an operator reads, with their types."""
+    """The columns of a table that an operator reads, with their types; or the functions that make its state."""
+    if state_of(operator) and (names := functions_of(operator)):
+        return [_function_facts(plan.functions[name]) if name in plan.functions else name for name in names]
     for reader, name in tables_used((operator,), "reads", "looks up"):
         table = plan.tables.get(name)
         if table is None:
@@ -69,6 +73,11 @@ def _reads(plan: Plan, operator: Operator) -> list[object]:
         columns = operator_facts(reader)["columns"]
         return [name, table.options.get("connector"), [types.get(column) for column in columns]]
     return []
+
+
+def _function_facts(function: Function) -> dict[str, Any]:
+    """What of a function decides what a state of it holds: not which methods its class has beside."""
+    return {key: value for key, value in function_document(function).items() if key != "methods"}
 
 
 def _digest(value: object) -> str:

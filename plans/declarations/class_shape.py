@@ -45,6 +45,15 @@ class Method:
 
 def function_methods(kind: FunctionKind, arguments: int) -> tuple[Method, ...]:
     """The methods of a function of ``kind`` that declares so many arguments."""
+    if kind == "aggregate":
+        return (
+            Method(name="create_accumulator", arguments=0, flavour="value"),
+            Method(name="accumulate", arguments=1 + arguments, flavour="value"),
+            Method(name="get_value", arguments=1, flavour="value"),
+            Method(name="retract", arguments=1 + arguments, flavour="value", required=False),
+            Method(name="merge", arguments=2, flavour="value", required=False),
+            *_around("value"),
+        )
     flavours: dict[FunctionKind, Flavour] = {
         "table": "rows",
         "scalar": "value",
@@ -52,10 +61,14 @@ def function_methods(kind: FunctionKind, arguments: int) -> tuple[Method, ...]:
         "async-scalar": "awaited value",
     }
     beside: Flavour = "awaited value" if kind.startswith("async") else "value"
+    return (Method(name="eval", arguments=arguments, flavour=flavours[kind]), *_around(beside))
+
+
+def _around(flavour: Flavour) -> tuple[Method, ...]:
+    """The methods before and after all calls."""
     return (
-        Method(name="eval", arguments=arguments, flavour=flavours[kind]),
-        Method(name="open", arguments=1, flavour=beside, required=False),
-        Method(name="close", arguments=0, flavour=beside, required=False),
+        Method(name="open", arguments=1, flavour=flavour, required=False),
+        Method(name="close", arguments=0, flavour=flavour, required=False),
     )
 
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-FunctionKind = Literal["table", "async-table", "scalar", "async-scalar"]
+FunctionKind = Literal["table", "async-table", "scalar", "async-scalar", "aggregate"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,8 @@ class Function:
     """A user-defined function as ``CREATE FUNCTION`` and its class declared it.
 
     ``arguments`` are the declared types in order. ``output`` are the columns of the rows that a call returns; a scalar
-    function has one.
+    function has one, and so has an aggregate function. Of an aggregate function, ``accumulator`` is the type of what it
+    keeps of a group, and ``methods`` are those of ``retract`` and ``merge`` that its class has, sorted.
     """
 
     class_name: str
@@ -66,6 +67,18 @@ class Function:
     kind: FunctionKind
     arguments: tuple[str, ...]
     output: tuple[Column, ...]
+    accumulator: str | None = None
+    methods: tuple[str, ...] = ()
+
+    @property
+    def retracts(self) -> bool:
+        """Whether an aggregate function can take rows back."""
+        return "retract" in self.methods
+
+    @property
+    def merges(self) -> bool:
+        """Whether an aggregate function can put accumulators together."""
+        return "merge" in self.methods
 
 
 def physical_columns(table: Table) -> tuple[Column, ...]:

@@ -53,12 +53,16 @@ def table_document(table: Table) -> Json:
 
 def function_document(function: Function) -> Json:
     """One function; all of it is a fact."""
+    accumulates: Json = {}
+    if function.accumulator is not None:
+        accumulates = {"accumulator": function.accumulator, "methods": list(function.methods)}
     return {
         "class": function.class_name,
         "language": function.language,
         "kind": function.kind,
         "arguments": list(function.arguments),
         "output": [written(column) for column in function.output],
+        **accumulates,
     }
 
 
@@ -173,4 +177,6 @@ def _read_function(document: Json) -> Function:
         kind=document["kind"],
         arguments=tuple(document["arguments"]),
         output=tuple(Column(**column) for column in document["output"]),
+        accumulator=document.get("accumulator"),
+        methods=tuple(document.get("methods", ())),
     )

@@ -14,7 +14,7 @@ from typing import TypeVar
 from plans.lint.rule import Finding, Fix
 from plans.model.config import KEYS
 from plans.model.plan import Plan
-from plans.operators import function_of, kind_of, state_of, table_of, tables_used
+from plans.operators import functions_of, kind_of, state_of, table_of, tables_used
 from plans.settings.lookup import CACHING
 from plans.settings.state import STATE_TTL
 
@@ -25,7 +25,7 @@ _FOR_SINKS, _FOR_SCANS, _FOR_LOOKUPS = "sink.", ("source.", "scan."), "lookup."
 
 def unused_tables(plan: Plan) -> Iterator[Finding]:
     """A table that no operator reads, writes or looks up, and a function that none calls."""
-    called = {function_of(operator) for operator in plan.operators}
+    called = {name for operator in plan.operators for name in functions_of(operator)}
     for name in plan.functions:
         if name not in called:
             yield Finding(

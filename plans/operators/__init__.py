@@ -63,7 +63,7 @@ __all__ = [
     "Stateful",
     "Union",
     "describe",
-    "function_of",
+    "functions_of",
     "kind_of",
     "op_name",
     "state_of",
@@ -164,9 +164,9 @@ def table_of(operator: Operator) -> str | None:
     return cast(Scan, operator).table if kind_of(operator).table is not None else None
 
 
-def function_of(operator: Operator) -> str | None:
-    """The function that ``operator`` calls; None if it calls none."""
-    return cast(Correlate, operator).function if kind_of(operator).calls else None
+def functions_of(operator: Operator) -> tuple[str, ...]:
+    """The functions of the user's that ``operator`` calls, once each."""
+    return kind_of(operator).functions(operator)
 
 
 def tables_used(operators: Iterable[Operator], *uses: TableUse) -> Iterator[tuple[Operator, str]]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Annotated, Any, cast
 
 from plans.declarations.row_kinds import ALL_KINDS, INSERT_ONLY, RowKinds
-from plans.declarations.tables import Column
+from plans.declarations.tables import Column, Function
 from plans.errors import Diagnostic
-from plans.operators.spec.columns import check_known, check_names, parse, types_of
+from plans.operators.spec.columns import check_argument, check_known, check_names, parse, same_type, types_of
 from plans.operators.spec.declared import Columns, Declared
 from plans.operators.spec.fields import Changelog, Name, Names, OneInput, OperatorId, TypeText
 from plans.operators.spec.kind import OperatorKind, WithSettings
@@ -17,8 +18,9 @@ from plans.operators.spec.state import KeysUpserted, StateKind, States, its_own_
 from plans.settings.cached import CACHED
 from plans.settings.layers import Settings
 from plans.settings.phases import PHASES, STRATEGY, PhaseStrategy
+from plans.text.names import did_you_mean
 
-FUNCTIONS = ("COUNT", "SUM", "AVG", "MIN", "MAX", "FIRST_VALUE", "LAST_VALUE", "LISTAGG")
+BUILT_IN = ("COUNT", "SUM", "AVG", "MIN", "MAX", "FIRST_VALUE", "LAST_VALUE", "LISTAGG")
 ORDERED = ("FIRST_VALUE", "LAST_VALUE", "LISTAGG")
 """Aggregate functions that depend on the order of rows."""
 
@@ -28,18 +30,31 @@ class AggregateCall:
     """``function(argument)`` over the rows whose ``filter`` column is true; no argument means ``COUNT(*)``.
 
     ``function`` is COUNT, SUM, AVG, MIN, MAX, or one whose result depends on the order in which rows come: FIRST_VALUE,
-    LAST_VALUE and LISTAGG, which joins texts with ``separator``. ``argument`` and ``filter`` name input columns.
+    LAST_VALUE and LISTAGG, which joins texts with ``separator``. Any other is an aggregate function of the user's,
+    called with ``arguments``. ``argument``, ``arguments`` and ``filter`` name input columns.
     """
 
     name: Name
-    function: Annotated[str, "The aggregate function.", {"enum": list(FUNCTIONS)}]
+    function: Annotated[
+        str,
+        "The aggregate function: a built-in one, or one of the user's, in lower case.",
+        {"minLength": 1, "examples": list(BUILT_IN)},
+    ]
     argument: Annotated[Name | None, "The column aggregated; absent in COUNT(*)."] = None
+    arguments: Annotated[
+        tuple[Name, ...], "The columns that an aggregate function of the user's is called with; of no other."
+    ] = ()
     distinct: Annotated[bool, "Whether equal values count once."] = False
     filter: Annotated[Name | None, "A BOOLEAN column; only rows where it is true count."] = None
     separator: Annotated[
         str | None, "What LISTAGG writes between texts; for no other function.", {"examples": [","]}
     ] = None
     type: TypeText
+
+    @property
+    def is_users(self) -> bool:
+        """Whether it calls a function of the user's."""
+        return self.function not in BUILT_IN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,12 +86,55 @@ def _check(aggregate: Aggregate, inputs: Sequence[Columns], plan: Declared, path
     types = types_of(inputs[0])
     yield from check_known(aggregate.keys, types, f"{path}.keys", "key column")
     for call in aggregate.aggregates:
-        yield from _check_call(call, types, f"{path}.aggregates.{call.name}")
+        here = f"{path}.aggregates.{call.name}"
+        yield from _check_users_call(call, types, plan, here) if call.is_users else _check_call(call, types, here)
     yield from check_names([*aggregate.keys, *(call.name for call in aggregate.aggregates)], path, "aggregates")
 
 
+def _check_users_call(call: AggregateCall, types: Mapping[str, str], plan: Declared, path: str) -> Iterator[Diagnostic]:
+    function = plan.functions.get(call.function)
+    if function is None or function.kind != "aggregate":
+        known = (*BUILT_IN, *(name for name, each in plan.functions.items() if each.kind == "aggregate"))
+        hint = did_you_mean(call.function, known, what="aggregate functions")
+        message = f"there is no aggregate function '{call.function}'"
+        yield Diagnostic(message=message, path=f"{path}.function", hint=hint)
+        return
+    if call.argument is not None or call.separator is not None:
+        part = "argument" if call.argument is not None else "separator"
+        message = f"'{call.function}' is a function of the user's, and has no {part}"
+        yield Diagnostic(message=message, path=f"{path}.{part}", hint="its columns stand in 'arguments'")
+    wanted = function.arguments
+    if len(call.arguments) != len(wanted):
+        message = f"'{call.function}' takes {len(wanted)} arguments ({', '.join(wanted)}), found {len(call.arguments)}"
+        yield Diagnostic(message=message, path=f"{path}.arguments")
+        return
+    if call.distinct and not wanted:
+        yield Diagnostic(message="DISTINCT needs an argument", path=f"{path}.distinct")
+    for index, (column, must) in enumerate(zip(call.arguments, wanted, strict=True)):
+        yield from check_argument(call.function, column, must, types, f"{path}.arguments[{index}]")
+    yield from _check_filter(call, types, path)
+    for returned in function.output[:1]:
+        if not same_type(call.type, returned.type):
+            message = f"'{call.function}' returns {returned.type}, found {call.type}"
+            yield Diagnostic(message=message, path=f"{path}.type")
+
+
+def _check_filter(call: AggregateCall, types: Mapping[str, str], path: str) -> Iterator[Diagnostic]:
+    if call.filter is None:
+        return
+    unknown = list(check_known([call.filter], types, path, "column of the input"))
+    yield from unknown
+    if not unknown and parse(types[call.filter]).root != "BOOLEAN":
+        message = f"expected a BOOLEAN column, but '{call.filter}' is {types[call.filter]}"
+        yield Diagnostic(message=message, path=f"{path}.filter")
+
+
 def _check_call(call: AggregateCall, types: Mapping[str, str], path: str) -> Iterator[Diagnostic]:
-    names = [name for name in (call.argument, call.filter) if name is not None]
+    if call.arguments:
+        message = f"{call.function} has one argument, which stands in 'argument'"
+        yield Diagnostic(message=message, path=f"{path}.arguments")
+    yield from _check_filter(call, types, path)
+    names = [call.argument] if call.argument is not None else []
     unknown = list(check_known(names, types, path, "column of the input"))
     yield from unknown
     if call.argument is None and (call.function != "COUNT" or call.distinct):
@@ -85,9 +143,6 @@ def _check_call(call: AggregateCall, types: Mapping[str, str], path: str) -> Ite
         return
     argument = parse(types[call.argument]) if call.argument is not None else None
     result = parse(call.type)
-    if call.filter is not None and parse(types[call.filter]).root != "BOOLEAN":
-        message = f"expected a BOOLEAN column, but '{call.filter}' is {types[call.filter]}"
-        yield Diagnostic(message=message, path=f"{path}.filter")
     if call.function == "COUNT" and result.root != "BIGINT":
         yield Diagnostic(message=f"COUNT is BIGINT, found {call.type}", path=f"{path}.type")
     if call.function in ("SUM", "AVG") and argument is not None and not (argument.is_numeric and result.is_numeric):
@@ -114,7 +169,17 @@ def _changelog(aggregate: Aggregate, inputs: RowKinds, upserted: KeysUpserted) -
 
 
 def _reads_order(aggregate: Aggregate) -> bool:
-    return any(call.function in ORDERED for call in aggregate.aggregates)
+    return any(call.function in ORDERED or call.is_users for call in aggregate.aggregates)
+
+
+def _functions(aggregate: Aggregate) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(call.function for call in aggregate.aggregates if call.is_users))
+
+
+def _takes(aggregate: Aggregate, plan: Declared) -> RowKinds | None:
+    """Rows that are only added, if a function that it calls cannot take one back."""
+    called = (plan.functions.get(name) for name in _functions(aggregate))
+    return INSERT_ONLY if any(each is not None and not each.retracts for each in called) else None
 
 
 def _state_facts(aggregate: Aggregate, facts: dict[str, Any]) -> dict[str, Any]:
@@ -128,18 +193,29 @@ def _bounded(aggregate: Aggregate) -> bool:
     return not aggregate.keys and sums
 
 
-def one_phase_because(aggregate: Aggregate, *, insert_only: bool, in_order: bool = False) -> str | None:
+def one_phase_because(
+    aggregate: Aggregate,
+    *,
+    insert_only: bool,
+    in_order: bool = False,
+    functions: Mapping[str, Function] = MappingProxyType({}),
+) -> str | None:
     """Why the aggregate runs in one phase whatever is set; None if it can run in two.
 
     ``insert_only`` says whether its input carries no row kinds, ``in_order`` whether its rows are put in the order in
     which they arrived first (:mod:`plans.analysis.row_order`), which sums do not have. Values that must be remembered
     one by one (DISTINCT, and MIN, MAX and what goes by the order of rows, where they may be retracted) are not summed
-    up beforehand.
+    up beforehand. A function of the user's must have ``merge``; and as a row is only taken back from what it was added
+    to, its input must not change. ``functions`` are those of the plan.
     """
     for call in aggregate.aggregates:
         extreme = call.function in ("MIN", "MAX")
         if call.distinct and not extreme:
             return f"{call.function} DISTINCT keeps every value"
+        if call.is_users and not insert_only:
+            return f"{call.function} takes rows of a changing input back from what it has of them"
+        if call.is_users and not (call.function in functions and functions[call.function].merges):
+            return f"{call.function} has no merge"
         if (extreme or call.function in ORDERED) and not insert_only:
             return f"{call.function} of a changing input keeps every value"
     return "changes of a source stay in their order" if in_order else None
@@ -154,7 +230,8 @@ def _describe(aggregate: Aggregate, plan: Declared) -> str:
 
 
 def _call(call: AggregateCall) -> str:
-    argument = ("DISTINCT " if call.distinct else "") + (call.argument if call.argument is not None else "*")
+    given = ", ".join(call.arguments) if call.is_users else call.argument if call.argument is not None else "*"
+    argument = ("DISTINCT " if call.distinct else "") + given
     if call.separator is not None:
         argument += f", {call.separator!r}"
     return f"{call.function}({argument})" + (f" FILTER ({call.filter})" if call.filter is not None else "")
@@ -177,6 +254,8 @@ AGGREGATE = OperatorKind(
         waits_as=waits_for_none,
     ),
     groups=(PHASES, CACHED),
+    functions=_functions,
+    takes=_takes,
     one_phase_because=one_phase_because,
     columns=_columns,
     check=_check,

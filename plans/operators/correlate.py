@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal
 from plans.declarations.durations import format_duration, parse_duration
 from plans.errors import Diagnostic
 from plans.operators.asking.calls import CALLS
-from plans.operators.spec.columns import check_known, check_output, output_columns, parse, same_type, types_of
+from plans.operators.spec.columns import check_argument, check_output, output_columns, types_of
 from plans.operators.spec.declared import Columns, Declared
 from plans.operators.spec.fields import Expression, Name, OneInput, OperatorId
 from plans.operators.spec.kind import OperatorKind, WithSettings, any_order, unchanged
@@ -78,6 +78,10 @@ def _check(call: Correlate, inputs: Sequence[Columns], plan: Declared, path: str
         hint = did_you_mean(call.function, plan.functions, what="functions")
         yield Diagnostic(message=f"there is no function '{call.function}'", path=f"{path}.function", hint=hint)
         return
+    if function.kind == "aggregate":
+        message = f"'{call.function}' is an aggregate function, which is called for groups of rows, not for each"
+        yield Diagnostic(message=message, path=f"{path}.function", hint="call it in an aggregate operator")
+        return
     wanted = function.arguments
     if len(call.arguments) != len(wanted):
         message = f"'{call.function}' takes {len(wanted)} arguments ({', '.join(wanted)}), found {len(call.arguments)}"
@@ -86,17 +90,8 @@ def _check(call: Correlate, inputs: Sequence[Columns], plan: Declared, path: str
     for index, (argument, must) in enumerate(zip(call.arguments, wanted, strict=True)):
         if argument.column is not None:
             here = f"{path}.arguments[{index}]"
-            yield from _check_argument(call.function, argument.column, must, types_of(left), here)
+            yield from check_argument(call.function, argument.column, must, types_of(left), here)
     yield from check_output(call.output, left, function.output, f"function '{call.function}'", path)
-
-
-def _check_argument(function: str, column: str, must: str, types: Mapping[str, str], path: str) -> Iterator[Diagnostic]:
-    unknown = list(check_known([column], types, path, "column of the input"))
-    yield from unknown
-    if not unknown and not same_type(types[column], must):
-        yield Diagnostic(message=f"'{function}' takes {must}, but '{column}' is {types[column]}", path=path)
-    elif not unknown and parse(types[column]).nullable and not parse(must).nullable:
-        yield Diagnostic(message=f"'{function}' takes {must}, but '{column}' may be NULL", path=path)
 
 
 def _expressions(call: Correlate) -> Iterator[tuple[str, str | None]]:
@@ -153,7 +148,7 @@ CORRELATE = OperatorKind(
     description="Calls a function for every input row, and joins the row with what the call returns; row kinds pass "
     "through.",
     groups=(*CALL_GROUPS, CACHED),
-    calls=True,
+    functions=lambda call: (call.function,),
     asks=CALLS,
     columns=_columns,
     check=_check,

@@ -248,7 +248,9 @@ def _one_phase(plan: Plan) -> Mapping[str, str | None]:
         return {}
     kinds, told = output_kinds(plan), told_by_arrival(plan)
     return {
-        operator.id: because(operator, insert_only=kinds[source] == INSERT_ONLY, in_order=source in told)
+        operator.id: because(
+            operator, insert_only=kinds[source] == INSERT_ONLY, in_order=source in told, functions=plan.functions
+        )
         for operator in set_so
         if (because := kind_of(operator).one_phase_because) is not None
         for source in operator.inputs

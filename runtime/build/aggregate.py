@@ -3,7 +3,8 @@
 Types and NULL rules are Flink's: integer sums wrap around at the width of their type, AVG of an integer is truncated to
 that type, SUM and AVG of no values are NULL, and of DECIMAL if they have more than 38 digits. A sum of BIGINT is added
 up in halves of 32 bits, since Spark's own either fails at an overflow or gives NULL. NaN is greater than all numbers.
-In batch jobs FIRST_VALUE, LAST_VALUE and LISTAGG go by the order in which Spark happens to bring the rows.
+In batch jobs FIRST_VALUE, LAST_VALUE, LISTAGG and functions of the user's go by the order in which Spark happens to
+bring the rows; for the latter all rows of a group come together in memory.
 
     native_aggregate(aggregate, frame, {"country": "STRING", "amount": "BIGINT"})
 """
@@ -12,18 +13,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import DecimalType
 
 from plans.declarations.types import DataType, parse_type
 from plans.operators import Aggregate, AggregateCall
-from runtime.build.builder import OperatorBuilder, with_state
+from runtime.build.builder import OperatorBuilder, loaded_aggregates, with_state
 from runtime.build.edges import Edges
+from runtime.engine.named import named
 from runtime.expressions.allowed import quoted
 from runtime.expressions.normal_floats import normal_floats
-from runtime.types import to_spark
+from runtime.functions.collected import aggregate_collected
+from runtime.spark.map_in_arrow import map_in_arrow
+from runtime.types import to_arrow, to_spark
 
 _BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 _LOW_HALF = 0xFFFFFFFF
@@ -31,11 +38,21 @@ _LOW_HALF = 0xFFFFFFFF
 
 def _batch(operator: Aggregate, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
     types = {column.name: column.type for column in edges.columns[operator.inputs[0]]}
-    return native_aggregate(operator, inputs[0], types)
+    users = loaded_aggregates(operator, edges)
+    frame = native_aggregate(operator, inputs[0], types)
+    if not users:
+        return frame
+    called = {call.name: (users[call.function], len(call.arguments)) for call in operator.aggregates if call.is_users}
+    output = pa.schema([(column.name, to_arrow(column.type)) for column in edges.columns[operator.id]])
+    run = partial(aggregate_collected, users=called, output=output)
+    return map_in_arrow(frame, named(run, operator.id), from_arrow_schema(output, prefer_timestamp_ntz=True))
 
 
 def native_aggregate(operator: Aggregate, frame: DataFrame, types: Mapping[str, str]) -> DataFrame:
-    """The groups of ``frame``, whose columns have ``types``; without keys one row, also of no rows, as in Flink."""
+    """The groups of ``frame``, whose columns have ``types``; without keys one row, also of no rows, as in Flink.
+
+    What a function of the user's is called with is collected into lists, for :mod:`runtime.functions.collected`.
+    """
     frame = normal_floats(frame)
     keys = [F.col(quoted(key)) for key in operator.keys]
     if not operator.aggregates:
@@ -47,8 +64,13 @@ def native_aggregate(operator: Aggregate, frame: DataFrame, types: Mapping[str, 
 def _call(call: AggregateCall, kind: DataType | None) -> Column:
     used = F.col(quoted(call.filter)) if call.filter else None
     value = F.col(quoted(call.argument)) if call.argument else F.lit(1)
+    if call.is_users:
+        value = F.struct(*(F.col(quoted(name)).alias(f"a{place}") for place, name in enumerate(call.arguments)))
+        value = value if call.arguments else F.struct(F.lit(True).alias("row"))
     if used is not None:
         value = F.when(used, value)
+    if call.is_users:
+        return (F.collect_set if call.distinct else F.collect_list)(value).alias(call.name)
     if kind is None or call.function == "COUNT":
         result = F.count_distinct(value) if call.distinct else F.count(value)
     elif call.function == "LISTAGG":

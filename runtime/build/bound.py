@@ -9,15 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
 
 from plans.declarations.durations import parse_duration
-from plans.declarations.tables import Column
-from plans.operators import Aggregate, ChangelogNormalize, Deduplicate, Join, Operator, Rank, SinkMaterialize, Stateful
+from plans.declarations.tables import Column, Function
+from plans.operators import (
+    Aggregate,
+    ChangelogNormalize,
+    Deduplicate,
+    Join,
+    Operator,
+    Rank,
+    SinkMaterialize,
+    Stateful,
+    functions_of,
+)
 from runtime.expressions.condition import compile_condition
+from runtime.functions.aggregates import UserAggregate
+from runtime.functions.plan import called_function
 from runtime.kernels.numbering import Numbering
+from runtime.lookup.plan import LookupRun
 from runtime.operator import StatefulOperator
 from runtime.operators.aggregate import AggregateOperator
 from runtime.operators.changelog_normalize import ChangelogNormalizeOperator
@@ -36,13 +50,15 @@ class BoundInputs:
     """What an operator with state is bound to.
 
     Per input its columns as they are kept in state, and whether it carries row kinds; the TTLs of the state entries in
-    ms; and whether the order of the operator's output matters to one above it (:mod:`plans.analysis.row_order`).
+    ms; whether the order of the operator's output matters to one above it (:mod:`plans.analysis.row_order`); and the
+    aggregate functions of the user's that it calls.
     """
 
     schemas: tuple[pa.Schema, ...]
     changelog: tuple[bool, ...]
     ttls: tuple[int, ...]
     in_order: bool
+    users: Mapping[str, UserAggregate]
 
 
 Bind = Callable[[Any, BoundInputs], StatefulOperator]
@@ -55,25 +71,34 @@ def build_operator(
     changelog: tuple[bool, ...],
     *,
     in_order: bool = False,
+    users: Mapping[str, UserAggregate] = MappingProxyType({}),
 ) -> StatefulOperator:
     """The kernel of ``operator``, bound to its input columns; ``changelog`` says per input whether it has row kinds.
 
     ``in_order`` says that the order of its output matters to an operator above it (:mod:`plans.analysis.row_order`).
-    RunError if a column type cannot be kept in state or the join condition is beyond what a join evaluates.
+    ``users`` are the aggregate functions of the user's that it calls. RunError if a column type cannot be kept in state
+    or the join condition is beyond what a join evaluates.
     """
     schemas = tuple(state_schema(operator.id, columns) for columns in inputs)
     ttls = tuple(parse_duration(entry.ttl) for entry in sorted(operator.state, key=lambda entry: entry.index))
-    bound = BoundInputs(schemas=schemas, changelog=changelog, ttls=ttls, in_order=in_order)
+    bound = BoundInputs(schemas=schemas, changelog=changelog, ttls=ttls, in_order=in_order, users=users)
     return KERNELS[type(operator)](operator, bound)
 
 
 def layouts_of(
-    operator: Stateful, inputs: tuple[tuple[Column, ...], ...], changelog: tuple[bool, ...]
+    operator: Stateful,
+    inputs: tuple[tuple[Column, ...], ...],
+    changelog: tuple[bool, ...],
+    functions: Mapping[str, Function],
 ) -> tuple[StateLayout, ...]:
-    """The tables that the kernel of ``operator`` keeps; RunError if a column type cannot be kept in state."""
+    """The tables that the kernel of ``operator`` keeps; RunError if a column type cannot be kept in state.
+
+    ``functions`` are those of the plan, none of which is loaded.
+    """
     if isinstance(operator, Join):  # a part of its condition may be Spark's to check, and none of it is stored
         operator = replace(operator, condition=None)
-    found: Any = build_operator(operator, inputs, changelog)
+    users = users_aggregates(operator, functions, LookupRun(token=""))
+    found: Any = build_operator(operator, inputs, changelog, users=users)
     layouts: tuple[StateLayout, ...] = found.layouts
     return layouts
 
@@ -88,7 +113,16 @@ def _aggregate(operator: Aggregate, inputs: BoundInputs) -> AggregateOperator:
         ttl=inputs.ttls[0],
         kinds=operator.changelog,
         phases=operator.strategy,
+        users=inputs.users,
     )
+
+
+def users_aggregates(operator: Stateful, functions: Mapping[str, Function], run: LookupRun) -> dict[str, UserAggregate]:
+    """The aggregate functions of the user's that ``operator`` calls in ``run``, of those of the plan, by name."""
+    return {
+        name: UserAggregate(called=called_function(operator.id, name, functions[name], run))
+        for name in functions_of(operator)
+    }
 
 
 def _changelog_normalize(operator: ChangelogNormalize, inputs: BoundInputs) -> ChangelogNormalizeOperator:

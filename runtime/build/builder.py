@@ -15,10 +15,12 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from plans.operators import Stateful
-from runtime.build.bound import build_operator
+from runtime.build.bound import build_operator, users_aggregates
 from runtime.build.edges import Edges
 from runtime.engine.rows import Rows
 from runtime.engine.stateful import apply_operator
+from runtime.functions.aggregates import UserAggregate
+from runtime.functions.worker import load_function
 
 StreamBuilder = Callable[[Any, Sequence[Rows], Edges], Rows]
 """An operator, the rows of its inputs and the edges -> its rows, in a stream."""
@@ -56,14 +58,23 @@ def from_frames(build: FrameBuilder) -> StreamBuilder:
     return stream
 
 
+def loaded_aggregates(operator: Stateful, edges: Edges) -> dict[str, UserAggregate]:
+    """The aggregate functions of the user's that ``operator`` calls, by name; RunError for a class that may not run."""
+    users = users_aggregates(operator, edges.plan.functions, edges.lookups)
+    for user in users.values():
+        load_function(user.called)
+    return users
+
+
 def with_state(counts: Sequence[str] = ()) -> StreamBuilder:
     """A builder of streams through the engine, with the operator's kernel; ``counts`` names its metrics."""
 
     def stream(operator: Stateful, inputs: Sequence[Rows], edges: Edges) -> Rows:
         columns = tuple(edges.columns[name] for name in operator.inputs)
         changelog = tuple(edges.changelog[name] for name in operator.inputs)
+        users = loaded_aggregates(operator, edges)
         made = apply_operator(
-            build_operator(operator, columns, changelog, in_order=operator.id in edges.ordered),
+            build_operator(operator, columns, changelog, in_order=operator.id in edges.ordered, users=users),
             [each.in_arrow or each.frame for each in inputs],
             edges.places[operator.id],
             metrics=[(name, "sum") for name in counts],

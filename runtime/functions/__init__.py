@@ -7,6 +7,7 @@ no SQL.
 """
 
 from runtime.functions.api import (
+    AggregateFunction,
     AsyncScalarFunction,
     AsyncTableFunction,
     FunctionContext,
@@ -16,6 +17,7 @@ from runtime.functions.api import (
 )
 
 __all__ = [
+    "AggregateFunction",
     "AsyncScalarFunction",
     "AsyncTableFunction",
     "FunctionContext",

@@ -35,7 +35,7 @@ class FunctionContext:
 
 
 class UserDefinedFunction(ABC):
-    """What all functions declare. Implement one of the four below."""
+    """What all functions declare. Implement one of the five below."""
 
     function_kind: ClassVar[FunctionKind]
 
@@ -128,4 +128,55 @@ class AsyncScalarFunction(UserDefinedFunction):
         """The value for one input row; None for NULL."""
 
     async def close(self) -> None:
+        """Release what :meth:`open` took."""
+
+
+class AggregateFunction(UserDefinedFunction):
+    """Returns one value for all rows of a group, from an accumulator that the engine keeps: Flink's AggregateFunction.
+
+        class WeightedAverage(AggregateFunction):
+            arguments = ("BIGINT", "BIGINT")
+            accumulator = "ROW<total BIGINT, weight BIGINT>"
+            result = "DOUBLE"
+
+            def create_accumulator(self):
+                return [0, 0]
+
+            def accumulate(self, accumulator, value, weight):
+                accumulator[0] += value * weight
+                accumulator[1] += weight
+
+            def get_value(self, accumulator):
+                return accumulator[0] / accumulator[1] if accumulator[1] else None
+
+    An accumulator of ``ROW<...>`` is a list with a value for each field, at any depth. It is changed in place, and so
+    is an ARRAY or a MAP; an accumulator of any other type is replaced by what the method returns. Between calls it is
+    state, so it may hold nothing but values of its declared type.
+
+    Two more methods may be defined. ``retract(self, accumulator, *args)`` takes back a row that was accumulated before,
+    and is needed where the input can change. ``merge(self, accumulator, accumulators)`` adds those of other rows of the
+    group; with it rows are summed up before they are shuffled.
+    """
+
+    function_kind = "aggregate"
+
+    accumulator: ClassVar[str]
+    """The type of an accumulator."""
+
+    def open(self, context: FunctionContext) -> None:
+        """Prepare for calls."""
+
+    @abstractmethod
+    def create_accumulator(self) -> Any:
+        """The accumulator of a group without rows."""
+
+    @abstractmethod
+    def accumulate(self, accumulator: Any, *args: Any) -> Any:
+        """Add a row with these arguments."""
+
+    @abstractmethod
+    def get_value(self, accumulator: Any) -> Any:
+        """The result; None for NULL."""
+
+    def close(self) -> None:
         """Release what :meth:`open` took."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 from plans.declarations.durations import parse_duration
 from plans.declarations.tables import Function
 from plans.operators import Correlate
-from runtime.functions.spec import CallPolicy, FunctionSpec
+from runtime.functions.spec import CalledFunction, CallPolicy, FunctionSpec
 from runtime.functions.worker import load_function
 from runtime.kernels.found_rows import JoinedRows
 from runtime.lookup.plan import LookupRun
@@ -43,6 +43,21 @@ def function_spec(
     )
     found = load_function(spec)
     return spec if found.deterministic else replace(spec, pins=pins)
+
+
+def called_function(operator: str, name: str, function: Function, run: LookupRun) -> CalledFunction:
+    """An aggregate function as the operator of this id calls it; its class is not loaded yet."""
+    return CalledFunction(
+        run=run.token,
+        class_name=function.class_name,
+        kind=function.kind,
+        allowed_modules=run.allowed_modules,
+        policy=CallPolicy(operator=operator, function=name),
+        declared=function.arguments,
+        returned=function.output,
+        accumulator=function.accumulator,
+        methods=function.methods,
+    )
 
 
 def _policy(op: Correlate) -> CallPolicy:

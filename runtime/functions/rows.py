@@ -137,7 +137,7 @@ class ReturnedRows:
 def returned_rows(result: str, kind: FunctionKind, columns: tuple[str, ...]) -> ReturnedRows:
     """What a function of ``kind`` that declares ``result`` returns, in ``columns``; ValueError if that is no type."""
     parsed = parse_type(result)
-    wrapped = parsed.root != "ROW" or kind in ("scalar", "async-scalar")
+    wrapped = parsed.root != "ROW" or kind not in ("table", "async-table")
     fields = [("value", parsed)] if wrapped else list(zip(parsed.names, parsed.children, strict=True))
     schema = pa.schema([pa.field(name, to_arrow(str(each)), nullable=each.nullable) for name, each in fields])
     types = tuple(str(each) for _, each in fields)

@@ -32,12 +32,12 @@ class CallPolicy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FunctionSpec:
-    """One operator that calls a function; ``run`` tells runs on one cluster apart.
+class CalledFunction:
+    """A function that an operator calls; ``run`` tells runs on one cluster apart.
 
-    ``arguments`` are input columns, in the order of ``eval``. ``declared`` are the types of the arguments, and
-    ``returned`` the columns of the rows that the function returns. ``rows`` joins them with their input rows. What it
-    returns is pinned at ``pins``, if anywhere.
+    ``declared`` are the types of the arguments, and ``returned`` the columns of the rows that the function returns. Of
+    an aggregate function, ``accumulator`` is the type of its accumulators, and ``methods`` are those of its class that
+    the plan counts on, besides those that each has.
     """
 
     run: str
@@ -45,14 +45,26 @@ class FunctionSpec:
     kind: FunctionKind
     allowed_modules: tuple[str, ...]
     policy: CallPolicy
-    arguments: tuple[str, ...]
     declared: tuple[str, ...]
     returned: tuple[Column, ...]
-    rows: JoinedRows
-    pins: PinPlace | None = None
+    accumulator: str | None = None
+    methods: tuple[str, ...] = ()
 
     @property
     def identity(self) -> tuple[str, str]:
         """The operator, and a digest of the run, the class and the settings: what an open function is found by."""
-        facts = (self.run, self.class_name, self.kind, self.policy, self.declared, self.returned)
+        facts = (self.run, self.class_name, self.kind, self.policy, self.declared, self.returned, self.accumulator)
         return self.policy.operator, hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionSpec(CalledFunction):
+    """One operator that calls a function for each row.
+
+    ``arguments`` are input columns, in the order of ``eval``. ``rows`` joins what the function returns with its input
+    rows. What it returns is pinned at ``pins``, if anywhere.
+    """
+
+    arguments: tuple[str, ...]
+    rows: JoinedRows
+    pins: PinPlace | None = None

@@ -15,7 +15,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from runtime.functions.api import AsyncScalarFunction, AsyncTableFunction, ScalarFunction, TableFunction
+from runtime.functions.api import (
+    AggregateFunction,
+    AsyncScalarFunction,
+    AsyncTableFunction,
+    ScalarFunction,
+    TableFunction,
+)
 from runtime.functions.call_async import AsyncCalls
 from runtime.functions.failures import Blame, call_text
 from runtime.functions.metrics import FunctionCounters
@@ -49,12 +55,16 @@ def call_functions(
 
 
 def function_tables(
-    tables: Iterable[pa.Table], opened: OpenFunction, counters: FunctionCounters, pins: TaskPins | None = None
+    tables: Iterable[pa.Table],
+    opened: OpenFunction[FunctionSpec],
+    counters: FunctionCounters,
+    pins: TaskPins | None = None,
 ) -> Iterator[pa.Table]:
     """The joined rows of ``tables``; RunError if a call fails, takes too long, or returns what was not declared."""
     pieces = (table.slice(start, _PIECE) for table in tables for start in range(0, table.num_rows, _PIECE))
     rows = (_begun(piece, opened, pins) for piece in pieces)
     function = opened.function
+    assert not isinstance(function, AggregateFunction), "it is called for groups"
     joined_pieces = (
         _asynchronous(rows, opened, function, counters)
         if isinstance(function, AsyncTableFunction | AsyncScalarFunction)
@@ -75,7 +85,7 @@ class _Piece:
     before: Pinned | None = None
     pins: TaskPins | None = None
 
-    def joined(self, found: list[list[Any]], opened: OpenFunction) -> pa.Table:
+    def joined(self, found: list[list[Any]], opened: OpenFunction[FunctionSpec]) -> pa.Table:
         """All rows, now that the function has returned what is ``found``, with what holds for them."""
         returned = opened.returned.arrow(found, lambda place: call_text(opened.spec.policy, self.arguments[place]))
         before, pins = self.before, self.pins
@@ -86,7 +96,7 @@ class _Piece:
         return opened.spec.rows.join(self.table, np.arange(self.table.num_rows), returned)
 
 
-def _begun(table: pa.Table, opened: OpenFunction, pins: TaskPins | None) -> _Piece:
+def _begun(table: pa.Table, opened: OpenFunction[FunctionSpec], pins: TaskPins | None) -> _Piece:
     names = opened.spec.arguments
     if pins is None:
         return _Piece(table=table, arguments=argument_rows(table, names))
@@ -108,7 +118,7 @@ def _questions(table: pa.Table) -> list[Question]:
 
 def _synchronous(
     pieces: Iterable[_Piece],
-    opened: OpenFunction,
+    opened: OpenFunction[FunctionSpec],
     function: TableFunction | ScalarFunction,
     counters: FunctionCounters,
 ) -> Iterator[pa.Table]:
@@ -131,7 +141,7 @@ def _synchronous(
 
 def _asynchronous(
     pieces: Iterable[_Piece],
-    opened: OpenFunction,
+    opened: OpenFunction[FunctionSpec],
     function: AsyncTableFunction | AsyncScalarFunction,
     counters: FunctionCounters,
 ) -> Iterator[pa.Table]:

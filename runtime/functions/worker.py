@@ -5,15 +5,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from plans.declarations.class_shape import function_methods
 from plans.declarations.classes import FUNCTIONS
 from plans.declarations.tables import FunctionKind
-from plans.declarations.types import parse_type
+from plans.declarations.types import DataType, parse_type
 from plans.errors import RunError
 from runtime.classes import load_class
 from runtime.functions.api import (
+    AggregateFunction,
     AsyncScalarFunction,
     AsyncTableFunction,
     FunctionContext,
@@ -22,24 +23,27 @@ from runtime.functions.api import (
 )
 from runtime.functions.failures import Blame
 from runtime.functions.rows import ReturnedRows, returned_rows
-from runtime.functions.spec import FunctionSpec
+from runtime.functions.spec import CalledFunction
 from runtime.worker.event_loop import EventLoop, finish, worker_event_loop
 from runtime.worker.shared import shared
 
-Function = TableFunction | ScalarFunction | AsyncTableFunction | AsyncScalarFunction
+Function = TableFunction | ScalarFunction | AsyncTableFunction | AsyncScalarFunction | AggregateFunction
+
+Spec = TypeVar("Spec", bound=CalledFunction)
 
 _INTERFACES: dict[FunctionKind, Any] = {
     "table": TableFunction,
     "async-table": AsyncTableFunction,
     "scalar": ScalarFunction,
     "async-scalar": AsyncScalarFunction,
+    "aggregate": AggregateFunction,
 }
 
 
-class OpenFunction:
+class OpenFunction(Generic[Spec]):
     """An open function; ``event_loop`` is the worker's. ``returned`` is what it declares to return."""
 
-    def __init__(self, spec: FunctionSpec, function: Function, event_loop: EventLoop) -> None:
+    def __init__(self, spec: Spec, function: Function, event_loop: EventLoop) -> None:
         self.spec = spec
         self.function = function
         self.event_loop = event_loop
@@ -69,12 +73,12 @@ async def _opened(function: AsyncTableFunction | AsyncScalarFunction, context: F
         await function.open(context)
 
 
-def acquired(spec: FunctionSpec) -> AbstractContextManager[OpenFunction]:
+def acquired(spec: Spec) -> AbstractContextManager[OpenFunction[Spec]]:
     """The function of ``spec`` in this process, opened if it is not; tasks that use it at once share it."""
     return shared(spec.identity, spec.run, lambda: OpenFunction(spec, load_function(spec)(), worker_event_loop()))
 
 
-def load_function(spec: FunctionSpec) -> type[Any]:
+def load_function(spec: CalledFunction) -> type[Any]:
     """The class of ``spec``; RunError if it may not be loaded, or is not what the plan was compiled with."""
     path = f"functions.{spec.policy.function}.class"
     found = load_class(
@@ -91,15 +95,31 @@ def load_function(spec: FunctionSpec) -> type[Any]:
     except (AttributeError, TypeError, ValueError) as error:
         raise RunError(f"the class {spec.class_name} declares no result that is a type: {error}", path=path) from error
     _same("result", returned.types, [column.type for column in spec.returned], spec)
+    if spec.accumulator is not None:
+        _same("accumulator", [getattr(found, "accumulator", "")], [spec.accumulator], spec)
+        for method in spec.methods:
+            if getattr(found, method, None) is None:
+                raise RunError(
+                    f"the class {spec.class_name} has no {method}, but the plan was compiled with one that has",
+                    hint=f"define {method}, or compile the plan again from its SQL",
+                    path=f"functions.{spec.policy.function}",
+                )
     return found  # type: ignore[no-any-return]
 
 
-def _same(what: str, declared: Sequence[str], planned: Sequence[str], spec: FunctionSpec) -> None:
+def _same(what: str, declared: Sequence[str], planned: Sequence[str], spec: CalledFunction) -> None:
     """RunError if the class has changed since the plan was compiled, for then values would mean something else."""
-    if [parse_type(each) for each in declared] != [parse_type(each) for each in planned]:
+    if [_read(each) for each in declared] != [parse_type(each) for each in planned]:
         raise RunError(
             f"the class {spec.class_name} declares {what} {', '.join(declared) or 'none'}, "
             f"but the plan was compiled with {', '.join(planned) or 'none'}",
             hint="compile the plan again from its SQL",
             path=f"functions.{spec.policy.function}",
         )
+
+
+def _read(declared: Any) -> DataType | None:
+    try:
+        return parse_type(declared)
+    except (TypeError, ValueError):
+        return None

@@ -53,7 +53,7 @@ def entries_of(plan: Plan, edited: Plan | None) -> dict[str, tuple[Entry, ...]]:
         elif state_of(operator):
             inputs = tuple(columns[name] for name in operator.inputs)
             changelog = tuple(kinds[name] != ("+I",) for name in operator.inputs)
-            layouts = layouts_of(cast(Stateful, operator), inputs, changelog)
+            layouts = layouts_of(cast(Stateful, operator), inputs, changelog, plan.functions)
             ttls = {} if edited is None else {each.name: each.ttl for each in state_of(edited.operator(operator.id))}
             found[operator.id] = _entries(operator, layouts, ttls)
     return found

@@ -8,7 +8,8 @@ LAST_VALUE and LISTAGG go by the order in which rows come, and pass over NULL; u
 the values in that order (:mod:`runtime.kernels.ordered_values`). Result types and NULL rules are Flink's: AVG of an
 integer is truncated to that integer type, integer sums wrap around, AVG of a DECIMAL rounds half up, SUM of no values
 is NULL. A sum of DECIMAL that needs more than 38 digits is NULL, and stays so as long as there is the group: its digits
-are lost, and Flink's sum of only the values that come after it a wrong one.
+are lost, and Flink's sum of only the values that come after it a wrong one. An aggregate function of the user's has one
+accumulator, of the type that it declares, and is called with NULLs, too; what calls it is handed in.
 """
 
 from __future__ import annotations
@@ -17,13 +18,55 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from plans.operators import AggregateCall
+from runtime.state.identity import Mask
 from runtime.state.layout import Int64s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenRows:
+    """Rows with which an aggregate function of the user's is called: the group of each, and its arguments.
+
+    It is called for those that are ``used``. ``weights`` are +1 and -1, None for all +1. ``afresh`` marks the rows
+    before which their group had lost all others.
+    """
+
+    groups: Int64s
+    arguments: tuple[pa.Array, ...]
+    used: Mask
+    weights: Int64s | None = None
+    afresh: Mask | None = None
+
+    def tuples(self) -> list[tuple[Any, ...]]:
+        """The arguments of each row, as Python values."""
+        if not self.arguments:
+            return [()] * len(self.groups)
+        return list(zip(*(a.to_pylist(maps_as_pydicts="strict") for a in self.arguments), strict=True))
+
+
+class UsersCalls(Protocol):
+    """Calls of an aggregate function of the user's, on columns of accumulators of ``type``; picklable.
+
+    ``old`` has an accumulator for each group, which counts where the group is ``live``.
+    """
+
+    @property
+    def type(self) -> pa.DataType: ...
+
+    @property
+    def merges(self) -> bool: ...
+
+    def folded(self, rows: GivenRows, old: pa.Array, live: Mask) -> pa.Array: ...
+
+    def merged(self, groups: Int64s, parts: pa.Array, old: pa.Array, live: Mask) -> pa.Array: ...
+
+    def values(self, accumulators: pa.Array, wanted: Mask) -> pa.Array: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +76,7 @@ class Accumulator:
     ``function`` is count, sum, min, max, first, last or list, whose texts are joined with ``separator``; or finite, the
     sum of the finite values, and nan, inf and -inf, which count the others. No ``argument`` counts rows. ``type`` is
     the Arrow type in state: int64, float64, decimal128(38, s), or the argument's own for min, max, first, last and
-    list.
+    list. A function of the user's has ``arguments`` instead, and what calls it in ``user``.
     """
 
     name: str
@@ -43,6 +86,13 @@ class Accumulator:
     distinct: bool
     separator: str = ""
     type: pa.DataType
+    arguments: tuple[str, ...] = ()
+    user: UsersCalls | None = None
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether it depends on the order of rows, and passes over NULL."""
+        return self.function in ("first", "last", "list")
 
     @property
     def is_extreme(self) -> bool:
@@ -67,15 +117,39 @@ _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 _FINITE_AND_NOT = ("finite", *_NOT_FINITE)
 
 
-def accumulators_of(call: AggregateCall, columns: pa.Schema, *, changelog: bool) -> tuple[Accumulator, ...]:
+def accumulators_of(
+    call: AggregateCall, columns: pa.Schema, users: Mapping[str, UsersCalls], *, changelog: bool
+) -> tuple[Accumulator, ...]:
     """The accumulators that ``call`` needs; equal needs of several calls have equal names.
 
-    ``changelog`` says that rows may be taken back.
+    ``changelog`` says that rows may be taken back. ``users`` are the aggregate functions of the user's.
     """
+    if call.is_users:
+        return (_users_accumulator(call, users[call.function]),)
     needs = _NEEDS[call.function]
     if changelog and needs[0] == "sum" and pa.types.is_floating(columns.field(call.argument).type):
         needs = (*_FINITE_AND_NOT, "count")
     return tuple(_accumulator(function, call, columns) for function in needs)
+
+
+def _users_accumulator(call: AggregateCall, user: UsersCalls) -> Accumulator:
+    given = listed_columns(call.arguments)
+    name = f"__user {call.function}({'distinct ' if call.distinct else ''}{given})"
+    return Accumulator(
+        name=name + (f" where {call.filter}" if call.filter else ""),
+        function="user",
+        argument=None,
+        filter=call.filter,
+        distinct=call.distinct,
+        type=user.type,
+        arguments=call.arguments,
+        user=user,
+    )
+
+
+def listed_columns(names: Sequence[str]) -> str:
+    """The names in one text, from which no other names have the same."""
+    return ", ".join(name if name.isidentifier() else f"`{name.replace('`', '``')}`" for name in names)
 
 
 def _accumulator(function: str, call: AggregateCall, columns: pa.Schema) -> Accumulator:
@@ -103,6 +177,31 @@ def _accumulator(function: str, call: AggregateCall, columns: pa.Schema) -> Accu
         separator=call.separator or "",
         type=kind,
     )
+
+
+def given_rows(
+    accumulator: Accumulator, rows: pa.Table, groups: Int64s, weights: Int64s | None, afresh: Mask | None = None
+) -> GivenRows:
+    """The ``rows`` with which the function of the user's behind ``accumulator`` is called."""
+    arguments = tuple(rows[name].combine_chunks() for name in accumulator.arguments)
+    used = used_rows(accumulator.filter, rows)
+    return GivenRows(groups=groups, arguments=arguments, used=used, weights=weights, afresh=afresh)
+
+
+def used_rows(filter_: str | None, rows: pa.Table) -> Mask:
+    """Which of ``rows`` meet the condition that the column ``filter_`` holds."""
+    if filter_ is None:
+        return np.ones(rows.num_rows, np.bool_)
+    used: Mask = np.asarray(pc.fill_null(rows[filter_], False))
+    return used
+
+
+def folded_anew(accumulator: Accumulator, rows: pa.Table, groups: Int64s) -> pa.Array:
+    """The accumulators of a function of the user's for groups that have no rows but these, which are only added."""
+    assert accumulator.user is not None
+    live = np.zeros(int(groups.max(initial=-1)) + 1, np.bool_)
+    given = given_rows(accumulator, rows, groups, None)
+    return accumulator.user.folded(given, pa.nulls(len(live), accumulator.type), live)
 
 
 def contribution(accumulator: Accumulator, rows: pa.Table, weights: Int64s | None) -> pa.Array:
@@ -255,10 +354,19 @@ def _in_order(accumulator: Accumulator, old: pa.Array, change: pa.Array) -> pa.A
 
 
 def result(
-    call: AggregateCall, kind: pa.DataType, columns: pa.Schema, state: Mapping[str, pa.Array], *, changelog: bool
+    call: AggregateCall,
+    kind: pa.DataType,
+    accumulators: Sequence[Accumulator],
+    state: Mapping[str, pa.Array],
+    wanted: Mask,
 ) -> pa.Array:
-    """The value of ``call`` as Arrow type ``kind``, from the accumulators in ``state`` by name."""
-    needed = [state[accumulator.name] for accumulator in accumulators_of(call, columns, changelog=changelog)]
+    """The value of ``call`` as Arrow type ``kind``, from its ``accumulators``, which are in ``state`` by name.
+
+    A function of the user's is asked only for the groups that are ``wanted``.
+    """
+    needed = [state[accumulator.name] for accumulator in accumulators]
+    if (user := accumulators[0].user) is not None:
+        return user.values(needed[0], wanted)
     if call.function == "COUNT":
         return pc.fill_null(needed[0], 0)
     if call.function not in ("SUM", "AVG"):

@@ -4,7 +4,8 @@ A partial row has the keys, what the rows behind it add to each accumulator, the
 and their number. What is left to the state is right only if it does not matter how many rows a group had before. It
 does matter to a retraction that goes below all before it in its piece of the batch: whether there is a row to retract,
 only the state knows. Such rows stay single, in front of the sum of the others of their group, whose weight is never
-negative; so a group that is updated any number of times becomes one retraction and one sum. Knows no state.
+negative; so a group that is updated any number of times becomes one retraction and one sum. An aggregate function of
+the user's is here only where rows are only added. Knows no state.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from runtime.kernels.accumulators import Accumulator, contribution, summed
+from runtime.kernels.accumulators import Accumulator, contribution, folded_anew, summed
 from runtime.kernels.retraction import overdrawn, weights_of
 from runtime.operator import hash_column
 from runtime.state.identity import encode_groups, hashed_groups
@@ -73,19 +74,24 @@ class PartialSums:
 
     def _partial(self, rows: pa.Table, weights: Int64s | None) -> pa.Table:
         ones = np.ones(rows.num_rows, np.int64)
-        return self._table(
-            rows,
-            [contribution(accumulator, rows.combine_chunks(), weights) for accumulator in self.accumulators],
-            ones if weights is None else weights,
-            ones,
-        )
+        batch, alone = rows.combine_chunks(), np.arange(rows.num_rows)
+        parts = [
+            folded_anew(a, batch, alone) if a.user is not None else contribution(a, batch, weights)
+            for a in self.accumulators
+        ]
+        return self._table(rows, parts, ones if weights is None else weights, ones)
 
     def _summed(self, rows: pa.Table, weights: Int64s | None, groups: Int64s) -> pa.Table:
         size = int(groups.max(initial=-1)) + 1
         first = np.empty(size, np.int64)
         first[groups[::-1]] = np.arange(len(groups) - 1, -1, -1)
         batch = rows.combine_chunks()
-        sums = summed(groups, self.accumulators, [contribution(a, batch, weights) for a in self.accumulators])
+        sums = [
+            folded_anew(a, batch, groups)
+            if a.user is not None
+            else summed(groups, [a], [contribution(a, batch, weights)])[0]
+            for a in self.accumulators
+        ]
         number = np.bincount(groups, minlength=size).astype(np.int64)
         weight = number if weights is None else np.bincount(groups, weights, minlength=size).astype(np.int64)
         return self._table(batch.take(pa.array(first)), sums, weight, number)

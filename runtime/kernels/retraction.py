@@ -41,6 +41,28 @@ def overdrawn(groups: Int64s, weights: Int64s, start: Int64s) -> Mask:
     return result
 
 
+def running(groups: Int64s, numbers: Int64s) -> Int64s:
+    """For each row, the sum of the ``numbers`` of the rows of its group up to itself."""
+    order = np.argsort(groups, kind="stable")
+    total = np.cumsum(numbers[order])
+    result = np.empty(len(groups), np.int64)
+    if len(order):
+        first = np.concatenate(([True], groups[order][1:] != groups[order][:-1]))
+        result[order] = total - (total - numbers[order])[first][np.cumsum(first) - 1]
+    return result
+
+
+def afresh(groups: Int64s, weights: Int64s, start: Int64s) -> Mask:
+    """Mark the rows before which their group has lost all rows that it had.
+
+    >>> afresh(np.array([0, 0, 0, 1]), np.array([1, -1, 1, 1]), np.array([0, 0])).tolist()
+    [False, False, True, False]
+    """
+    before = start[groups] + running(groups, weights) - weights
+    again: Mask = (before == 0) & (running(groups, np.ones(len(groups), np.int64)) > 1)
+    return again
+
+
 def _overdrawn(groups: Int64s, weights: Int64s, start: Int64s) -> Mask:
     order = np.argsort(groups, kind="stable")
     group, weight = groups[order], weights[order]

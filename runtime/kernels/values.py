@@ -6,6 +6,7 @@ so with a TTL a value not seen for that long counts as new again while its group
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,11 +22,18 @@ from runtime.state.layout import COUNT, HASH, WRITE, Int64s, StateLayout, prefix
 VALUE = "__value"
 
 
-def values_layout(argument: str, filter_: str | None, keys: pa.Schema, kind: pa.DataType) -> StateLayout:
-    """The layout of the table of values of ``argument`` where ``filter_``, by group key."""
-    name = f"values({argument})" + (f" where {filter_}" if filter_ else "")
-    identity = pa.schema([*keys, pa.field(VALUE, kind)])
+def values_layout(arguments: str, filter_: str | None, keys: pa.Schema, kinds: Sequence[pa.DataType]) -> StateLayout:
+    """The layout of the table of values of ``arguments``, of these ``kinds``, where ``filter_``, by group key."""
+    name = f"values({arguments})" + (f" where {filter_}" if filter_ else "")
+    identity = pa.schema(
+        [*keys, *(pa.field(name, kind) for name, kind in zip(value_names(len(kinds)), kinds, strict=True))]
+    )
     return StateLayout(name=name, identity=identity, payload=pa.schema([]), key=tuple(keys.names))
+
+
+def value_names(number: int) -> list[str]:
+    """The columns of so many values that go together."""
+    return [VALUE, *(f"{VALUE}{index}" for index in range(1, number))]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,21 +45,40 @@ class ValueChange:
     """
 
     groups: Int64s
-    values: pa.Array
+    columns: tuple[pa.Array, ...]
     transition: Int64s
     gone: Mask
 
+    @property
+    def values(self) -> pa.Array:
+        """The values, where one is a value and not several that go together."""
+        (values,) = self.columns
+        return values
+
 
 def update_values(state: KeyedState, batch: GroupedRows, given: RowValues, now: int) -> ValueChange:
-    """Apply the values ``given`` in a batch to ``state``, and say what changed."""
-    used = np.flatnonzero(np.asarray(pc.is_valid(given.values)))
-    groups, values, value_hashes = batch.groups[used], given.values.take(used), given.hashes[used]
+    """Apply the values ``given`` in a batch to ``state``, and say what changed; NULL is none."""
+    used = np.asarray(pc.is_valid(given.values))
+    return update_value_rows(state, batch, (given.values,), used, given.hashes, now)
+
+
+def update_value_rows(
+    state: KeyedState, batch: GroupedRows, given: Sequence[pa.Array], is_used: Mask, given_hashes: Int64s, now: int
+) -> ValueChange:
+    """As :func:`update_values`, of values in several columns that go together, of the rows that are used.
+
+    NULL is a value like any other.
+    """
+    used = np.flatnonzero(is_used)
+    groups, value_hashes = batch.groups[used], given_hashes[used]
+    columns = [values.take(used) for values in given]
     weights = np.ones(len(used), np.int64) if batch.weights is None else batch.weights[used]
-    entries, first = encode_groups([pa.array(groups), values])
-    group, value = groups[first], values.take(first)
+    entries, first = encode_groups([pa.array(groups), *columns])
+    group = groups[first]
+    columns = [values.take(first) for values in columns]
     hashes = prefixed_hash(batch.hashes[group], value_hashes[first])
-    names = [*batch.keys.column_names, VALUE]
-    identity = pa.table([*batch.keys.take(group).columns, value], names)  # there may be no keys
+    names = [*batch.keys.column_names, *value_names(len(columns))]
+    identity = pa.table([*batch.keys.take(group).columns, *columns], names)  # there may be no keys
     codes = state.find(identity, hashes)
     live = state.live(codes)
     old = np.zeros(len(first), np.int64)
@@ -64,4 +91,4 @@ def update_values(state: KeyedState, batch: GroupedRows, given: RowValues, now: 
     rows = rows.append_column(COUNT, pa.array(new)).append_column(WRITE, pa.array(np.full(len(new), now, np.int64)))
     state.put(rows.cast(state.layout.schema), codes >= 0)
     transition = (new > 0).astype(np.int64) - (old > 0)
-    return ValueChange(groups=group, values=value, transition=transition, gone=new == 0)
+    return ValueChange(groups=group, columns=tuple(columns), transition=transition, gone=new == 0)

@@ -3,15 +3,16 @@
 Emits Flink's changelog: +I for a new group, -U/+U for a changed one, -D when the last row went; with a TTL also for an
 unchanged result, so that state downstream stays alive (FLIP-373's engine behaviour). An expired group starts afresh
 with +I, and retractions of it are dropped. State layout, format 1: table ``groups`` (hash of the keys; keys;
-accumulators; count of rows; last write), one ``values(...)`` table per remembered argument, and one ``arrivals(...)``
-table per argument whose order is remembered. An aggregate that remembers neither can take its rows summed up
+accumulators; count of rows; last write), one ``values(...)`` table per remembered argument, one ``arrivals(...)`` table
+per argument whose order is remembered, and one ``values(rows of ...)`` table per arguments of a DISTINCT call of a
+function of the user's. An aggregate that remembers nothing can take its rows summed up
 (:mod:`runtime.kernels.partial`), and stores the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -20,12 +21,25 @@ import pyarrow.compute as pc
 from plans.declarations.row_kinds import RowKind
 from plans.operators import AggregateCall
 from plans.settings.phases import PhaseStrategy
-from runtime.kernels.accumulators import Accumulator, accumulators_of, combine, contribution, known, result, summed
+from runtime.kernels.accumulators import (
+    Accumulator,
+    GivenRows,
+    UsersCalls,
+    accumulators_of,
+    combine,
+    contribution,
+    given_rows,
+    known,
+    listed_columns,
+    result,
+    summed,
+    used_rows,
+)
 from runtime.kernels.grouped import GroupedRows, RowValues
 from runtime.kernels.ordered_values import ordered_values_layout
 from runtime.kernels.partial import ROWS, WEIGHT, PartialSums
-from runtime.kernels.retraction import overdrawn, weights_of
-from runtime.kernels.values import VALUE, ValueChange, update_values, values_layout
+from runtime.kernels.retraction import afresh, overdrawn, weights_of
+from runtime.kernels.values import VALUE, ValueChange, update_value_rows, update_values, values_layout
 from runtime.operator import (
     DELETE,
     INSERT,
@@ -47,6 +61,9 @@ from runtime.state.manifest import read_manifest, write_manifest
 
 GROUPS = "groups"
 
+DistinctRows = tuple[tuple[str, ...], str | None]
+"""Arguments and filter of the DISTINCT calls that share a table of what they were called with."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AggregateOperator:
@@ -60,6 +77,8 @@ class AggregateOperator:
     ttl: int
     kinds: tuple[RowKind, ...]
     phases: PhaseStrategy = "AUTO"
+    users: Mapping[str, UsersCalls] = field(default_factory=dict)
+    """What calls the aggregate functions of the user's, by their names."""
 
     @property
     def key_columns(self) -> pa.Schema:
@@ -68,20 +87,33 @@ class AggregateOperator:
     @property
     def accumulators(self) -> tuple[Accumulator, ...]:
         """The distinct accumulators of all calls, in order of first need."""
-        needed = (accumulators_of(call, self.columns, changelog=self.changelog) for call in self.calls)
-        found = {a.name: a for accumulators in needed for a in accumulators}
+        found = {a.name: a for call in self.calls for a in self.needed(call)}
         return tuple(found.values())
+
+    def needed(self, call: AggregateCall) -> tuple[Accumulator, ...]:
+        """The accumulators of a call."""
+        return accumulators_of(call, self.columns, self.users, changelog=self.changelog)
 
     def remembered(self, accumulator: Accumulator) -> bool:
         """Whether ``accumulator`` is fed from a values table: DISTINCT, or an extreme that may be retracted."""
         return (accumulator.distinct and accumulator.is_linear) or (accumulator.is_extreme and self.changelog)
 
     @property
+    def distinct_rows(self) -> dict[DistinctRows, tuple[Accumulator, ...]]:
+        """The accumulators of DISTINCT calls of functions of the user's, by their arguments and filter."""
+        found: dict[DistinctRows, tuple[Accumulator, ...]] = {}
+        for a in self.accumulators:
+            if a.user is not None and a.distinct:
+                key = (a.arguments, a.filter)
+                found[key] = (*found.get(key, ()), a)
+        return found
+
+    @property
     def orders(self) -> dict[Order, tuple[Accumulator, ...]]:
         """The accumulators fed from a table of ordered values: in order of rows, of which some may go or count once."""
         found: dict[Order, tuple[Accumulator, ...]] = {}
         for a in self.accumulators:
-            if not (a.is_linear or a.is_extreme) and (a.distinct or self.changelog):
+            if a.is_in_order and (a.distinct or self.changelog):
                 order = (a.argument or "", a.filter, a.distinct)
                 found[order] = (*found.get(order, ()), a)
         return found
@@ -104,23 +136,31 @@ class AggregateOperator:
 
     @property
     def layouts(self) -> tuple[StateLayout, ...]:
-        values = (values_layout(a, f, self.key_columns, self.columns.field(a).type) for a, f in self.arguments)
+        values = (values_layout(a, f, self.key_columns, [self.columns.field(a).type]) for a, f in self.arguments)
         arrivals = (
             ordered_values_layout(a, f, distinct, self.key_columns, self.columns.field(a).type)
             for a, f, distinct in self.orders
         )
-        return (self.groups_layout, *values, *arrivals)
+        rows = (
+            values_layout(f"rows of {listed_columns(a)}", f, self.key_columns, [self.columns.field(n).type for n in a])
+            for a, f in self.distinct_rows
+        )
+        return (self.groups_layout, *values, *arrivals, *rows)
 
     @property
     def inputs(self) -> tuple[InputSpec, ...]:
         arguments = (*(argument for argument, _ in self.arguments), *(argument for argument, *_ in self.orders))
-        hashes = (self.keys, *((argument,) for argument in arguments))
+        rows = (arguments for arguments, _ in self.distinct_rows)
+        hashes = (self.keys, *((argument,) for argument in arguments), *rows)
         return (InputSpec(columns=self.columns, hashes=hashes, changelog=self.changelog, presum=self.presum),)
 
     @property
     def presum(self) -> PartialSums | None:
         """How rows are summed up before they are shuffled; None if the aggregate runs in one phase."""
-        if self.phases == "ONE_PHASE" or self.arguments or self.orders:
+        if self.phases == "ONE_PHASE" or self.arguments or self.orders or self.distinct_rows:
+            return None
+        users = [a.user for a in self.accumulators if a.user is not None]
+        if users and (self.changelog or not all(user.merges for user in users)):
             return None
         return PartialSums(
             columns=self.columns,
@@ -192,7 +232,9 @@ def _update(
     change = np.bincount(groups, weights=weights, minlength=len(first)).astype(np.int64)
     new_count = old_count + change
     grouped = GroupedRows(keys=keys, hashes=hashes, groups=groups, weights=weights)
-    new = _changed(operator, states, batch, grouped, old, now)
+    new = _changed(operator, states, batch, grouped, old, old_count, now)
+    new |= _folded(operator, batch, grouped, old, old_count)
+    new = {name: new[name] for name, _ in operator.stored}
     rows = [pa.array(hashes), *keys.columns, *new.values(), pa.array(new_count), pa.array(np.full(len(first), now))]
     table = pa.table(rows, [HASH, *operator.keys, *new, COUNT, WRITE]).cast(operator.groups_layout.schema)
     groups_state.put(table, codes >= 0)
@@ -228,11 +270,13 @@ def _changed(
     batch: pa.Table,
     grouped: GroupedRows,
     old: dict[str, pa.Array],
+    old_count: Int64s,
     now: int,
 ) -> dict[str, pa.Array]:
-    """What is stored of each group after ``batch``, by name."""
+    """What is stored of each group after ``batch``, by name; without what functions of the user's fold row by row."""
     in_order = {a.name for accumulators in operator.orders.values() for a in accumulators}
-    plain = [a for a in operator.accumulators if not operator.remembered(a) and a.name not in in_order]
+    built_in = [a for a in operator.accumulators if a.user is None]
+    plain = [a for a in built_in if not operator.remembered(a) and a.name not in in_order]
     if WEIGHT in batch.column_names:
         given = [batch[a.name].combine_chunks() for a in plain]
     else:
@@ -242,7 +286,7 @@ def _changed(
     for index, (argument, filter_) in enumerate(operator.arguments):
         state = states[operator.layouts[index + 1].name]
         change = update_values(state, grouped, _values(batch, argument, filter_, index + 1), now)
-        for accumulator in operator.accumulators:
+        for accumulator in built_in:
             if (accumulator.argument, accumulator.filter) == (argument, filter_) and operator.remembered(accumulator):
                 before = old[accumulator.name]
                 if accumulator.is_extreme:
@@ -253,7 +297,41 @@ def _changed(
         state = states[operator.layouts[index].name]
         given_values = _values(batch, *order[:2], index)
         new |= changed_in_order(order, accumulators, state, grouped, given_values, old, now)
-    return {name: new[name] for name, _ in operator.stored}
+    for index, ((arguments, filter_), accumulators) in enumerate(
+        operator.distinct_rows.items(), len(operator.arguments) + len(operator.orders) + 1
+    ):
+        state, hashes = states[operator.layouts[index].name], batch[hash_name(index)].to_numpy()
+        columns = [batch[name].combine_chunks() for name in arguments]
+        change = update_value_rows(state, grouped, columns, used_rows(filter_, batch), hashes, now)
+        moved = np.flatnonzero(change.transition)
+        rows = GivenRows(
+            groups=change.groups[moved],
+            arguments=tuple(column.take(pa.array(moved)) for column in change.columns),
+            used=np.ones(len(moved), np.bool_),
+            weights=change.transition[moved],
+        )
+        live = old_count > 0
+        new |= {a.name: a.user.folded(rows, old[a.name], live) for a in accumulators if a.user is not None}
+    return new
+
+
+def _folded(
+    operator: AggregateOperator, batch: pa.Table, grouped: GroupedRows, old: dict[str, pa.Array], old_count: Int64s
+) -> dict[str, pa.Array]:
+    """What functions of the user's have of each group after ``batch``, by name, but for DISTINCT calls."""
+    live = old_count > 0
+    weights = None if WEIGHT in batch.column_names else grouped.weights
+    emptied = None if weights is None else afresh(grouped.groups, weights, old_count)
+    new: dict[str, pa.Array] = {}
+    for a in operator.accumulators:
+        if a.user is None or a.distinct:
+            continue
+        if WEIGHT in batch.column_names:
+            new[a.name] = a.user.merged(grouped.groups, batch[a.name].combine_chunks(), old[a.name], live)
+        else:
+            rows = given_rows(a, batch, grouped.groups, weights, emptied)
+            new[a.name] = a.user.folded(rows, old[a.name], live)
+    return new
 
 
 def _values(batch: pa.Table, argument: str, filter_: str | None, number: int) -> RowValues:
@@ -330,8 +408,8 @@ def _emit(
     order: Int64s,
 ) -> pa.Table:
     """The changes of the groups, in ``order``."""
-    before = _results(operator, keys, old)
-    after = _results(operator, keys, new)
+    before = _results(operator, keys, old, was)
+    after = _results(operator, keys, new, is_)
     changed = was | is_
     if "+U" not in operator.kinds:
         changed &= ~(was & is_)
@@ -357,9 +435,10 @@ def _emit(
     return rows.append_column(operator.output.field(KIND), pa.array(kinds.astype(np.int8)))
 
 
-def _results(operator: AggregateOperator, keys: pa.Table, state: dict[str, pa.Array]) -> pa.Table:
+def _results(operator: AggregateOperator, keys: pa.Table, state: dict[str, pa.Array], there: Mask) -> pa.Table:
+    """The columns of all groups; of those that are not ``there``, anything."""
     columns = [
-        result(call, kind, operator.columns, state, changelog=operator.changelog)
+        result(call, kind, operator.needed(call), state, there)
         for call, kind in zip(operator.calls, operator.types, strict=True)
     ]
     schema = pa.schema([field for field in operator.output if field.name != KIND])

@@ -27,7 +27,18 @@ FILES = "'connector' = 'filesystem', 'format' = 'json', 'path' = 'x'"
 
 
 def plan_of(name: str, config: dict[str, str] | None = None, *, changelogs: bool = True) -> Plan:
-    columns, query = ALL[name]
+    return compiled(*ALL[name], config, changelogs=changelogs)
+
+
+def compiled(
+    columns: str,
+    query: str,
+    config: dict[str, str] | None = None,
+    *,
+    changelogs: bool = True,
+    functions: dict[str, type | str] | None = None,
+) -> Plan:
+    """The plan of a query over the tables of the programs."""
     tables = []
     for table, (declared, rows) in TABLES.items():
         fields = ", ".join(f"{column} {kind}" for column, kind in declared.items())
@@ -40,7 +51,7 @@ def plan_of(name: str, config: dict[str, str] | None = None, *, changelogs: bool
             fields += f", WATERMARK FOR {WATERMARKED[table]} AS {WATERMARKED[table]}"
         tables.append(f"CREATE TABLE {table} ({fields}) WITH ({options});")
     sink = f"CREATE TABLE result ({columns}) WITH ('connector' = 'print');"
-    return compile_sql(f"{''.join(tables)}{sink}INSERT INTO result {query};", config)
+    return compile_sql(f"{''.join(tables)}{sink}INSERT INTO result {query};", config, functions=functions)
 
 
 def pieces(count: int) -> list[dict[str, list[tuple]]]:
@@ -55,9 +66,9 @@ def pieces(count: int) -> list[dict[str, list[tuple]]]:
     return batches
 
 
-def rows_of(rows: list[list[Any]], name: str) -> Counter[tuple]:
+def rows_of(rows: list[list[Any]], columns: str) -> Counter[tuple]:
     """Rows to compare; doubles up to what the order of additions decides."""
-    doubles = ["DOUBLE" in column for column in ALL[name][0].split(", ") if " " in column]
+    doubles = ["DOUBLE" in column for column in columns.split(", ") if " " in column]
     return Counter(
         tuple(f"{float(v):.10g}" if d and v is not None else v for v, d in zip(row, doubles, strict=True))
         for row in rows
@@ -80,7 +91,7 @@ def test_a_program_leaves_the_rows_that_flink_left(name: str, count: int) -> Non
     if name in NULL_FOR_ZERO:
         assert [None] in [row[-1:] for row in wanted]
         wanted = [[*row[:-1], row[-1] or 0] for row in wanted]
-    assert rows_of(found, name) == rows_of(wanted, name)
+    assert rows_of(found, ALL[name][0]) == rows_of(wanted, ALL[name][0])
 
 
 @pytest.mark.parametrize("count", [1, 17])

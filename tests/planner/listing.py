@@ -146,7 +146,8 @@ def _item(item: SelectItem) -> str:
 def _call(call: AggregateCall) -> str:
     distinct = "distinct " if call.distinct else ""
     where = f" where {call.filter}" if call.filter else ""
-    return f"{call.name} {call.type} = {call.function}({distinct}{call.argument or '*'}{where})"
+    given = ", ".join(call.arguments) if call.is_users else call.argument or "*"
+    return f"{call.name} {call.type} = {call.function}({distinct}{given}{where})"
 
 
 def _state(state: StateEntry) -> str:

@@ -19,9 +19,10 @@ from plans.analysis.row_order import read_in_order
 from plans.connectors.table import source_kinds
 from plans.model.plan import Plan
 from plans.operators import Calc, Expand, Scan, Sink, Stateful, Union
-from runtime.build.bound import build_operator
+from runtime.build.bound import build_operator, users_aggregates
 from runtime.expressions.condition import compile_filter, compile_value
 from runtime.kernels.floats import normal_floats
+from runtime.lookup.plan import LookupRun
 from runtime.operator import KIND, StatefulOperator, hash_column
 from runtime.state.memory import MemoryStore
 from runtime.types import to_arrow
@@ -120,7 +121,8 @@ class Pipeline:
         columns = tuple(self.columns[name] for name in operator.inputs)
         in_order = operator.id in read_in_order(self.plan)
         changelog = tuple(self.changelog[name] for name in operator.inputs)
-        built = build_operator(operator, columns, changelog, in_order=in_order)
+        users = users_aggregates(operator, self.plan.functions, LookupRun(token="test", allowed_modules=("tests",)))
+        built = build_operator(operator, columns, changelog, in_order=in_order, users=users)
         deltas = []
         for spec, table in zip(built.inputs, inputs, strict=True):
             table = normal_floats(table)

@@ -22,6 +22,7 @@ from planner.query.subqueries.single_values import (
     value_of_group,
 )
 from planner.query.subquery_values import Value
+from planner.query.taken_back import check_taken_back
 from planner.relations import AggregateItem, Calc, Item, Relation, identity
 from planner.syntax.dialect import select_offset
 from planner.translation.expressions import clause_translator
@@ -88,7 +89,8 @@ def _aggregated(block: SubQueryBlock, translator: Translator, asked: tuple[Expr,
     calls = tuple(
         dict.fromkeys(e for root in (*selected, *conditions) for e in walk(root) if isinstance(e, AggregateCallExpr))
     )
-    wanted = [e for c in calls for e in (c.argument, c.filter) if e is not None]
+    check_taken_back(block.context, calls, block.rows)
+    wanted = [e for c in calls for e in (*c.arguments, c.filter) if e is not None]
     relation, keys, columns = with_columns(block, wanted)
     columns_of = dict(zip(wanted, columns, strict=True))
     items = tuple(
@@ -96,7 +98,7 @@ def _aggregated(block: SubQueryBlock, translator: Translator, asked: tuple[Expr,
             field=block.context.field("", c.type),
             function=c.function,
             distinct=c.distinct,
-            argument=None if c.argument is None else columns_of[c.argument],
+            arguments=tuple(columns_of[a] for a in c.arguments),
             filter=None if c.filter is None else columns_of[c.filter],
             separator=c.separator,
         )

@@ -22,6 +22,7 @@ from planner.expressions.typed import (
     substitute,
 )
 from planner.relations import Aggregate, Calc, Relation
+from plans.operators.aggregate import BUILT_IN
 
 _UNKNOWN = object()
 _COMPARE = {
@@ -80,6 +81,8 @@ def may_hold_for_nothing(condition: Expr) -> bool:
 def _of_nothing(e: Expr) -> object:
     """The value over no rows, None for NULL, or that it is not known here."""
     if isinstance(e, AggregateCallExpr):
+        if e.function not in BUILT_IN:
+            return _UNKNOWN
         return 0 if e.function == "COUNT" else None
     if isinstance(e, Literal):
         if e.text is None:

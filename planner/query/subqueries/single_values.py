@@ -55,7 +55,7 @@ def value_of_group(
 def row_count(context: Context) -> AggregateItem:
     """COUNT(*)."""
     return AggregateItem(
-        field=context.field("", BIGINT), function="COUNT", argument=None, distinct=False, filter=None, separator=None
+        field=context.field("", BIGINT), function="COUNT", arguments=(), distinct=False, filter=None, separator=None
     )
 
 

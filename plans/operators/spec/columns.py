@@ -81,3 +81,13 @@ def same_type(a: str, b: str) -> bool:
 def listed(columns: Columns) -> str:
     """Columns as a message lists them."""
     return "(" + ", ".join(f"{column.name} {column.type}" for column in columns) + ")"
+
+
+def check_argument(function: str, column: str, must: str, types: Mapping[str, str], path: str) -> Iterator[Diagnostic]:
+    """What is wrong with an input ``column`` as an argument of ``function`` that is declared ``must``."""
+    unknown = list(check_known([column], types, path, "column of the input"))
+    yield from unknown
+    if not unknown and not same_type(types[column], must):
+        yield Diagnostic(message=f"'{function}' takes {must}, but '{column}' is {types[column]}", path=path)
+    elif not unknown and parse(types[column]).nullable and not parse(must).nullable:
+        yield Diagnostic(message=f"'{function}' takes {must}, but '{column}' may be NULL", path=path)

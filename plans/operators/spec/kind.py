@@ -73,6 +73,11 @@ def no_expressions(operator: Any) -> Iterator[tuple[str, str | None]]:
     yield from ()
 
 
+def no_functions(operator: Any) -> tuple[str, ...]:
+    """It calls none."""
+    return ()
+
+
 def _any_kinds(operator: Any, plan: Declared) -> Collection[RowKind] | None:
     return None
 
@@ -115,8 +120,8 @@ class OperatorKind:
     state: StateKind | None = None
     groups: tuple[Group, ...] = (CACHED,)
     table: TableUse | None = None
-    calls: bool = False
-    """Whether it calls a function of the plan."""
+    functions: Callable[[Any], tuple[str, ...]] = no_functions
+    """The functions of the plan that it calls."""
     asks: AskingKind | None = None
     """What it asks another system for every row; it has settings whether anyone speaks of them or not."""
     check_mode: Callable[[Any, Declared, str], Iterator[Diagnostic]] = _any_mode
@@ -135,7 +140,7 @@ class OperatorKind:
     """Of one that can run in two phases: why it runs in one, whatever is set; None if it can run in two.
 
     ``insert_only`` says whether its input carries no row kinds, ``in_order`` whether its rows are put in the order in
-    which they arrived first.
+    which they arrived first. ``functions`` are those of the plan.
     """
     expressions: Callable[[Any], Iterator[tuple[str, str | None]]] = no_expressions
     """Its expressions, each with its path below the operator; None for one that is left out."""

@@ -1,0 +1,27 @@
+"""Whether aggregate functions of the user's can take rows back that their input takes back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from planner.context import Context
+from planner.expressions.typed import AggregateCallExpr
+from planner.properties.unique_keys import is_insert_only
+from planner.relations import Relation
+from plans.operators.aggregate import BUILT_IN
+
+
+def check_taken_back(context: Context, calls: Iterable[AggregateCallExpr], rows: Relation) -> None:
+    """SqlError, at the call, if ``rows`` can change and its class has no ``retract``."""
+    if context.batch or is_insert_only(rows):
+        return
+    for call in calls:
+        if call.function in BUILT_IN:
+            continue
+        function = context.catalog.functions[call.function].function
+        if not function.retracts:
+            raise context.source.error(
+                f"rows that '{call.function}' aggregates can change, and {function.class_name} cannot take one back",
+                call.offset,
+                "define retract(self, accumulator, ...) in the class, or aggregate rows that are only added",
+            )
