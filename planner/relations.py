@@ -74,6 +74,16 @@ class Scan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Values:
+    """Rows that are written in the query; their values read no column."""
+
+    fields: tuple[Field, ...]
+    rows: tuple[tuple[Expr, ...], ...]
+    base: tuple[str, ...]
+    block: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Calc:
     """Rows of ``input`` for which ``filter`` is true, projected to ``items``."""
 
@@ -414,13 +424,13 @@ class RowNumber(Passing):
         return bool(ids) and ids <= {f.id for f in self.partition}
 
 
-Relation = Scan | Calc | Join | LookupJoin | Correlate | Expand | Aggregate | Union | Sort | Cached | RowNumber
+Relation = Scan | Values | Calc | Join | LookupJoin | Correlate | Expand | Aggregate | Union | Sort | Cached | RowNumber
 
 
 def inputs_of(relation: Relation) -> tuple[Relation, ...]:
     """What ``relation`` reads, from left to right."""
     match relation:
-        case Scan():
+        case Scan() | Values():
             return ()
         case Calc() | LookupJoin() | Correlate() | Expand() | Aggregate() | Passing():
             return (relation.input,)
@@ -435,7 +445,7 @@ def inputs_of(relation: Relation) -> tuple[Relation, ...]:
 def map_inputs(relation: Relation, change: Callable[[Relation], Relation]) -> Relation:
     """``relation`` over what ``change`` makes of each of its inputs."""
     match relation:
-        case Scan():
+        case Scan() | Values():
             return relation
         case Calc() | LookupJoin() | Correlate() | Expand() | Aggregate() | Passing():
             return replace(relation, input=change(relation.input))

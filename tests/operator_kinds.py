@@ -60,6 +60,12 @@ _ALL = "id BIGINT, v BIGINT"
 
 PROGRAMS: dict[str, Program] = {
     "scan": Program(columns=_ALL, query="SELECT id, v FROM o"),
+    "values": Program(
+        columns="id BIGINT, name STRING",
+        query="SELECT o.id, t.name FROM o JOIN (VALUES (1, 'one'), (2, 'two'), (1, 'uno')) AS t(k, name) ON o.k = t.k",
+        oracle="SELECT o.id, t.name FROM o JOIN (SELECT 1 AS k, 'one' AS name UNION ALL SELECT 2, 'two' "
+        "UNION ALL SELECT 1, 'uno') AS t ON o.k = t.k",
+    ),
     "calc": Program(columns=_ALL, query="SELECT id, v + 1 FROM o WHERE v > 3"),
     "join": Program(
         columns="id BIGINT, name STRING", query="SELECT o.id, c.name FROM o LEFT JOIN c ON o.k = c.k AND o.v > 3"

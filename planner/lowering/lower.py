@@ -19,6 +19,7 @@ from planner.lowering.row_number import lower_row_number
 from planner.lowering.scan import lower_scan
 from planner.lowering.sort import lower_sort
 from planner.lowering.union import lower_union
+from planner.lowering.values import lower_values
 from planner.relations import (
     Aggregate,
     Cached,
@@ -32,6 +33,7 @@ from planner.relations import (
     Scan,
     Sort,
     Union,
+    Values,
 )
 
 
@@ -44,6 +46,8 @@ def _lower(builder: Builder, relation: Relation, exact: bool) -> Lowered:
     match relation:
         case Scan():
             return lower_scan(builder, relation)
+        case Values():
+            return lower_values(builder, relation)
         case Calc():
             return lower_calc(builder, relation, exact=exact)
         case Join():

@@ -12,6 +12,7 @@ from planner.context import Context
 from planner.passes.drop_idle_sorts import drop_idle_sorts
 from planner.passes.extract_join_keys import extract_join_keys
 from planner.passes.extract_lookup_keys import extract_lookup_keys
+from planner.passes.fold_values import fold_values
 from planner.passes.merge_calcs import merge_calcs
 from planner.passes.order_joins import order_joins
 from planner.passes.prune_columns import prune_columns
@@ -32,6 +33,7 @@ PASSES: tuple[Callable[[Context, Relation], Relation], ...] = (
     split_calls,
     prune_columns,
     merge_calcs,
+    fold_values,
 )
 
 

@@ -23,6 +23,7 @@ from planner.relations import (
     Relation,
     Scan,
     Union,
+    Values,
 )
 
 
@@ -40,6 +41,10 @@ def _prune(relation: Relation, needed: set[int]) -> Relation:
         case Scan():
             kept = tuple(f for f in relation.fields if f.id in needed or f.name in relation.normalized)
             return replace(relation, fields=kept or relation.fields[:1])
+        case Values():
+            places = [place for place, f in enumerate(relation.fields) if f.id in needed] or [0]
+            rows = tuple(tuple(row[place] for place in places) for row in relation.rows)
+            return replace(relation, fields=tuple(relation.fields[place] for place in places), rows=rows)
         case Calc():
             items = _needed_items(relation.items, needed)
             read = _ids((relation.filter, *(i.expr for i in items)))

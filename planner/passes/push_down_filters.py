@@ -33,6 +33,7 @@ from planner.relations import (
     Relation,
     Scan,
     Union,
+    Values,
     identity,
     map_inputs,
 )
@@ -75,7 +76,7 @@ def _push(relation: Relation, parts: Parts) -> Relation:
             if taken is not None:
                 return _push(*taken)
             below, above = _split(parts, relation.lets_through)
-        case Scan():
+        case Scan() | Values():
             below, above = (), parts
         case _:
             assert_never(relation)

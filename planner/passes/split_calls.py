@@ -25,6 +25,7 @@ from planner.relations import (
     Relation,
     Scan,
     Union,
+    Values,
     identity,
     map_inputs,
 )
@@ -44,7 +45,7 @@ def split_calls(context: Context, relation: Relation) -> Relation:
             return replace(found, input=calls.relation, arguments=arguments)
         case Calc():
             return _calc(context, found)
-        case Scan() | Union() | Aggregate() | Expand() | Passing():
+        case Scan() | Values() | Union() | Aggregate() | Expand() | Passing():
             pass  # they have columns, no expressions
         case _:
             assert_never(found)

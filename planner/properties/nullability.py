@@ -9,7 +9,19 @@ from typing import assert_never
 
 from planner.context import Context
 from planner.expressions.typed import Call, Expr, Literal, Ref, conjuncts
-from planner.relations import Aggregate, Calc, Correlate, Expand, Join, LookupJoin, Passing, Relation, Scan, Union
+from planner.relations import (
+    Aggregate,
+    Calc,
+    Correlate,
+    Expand,
+    Join,
+    LookupJoin,
+    Passing,
+    Relation,
+    Scan,
+    Union,
+    Values,
+)
 from plans.declarations.types import parse_type
 
 _NULL_ONLY_FROM_NULL = frozenset(("CAST", "+", "-", "*", "NEGATE", "upper", "lower", "trim", "length", "abs"))
@@ -31,6 +43,9 @@ def _column_may_be_null(context: Context, relation: Relation, field: int) -> boo
     match relation:
         case Scan():
             return _of_scan(context, relation, field)
+        case Values():
+            place = next(place for place, f in enumerate(relation.fields) if f.id == field)
+            return any(may_be_null(context, relation, row[place]) for row in relation.rows)
         case Calc():
             return _of_calc(context, relation, field)
         case Join():

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from planner.relations import Relation, Scan, inputs_of
+from planner.relations import Relation, Scan, Values, inputs_of
 from planner.syntax.source import Report
 from plans.analysis.repeated import times_computed
 from plans.model.plan import Plan
@@ -30,9 +30,9 @@ class Asked:
 
 def readings_of(relation: Relation) -> tuple[tuple[str, int], ...]:
     """Through which views and CTEs the first of the tables below ``relation`` is read."""
-    while not isinstance(relation, Scan):
+    while not isinstance(relation, Scan | Values):
         relation = inputs_of(relation)[0]
-    return relation.readings
+    return relation.readings if isinstance(relation, Scan) else ()
 
 
 def warn_of_repeated_reads(report: Report, asked: Mapping[int, Sequence[Asked]], plan: Plan) -> None:

@@ -18,6 +18,7 @@ from planner.relations import (
     Relation,
     Scan,
     Union,
+    Values,
     inputs_of,
 )
 from planner.syntax.source import Source
@@ -37,7 +38,7 @@ def is_processing_time(relation: Relation, field: int) -> bool:
             return position is not None and all(is_processing_time(r, r.fields[position].id) for r in relation.inputs)
         case Passing():
             return is_processing_time(relation.input, field)
-        case Scan() | Aggregate() | Expand():
+        case Scan() | Values() | Aggregate() | Expand():
             return False
         case _:
             assert_never(relation)

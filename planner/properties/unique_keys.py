@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import assert_never
 
-from planner.expressions.typed import Ref
+from planner.expressions.typed import Expr, Literal, Ref
 from planner.relations import (
     Aggregate,
     Calc,
@@ -22,6 +22,7 @@ from planner.relations import (
     Relation,
     Scan,
     Union,
+    Values,
     inputs_of,
 )
 from plans.declarations.tables import Table
@@ -35,6 +36,8 @@ def unique_keys(relation: Relation, tables: Mapping[str, Table]) -> Keys:
     match relation:
         case Scan():
             return _of_scan(relation, tables)
+        case Values():
+            return _of_values(relation)
         case Calc():
             return _shown(unique_keys(relation.input, tables), relation.items)
         case Join():
@@ -58,6 +61,19 @@ def _of_scan(scan: Scan, tables: Mapping[str, Table]) -> Keys:
     key = tables[scan.table].primary_key
     ids = {f.name: f.id for f in scan.fields}
     return frozenset({frozenset(ids[k] for k in key)}) if key and set(key) <= set(ids) else _NONE
+
+
+def _of_values(values: Values) -> Keys:
+    if len(values.rows) == 1:
+        return frozenset({frozenset[int]()})
+    columns = zip(values.fields, zip(*values.rows, strict=True), strict=True)
+    return frozenset(frozenset({field.id}) for field, column in columns if _all_different(column))
+
+
+def _all_different(values: tuple[Expr, ...]) -> bool:
+    """Whether these are certainly different values: literals that are spelt in one way."""
+    texts = {v.text for v in values if isinstance(v, Literal) and (v.type.is_integer or v.type.is_text)}
+    return len(texts - {None}) == len(values) and len({v.type.is_text for v in values}) == 1
 
 
 def _of_join(join: Join, tables: Mapping[str, Table]) -> Keys:
@@ -104,6 +120,8 @@ def is_insert_only(relation: Relation) -> bool:
     match relation:
         case Scan():
             itself = not relation.changelog
+        case Values():
+            itself = True
         case Join():
             itself = relation.join_type in ("inner", "semi")
         case Aggregate():

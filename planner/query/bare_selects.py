@@ -1,4 +1,5 @@
-"""Sub-queries without FROM: ``(SELECT 1)``, ``x IN (SELECT 1)`` and ``EXISTS (SELECT 1)`` become what they are worth.
+"""Sub-queries without FROM: ``(SELECT 1)``, ``x IN (SELECT 1)`` and ``EXISTS (SELECT 1)`` become what they are worth,
+``x IN (VALUES 1, 2)`` a list.
 
 Such a sub-query has one row, or none where it has a WHERE that is not true. It is replaced in the syntax tree, before
 anything asks which sub-queries become joins.
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from planner.context import Context
-from planner.syntax.dialect import Token, offset_of, parse_query, place_at, select_offset
+from planner.syntax.dialect import Token, cells_of, is_values, offset_of, parse_query, place_at, select_offset
 from planner.syntax.source import Source
 from planner.translation import aggregates
 from plans.text.counts import count
@@ -55,7 +56,7 @@ def _bare(source: Source, query: exp.Expr | None) -> exp.Select | None:
     """The one SELECT of ``query``, if it reads nothing."""
     while isinstance(query, exp.Subquery) and not isinstance(query.parent, exp.From | exp.Join):
         query = query.this
-    if not isinstance(query, exp.Select) or query.args.get("from_") is not None:
+    if not isinstance(query, exp.Select) or query.args.get("from_") is not None or is_values(query):
         return None
     for key, value in query.args.items():
         if value and key not in ("hint", "expressions", "where", "distinct"):
@@ -83,12 +84,32 @@ def _is_there(select: exp.Select) -> exp.Expr:
     return exp.Paren(this=exp.Is(this=exp.Paren(this=where.this.copy()), expression=known))
 
 
+def _given(query: exp.Expr | None) -> list[exp.Expr]:
+    """The values of ``query`` if it is VALUES of one column; else none."""
+    while isinstance(query, exp.Subquery) and not isinstance(query.parent, exp.From | exp.Join):
+        query = query.this
+    if query is None or not is_values(query) or not _is_plain(query):
+        return []
+    cells = [cells_of(row) for row in query.args["expressions"]]
+    return [cell for (cell,) in cells] if all(len(row) == 1 for row in cells) else []
+
+
+def _is_plain(values: exp.Expr) -> bool:
+    """Whether VALUES has no clauses, such as LIMIT."""
+    return {key for key, value in values.args.items() if value} <= {"hint", "expressions"}
+
+
 def _exists(source: Source, node: exp.Expr) -> exp.Expr | None:
+    if is_values(node.this) and _is_plain(node.this):
+        return place_at(exp.Boolean(this=True), select_offset(node.this))
     select = _bare(source, node.this)
     return None if select is None else _is_there(select)
 
 
 def _scalar(source: Source, node: exp.Expr) -> exp.Expr | None:
+    given = _given(node)
+    if len(given) == 1:
+        return exp.Paren(this=given[0].copy())
     select = _bare(source, node)
     if select is None:
         return None
@@ -102,6 +123,9 @@ def _scalar(source: Source, node: exp.Expr) -> exp.Expr | None:
 
 
 def _in(source: Source, node: exp.Expr) -> exp.Expr | None:
+    given = _given(node.args.get("query"))
+    if given and not isinstance(node.this, exp.Tuple):
+        return exp.In(this=node.this.copy(), expressions=[value.copy() for value in given])
     select = _bare(source, node.args.get("query"))
     if select is None:
         return None

@@ -13,9 +13,10 @@ from planner.query.from_clause import view_relation
 from planner.query.refused_clauses import refuse_clauses
 from planner.query.select_block import compile_select
 from planner.query.subqueries.scalar import compile_value
+from planner.query.values import given_rows
 from planner.relations import Relation
 from planner.statements.model import CreateView
-from planner.syntax.dialect import offset_of
+from planner.syntax.dialect import is_values, offset_of
 from planner.translation.translator import only
 
 
@@ -41,7 +42,7 @@ def _compile_query(compiler: QueryCompiler, node: exp.Expr) -> Relation:
         refuse_clauses(context, node)
     inside = _with(context, outside, node)
     relation = _body(compiler.within(inside), node)
-    if not isinstance(node, exp.Select):
+    if not isinstance(node, exp.Select) or is_values(node):
         relation = ordering.over_output(context, node, relation, outside.block)
     for name, cte in inside.ctes.items():
         if outside.ctes.get(name) is not cte and offset_of(cte.query) not in context.used_ctes:
@@ -59,6 +60,8 @@ def _body(compiler: QueryCompiler, node: exp.Expr) -> Relation:
         return set_operations.union(compiler, node)
     if isinstance(node, exp.SetOperation):
         return set_operations.intersection(compiler, node)
+    if isinstance(node, exp.Select) and is_values(node):
+        return given_rows(compiler, node)
     if not isinstance(node, exp.Select):
         raise source.error("expected a query", offset_of(node), "write SELECT ... FROM ...")
     return compile_select(compiler, node)

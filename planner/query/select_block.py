@@ -20,6 +20,7 @@ from planner.query.ordering import SortKeys
 from planner.query.row_numbers import number_rows
 from planner.query.subquery_kinds import is_grouped, joins_in_where, sub_queries_in
 from planner.query.subquery_values import join_values
+from planner.query.values import without_from
 from planner.query.where_clause import apply_where
 from planner.relations import Aggregate, Calc, Item, Relation, StateInput, UnnamedInput
 from planner.syntax.dialect import select_offset
@@ -33,13 +34,13 @@ def compile_select(compiler: QueryCompiler, select: exp.Select) -> Relation:
     """The relation of one SELECT, under the names of its SELECT list."""
     context, environment, block = compiler.context, compiler.environment, compiler.block
     only(context.source, select, *_CLAUSES, *ordering.CLAUSES)
-    if select.args.get("from_") is None:
-        message = "SELECT without FROM is not supported"
-        raise context.source.error(message, select_offset(select), "read from a table")
     groups = is_grouped(select)
     aggregated = groups or bool(select.args.get("distinct"))
     hints = block_hints(context, environment, select, aggregates=aggregated)
-    found = from_clause.build_from(compiler, select, hints, None)
+    if select.args.get("from_") is None:
+        found = without_from(compiler, select)
+    else:
+        found = from_clause.build_from(compiler, select, hints, None)
     relation = apply_where(compiler, found, select, hints, aggregates=aggregated)
     translator = clause_translator(context, found.scope, "SELECT")
     values = {} if groups else compiler.values(translator, sub_queries_in(select.expressions))

@@ -10,7 +10,7 @@ from sqlglot import exp
 from planner.context import Context, Environment
 from planner.query import ordering
 from planner.query.sources.inputs import inputs_of, sources_of
-from planner.syntax.dialect import offset_of
+from planner.syntax.dialect import is_values, offset_of
 from planner.translation import aggregates
 from planner.translation.scope import Input
 
@@ -52,7 +52,7 @@ def plain_select(query: exp.Expr) -> exp.Select | None:
     """The one SELECT that a query is, parentheses aside; None if it is more."""
     while isinstance(query, exp.Subquery) and not ordering.is_ordered(query) and not query.args.get("with_"):
         query = query.this
-    return query if isinstance(query, exp.Select) else None
+    return query if isinstance(query, exp.Select) and not is_values(query) else None
 
 
 def _parts(node: exp.Expr | None) -> Iterator[exp.Expr]:
@@ -129,7 +129,9 @@ def has_values(select: exp.Select) -> bool:
 
 def only_input(context: Context, environment: Environment, query: exp.Expr) -> Input | None:
     select = plain_select(query)
-    if select is None or is_grouped(select) or select.args.get("distinct") or joins_in_where(select):
+    if select is None or is_grouped(select) or joins_in_where(select):
+        return None
+    if select.args.get("distinct") or select.args.get("with_"):
         return None
     inputs = [i for node in sources_of(select) for i in inputs_of(context, environment, node)]
     return inputs[0] if len(inputs) == 1 else None

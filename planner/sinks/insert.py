@@ -28,7 +28,7 @@ from planner.relations import (
 from planner.sinks.columns import fitted
 from planner.sinks.keys import check_key_in_batch, materialized_by
 from planner.statements.model import Insert, Select
-from planner.syntax.dialect import offset_of
+from planner.syntax.dialect import cells_of, is_values, offset_of
 from plans.analysis.changelog import refused_kinds
 from plans.connectors.suggestions import suggested_sinks, suggested_sources, updates_hint
 from plans.connectors.table import (
@@ -165,8 +165,9 @@ def _places(query: exp.Query, width: int) -> list[int]:
     first: exp.Expr = query
     while not isinstance(first, exp.Select):
         first = first.this
-    if len(first.expressions) == width:
-        return [offset_of(e) for e in first.expressions]
+    listed = cells_of(first.expressions[0]) if is_values(first) else first.expressions
+    if len(listed) == width:
+        return [offset_of(e) for e in listed]
     return [offset_of(first)] * width
 
 

@@ -11,7 +11,19 @@ from typing import assert_never
 
 from planner.context import Context, TableEntry
 from planner.properties.unique_keys import is_insert_only, unique_keys
-from planner.relations import Aggregate, Calc, Correlate, Expand, Join, LookupJoin, Passing, Relation, Scan, Union
+from planner.relations import (
+    Aggregate,
+    Calc,
+    Correlate,
+    Expand,
+    Join,
+    LookupJoin,
+    Passing,
+    Relation,
+    Scan,
+    Union,
+    Values,
+)
 from planner.statements.model import Insert
 from plans.connectors.table import is_upsert_sink
 from plans.model.config import UPSERT_MATERIALIZE
@@ -89,7 +101,7 @@ def _ends_in_join(relation: Relation) -> bool:
             return _ends_in_join(relation.input)
         case Join() | LookupJoin() | Correlate():
             return True
-        case Scan() | Expand() | Aggregate() | Union():
+        case Scan() | Values() | Expand() | Aggregate() | Union():
             return False
         case _:
             assert_never(relation)

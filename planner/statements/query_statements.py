@@ -59,6 +59,9 @@ def _check_commas(cursor: Cursor) -> None:
         if word_of(token) == "TABLE" and after.text == "(" and function and word_of(function) in _WINDOWS:
             message = "table functions such as TUMBLE are not supported"
             raise cursor.source.error(message, token.start, "use a table, a view or a sub-query")
+        if word_of(token) in ("FROM", "JOIN") and word_of(after) == "VALUES":
+            message, advice = "VALUES stands in parentheses here", "write (VALUES (1, 'a')) AS t(x, y)"
+            raise cursor.source.error(message, after.start, advice)
         if word_of(token) == "MATCH_RECOGNIZE" and after.text == "(":
             advice = "join the table with itself, or aggregate the rows of a key"
             raise cursor.source.error("MATCH_RECOGNIZE is not supported", token.start, advice)
@@ -66,7 +69,7 @@ def _check_commas(cursor: Cursor) -> None:
 
 def read_query(cursor: Cursor) -> Select | None:
     """Read a query to the end of the statement; None if none starts here."""
-    if not (cursor.peek("SELECT") or cursor.peek("WITH") or cursor.peek("(")):
+    if not (cursor.peek("SELECT") or cursor.peek("WITH") or cursor.peek("VALUES") or cursor.peek("(")):
         return None
     check_form(cursor)
     return Select(query=cursor.rest(), offset=cursor.offset)
@@ -88,14 +91,10 @@ def read_insert(cursor: Cursor) -> Insert:
         )
     columns_offset = cursor.offset
     columns: tuple[str, ...] = ()
-    if cursor.peek("(") and not (cursor.peek("(", "SELECT") or cursor.peek("(", "WITH") or cursor.peek("(", "(")):
+    if cursor.peek("(") and not any(cursor.peek("(", word) for word in ("SELECT", "WITH", "VALUES", "(")):
         columns = cursor.names("a column name")
     if cursor.at_end:
         raise cursor.unexpected("a query", "write INSERT INTO table SELECT ...")
-    if cursor.peek("VALUES"):
-        raise cursor.source.error(
-            "INSERT INTO ... VALUES is not supported", cursor.offset, "read the rows from a table"
-        )
     query, conflict = _without_conflict(cursor, cursor.rest())
     return Insert(
         table=table,

@@ -2,7 +2,8 @@
 
 sqlglot rewrites many function calls while parsing; here every call stays as written (``exp.Anonymous``), so that
 only :mod:`planner.functions` decides what a name means. Each SELECT remembers the offset of its keyword, each CAST the
-text of its type. Hints and comments never reach this module: :mod:`planner.syntax.lexer` has blanked them out.
+text of its type. VALUES is read as a SELECT of its rows, and remembers that it is none. Hints and comments never reach
+this module: :mod:`planner.syntax.lexer` has blanked them out.
 
 >>> tokenize("SELECT `a b` FROM t")[1].text
 'a b'
@@ -23,7 +24,9 @@ from planner.syntax.source import CHECK_HERE, Source
 __all__ = [
     "Token",
     "TokenType",
+    "cells_of",
     "is_comma_join",
+    "is_values",
     "offset_of",
     "parse_expression",
     "parse_query",
@@ -36,6 +39,7 @@ __all__ = [
 _START = "start"
 _LONGEST_NUMBER = 400
 _COMMA = "comma"
+_VALUES = "values"
 
 
 def _placed(parse: Any) -> Any:
@@ -92,7 +96,12 @@ class Flink(Dialect):
             """Stands in for the hint: sqlglot calls it right after SELECT, whose offset it keeps."""
             place = exp.Hint(expressions=[])
             place.meta[_START] = self._prev.start
+            place.meta[_VALUES] = self._prev.text.upper() == "VALUES"
             return place
+
+        def _parse_derived_table_values(self, *args: Any, **kwargs: Any) -> None:
+            """VALUES is a query, see :func:`_selecting`."""
+            return
 
         def _parse_join(self, *args: Any, **kwargs: Any) -> exp.Join | None:
             first = self._curr
@@ -166,7 +175,7 @@ def refuse_long_numbers(source: Source, found: list[Token]) -> None:
 def parse_query(source: Source, text: str, query: list[Token]) -> exp.Query:
     """Parse the tokens of one query; ``text`` is what they were cut from. SqlError at the token that does not fit."""
     try:
-        found = _FLINK.parser().parse(query, text)
+        found = _FLINK.parser().parse([_selecting(token) for token in query], text)
     except TokenError as error:
         raise source.error("the query cannot be read", query[0].start, str(error)) from error
     except ParseError as error:
@@ -178,6 +187,13 @@ def parse_query(source: Source, text: str, query: list[Token]) -> exp.Query:
         if select.args.get("hint") is None:
             raise source.error("a query starts with SELECT", offset_of(select), "write SELECT ... FROM ...")
     return root
+
+
+def _selecting(token: Token) -> Token:
+    """``VALUES row, row`` has the grammar of ``SELECT row, row``, wherever a query can stand."""
+    if token.token_type != TokenType.VALUES:
+        return token
+    return Token(TokenType.SELECT, token.text, token.line, token.col, token.start, token.end)
 
 
 _FORMS = (
@@ -237,6 +253,18 @@ def parse_expression(source: Source, text: str, tokens_: list[Token]) -> exp.Exp
 def is_comma_join(join: exp.Join) -> bool:
     """Whether the join was written as ``a, b``."""
     return bool(join.meta[_COMMA])
+
+
+def is_values(node: exp.Expr) -> bool:
+    """Whether ``node`` is ``VALUES row, row``, whose expressions are the rows."""
+    return isinstance(node, exp.Select) and bool(node.args["hint"].meta[_VALUES])
+
+
+def cells_of(row: exp.Expr) -> list[exp.Expr]:
+    """The values of a row of VALUES: ``(1, 'a')``, ``ROW(1, 'a')``, or one value alone."""
+    if isinstance(row, exp.Tuple) or (isinstance(row, exp.Anonymous) and row.name.upper() == "ROW"):
+        return list(row.expressions)
+    return [row.this] if isinstance(row, exp.Paren) else [row]
 
 
 def place_at(node: exp.Expr, offset: int) -> exp.Expr:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from plans.analysis.streaming_queries import Query, path_to
@@ -15,7 +15,7 @@ from plans.compare.lineage import keeps_state, parks_rows, state_lineages
 from plans.compare.sources import Order, SourceRecord
 from plans.connectors.table import sink_directory
 from plans.model.plan import Plan
-from plans.operators import Operator, Scan, state_of
+from plans.operators import Operator, kind_of, state_of, table_of
 
 WAKING = "rows that wait"
 """What an operator reads that rows wait in, as the table of a source: the time at which they are due."""
@@ -70,25 +70,25 @@ class QueryRecord:
 def query_records(plan: Plan, queries: Sequence[Query]) -> tuple[QueryRecord, ...]:
     """What a checkpoint records of ``plan`` when it runs as ``queries``."""
     operators, places = plan.by_id, {operator.id: place for place, operator in enumerate(plan.operators)}
-    lineages, scans = state_lineages(plan), {scan.id: scan for scan in plan.scans}
+    lineages = state_lineages(plan)
     records = []
     for query in queries:
         order = operators_of(operators, query)
         instances = _instances(operators, places, query)
         states = tuple(
-            StateRecord(operator=name, lineage=lineages[name], sources=_made_of(operators, name, scans))
+            StateRecord(operator=name, lineage=lineages[name], sources=_made_of(operators, name))
             for name in order
             if keeps_state(operators[name])
         )
         sources = tuple(
             SourceRecord(
                 operator=name,
-                table=_source(plan, scans[name]) if name in scans else WAKING,
+                table=_source(plan, operators[name], lineages[name]),
                 lineage=lineages[name],
                 places=instances[name],
             )
             for name in order
-            if name in scans or parks_rows(operators[name])
+            if _gives_rows(operators[name]) or parks_rows(operators[name])
         )
         records.append(
             QueryRecord(
@@ -98,9 +98,14 @@ def query_records(plan: Plan, queries: Sequence[Query]) -> tuple[QueryRecord, ..
     return tuple(records)
 
 
-def _made_of(operators: Mapping[str, Operator], name: str, scans: Collection[str]) -> tuple[str, ...]:
+def _made_of(operators: Mapping[str, Operator], name: str) -> tuple[str, ...]:
     below = _order(operators, [name]) if state_of(operators[name]) else ()
-    return tuple(each for each in below if each in scans)
+    return tuple(each for each in below if _gives_rows(operators[each]))
+
+
+def _gives_rows(operator: Operator) -> bool:
+    kind = kind_of(operator)
+    return kind.is_source or kind.has_rows
 
 
 def operators_of(operators: Mapping[str, Operator], query: Query, *, top: str | None = None) -> list[str]:
@@ -153,6 +158,12 @@ def _instances(operators: Mapping[str, Operator], places: Mapping[str, int], que
     return found
 
 
-def _source(plan: Plan, scan: Scan) -> str:
-    table = plan.tables.get(scan.table)
-    return f"{scan.table} ({table.options.get('connector', '') if table else ''})"
+def _source(plan: Plan, operator: Operator, lineage: str) -> str:
+    """What is read at ``operator``: a table with its connector, rows of the plan, of which others are others."""
+    if kind_of(operator).has_rows:
+        return f"VALUES {lineage[:8]}"
+    name = table_of(operator) if kind_of(operator).is_source else None
+    if name is None:
+        return WAKING
+    table = plan.tables.get(name)
+    return f"{name} ({table.options.get('connector', '') if table else ''})"

@@ -1,7 +1,8 @@
 """Which source of a query goes on as which of another plan: by the table that is read, and what it is read for.
 
-A source is where a query reads: a scan, or what wakes rows that wait. How far it has been read is in Spark's logs, by
-its number there; a record has the numbers, so a plan with other sources goes on with those that it still has.
+A source is where a query reads: a scan, rows of the plan, or what wakes rows that wait. How far it has been read is in
+Spark's logs, by its number there; a record has the numbers, so a plan with other sources goes on with those that it
+still has.
 
 >>> orders = SourceRecord(operator="scan_orders", table="orders (filesystem)", lineage="5c2f")
 >>> renamed = SourceRecord(operator="scan_o", table="orders (filesystem)", lineage="5c2f")

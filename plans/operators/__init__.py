@@ -30,6 +30,7 @@ from plans.operators.spec.declared import Declared
 from plans.operators.spec.kind import OperatorKind, TableUse
 from plans.operators.spec.output import JoinColumn, JoinType, Side
 from plans.operators.union import UNION, Union
+from plans.operators.values import VALUES, GivenColumn, Values
 from plans.settings.layers import Settings
 from plans.settings.state import StateEntry
 
@@ -44,6 +45,7 @@ __all__ = [
     "Correlate",
     "Deduplicate",
     "Expand",
+    "GivenColumn",
     "Join",
     "JoinColumn",
     "JoinKey",
@@ -62,6 +64,7 @@ __all__ = [
     "SortKey",
     "Stateful",
     "Union",
+    "Values",
     "describe",
     "functions_of",
     "kind_of",
@@ -77,6 +80,7 @@ __all__ = [
 
 Operator = (
     Scan
+    | Values
     | Calc
     | Join
     | LookupJoin
@@ -96,6 +100,7 @@ Stateful = Join | Aggregate | Deduplicate | Rank | ChangelogNormalize | SinkMate
 
 KINDS: tuple[OperatorKind, ...] = (
     SCAN,
+    VALUES,
     CALC,
     JOIN,
     LOOKUP_JOIN,
@@ -150,7 +155,7 @@ def with_changelog(operator: Operator, kinds: RowKinds) -> Operator:
 
 
 def with_inputs(operator: Operator, inputs: tuple[str, ...]) -> Operator:
-    """The operator with other inputs, as many as it has; a scan has none."""
+    """The operator with other inputs, as many as it has; what rows begin at has none."""
     return replace(cast(Calc, operator), inputs=inputs) if operator.inputs else operator
 
 

@@ -21,6 +21,7 @@ from types import TracebackType
 from pyspark.sql import SparkSession
 
 from plans.analysis.fingerprints import meanings
+from plans.analysis.sub_plans import shared_operators
 from plans.analysis.validate import validate
 from plans.connectors.policy import OPEN, Policy, refuse_reach
 from plans.errors import PlanError, RunError
@@ -30,7 +31,6 @@ from plans.text.names import did_you_mean
 from runtime.batch.build import build_sinks
 from runtime.batch.cache import CachedResult, ResultCache
 from runtime.batch.execution import BatchExecution
-from runtime.build.sub_plans import shared_operators
 from runtime.build.table import builder_of
 from runtime.connectors.table import wrong_line
 from runtime.lookup.plan import LookupRun

@@ -20,6 +20,7 @@ from plans.operators import (
     SinkMaterialize,
     Sort,
     Union,
+    Values,
 )
 from runtime.build import (
     aggregate,
@@ -36,6 +37,7 @@ from runtime.build import (
     sink_materialize,
     sort,
     union,
+    values,
 )
 from runtime.build.builder import OperatorBuilder
 
@@ -54,6 +56,7 @@ BUILDERS: Mapping[type[Operator], OperatorBuilder] = {
     SinkMaterialize: sink_materialize.BUILDER,
     Sort: sort.BUILDER,
     Union: union.BUILDER,
+    Values: values.BUILDER,
 }
 
 

@@ -63,12 +63,17 @@ _Node = _Text | _Operation
 
 def spark_expression(frame: DataFrame, text: str) -> Column:
     """The checked expression ``text`` over the columns of ``frame``, with Flink's integer arithmetic."""
+    return F.expr(spark_text(frame, text))
+
+
+def spark_text(frame: DataFrame, text: str) -> str:
+    """The same in Spark SQL."""
 
     def types(texts: Sequence[str]) -> list[str]:
         asked = frame.select(*(F.expr(each).alias(f"c{i}") for i, each in enumerate(texts)))
         return [f.dataType.simpleString() for f in asked.schema.fields]
 
-    return F.expr(wrapping(text, types))
+    return wrapping(text, types)
 
 
 def wrapping(text: str, types: Callable[[Sequence[str]], Sequence[str]]) -> str:

@@ -22,6 +22,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from plans.analysis.streaming_queries import Query
+from plans.analysis.sub_plans import shared_operators
 from plans.analysis.validate import validate
 from plans.checkpoint.continuation import (
     Continuation,
@@ -39,7 +40,6 @@ from plans.model.plan import Plan
 from plans.operators import state_of
 from runtime.batch.execution import BatchExecution
 from runtime.batch.session import Session
-from runtime.build.sub_plans import shared_operators
 from runtime.checkpoint.files import NO_FILES, CheckpointFiles, files_of, local_directory, reached_by_workers
 from runtime.checkpoint.generations import begin_generation, end_generations, old_logs
 from runtime.checkpoint.record import write_record

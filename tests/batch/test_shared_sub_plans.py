@@ -6,9 +6,9 @@ import doctest
 from dataclasses import replace
 
 import planner
+from plans.analysis import sub_plans as sharing
 from plans.analysis.streaming_queries import queries, single_queries
 from plans.operators import Sink
-from runtime.build import sub_plans as sharing
 from runtime.run.execute import _repeated
 
 SCRIPT = """

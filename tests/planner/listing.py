@@ -24,6 +24,7 @@ from plans.operators import (
     Sort,
     Stateful,
     Union,
+    Values,
 )
 from plans.settings.cached import CACHED
 from plans.settings.setting import Value
@@ -52,6 +53,9 @@ def states(done: Compilation) -> dict[str, str]:
 def _operator(operator: Operator) -> list[str]:
     if isinstance(operator, Scan):
         return [f"{operator.id}: {operator.table}({', '.join(operator.columns)})"]
+    if isinstance(operator, Values):
+        columns = ", ".join(f"{column.name} {column.type}" for column in operator.columns)
+        return [f"{operator.id}: {columns}: {'; '.join(', '.join(row) for row in operator.rows)}"]
     head = f"{operator.id} <- {', '.join(operator.inputs)}"
     if isinstance(operator, Calc):
         where = f" where {operator.filter}" if operator.filter is not None else ""

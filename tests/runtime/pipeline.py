@@ -18,7 +18,7 @@ from plans.analysis.columns import output_columns
 from plans.analysis.row_order import read_in_order
 from plans.connectors.table import source_kinds
 from plans.model.plan import Plan
-from plans.operators import Calc, Expand, Scan, Sink, Stateful, Union
+from plans.operators import Calc, Expand, Scan, Sink, Stateful, Union, Values
 from runtime.build.bound import build_operator, users_aggregates
 from runtime.expressions.condition import compile_filter, compile_value
 from runtime.kernels.floats import normal_floats
@@ -38,6 +38,7 @@ class Pipeline:
         self.changelog = {name: kinds != ("+I",) for name, kinds in output_kinds(plan).items()}
         self.stores: dict[str, MemoryStore] = {}
         self.manifests: dict[str, bytes | None] = {}
+        self.given: set[str] = set()
         self.result: Counter = Counter()
         self.events: list[Event] = []
 
@@ -48,6 +49,8 @@ class Pipeline:
             inputs = [outputs[name] for name in operator.inputs]
             if isinstance(operator, Scan):
                 outputs[operator.id] = self._scan(operator, rows.get(operator.table, ()))
+            elif isinstance(operator, Values):
+                outputs[operator.id] = self._values(operator)
             elif isinstance(operator, Calc):
                 outputs[operator.id] = self._calc(operator, inputs[0])
             elif isinstance(operator, Expand):
@@ -78,6 +81,23 @@ class Pipeline:
         return pa.table(
             [pa.array(values, field.type) for values, field in zip(arrays, self._schema(operator.id), strict=True)],
             schema=self._schema(operator.id),
+        )
+
+    def _values(self, operator: Values) -> pa.Table:
+        """The rows, which come with the first batch alone."""
+        row, schema = (pa.table({}), pa.table({"row": [0]}), 1), self._schema(operator.id)
+        rows = [] if operator.id in self.given else operator.rows
+        self.given.add(operator.id)
+        answers = (
+            [
+                [compile_value(text, row[1].schema, path=operator.id).answers(*row).cast(f.type)[0] for text in column]
+                for column, f in zip(zip(*rows, strict=True), schema, strict=True)
+            ]
+            if rows
+            else [[] for _ in schema]
+        )
+        return pa.table(
+            [pa.array([v.as_py() for v in c], f.type) for c, f in zip(answers, schema, strict=True)], schema=schema
         )
 
     def _calc(self, operator: Calc, table: pa.Table) -> pa.Table:
@@ -144,5 +164,6 @@ class Pipeline:
         other = Pipeline(replace(plan or self.plan))
         other.manifests = dict(self.manifests)
         other.stores = self.stores
+        other.given = set(self.given)
         other.result = Counter(self.result)
         return other

@@ -21,7 +21,6 @@ _CATALOG = ("default_catalog", "default_database")
 _LATERAL = "write FROM t, LATERAL TABLE(f(x)) AS T(a): a function is called for the rows of what stands before it"
 _REFUSED: dict[type, tuple[str, str]] = {
     exp.Unnest: ("UNNEST is not supported", "flatten the column when reading it"),
-    exp.Values: ("VALUES is not supported in FROM", "read the rows from a table"),
     exp.TableFromRows: ("a function without LATERAL is not supported here", _LATERAL),
     exp.Anonymous: ("a function without LATERAL is not supported here", _LATERAL),
 }

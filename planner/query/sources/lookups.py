@@ -30,6 +30,7 @@ from planner.relations import (
     Relation,
     Scan,
     Union,
+    Values,
     identity,
 )
 from planner.syntax.dialect import offset_of
@@ -148,6 +149,8 @@ def _dimension(context: Context, relation: Relation, name: str, offset: int) -> 
             kind = "an aggregation"
         case Union():
             kind = "a UNION"
+        case Values():
+            kind = "a list of VALUES"
         case Passing():
             kind = relation.title
         case Correlate():

@@ -120,6 +120,8 @@ class OperatorKind:
     state: StateKind | None = None
     groups: tuple[Group, ...] = (CACHED,)
     table: TableUse | None = None
+    has_rows: bool = False
+    """Whether it has rows of its own, which it puts out once, beside those that are read."""
     functions: Callable[[Any], tuple[str, ...]] = no_functions
     """The functions of the plan that it calls."""
     asks: AskingKind | None = None

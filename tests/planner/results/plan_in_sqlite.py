@@ -25,6 +25,7 @@ from plans.operators import (
     Sink,
     Sort,
     Union,
+    Values,
 )
 
 __all__ = ["database", "run_plan"]
@@ -65,6 +66,12 @@ def _expression(text: str) -> str:
 def _sql(operator: Operator) -> str:
     if isinstance(operator, Scan):
         return f"SELECT {', '.join(operator.columns)} FROM {operator.table}"
+    if isinstance(operator, Values):
+        names = [f'"{column.name}"' for column in operator.columns]
+        rows = (
+            [f"{_expression(text)} AS {name}" for text, name in zip(row, names, strict=True)] for row in operator.rows
+        )
+        return " UNION ALL ".join(f"SELECT {', '.join(row)}" for row in rows)
     if isinstance(operator, Calc):
         items = (f'{_expression(i.expression or f"`{i.name}`")} AS "{i.name}"' for i in operator.select)
         where = f" WHERE {_expression(operator.filter)}" if operator.filter is not None else ""

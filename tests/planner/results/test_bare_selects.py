@@ -65,6 +65,20 @@ def queries() -> list[str]:
         "SELECT k + (SELECT 1) AS x, COUNT(*) + (SELECT 2) AS n FROM a GROUP BY k + (SELECT 1)",
         "SELECT k, SUM((SELECT v)) AS n FROM a GROUP BY k",
         "SELECT id, (SELECT 1) AS x FROM a UNION ALL SELECT (SELECT 2), (SELECT id) FROM b",
+        "SELECT id FROM a WHERE v IN (SELECT 1 UNION ALL SELECT 2)",
+        "SELECT id FROM a WHERE v IN (WITH w AS (SELECT 1 AS x) SELECT x FROM w)",
+        "SELECT id FROM a WHERE v IN (VALUES (1), (2), (3))",
+        "SELECT id FROM a WHERE v NOT IN (VALUES (1), (2)) OR EXISTS (VALUES (1))",
+        "SELECT id FROM a WHERE (v, k) IN (VALUES (1, 1), (5, 2), (0, 0))",
+        "SELECT id, (VALUES (7)) AS x FROM a",
+        "SELECT x FROM (SELECT 1 AS x) t",
+        "VALUES (1, 7), (1, 7), (-2, 8)",
+        "SELECT k, v FROM a UNION ALL VALUES (1, 2), (3, 4)",
+        "SELECT k, v FROM a EXCEPT SELECT * FROM (VALUES (1, 2), (3, 4))",
+        "WITH t(x, y) AS (VALUES (1, 2), (2, 3)) SELECT a.id, t.y FROM a LEFT JOIN t ON a.k = t.x AND a.v > t.y",
+        "WITH t(x, y) AS (VALUES (1, 2), (2, 3)) SELECT y, COUNT(*) AS n FROM t JOIN a ON a.k < t.x GROUP BY y",
+        "SELECT 1 AS x, 5 AS y UNION ALL SELECT 2, 6 UNION ALL SELECT 2, 6",
+        "SELECT MAX(x) AS x FROM (SELECT 1 AS x UNION SELECT 3)",
     ]
     return found
 
@@ -103,9 +117,13 @@ def test_a_sub_query_without_from_is_what_sql_says(query: str) -> None:
         ("SELECT id FROM a WHERE EXISTS (SELECT 1 LIMIT 1)", "LIMIT in a sub-query without FROM", "SELECT 1"),
         ("SELECT id FROM a WHERE v = (SELECT nothing)", "unknown column 'nothing'", "nothing"),
         ("SELECT id FROM a WHERE v IN (SELECT 'x')", "IN does not take BIGINT and STRING", "v IN"),
-        ("SELECT id FROM a WHERE v IN (SELECT 1 UNION ALL SELECT 2)", "SELECT without FROM is not", "SELECT 1"),
-        ("SELECT id FROM a WHERE v = (SELECT 1 UNION SELECT 2)", "SELECT without FROM is not", "SELECT 1"),
-        ("SELECT id FROM a WHERE v IN (WITH w AS (SELECT 1 AS x) SELECT x FROM w)", "SELECT without FROM", "SELECT 1"),
+        (
+            "SELECT id FROM a WHERE v = (SELECT 1 UNION SELECT 2)",
+            "this scalar sub-query may have more than",
+            "SELECT 1",
+        ),
+        ("SELECT id FROM a WHERE v = (VALUES (1), (2))", "this scalar sub-query may have more than one", "VALUES"),
+        ("SELECT id FROM a WHERE v = (VALUES (1, 2))", "a scalar sub-query has one column, found 2", "VALUES"),
         # sub-queries where none can stand
         (
             "SELECT COUNT(*) FILTER (WHERE EXISTS (SELECT MAX(v) FROM a)) AS n FROM a",
@@ -118,7 +136,11 @@ def test_a_sub_query_without_from_is_what_sql_says(query: str) -> None:
             "v IN",
         ),
         ("SELECT a.v FROM a, LATERAL (SELECT) AS t", "a SELECT list inside LATERAL is not supported", "SELECT)"),
-        ("SELECT x FROM (SELECT 1 AS x) t", "SELECT without FROM is not supported", "SELECT 1"),
+        ("SELECT x FROM (SELECT 1 AS x WHERE TRUE) t", "WHERE without FROM is not supported", "WHERE"),
+        ("SELECT x FROM (SELECT *) t", "SELECT * needs FROM", "*) t"),
+        ("SELECT x FROM (VALUES (1) WHERE TRUE) AS t(x)", "WHERE is not supported here", "WHERE"),
+        ("SELECT x FROM (VALUES ((SELECT 1 FROM a))) AS t(x)", "a sub-query cannot stand in VALUES", "SELECT 1"),
+        ("SELECT x FROM (VALUES (MAX(1))) AS t(x)", "MAX cannot stand in VALUES", "MAX"),
     ],
 )
 def test_a_sub_query_without_from_that_cannot_be_is_refused_where_it_stands(

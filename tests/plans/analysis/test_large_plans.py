@@ -24,6 +24,7 @@ from plans.operators import (
     Argument,
     Calc,
     Correlate,
+    GivenColumn,
     Join,
     LookupJoin,
     LookupKey,
@@ -32,6 +33,7 @@ from plans.operators import (
     SelectItem,
     Sink,
     Union,
+    Values,
 )
 from tests.plans.in_process import hintplan
 
@@ -155,6 +157,7 @@ EXPRESSIONS = [
     ("join", "condition"),
     *(("lookup-join", place) for place in ("constant", "pre-filter", "filter", "condition")),
     ("correlate", "constant"),
+    ("values", "rows"),
 ]
 
 
@@ -194,6 +197,7 @@ def test_what_a_run_refuses_of_expressions_a_check_refuses(op: str, place: str, 
             output=(),
             settings={},
         ),
+        ("values", "rows"): Values(id="x", columns=(GivenColumn(name="c", type="INT"),), rows=(("1",), (text,))),
     }[op, place]
     found = [found.message for found in check_nesting(Plan(name="p", operators=(operator,)))]
     assert found == ([] if problem is None else [problem])

@@ -26,6 +26,7 @@ from plans.operators import (
     AggregateCall,
     Calc,
     Expand,
+    GivenColumn,
     Join,
     JoinColumn,
     JoinKey,
@@ -37,6 +38,7 @@ from plans.operators import (
     SelectItem,
     Sink,
     Union,
+    Values,
 )
 from plans.operators.aggregate import AGGREGATE
 from plans.operators.lookup_join import LOOKUP_JOIN
@@ -258,6 +260,12 @@ def _operators(operator_id: str) -> st.SearchStrategy[Operator]:
             keys=_tuples(NAMES, 1, unique=True),
             sets=_tuples(_tuples(NAMES, unique=True), 1),
             group_id=NAMES,
+        ),
+        st.builds(
+            Values,
+            id=one_id,
+            columns=_tuples(st.builds(GivenColumn, name=NAMES, type=TYPES), 1),
+            rows=_tuples(_tuples(TEXTS, 1), 1),
         ),
         st.builds(Union, id=one_id, inputs=_tuples(IDS, 2)),
         st.builds(Sink, id=one_id, inputs=one, table=NAMES),

@@ -40,6 +40,7 @@ ROWS = {
 
 SUMS = "SELECT k, SUM(w) AS n FROM o GROUP BY k"
 OTHERS = "SELECT k + 100 AS k, w AS n FROM {}"
+GIVEN = "SELECT k, SUM(w) AS n FROM (SELECT k, w FROM o UNION ALL VALUES (1, 1000), (9, 4), (9, 4)) AS t GROUP BY k"
 JOINED = "SELECT o.k * 100 + o.w AS k, c.w AS n FROM o JOIN c ON o.k = c.k"
 
 
@@ -105,6 +106,18 @@ CASES = {
         after=SUMS,
         left=[SUMS, "SELECT k + 100, SUM(w) FROM o WHERE b < 3 GROUP BY k"],
         sources={},
+    ),
+    "a source more, before rows of the plan": Case(
+        before=GIVEN,
+        after=f"{OTHERS.format('d')} UNION ALL {GIVEN}",
+        left=[GIVEN, OTHERS.format("d")],
+        sources={"scan_d": "new"},
+    ),
+    "rows of the plan more": Case(
+        before=SUMS,
+        after=f"{SUMS} UNION ALL VALUES (901, 1), (902, 2)",
+        left=[SUMS, "VALUES (901, 1), (902, 2)"],
+        sources={"values_r": "new"},
     ),
     "a branch above a join, and its sides the other way round": Case(
         before=JOINED,

@@ -1,0 +1,32 @@
+"""Rows that are written in the query."""
+
+from __future__ import annotations
+
+from planner.expressions.spark_text import spark_text
+from planner.expressions.typed import Call, Expr, Field, Literal
+from planner.lowering.builder import Builder
+from planner.lowering.columns import Lowered, lowered, unique_names
+from planner.relations import Values
+from plans import operators as model
+
+
+def lower_values(builder: Builder, values: Values) -> Lowered:
+    """The rows, each value of which becomes one of the type of its column."""
+    columns = unique_names(values.fields)
+    given = zip(columns, values.fields, strict=True)
+    operator = model.Values(
+        id="",
+        columns=tuple(model.GivenColumn(name=name, type=str(field.type)) for name, field in given),
+        rows=tuple(tuple(_text(v, f) for v, f in zip(row, values.fields, strict=True)) for row in values.rows),
+    )
+    return lowered(builder.add(operator, "values", values.base, values.block), values.fields, columns)
+
+
+def _text(value: Expr, field: Field) -> str:
+    """A value as text; the operator itself makes it one of the type of ``field``."""
+    if isinstance(value, Literal) and value.text is None:
+        return "NULL"
+    if isinstance(value, Call) and value.function == "CAST" and value.type == field.type.as_nullable():
+        inner = value.args[0]
+        value = inner if isinstance(inner, Literal) else value
+    return spark_text(value, {})

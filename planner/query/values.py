@@ -1,0 +1,78 @@
+"""VALUES, and SELECT without FROM: rows that are written in the query.
+
+Their columns are called EXPR$0, EXPR$1, ..., and have types that hold the values of all rows, as in Flink. A SELECT
+without FROM is computed from one row.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from planner.context import Context
+from planner.expressions.coercion import common_type
+from planner.expressions.typed import INT, NULL, Expr, Field, calls_user_code, literal
+from planner.query.compiler import QueryCompiler
+from planner.query.from_clause import From
+from planner.query.ordering import CLAUSES
+from planner.relations import Values
+from planner.syntax.dialect import cells_of, offset_of, select_offset
+from planner.translation.expressions import clause_translator
+from planner.translation.scope import Scope
+from planner.translation.translator import only
+from plans.text.counts import count
+
+
+def given_rows(compiler: QueryCompiler, node: exp.Select) -> Values:
+    """The rows of ``VALUES (1, 'a'), (2, 'b')``."""
+    context = compiler.context
+    only(context.source, node, "hint", "expressions", "with_", *CLAUSES)
+    translator = clause_translator(context, Scope(inputs=()), "VALUES")
+    rows = [tuple(map(translator.expression, cells_of(row))) for row in node.expressions]
+    for row, written in zip(rows, node.expressions, strict=True):
+        if len(row) != len(rows[0]):
+            message = f"this row has {count(len(row), 'value')}, the first one {len(rows[0])}"
+            raise context.source.error(message, offset_of(written), "give all rows the same columns")
+        for value, cell in zip(row, cells_of(written), strict=True):
+            _check_value(context, value, cell)
+    columns = zip(*rows, strict=True)
+    fields = tuple(_field(context, place, column, node) for place, column in enumerate(columns))
+    return Values(fields=fields, rows=tuple(rows), base=(compiler.block,), block=compiler.block)
+
+
+def _check_value(context: Context, value: Expr, cell: exp.Expr) -> None:
+    if value.type == NULL:
+        raise context.source.error("a NULL in VALUES has no type", offset_of(cell), "write CAST(NULL AS STRING)")
+    if value.type.root == "INTERVAL":
+        raise context.source.error("VALUES does not take an INTERVAL", offset_of(cell), "write a number")
+    if calls_user_code(value):
+        message = "a function of your own in VALUES is not supported"
+        raise context.source.error(message, offset_of(cell), "write SELECT f(x) FROM (VALUES (1)) AS t(x)")
+
+
+def _field(context: Context, place: int, column: tuple[Expr, ...], node: exp.Select) -> Field:
+    found = common_type([value.type for value in column])
+    roots = {value.type.root for value in column}
+    if found is None or (len(roots) > 1 and "DATE" in roots):
+        types = " and ".join(dict.fromkeys(str(value.type.as_nullable()) for value in column))
+        message = f"column {place + 1} of VALUES has the types {types}"
+        raise context.source.error(message, select_offset(node), "convert them with CAST")
+    return context.field(f"EXPR${place}", found)
+
+
+def without_from(compiler: QueryCompiler, select: exp.Select) -> From:
+    """What a SELECT without FROM reads: one row, of which it has no column."""
+    source = compiler.context.source
+    for key, clause in (("where", "WHERE"), ("group", "GROUP BY"), ("having", "HAVING")):
+        if select.args.get(key) is not None:
+            message = f"{clause} without FROM is not supported"
+            raise source.error(message, offset_of(select.args[key]), "read from (VALUES (1)) AS t(x)")
+    star = next((e for e in select.expressions if isinstance(e, exp.Star)), None)
+    if star is not None:
+        raise source.error("SELECT * needs FROM", offset_of(star), "write the values")
+    row = Values(
+        fields=(compiler.context.field("ZERO", INT),),
+        rows=((literal(0, INT),),),
+        base=(compiler.block,),
+        block=compiler.block,
+    )
+    return From(relation=row, scope=Scope(inputs=()), name=None)

@@ -1,0 +1,97 @@
+"""``values``: rows that the plan itself has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from plans.declarations.row_kinds import INSERT_ONLY, RowKinds
+from plans.declarations.tables import Column
+from plans.errors import Diagnostic
+from plans.operators.spec.columns import check_names
+from plans.operators.spec.declared import Columns, Declared
+from plans.operators.spec.fields import Expression, Name, OperatorId, TypeText
+from plans.operators.spec.kind import OperatorKind, WithSettings, any_order
+from plans.settings.layers import Settings
+from plans.text.counts import count
+
+_SHOWN = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenColumn:
+    """A column of rows that the plan has."""
+
+    name: Name
+    type: TypeText
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Values(WithSettings):
+    """Puts out ``rows`` once, whatever else the query reads; each value is cast to the type of its column. Stateless.
+
+    A value is a literal in Spark SQL, or an expression that reads no column.
+    """
+
+    id: OperatorId
+    columns: Annotated[tuple[GivenColumn, ...], "The columns of the rows.", {"minItems": 1}]
+    rows: Annotated[
+        tuple[Annotated[tuple[Expression, ...], {"minItems": 1}], ...],
+        "The rows: of each the values in the order of the columns, literals in Spark SQL.",
+        {"minItems": 1},
+    ]
+    settings: Mapping[str, Settings] = field(default_factory=dict)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        return ()
+
+
+def _columns(values: Values, inputs: Sequence[Columns], plan: Declared) -> Columns:
+    return tuple(Column(name=column.name, type=column.type) for column in values.columns)
+
+
+def _row_kinds(values: Values, inputs: RowKinds, plan: Declared) -> RowKinds:
+    return INSERT_ONLY
+
+
+def _check(values: Values, inputs: Sequence[Columns], plan: Declared, path: str) -> Iterator[Diagnostic]:
+    yield from check_names([column.name for column in values.columns], path, "columns")
+    for index, row in enumerate(values.rows):
+        if len(row) != len(values.columns):
+            message = f"this row has {count(len(row), 'value')}, the operator {count(len(values.columns), 'column')}"
+            yield Diagnostic(message=message, path=f"{path}.rows[{index}]", hint="give each column one value")
+
+
+def _expressions(values: Values) -> Iterator[tuple[str, str | None]]:
+    for index, row in enumerate(values.rows):
+        yield from ((f"rows[{index}][{place}]", text) for place, text in enumerate(row))
+
+
+def _describe(values: Values, plan: Declared) -> str:
+    shown: list[str] = []
+    for row in values.rows:
+        text = f"({', '.join(row)})"
+        if sum(map(len, shown)) + len(text) > _SHOWN:
+            break
+        shown.append(text)
+    names = ", ".join(column.name for column in values.columns)
+    if len(shown) == len(values.rows):
+        return f"VALUES {', '.join(shown)} AS ({names})"
+    return f"VALUES {', '.join([*shown, '...'])} AS ({names}) · {count(len(values.rows), 'row')}"
+
+
+VALUES = OperatorKind(
+    op="values",
+    cls=Values,
+    title="values",
+    description="Puts out rows that the plan itself has, once.",
+    has_rows=True,
+    columns=_columns,
+    check=_check,
+    row_kinds=_row_kinds,
+    reads_order=any_order,
+    expressions=_expressions,
+    describe=_describe,
+)

@@ -1,0 +1,54 @@
+"""Rows of the plan: Spark computes them, in a stream from one row that a source of ours has once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from plans.operators import Values
+from runtime.build.builder import OperatorBuilder, from_frames
+from runtime.build.edges import Edges
+from runtime.expressions.allowed import check_expression, quoted
+from runtime.expressions.analysis import SPARK_ERRORS, analysed, refusing
+from runtime.expressions.arithmetic import spark_text
+from runtime.spark.once import one_row
+from runtime.spark.source_order import marked
+from runtime.types import to_spark
+
+
+def _stream(operator: Values, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
+    return _rows(operator, marked(one_row(edges.spark), operator.id), edges)
+
+
+def _batch(operator: Values, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
+    return _rows(operator, edges.spark.range(1), edges)
+
+
+def _rows(operator: Values, frame: DataFrame, edges: Edges) -> DataFrame:
+    """The rows for each row of ``frame``; RunError, naming the operator, for a value that may not run."""
+    types = [to_spark(column.type).simpleString() for column in operator.columns]
+    names = edges.names(operator.id)
+    cells: list[str] = []
+    rows: list[str] = []
+    for index, row in enumerate(operator.rows):
+        values = []
+        for place, (text, kind) in enumerate(zip(row, types, strict=True)):
+            path = f"operators.{operator.id}.rows[{index}][{place}]"
+            checked = check_expression(text, {}, operator=operator.id, path=path)
+            with refusing(operator.id, path):
+                values.append(f"CAST(({spark_text(frame, checked.sql)}) AS {kind})")
+        cells += values
+        rows.append(f"struct({', '.join(f'{v} AS {quoted(n)}' for v, n in zip(values, names, strict=True))})")
+    try:
+        return analysed(frame.select(F.expr(f"inline(array({', '.join(rows)}))")))
+    except SPARK_ERRORS:
+        for number, cell in enumerate(cells):
+            index, place = divmod(number, len(names))
+            with refusing(operator.id, f"operators.{operator.id}.rows[{index}][{place}]"):
+                analysed(frame.select(F.expr(cell)))
+        raise
+
+
+BUILDER = OperatorBuilder(stream=from_frames(_stream), batch=_batch)
