@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -21,6 +22,7 @@ from plans.declarations.row_kinds import INSERT_ONLY, RowKind
 from runtime.kernels.replacement import replaced
 from runtime.operator import KIND, Inheritance, InputSpec, Result, SegmentStore
 from runtime.operator import hash_column as hash_name
+from runtime.operators.thinned import Thinned
 from runtime.state.identity import Mask, encode_groups
 from runtime.state.inherit import inherit_tables
 from runtime.state.keyed import KeyedState
@@ -29,7 +31,7 @@ from runtime.state.manifest import read_manifest, write_manifest
 
 ROWS = "rows"
 COUNTS = ("rows_passed_over",)
-"""What it reports besides: the rows that were not kept, for another row of their key was or came."""
+"""What it reports besides: of the rows that came to it, those that were not kept, for another of their key."""
 _BEFORE_ALL = np.iinfo(np.int64).min
 
 
@@ -61,7 +63,8 @@ class DeduplicateOperator:
 
     @property
     def inputs(self) -> tuple[InputSpec, ...]:
-        return (InputSpec(columns=self.columns, hashes=(self.key,), changelog=False),)
+        thinned = Thinned(columns=self.columns, chosen=partial(_one_of_each_key, self))
+        return (InputSpec(columns=self.columns, hashes=(self.key,), changelog=False, presum=thinned),)
 
     @property
     def output(self) -> pa.Schema:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,7 @@ import pyarrow as pa
 from runtime.kernels.numbering import Numbering, emitted, first_of_each_key, keys_of, occurrences
 from runtime.operator import Inheritance, InputSpec, Result, SegmentStore
 from runtime.operator import hash_column as hash_name
+from runtime.operators.thinned import Thinned
 from runtime.state.identity import Mask
 from runtime.state.inherit import inherit_tables
 from runtime.state.keyed import KeyedState
@@ -27,28 +29,6 @@ FIRST = "first"
 SLOT, PLACE = "__slot", "__place"
 COUNTS = ("rows_passed_over",)
 """What it reports besides: rows that were not among the first of their key in the end, of those that came to it."""
-_WORTH_IT = 0.8
-"""The share of rows left from which on a task lets all of its rows be."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FirstOfEachKey:
-    """Leaves out rows before they are shuffled that others of their key in the same task stand before; a Presum."""
-
-    columns: pa.Schema
-    key: tuple[str, ...]
-    numbering: Numbering
-
-    @property
-    def schema(self) -> pa.Schema:
-        return pa.schema([*self.columns, pa.field(hash_name(0), pa.int64())])
-
-    def sum_up(self, rows: pa.Table) -> pa.Table | None:
-        first = first_of_each_key(self.numbering, rows.combine_chunks(), self.key)
-        return first if first.num_rows <= _WORTH_IT * rows.num_rows else None
-
-    def lift(self, rows: pa.Table) -> pa.Table:
-        return rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +53,8 @@ class FirstRowsOperator:
 
     @property
     def inputs(self) -> tuple[InputSpec, ...]:
-        thinned = FirstOfEachKey(columns=self.columns, key=self.key, numbering=self.numbering)
+        chosen = partial(first_of_each_key, self.numbering, key=self.key)
+        thinned = Thinned(columns=self.columns, chosen=chosen)
         return (InputSpec(columns=self.columns, hashes=(self.key,), changelog=False, presum=thinned),)
 
     @property
