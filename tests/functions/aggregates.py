@@ -89,3 +89,12 @@ class Broken(Rows):
 
     def get_value(self, accumulator: Any) -> Any:
         return accumulator[0]
+
+
+class Values(Bag):  # type: ignore[misc, valid-type]
+    """The values that are there, as an array."""
+
+    result = "ARRAY<STRING>"
+
+    def get_value(self, accumulator: Any) -> Any:
+        return accumulator[0]

@@ -244,6 +244,17 @@ def test_another_class_or_accumulator_is_another_state() -> None:
     assert (change.path, change.effect.level) == ("functions.weighted.class", "drop")
 
 
+def test_a_result_may_be_an_array() -> None:
+    plan = plan_of("SELECT k, vs(v) FROM t GROUP BY k", "k STRING, x ARRAY<STRING>", vs=aggregates.Values)
+    operator, store, manifest, found = kernel(plan), MemoryStore(), None, []
+    for rows in ([("a", 1, 1), ("b", None, 1)], [("a", 2, 1)]):
+        table = delta(operator.inputs[0], [("+I", row[:2]) for row in rows])
+        result = operator.process((table,), manifest, store, 0)
+        manifest, found = result.manifest, found + events_of(result.output)
+    assert sorted(found[:2]) == [("+I", ("a", ["1"])), ("+I", ("b", ["None"]))]
+    assert found[2:] == [("-U", ("a", ["1"])), ("+U", ("a", ["1", "2"]))]
+
+
 def test_state_of_another_accumulator_is_not_read() -> None:
     plan = plan_of("SELECT k, n() FROM t GROUP BY k", "k STRING, x BIGINT")
     pipeline = Pipeline(plan)
