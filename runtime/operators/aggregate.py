@@ -57,7 +57,7 @@ from runtime.state.identity import Mask, encode_groups, equal_columns, equal_row
 from runtime.state.inherit import inherit_tables
 from runtime.state.keyed import KeyedState
 from runtime.state.layout import COUNT, HASH, WRITE, Int64s, StateLayout
-from runtime.state.manifest import read_manifest, write_manifest
+from runtime.state.tables import committed, open_tables
 
 GROUPS = "groups"
 
@@ -180,24 +180,14 @@ class AggregateOperator:
         self, deltas: Sequence[pa.Table | None], manifest: bytes | None, store: SegmentStore, now: int
     ) -> Result:
         layouts = self.layouts
-        tables = read_manifest(manifest, {layout.name: layout.fingerprint for layout in layouts})
-        states = {
-            layout.name: KeyedState(layout, tables[layout.name], store, ttl=self.ttl, now=now) for layout in layouts
-        }
+        states = open_tables(layouts, manifest, store, ttls=[self.ttl] * len(layouts), now=now)
         rows = deltas[0]
         output = self.output.empty_table()
         if rows is not None and rows.num_rows:
             batch = rows.combine_chunks()
             weights = batch[WEIGHT].to_numpy() if WEIGHT in batch.column_names else weights_of(batch)
             output = _update(self, states, batch, weights, now)
-        committed = {name: state.commit() for name, state in states.items()}
-        return Result(
-            output=output,
-            manifest=write_manifest(committed),
-            rows_in=_rows_behind(rows),
-            state_rows=sum(table.rows for table in committed.values()),
-            state_bytes=sum(segment.size for table in committed.values() for segment in table.segments),
-        )
+        return committed(states, output, _rows_behind(rows))
 
     def inherit(self, store: Inheritance) -> bytes | None:
         return inherit_tables(store, self.layouts)

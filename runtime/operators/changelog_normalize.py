@@ -23,7 +23,7 @@ from runtime.state.identity import encode_groups
 from runtime.state.inherit import inherit_tables
 from runtime.state.keyed import KeyedState
 from runtime.state.layout import StateLayout
-from runtime.state.manifest import read_manifest, write_manifest
+from runtime.state.tables import committed, open_tables, rows_in
 
 ROWS = "rows"
 
@@ -58,21 +58,12 @@ class ChangelogNormalizeOperator:
     def process(
         self, deltas: Sequence[pa.Table | None], manifest: bytes | None, store: SegmentStore, now: int
     ) -> Result:
-        layout = self.layout
-        table = read_manifest(manifest, {ROWS: layout.fingerprint})[ROWS]
-        state = KeyedState(layout, table, store, ttl=self.ttl, now=now)
+        states = open_tables(self.layouts, manifest, store, ttls=(self.ttl,), now=now)
         rows = deltas[0]
         output = self.output.empty_table()
         if rows is not None and rows.num_rows:
-            output = _replace(self, state, _last_of_each_key(self, rows.combine_chunks()), now)
-        committed = state.commit()
-        return Result(
-            output=output,
-            manifest=write_manifest({ROWS: committed}),
-            rows_in=rows.num_rows if rows is not None else 0,
-            state_rows=committed.rows,
-            state_bytes=sum(segment.size for segment in committed.segments),
-        )
+            output = _replace(self, states[ROWS], _last_of_each_key(self, rows.combine_chunks()), now)
+        return committed(states, output, rows_in(deltas))
 
     def inherit(self, store: Inheritance) -> bytes | None:
         return inherit_tables(store, self.layouts)

@@ -27,7 +27,7 @@ from runtime.state.identity import Mask, encode_groups
 from runtime.state.inherit import inherit_tables
 from runtime.state.keyed import KeyedState
 from runtime.state.layout import Int64s, StateLayout
-from runtime.state.manifest import read_manifest, write_manifest
+from runtime.state.tables import committed, open_tables, rows_in
 
 ROWS = "rows"
 COUNTS = ("rows_passed_over",)
@@ -73,22 +73,12 @@ class DeduplicateOperator:
     def process(
         self, deltas: Sequence[pa.Table | None], manifest: bytes | None, store: SegmentStore, now: int
     ) -> Result:
-        layout = self.layout
-        table = read_manifest(manifest, {ROWS: layout.fingerprint})[ROWS]
-        state = KeyedState(layout, table, store, ttl=self.ttl, now=now)
-        rows = deltas[0]
+        states = open_tables(self.layouts, manifest, store, ttls=(self.ttl,), now=now)
+        rows, came = deltas[0], rows_in(deltas)
         output, kept = self.output.empty_table(), 0
         if rows is not None and rows.num_rows:
-            output, kept = _keep(self, state, _one_of_each_key(self, rows.combine_chunks()), now)
-        committed = state.commit()
-        return Result(
-            output=output,
-            manifest=write_manifest({ROWS: committed}),
-            rows_in=rows.num_rows if rows is not None else 0,
-            state_rows=committed.rows,
-            state_bytes=sum(segment.size for segment in committed.segments),
-            metrics=((rows.num_rows if rows is not None else 0) - kept,),
-        )
+            output, kept = _keep(self, states[ROWS], _one_of_each_key(self, rows.combine_chunks()), now)
+        return committed(states, output, came, metrics=(came - kept,))
 
     def inherit(self, store: Inheritance) -> bytes | None:
         return inherit_tables(store, self.layouts)

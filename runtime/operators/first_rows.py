@@ -22,7 +22,7 @@ from runtime.state.identity import Mask
 from runtime.state.inherit import inherit_tables
 from runtime.state.keyed import KeyedState
 from runtime.state.layout import Int64s, StateLayout, prefixed_hash
-from runtime.state.manifest import read_manifest, write_manifest
+from runtime.state.tables import committed, open_tables, rows_in
 from runtime.state.under_keys import rows_at, stored_under
 
 FIRST = "first"
@@ -64,23 +64,13 @@ class FirstRowsOperator:
     def process(
         self, deltas: Sequence[pa.Table | None], manifest: bytes | None, store: SegmentStore, now: int
     ) -> Result:
-        layout = self.layout
-        table = read_manifest(manifest, {FIRST: layout.fingerprint})[FIRST]
-        state = KeyedState(layout, table, store, ttl=self.ttl, now=now)
-        rows = deltas[0]
+        states = open_tables(self.layouts, manifest, store, ttls=(self.ttl,), now=now)
+        rows, came = deltas[0], rows_in(deltas)
         output, kept = self.output.empty_table(), 0
         if rows is not None and rows.num_rows:
             first = first_of_each_key(self.numbering, rows.combine_chunks(), self.key)
-            output, kept = _update(self, state, first, now)
-        committed = state.commit()
-        return Result(
-            output=output,
-            manifest=write_manifest({FIRST: committed}),
-            rows_in=rows.num_rows if rows is not None else 0,
-            state_rows=committed.rows,
-            state_bytes=sum(segment.size for segment in committed.segments),
-            metrics=((rows.num_rows if rows is not None else 0) - kept,),
-        )
+            output, kept = _update(self, states[FIRST], first, now)
+        return committed(states, output, came, metrics=(came - kept,))
 
     def inherit(self, store: Inheritance) -> bytes | None:
         return inherit_tables(store, self.layouts)

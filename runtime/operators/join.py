@@ -28,7 +28,7 @@ from runtime.state.identity import Mask, distinct_rows, hashed_groups, without_c
 from runtime.state.inherit import inherit_tables
 from runtime.state.keyed import KeyedState
 from runtime.state.layout import COUNT, SUFFIX_MASK, WRITE, Int64s, StateLayout, prefixed_hash
-from runtime.state.manifest import read_manifest, write_manifest
+from runtime.state.tables import committed, open_tables, rows_in
 
 PARTNERS = "__partners"
 COUNTS = ("rows_beyond_limit",)
@@ -96,29 +96,16 @@ class JoinOperator:
     def process(
         self, deltas: Sequence[pa.Table | None], manifest: bytes | None, store: SegmentStore, now: int
     ) -> Result:
-        layouts = self.layouts
-        tables = read_manifest(manifest, {layout.name: layout.fingerprint for layout in layouts})
-        states = tuple(
-            KeyedState(layout, tables[layout.name], store, ttl=ttl, now=now)
-            for layout, ttl in zip(layouts, self.ttls, strict=True)
-        )
+        states = open_tables(self.layouts, manifest, store, ttls=self.ttls, now=now)
         # The side whose rows are not preserved goes first, so that rows of one batch meet before they are padded.
         order = (RIGHT, LEFT) if self.kind in ("left", "semi", "anti") else (LEFT, RIGHT)
         pieces, beyond = [self.output.empty_table()], 0
         for side in order:
             rows = deltas[side]
             if rows is not None and rows.num_rows:
-                found, gone = _apply(self, side, rows.combine_chunks(), states, now)
+                found, gone = _apply(self, side, rows.combine_chunks(), tuple(states.values()), now)
                 pieces, beyond = [*pieces, *found], beyond + gone
-        committed = {state.layout.name: state.commit() for state in states}
-        return Result(
-            output=pa.concat_tables(pieces),
-            manifest=write_manifest(committed),
-            rows_in=sum(rows.num_rows for rows in deltas if rows is not None),
-            state_rows=sum(table.rows for table in committed.values()),
-            state_bytes=sum(segment.size for table in committed.values() for segment in table.segments),
-            metrics=(beyond,),
-        )
+        return committed(states, pa.concat_tables(pieces), rows_in(deltas), metrics=(beyond,))
 
     def inherit(self, store: Inheritance) -> bytes | None:
         return inherit_tables(store, self.layouts)

@@ -27,7 +27,7 @@ from runtime.state.identity import distinct_rows
 from runtime.state.inherit import inherit_tables
 from runtime.state.keyed import KeyedState
 from runtime.state.layout import COUNT, SUFFIX_MASK, Int64s, StateLayout, prefixed_hash
-from runtime.state.manifest import read_manifest, write_manifest
+from runtime.state.tables import committed, open_tables, rows_in
 from runtime.state.under_keys import rows_at, stored_under
 
 ROWS = "rows"
@@ -62,22 +62,13 @@ class RankOperator:
     def process(
         self, deltas: Sequence[pa.Table | None], manifest: bytes | None, store: SegmentStore, now: int
     ) -> Result:
-        layout = self.layout
-        table = read_manifest(manifest, {ROWS: layout.fingerprint})[ROWS]
-        state = KeyedState(layout, table, store, ttl=self.ttl, now=now)
+        states = open_tables(self.layouts, manifest, store, ttls=(self.ttl,), now=now)
         rows = deltas[0]
         output = self.output.empty_table()
         if rows is not None and rows.num_rows:
-            output = _update(self, state, rows.combine_chunks(), now)
-        committed = state.commit()
-        return Result(
-            output=output,
-            manifest=write_manifest({ROWS: committed}),
-            rows_in=rows.num_rows if rows is not None else 0,
-            state_rows=committed.rows,
-            state_bytes=sum(segment.size for segment in committed.segments),
-            metrics=(0,),  # no row is passed over: any may move up
-        )
+            output = _update(self, states[ROWS], rows.combine_chunks(), now)
+        # No row is passed over: any may move up.
+        return committed(states, output, rows_in(deltas), metrics=(0,))
 
     def inherit(self, store: Inheritance) -> bytes | None:
         return inherit_tables(store, self.layouts)

@@ -22,7 +22,7 @@ from runtime.state.identity import Mask, distinct_rows, encode_groups, equal_row
 from runtime.state.inherit import inherit_tables
 from runtime.state.keyed import KeyedState
 from runtime.state.layout import COUNT, Int64s, StateLayout, prefixed_hash
-from runtime.state.manifest import read_manifest, write_manifest
+from runtime.state.tables import committed, open_tables, rows_in
 from runtime.state.under_keys import rows_at, stored_under, write_again
 
 ROWS = "rows"
@@ -59,9 +59,7 @@ class SinkMaterializeOperator:
     def process(
         self, deltas: Sequence[pa.Table | None], manifest: bytes | None, store: SegmentStore, now: int
     ) -> Result:
-        layout = self.layout
-        table = read_manifest(manifest, {ROWS: layout.fingerprint})[ROWS]
-        state = KeyedState(layout, table, store, ttl=self.ttl, now=now)
+        states = open_tables(self.layouts, manifest, store, ttls=(self.ttl,), now=now)
         rows = deltas[0]
         output = self.output.empty_table()
         if rows is not None and rows.num_rows:
@@ -70,15 +68,8 @@ class SinkMaterializeOperator:
             if self.changelog:
                 kinds = batch[KIND].to_numpy()
                 weights = np.where((kinds == INSERT) | (kinds == UPDATE_AFTER), np.int64(1), np.int64(-1))
-            output = _update(self, state, batch, weights, now)
-        committed = state.commit()
-        return Result(
-            output=output,
-            manifest=write_manifest({ROWS: committed}),
-            rows_in=rows.num_rows if rows is not None else 0,
-            state_rows=committed.rows,
-            state_bytes=sum(segment.size for segment in committed.segments),
-        )
+            output = _update(self, states[ROWS], batch, weights, now)
+        return committed(states, output, rows_in(deltas))
 
     def inherit(self, store: Inheritance) -> bytes | None:
         return inherit_tables(store, self.layouts)

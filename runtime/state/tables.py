@@ -1,0 +1,43 @@
+"""The state tables of an operator over one batch: opened from its manifest, and committed to the next one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from runtime.operator import Result, SegmentStore
+from runtime.state.keyed import KeyedState
+from runtime.state.layout import StateLayout
+from runtime.state.manifest import read_manifest, write_manifest
+
+
+def open_tables(
+    layouts: Sequence[StateLayout], manifest: bytes | None, store: SegmentStore, *, ttls: Sequence[int], now: int
+) -> dict[str, KeyedState]:
+    """The tables with ``layouts`` by name, each with its TTL in ms; RunError if what is stored has other columns."""
+    tables = read_manifest(manifest, {layout.name: layout.fingerprint for layout in layouts})
+    return {
+        layout.name: KeyedState(layout, tables[layout.name], store, ttl=ttl, now=now)
+        for layout, ttl in zip(layouts, ttls, strict=True)
+    }
+
+
+def rows_in(deltas: Sequence[pa.Table | None]) -> int:
+    """How many rows came."""
+    return sum(rows.num_rows for rows in deltas if rows is not None)
+
+
+def committed(
+    states: Mapping[str, KeyedState], output: pa.Table, rows_in: int, metrics: tuple[int, ...] = ()
+) -> Result:
+    """What a batch yields whose changes are in ``states``."""
+    tables = {name: state.commit() for name, state in states.items()}
+    return Result(
+        output=output,
+        manifest=write_manifest(tables),
+        rows_in=rows_in,
+        state_rows=sum(table.rows for table in tables.values()),
+        state_bytes=sum(segment.size for table in tables.values() for segment in table.segments),
+        metrics=metrics,
+    )
