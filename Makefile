@@ -75,6 +75,7 @@ flink-goldens: java
 	.flink/bin/python tests/flink/record_sinks.py
 	.flink/bin/python tests/flink/record_casts.py
 	.flink/bin/python tests/flink/record_restore.py
+	.flink/bin/python tests/flink/record_ddl.py
 
 KILLS ?= 10
 SEED ?= 1

@@ -7,16 +7,21 @@ Owns the meaning of a declaration: names, types of computed columns, keys, water
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from planner.context import ComputedColumn, Context, TableEntry
+from planner.declarations.alter import altered
+from planner.declarations.like import derived
 from planner.query.queries import build_view
-from planner.statements.model import CreateTable, CreateView, Drop
+from planner.sinks.create_as import with_query_columns
+from planner.statements.model import AlterTable, AlterView, CreateTable, CreateView, Drop, Like
 from planner.syntax.dialect import parse_expression
 from planner.translation.expressions import declaration_translator
 from planner.translation.scope import Input, Scope
 from plans.connectors.check import check_table
 from plans.declarations.tables import Table, TableColumn, Watermark
 from plans.declarations.types import DataType
+from plans.errors import SqlError
 from plans.text.names import did_you_mean
 
 
@@ -24,16 +29,43 @@ def declare_table(context: Context, statement: CreateTable) -> bool:
     """Add a table to the catalog, False if IF NOT EXISTS kept it out; SqlError if its declaration makes no sense."""
     if _exists(context, statement):
         return False
+    if statement.like is not None:
+        statement = derived(context.source, statement, statement.like, _base(context, statement.like))
+    elif statement.query:
+        statement = with_query_columns(context, statement)
+    context.catalog.tables[statement.name] = _entry(context, statement)
+    return True
+
+
+def _base(context: Context, like: Like) -> CreateTable:
+    """The declaration that LIKE takes over."""
+    catalog = context.catalog
+    if like.table in catalog.views:
+        message, advice = f"'{like.table}' is a view, and LIKE takes tables", "write CREATE TABLE ... AS SELECT"
+        raise context.source.error(message, like.offset, advice)
+    entry = catalog.tables.get(like.table)
+    if entry is None or entry.declaration is None:
+        advice = did_you_mean(like.table, catalog.tables, what="declared")
+        raise context.source.error(f"there is no table '{like.table}'", like.offset, advice)
+    catalog.bases.add(like.table)
+    return entry.declaration
+
+
+def _entry(context: Context, statement: CreateTable) -> TableEntry:
+    """The table that ``statement`` declares, which names every column; SqlError if that makes no sense."""
     _check_columns(context, statement)
     declared = {c.name: c for c in statement.columns}
     for name in statement.primary_key:
-        if name not in declared or declared[name].type is None:
+        if name not in declared or not declared[name].is_physical:
             what = "is computed" if name in declared else "does not exist"
             raise context.source.error(
                 f"primary key column '{name}' of table '{statement.name}' {what}",
-                statement.offset,
-                did_you_mean(name, (c.name for c in statement.columns if c.type), what="physical columns"),
+                statement.key_offset,
+                did_you_mean(name, (c.name for c in statement.columns if c.is_physical), what="physical columns"),
             )
+        if statement.primary_key.count(name) > 1:
+            message = f"primary key column '{name}' is listed twice"
+            raise context.source.error(message, statement.key_offset, "list it once")
     physical = tuple(context.field(c.name, c.type) for c in statement.columns if c.type is not None)
     scope = Scope(inputs=(Input(name=statement.name, kind="table", fields=physical, offset=statement.offset),))
     translator = declaration_translator(context, scope, "a computed column")
@@ -67,17 +99,82 @@ def declare_table(context: Context, statement: CreateTable) -> bool:
         comment=statement.comment,
         options=statement.options,
     )
-    for found in check_table(statement.name, table):
-        raise context.source.error(f"table '{statement.name}': {found.message}", statement.offset, found.hint)
-    context.catalog.tables[statement.name] = TableEntry(
+    return TableEntry(
         table=table,
         offset=statement.offset,
         temporary=statement.temporary,
         option_offsets=statement.option_offsets,
         physical=physical,
         computed=computed,
+        declaration=statement,
+        missing=_checked_options(context, statement, table),
     )
+
+
+def _checked_options(context: Context, statement: CreateTable, table: Table) -> SqlError | None:
+    """SqlError for a wrong option; for one that is missing, the error to raise where the table is used."""
+    missing: SqlError | None = None
+    for found in check_table(statement.name, table):
+        error = context.source.error(f"table '{statement.name}': {found.message}", statement.offset, found.hint)
+        option = (found.path or "").rpartition(".options.")[2]
+        if option in table.options:
+            raise error
+        missing = missing or error
+    return missing
+
+
+def alter_table(context: Context, statement: AlterTable) -> bool:
+    """Declare a table anew as ALTER TABLE says, False if IF EXISTS found none; SqlError if that makes no sense."""
+    catalog, name = context.catalog, statement.name
+    if name in catalog.views:
+        raise context.source.error(f"'{name}' is a view", statement.offset, f"write ALTER VIEW {name} AS SELECT ...")
+    entry = catalog.tables.get(name)
+    if entry is None or entry.declaration is None:
+        if statement.if_exists:
+            return False
+        advice = did_you_mean(name, catalog.tables, what="declared")
+        raise context.source.error(f"there is no table '{name}'", statement.offset, advice)
+    _check_permanent(context, "table", name, entry.temporary, statement.offset)
+    found = altered(context.source, statement, entry.declaration)
+    if statement.action == "RENAME":
+        _check_free(context, found.name, statement.renamed_offset)
+        del catalog.tables[name]
+        catalog.cached.pop(name, None)
+    catalog.tables[found.name] = _entry(context, found)
     return True
+
+
+def alter_view(context: Context, statement: AlterView) -> None:
+    """Give a view another query, or another name; SqlError if that makes no sense."""
+    catalog, name = context.catalog, statement.name
+    if name in catalog.tables:
+        raise context.source.error(f"'{name}' is a table", statement.offset, f"write ALTER TABLE {name} ...")
+    view = catalog.views.get(name)
+    if view is None:
+        advice = did_you_mean(name, catalog.views, what="declared")
+        raise context.source.error(f"there is no view '{name}'", statement.offset, advice)
+    _check_permanent(context, "view", name, view.temporary, statement.offset)
+    if statement.renamed:
+        _check_free(context, statement.renamed, statement.renamed_offset)
+        del catalog.views[name]
+        catalog.cached.pop(name, None)
+        catalog.views[statement.renamed] = replace(view, name=statement.renamed)
+    else:
+        found = replace(view, query=statement.query, columns=(), offset=statement.offset)
+        _try_view(context, found)
+        catalog.views[name] = found
+
+
+def _check_permanent(context: Context, what: str, name: str, temporary: bool, offset: int) -> None:
+    """SqlError for what is temporary, which Flink does not alter."""
+    if temporary:
+        advice = f"DROP TEMPORARY {what.upper()} {name}, then CREATE it again"
+        raise context.source.error(f"'{name}' is a temporary {what}, which cannot be altered", offset, advice)
+
+
+def _check_free(context: Context, name: str, offset: int) -> None:
+    if name in context.catalog.names():
+        raise context.source.error(f"'{name}' is declared already", offset, "choose another name")
 
 
 def declare_view(context: Context, statement: CreateView) -> bool:
@@ -85,12 +182,30 @@ def declare_view(context: Context, statement: CreateView) -> bool:
 
     Its query is compiled once here, so that its errors show even if nothing reads it.
     """
-    if _exists(context, statement):
+    if statement.name in context.catalog.views and statement.replace:
+        if context.catalog.views[statement.name].temporary != statement.temporary:
+            _refuse_kind(context, "VIEW", statement.name, statement.offset, temporary=statement.temporary)
+    elif _exists(context, statement):
         return False
-    with context.on_trial():
-        build_view(context, statement)
+    _try_view(context, statement)
     context.catalog.views[statement.name] = statement
     return True
+
+
+def _try_view(context: Context, view: CreateView) -> None:
+    """Compile the query of a view, from which the view itself is out of reach; SqlError for what is wrong with it."""
+    before = context.catalog.views.pop(view.name, None)
+    try:
+        with context.on_trial():
+            relation = build_view(context, view)
+    finally:
+        if before is not None:
+            context.catalog.views[view.name] = before
+    names = [field.name for field in relation.fields]
+    twice = next((name for name in names if name and names.count(name) > 1), None)
+    if twice is not None:
+        message = f"view '{view.name}' has two columns '{twice}'"
+        raise context.source.error(message, view.offset, "write AS another_name, or list the columns of the view")
 
 
 def drop(context: Context, statement: Drop) -> bool:
@@ -112,7 +227,7 @@ def drop(context: Context, statement: Drop) -> bool:
         advice = did_you_mean(name, tuple(kinds[statement.kind]), what="declared")
         raise context.source.error(f"there is no {statement.kind.lower()} '{name}'", statement.offset, advice)
     if kinds[statement.kind][name].temporary != statement.temporary:
-        _refuse_kind(context, statement)
+        _refuse_kind(context, statement.kind, statement.name, statement.offset, temporary=statement.temporary)
     if statement.kind == "TABLE":
         del catalog.tables[name]
     else:
@@ -129,15 +244,15 @@ def _drop_function(context: Context, statement: Drop) -> bool:
         advice = did_you_mean(name, functions, what="declared functions")
         raise context.source.error(f"there is no function '{statement.name}'", statement.offset, advice)
     if functions[name].temporary != statement.temporary:
-        _refuse_kind(context, statement)
+        _refuse_kind(context, statement.kind, statement.name, statement.offset, temporary=statement.temporary)
     del functions[name]
     return True
 
 
-def _refuse_kind(context: Context, statement: Drop) -> None:
-    is_temporary = "not " * statement.temporary + "temporary"
-    write = f"DROP {'' if statement.temporary else 'TEMPORARY '}{statement.kind} {statement.name}"
-    raise context.source.error(f"'{statement.name}' is {is_temporary}", statement.offset, f"write {write}")
+def _refuse_kind(context: Context, kind: str, name: str, offset: int, *, temporary: bool) -> None:
+    is_temporary = "not " * temporary + "temporary"
+    write = f"DROP {'' if temporary else 'TEMPORARY '}{kind} {name}"
+    raise context.source.error(f"'{name}' is {is_temporary}", offset, f"write {write}")
 
 
 def _exists(context: Context, statement: CreateTable | CreateView) -> bool:
@@ -162,7 +277,7 @@ def _check_columns(context: Context, statement: CreateTable) -> None:
                 f"column '{column.name}' is declared {same}", column.offset, "rename one of them"
             )
         seen[folded] = column.name
-    if all(c.type is None for c in statement.columns):
+    if not any(c.is_physical for c in statement.columns):
         raise context.source.error(
             f"table '{statement.name}' has no physical column", statement.offset, "declare at least one with a type"
         )

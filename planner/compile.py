@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from planner.job import Compilation, Job
 from planner.session import Declaration, Session, too_deep
-from planner.statements.model import Insert, ResetOption, SetOption, Statement, StatementSet, inserts_of
+from planner.statements.model import CreateTable, Insert, ResetOption, SetOption, Statement, StatementSet, inserts_of
 from plans.errors import Diagnostic
 from plans.model.config import KEYS, canonical_key
 from plans.model.optional_groups import with_config_layers
@@ -101,6 +101,8 @@ def _compile(session: Session, text: str, name: str | None) -> Compilation:
     for unit in session.feed(text):
         statement = session.read(unit)
         empty = False
+        if isinstance(statement, CreateTable) and statement.query:
+            statement = session.create_and_fill(statement)
         if isinstance(statement, Insert | StatementSet):
             job = job or session.job()
             for insert in inserts_of(statement):
@@ -114,6 +116,7 @@ def _compile(session: Session, text: str, name: str | None) -> Compilation:
         message = "the script is empty" if empty else "the script has no INSERT INTO"
         advice = "write INSERT INTO <sink table> SELECT ...: a plan needs a sink"
         raise source.error(message, len(source.text.rstrip()), advice)
+    _refuse_incomplete(session)
     _warn_of_idle_settings(session, said, job)
     _warn_of_idle_cached(session, said, job)
     file = os.path.basename(source.file) if source.file and not source.file.startswith("<") else None
@@ -132,6 +135,14 @@ def _declare(session: Session, statement: Statement, *, compiled: bool) -> None:
         message = f"{word} after an INSERT: one plan has one configuration"
         raise session.source.error(message, offset, "move it before the first INSERT")
     session.apply(statement)
+
+
+def _refuse_incomplete(session: Session) -> None:
+    """SqlError for a table that lacks an option, and that LIKE did not take over either."""
+    catalog = session.context.catalog
+    for name, entry in catalog.tables.items():
+        if entry.missing is not None and name not in catalog.bases:
+            raise entry.missing
 
 
 def _warn_of_idle_settings(session: Session, said: list[SetOption], job: Job) -> None:

@@ -13,10 +13,11 @@ from sqlglot import exp
 
 from planner.expressions.typed import Expr, Field, Ref
 from planner.hints.ledger import Ledger
-from planner.statements.model import CreateView
+from planner.statements.model import CreateTable, CreateView
 from planner.syntax.source import Report, Source
 from plans.declarations.tables import Function, Table
 from plans.declarations.types import DataType
+from plans.errors import SqlError
 from plans.settings.setting import Value
 
 MAX_SCANS = 5000
@@ -32,7 +33,11 @@ class ComputedColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableEntry:
-    """A declared table: its plan form, the fields of its physical columns, and what its computed ones compute."""
+    """A declared table: its plan form, the fields of its physical columns, and what its computed ones compute.
+
+    ``declaration`` is what LIKE and ALTER go by; None for a table that no statement declared. ``missing`` is the error
+    for whoever reads or writes the table, which lacks options: LIKE may add them.
+    """
 
     table: Table
     offset: int
@@ -40,6 +45,8 @@ class TableEntry:
     option_offsets: Mapping[str, int]
     physical: tuple[Field, ...]
     computed: tuple[ComputedColumn, ...]
+    declaration: CreateTable | None = None
+    missing: SqlError | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,13 +90,14 @@ class ClassAccess:
 class Catalog:
     """Tables and views by name, in the order of declaration, one namespace; some of them are read as cached results.
 
-    Functions have a namespace of their own, and names in lower case.
+    Functions have a namespace of their own, and names in lower case. ``bases`` are tables that LIKE took over.
     """
 
     tables: dict[str, TableEntry] = field(default_factory=dict)
     views: dict[str, CreateView] = field(default_factory=dict)
     cached: dict[str, CachedTable] = field(default_factory=dict)
     functions: dict[str, FunctionEntry] = field(default_factory=dict)
+    bases: set[str] = field(default_factory=set)
 
     def names(self) -> tuple[str, ...]:
         return (*self.tables, *self.views)
@@ -101,6 +109,7 @@ class Catalog:
             views=dict(self.views),
             cached=dict(self.cached),
             functions=dict(self.functions),
+            bases=set(self.bases),
         )
 
 

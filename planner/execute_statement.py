@@ -14,6 +14,8 @@ from planner.describe import described, listed, shown_table, shown_view
 from planner.job import Compilation
 from planner.session import Session, too_deep
 from planner.statements.model import (
+    AlterTable,
+    AlterView,
     CacheTable,
     CompilePlan,
     CreateFunction,
@@ -72,10 +74,17 @@ def _action(session: Session, unit: Unit, statement: Statement) -> Action:
     match statement:
         case SetOption() | ResetOption():
             return _configured(session, statement)
+        case CreateTable() if statement.query:
+            insert = session.create_and_fill(statement)
+            return actions.RunInsert(plan=_compiled(session, unit, insert).plan, background=background)
         case CreateTable():
             return _created(session, statement, "table")
         case CreateView():
             return _created(session, statement, "view")
+        case AlterTable():
+            return _altered(session, statement, "table")
+        case AlterView():
+            return _altered(session, statement, "view")
         case CreateFunction():
             return _created(session, statement, "function")
         case Drop():
@@ -138,6 +147,11 @@ def _configured(session: Session, statement: SetOption | ResetOption) -> Action:
 def _created(session: Session, statement: CreateTable | CreateView | CreateFunction, what: str) -> Action:
     done = "created" if session.apply(statement) else "is there already, and stays"
     return actions.Told(text=f"{what} {statement.name} {done}")
+
+
+def _altered(session: Session, statement: AlterTable | AlterView, what: str) -> Action:
+    done = session.apply(statement)
+    return actions.Told(text=f"{what} {statement.name} altered" if done else f"there is no {what} {statement.name}")
 
 
 def _dropped(session: Session, statement: Drop) -> Action:

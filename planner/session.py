@@ -21,18 +21,22 @@ from typing import assert_never
 from sqlglot.errors import TokenError
 
 from planner.caching import cache_table, uncache_table
-from planner.catalog import declare_table, declare_view, drop
+from planner.catalog import alter_table, alter_view, declare_table, declare_view, drop
 from planner.context import ClassAccess, Context
 from planner.hints.grammar import Hints, read_hints
 from planner.hints.ledger import Ledger
 from planner.job import Job
 from planner.settings import Configuration
+from planner.sinks.create_as import filled_by
 from planner.statements.model import (
+    AlterTable,
+    AlterView,
     CacheTable,
     CreateFunction,
     CreateTable,
     CreateView,
     Drop,
+    Insert,
     ResetOption,
     SetOption,
     Statement,
@@ -48,7 +52,18 @@ from plans.errors import SqlError
 from plans.model.config import KEYS, canonical_key
 from plans.settings.flink_keys import why_idle
 
-Declaration = SetOption | ResetOption | CreateTable | CreateView | CreateFunction | Drop | CacheTable | UncacheTable
+Declaration = (
+    SetOption
+    | ResetOption
+    | CreateTable
+    | CreateView
+    | AlterTable
+    | AlterView
+    | CreateFunction
+    | Drop
+    | CacheTable
+    | UncacheTable
+)
 """The statements that change the session and do nothing else."""
 
 
@@ -134,6 +149,11 @@ class Session:
                 return declare_table(context, statement)
             case CreateView():
                 return declare_view(context, statement)
+            case AlterTable():
+                return alter_table(context, statement)
+            case AlterView():
+                alter_view(context, statement)
+                return True
             case CreateFunction():
                 return declare_function(context, statement)
             case Drop():
@@ -146,6 +166,11 @@ class Session:
                 return self._configure(statement)
             case _:
                 assert_never(statement)
+
+    def create_and_fill(self, statement: CreateTable) -> Insert:
+        """Declare the table of CREATE TABLE ... AS, unless IF NOT EXISTS finds it; the INSERT of its query."""
+        declared = self.apply(statement)
+        return filled_by(statement, self.context.catalog.tables[statement.name].declaration if declared else None)
 
     def _configure(self, statement: SetOption | ResetOption) -> bool:
         """Change the configuration; False for a key that means nothing here."""

@@ -292,7 +292,7 @@ def test_the_documented_refusals_of_hand_edits_are_what_loading_says() -> None:
 
 
 def documented_queries() -> list[str]:
-    queries = blocks("docs/sql.md", "sql")[1]
+    queries = blocks("docs/sql.md", "sql")[3]
     return [query.strip() for query in queries.split(";") if query.strip()]
 
 
@@ -304,6 +304,14 @@ def refusals() -> list[tuple[str, str]]:
 @pytest.mark.parametrize("query", documented_queries())
 def test_a_documented_query_compiles(query: str) -> None:
     assert compile_sql(f"{blocks('docs/sql.md', 'sql')[0]} INSERT INTO result {query};").operators
+
+
+def test_documented_tables_made_of_others_compile() -> None:
+    declared, like, filled, *_ = blocks("docs/sql.md", "sql")
+    plan = compile_sql(f"{declared}{like}{filled}INSERT INTO copies SELECT *, name FROM old_orders;")
+    assert [column.name for column in plan.tables["totals"].columns] == ["note", "customer", "total"]
+    assert plan.tables["old_orders"].options["path"] == "data/old"
+    assert [column.name for column in plan.tables["copies"].columns][-2:] == ["ts", "kind"]
 
 
 @pytest.mark.parametrize(("query", "message"), refusals())

@@ -63,6 +63,7 @@ PLANNER_ORDER = (
     "setting_positions",
     "job",
     "user_functions",
+    "declarations",
     "catalog",
     "caching",
     "session",

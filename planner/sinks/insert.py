@@ -61,7 +61,7 @@ def build_insert(context: Context, statement: Insert) -> tuple[Relation, tuple[s
             offset_of(query),
             f"select, in this order: {', '.join(t.name for t in targets)}",
         )
-    places = _places(query, len(targets))
+    places = places_of(query, len(targets))
     values = {
         t.name: fitted(context, statement, t, f, place)
         for t, f, place in zip(targets, relation.fields, places, strict=True)
@@ -93,16 +93,7 @@ def result_table(context: Context, statement: Select) -> tuple[str, TableEntry]:
     query = read_query(context, statement.query)
     with context.on_trial():
         relation = build_query(context, Environment(block="query"), query)
-    names: list[str] = []
-    for number, field in enumerate(relation.fields):
-        stem = field.name or f"EXPR${number}"
-        if stem.startswith("__"):
-            advice = "write AS another_name"
-            place = _places(query, len(relation.fields))[number]
-            raise context.source.error(f"column names that start with '__' are reserved: '{stem}'", place, advice)
-        taken = {name.lower() for name in names}
-        numbered = (f"{stem}{n}" for n in range(len(names)))
-        names.append(stem if stem.lower() not in taken else next(n for n in numbered if n.lower() not in taken))
+    names = column_names(context, relation, query)
     types = ["STRING" if f.type == NULL else str(f.type) for f in relation.fields]
     columns = tuple(TableColumn(name=n, type=t) for n, t in zip(names, types, strict=True))
     # What takes every change and writes nothing: the run hands the rows to whoever asked.
@@ -113,6 +104,21 @@ def result_table(context: Context, statement: Select) -> tuple[str, TableEntry]:
     return name, TableEntry(
         table=table, offset=statement.offset, temporary=True, option_offsets={}, physical=physical, computed=()
     )
+
+
+def column_names(context: Context, relation: Relation, query: exp.Query) -> list[str]:
+    """A name of its own for each column of a query: EXPR$n for one without, and a number where it is taken."""
+    names: list[str] = []
+    for number, field in enumerate(relation.fields):
+        stem = field.name or f"EXPR${number}"
+        if stem.startswith("__"):
+            advice = "write AS another_name"
+            place = places_of(query, len(relation.fields))[number]
+            raise context.source.error(f"column names that start with '__' are reserved: '{stem}'", place, advice)
+        taken = {name.lower() for name in names}
+        numbered = (f"{stem}{n}" for n in range(len(names)))
+        names.append(stem if stem.lower() not in taken else next(n for n in numbered if n.lower() not in taken))
+    return names
 
 
 def _sink(context: Context, statement: Insert) -> TableEntry:
@@ -127,6 +133,8 @@ def _sink(context: Context, statement: Insert) -> TableEntry:
         raise source.error(
             f"unknown sink table '{name}'", statement.table_offset, did_you_mean(name, known, what="declared")
         )
+    if entry.missing is not None:
+        raise entry.missing
     if not can_write(entry.table):
         raise source.error(
             f"connector '{entry.table.options.get('connector')}' of table '{name}' cannot be written to",
@@ -160,7 +168,7 @@ def _targets(context: Context, statement: Insert, entry: TableEntry) -> tuple[Fi
     return tuple(by_name[n] for n in statement.columns)
 
 
-def _places(query: exp.Query, width: int) -> list[int]:
+def places_of(query: exp.Query, width: int) -> list[int]:
     """Where each output column stands, as far as the first SELECT spells it out."""
     first: exp.Expr = query
     while not isinstance(first, exp.Select):

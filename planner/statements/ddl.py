@@ -1,16 +1,37 @@
 """CREATE TABLE, VIEW and FUNCTION: token by token, so that every complaint has an exact place.
 
-Owns the grammar of column lists, constraints, watermarks and options. Does not know whether a connector exists, nor
-what a computed column's expression means.
+Owns the order of their clauses and the grammar of LIKE; what stands in parentheses is read by
+:mod:`planner.statements.columns`. Does not know whether a connector exists, nor what a computed column's expression
+means.
 """
 
 from __future__ import annotations
 
-from planner.statements.model import ColumnDeclaration, CreateFunction, CreateTable, CreateView
+from typing import get_args
+
+from planner.statements.columns import (
+    Key,
+    at_table_key,
+    read_column,
+    read_options,
+    read_table_key,
+    read_watermark,
+)
+from planner.statements.model import (
+    ColumnDeclaration,
+    CreateFunction,
+    CreateTable,
+    CreateView,
+    Like,
+    LikeFeature,
+    LikeStrategy,
+)
 from planner.syntax.cursor import Cursor
-from plans.declarations.types import DataType, parse_type
+from planner.syntax.dialect import Token
 
 _CATALOG = ("default_catalog", "default_database")
+_NEVER_OVERWRITTEN = ("ALL", "CONSTRAINTS", "DISTRIBUTION", "PARTITIONS")
+_LIKE_FORM = "write LIKE table (INCLUDING ALL EXCLUDING OPTIONS), or name other features"
 
 
 def table_name(cursor: Cursor, what: str) -> str:
@@ -31,66 +52,113 @@ def create_table(cursor: Cursor, *, temporary: bool) -> CreateTable:
     if_not_exists = cursor.take("IF", "NOT", "EXISTS")
     offset = cursor.offset
     name = table_name(cursor, "a table name")
-    if cursor.peek("AS"):
-        raise cursor.source.error(
-            "CREATE TABLE AS is not supported", cursor.offset, "declare the table's columns, then write INSERT INTO"
-        )
-    if cursor.peek("LIKE"):
-        raise cursor.source.error("CREATE TABLE ... LIKE is not supported", cursor.offset, "write the declaration out")
-    cursor.expect("(", "list the table's columns in parentheses")
     columns: list[ColumnDeclaration] = []
-    keys: list[tuple[str, ...]] = []
+    listed: list[tuple[str, int]] = []
+    keys: list[Key] = []
     watermark: tuple[str, str, int] | None = None
-    while True:
+    in_parentheses = cursor.take("(")
+    while in_parentheses:
         place = cursor.offset
         if cursor.take("WATERMARK", "FOR"):
             if watermark:
                 raise cursor.source.error("a table has at most one WATERMARK", place, "keep one of them")
-            watermark = _watermark(cursor, place)
-        elif cursor.peek("PRIMARY", "KEY") or cursor.peek("CONSTRAINT"):
-            keys.append(_table_key(cursor))
-        elif cursor.peek("UNIQUE") or cursor.peek("PERIOD"):
-            raise cursor.source.error(
-                f"{cursor.next().text.upper()} is not supported", place, "only PRIMARY KEY (...) NOT ENFORCED is"
-            )
+            watermark = read_watermark(cursor, place)
+        elif at_table_key(cursor):
+            keys.append(read_table_key(cursor))
+        elif (found := _bare_name(cursor)) is not None:
+            listed.append(found)
         else:
-            column, is_key = _column(cursor)
+            column, key = read_column(cursor)
             columns.append(column)
-            if is_key:
-                keys.append((column.name,))
+            keys += [key] if key else []
         if len(keys) > 1:
             raise cursor.source.error(
                 "a table has at most one primary key", place, "list its columns in one PRIMARY KEY"
             )
         if not cursor.take(","):
             break
-    cursor.expect(")", "separate columns with commas and close the list with ')'")
+    if in_parentheses:
+        cursor.expect(")", "separate columns with commas and close the list with ')'")
     comment = cursor.string("a comment") if cursor.take("COMMENT") else None
     for words in (("PARTITIONED", "BY"), ("DISTRIBUTED",)):
         if cursor.peek(*words):
             raise cursor.source.error(f"{' '.join(words)} is not supported", cursor.offset, "remove it")
-    options, option_offsets = _options(cursor)
-    if cursor.peek("LIKE") or cursor.peek("AS"):
-        word = cursor.next().text.upper()
-        raise cursor.source.error(f"CREATE TABLE ... {word} is not supported", offset, "write the declaration out")
-    cursor.end()
+    options, option_offsets = read_options(cursor) if cursor.take("WITH") else ({}, {})
+    like = _like(cursor) if cursor.take("LIKE") else None
+    query = _query(cursor, name) if cursor.peek("AS") else ()
+    if like is not None and query:
+        message = "CREATE TABLE takes LIKE or AS, not both"
+        raise cursor.source.error(message, like.offset, "declare the table with LIKE, then write INSERT INTO")
+    if not query:
+        cursor.end()
+        if not in_parentheses and like is None:
+            raise cursor.unexpected("'('", "list the table's columns in parentheses")
+        if listed:
+            _, place = listed[0]
+            raise cursor.source.error(f"column '{listed[0][0]}' has no type", place, "write one, such as BIGINT")
     return CreateTable(
         name=name,
         offset=offset,
         temporary=temporary,
         columns=tuple(columns),
-        primary_key=keys[0] if keys else (),
+        primary_key=keys[0][0] if keys else (),
+        key_offset=keys[0][1] if keys else offset,
         watermark=watermark,
         comment=comment,
         options=options,
         option_offsets=option_offsets,
         if_not_exists=if_not_exists,
+        like=like,
+        listed=tuple(listed),
+        query=query,
     )
 
 
-def create_view(cursor: Cursor, *, temporary: bool) -> CreateView:
+def _bare_name(cursor: Cursor) -> tuple[str, int] | None:
+    """A column's name if nothing follows it: with AS, a table may list the columns of its query."""
+    start, place = cursor.index, cursor.offset
+    name = cursor.name("a column name")
+    if cursor.peek(",") or cursor.peek(")"):
+        return name, place
+    cursor.index = start
+    return None
+
+
+def _like(cursor: Cursor) -> Like:
+    """What is taken over from another table, from after LIKE."""
+    offset = cursor.offset
+    table = table_name(cursor, "the name of a table")
+    said: dict[LikeFeature, LikeStrategy] = {}
+    if cursor.take("("):
+        while not said or not cursor.take(")"):
+            place = cursor.offset
+            strategy = next((word for word in get_args(LikeStrategy) if cursor.take(word)), None)
+            feature = next((word for word in get_args(LikeFeature) if strategy and cursor.take(word)), None)
+            if strategy is None or feature is None:
+                raise cursor.unexpected("a feature" if strategy else "INCLUDING, EXCLUDING or OVERWRITING", _LIKE_FORM)
+            if feature in said:
+                raise cursor.source.error(f"LIKE says twice what becomes of {feature}", place, "keep one of them")
+            if strategy == "OVERWRITING" and feature in _NEVER_OVERWRITTEN:
+                advice = f"write INCLUDING {feature}, or EXCLUDING {feature} and declare it anew"
+                raise cursor.source.error(f"LIKE cannot overwrite {feature}", place, advice)
+            said[feature] = strategy
+    return Like(table=table, offset=offset, said=said)
+
+
+def _query(cursor: Cursor, name: str) -> tuple[Token, ...]:
+    """The query of CREATE TABLE ... AS."""
+    cursor.expect("AS")
+    if cursor.at_end:
+        raise cursor.unexpected("a query", f"write CREATE TABLE {name} WITH (...) AS SELECT ...")
+    return cursor.rest()
+
+
+def create_view(cursor: Cursor, *, temporary: bool, replace: bool) -> CreateView:
     """Read a CREATE VIEW from after the word VIEW to the end of the statement."""
+    place = cursor.offset
     if_not_exists = cursor.take("IF", "NOT", "EXISTS")
+    if if_not_exists and replace:
+        raise cursor.source.error("CREATE OR REPLACE takes no IF NOT EXISTS", place, "write one of them")
     offset = cursor.offset
     name = table_name(cursor, "a view name")
     columns = cursor.names("a column name") if cursor.peek("(") else ()
@@ -106,6 +174,7 @@ def create_view(cursor: Cursor, *, temporary: bool) -> CreateView:
         columns=columns,
         query=cursor.rest(),
         if_not_exists=if_not_exists,
+        replace=replace,
     )
 
 
@@ -141,101 +210,3 @@ def create_function(cursor: Cursor, *, temporary: bool) -> CreateFunction:
         class_offset=class_offset,
         if_not_exists=if_not_exists,
     )
-
-
-def _column(cursor: Cursor) -> tuple[ColumnDeclaration, bool]:
-    offset = cursor.offset
-    name = cursor.name("a column name")
-    if name.startswith("__"):
-        raise cursor.source.error(f"column names that start with '__' are reserved: '{name}'", offset, "rename it")
-    if cursor.take("AS"):
-        tokens = cursor.until(",", ")", "COMMENT")
-        if not tokens:
-            raise cursor.unexpected("an expression")
-        comment = cursor.string("a comment") if cursor.take("COMMENT") else None
-        return ColumnDeclaration(
-            name=name, offset=offset, expression=tuple(tokens), expression_text=cursor.slice(tokens), comment=comment
-        ), False
-    data_type = _type(cursor)
-    is_key = False
-    comment = None
-    while not (cursor.peek(",") or cursor.peek(")") or cursor.at_end):
-        place = cursor.offset
-        if cursor.take("PRIMARY", "KEY"):
-            cursor.expect("NOT ENFORCED", "write PRIMARY KEY NOT ENFORCED: keys of external tables are not enforced")
-            is_key = True
-        elif cursor.take("COMMENT"):
-            comment = cursor.string("a comment")
-        elif cursor.peek("METADATA"):
-            raise cursor.source.error("METADATA columns are not supported", place, f"remove column '{name}'")
-        else:
-            raise cursor.unexpected("',' or ')'", "separate columns with commas")
-    return ColumnDeclaration(name=name, offset=offset, type=data_type, comment=comment), is_key
-
-
-def _type(cursor: Cursor) -> DataType:
-    start, offset = cursor.index, cursor.offset
-    depth = 0
-    while not cursor.at_end:
-        token = cursor.tokens[cursor.index]
-        if depth == 0 and (
-            token.text in (",", ")") or cursor.peek("PRIMARY") or cursor.peek("COMMENT") or cursor.peek("METADATA")
-        ):
-            break
-        if token.text in ("(", ")") or set(token.text) <= {"<", ">"}:
-            depth += token.text.count("(") + token.text.count("<") - token.text.count(")") - token.text.count(">")
-        cursor.index += 1
-    text = cursor.text[offset : cursor.tokens[cursor.index - 1].end + 1] if cursor.index > start else ""
-    if not text:
-        raise cursor.unexpected("a type", "write the column's type, such as BIGINT or STRING")
-    try:
-        return parse_type(text)
-    except ValueError as error:
-        raise cursor.source.error(
-            str(error),
-            offset,
-            "use a type such as INT, BIGINT, DOUBLE, DECIMAL(p, s), STRING, BOOLEAN, DATE or TIMESTAMP(3)",
-        ) from None
-
-
-def _table_key(cursor: Cursor) -> tuple[str, ...]:
-    if cursor.take("CONSTRAINT"):
-        cursor.name("a constraint name")
-    cursor.expect("PRIMARY KEY", "only PRIMARY KEY constraints are supported")
-    found = cursor.names("a column name")
-    cursor.expect("NOT ENFORCED", "write PRIMARY KEY (...) NOT ENFORCED: keys of external tables are not enforced")
-    return found
-
-
-def _watermark(cursor: Cursor, offset: int) -> tuple[str, str, int]:
-    place = cursor.offset
-    column = cursor.name("a column name")
-    if cursor.peek("."):
-        raise cursor.source.error("WATERMARK on a nested field is not supported", place, "use a top-level column")
-    cursor.expect("AS", "write WATERMARK FOR column AS expression")
-    tokens = cursor.until(",", ")")
-    if not tokens:
-        raise cursor.unexpected("an expression")
-    return column, cursor.slice(tokens), offset
-
-
-def _options(cursor: Cursor) -> tuple[dict[str, str], dict[str, int]]:
-    """The options, ``connector`` first, and where each of them stands."""
-    if not cursor.take("WITH"):
-        return {}, {}
-    cursor.expect("(")
-    options: dict[str, str] = {}
-    places: dict[str, int] = {}
-    while True:
-        place = cursor.offset
-        key = cursor.string("an option name")
-        if key in options:
-            raise cursor.source.error(f"option '{key}' is given twice", place, "keep one of them")
-        cursor.expect("=", "write 'key' = 'value'")
-        places[key] = place
-        options[key] = cursor.string("an option value")
-        if not cursor.take(","):
-            break
-    cursor.expect(")", "separate options with commas and close the list with ')'")
-    first = {"connector": options["connector"]} if "connector" in options else {}
-    return {**first, **options}, places

@@ -7,7 +7,7 @@ columns, which need expressions.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from planner.syntax.dialect import Token
@@ -43,26 +43,101 @@ class ColumnDeclaration:
     expression_text: str | None = None
     comment: str | None = None
 
+    @property
+    def is_physical(self) -> bool:
+        """Whether the connector's rows have it."""
+        return self.type is not None
+
+
+LikeStrategy = Literal["INCLUDING", "EXCLUDING", "OVERWRITING"]
+LikeFeature = Literal[
+    "ALL", "CONSTRAINTS", "DISTRIBUTION", "GENERATED", "METADATA", "OPTIONS", "PARTITIONS", "WATERMARKS"
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Like:
+    """``LIKE table (INCLUDING GENERATED ...)``: what is said of each feature, and where."""
+
+    table: str
+    offset: int
+    said: Mapping[LikeFeature, LikeStrategy]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTable:
-    """``CREATE [TEMPORARY] TABLE [IF NOT EXISTS] name (...) WITH (...)``."""
+    """``CREATE [TEMPORARY] TABLE [IF NOT EXISTS] name (...) WITH (...) [LIKE table (...) | AS query]``.
+
+    ``key_offset`` is that of the primary key. ``listed`` are names of columns without types, as AS takes them, with
+    their places.
+    """
 
     name: str
     offset: int
     temporary: bool
     columns: tuple[ColumnDeclaration, ...]
     primary_key: tuple[str, ...]
+    key_offset: int
     watermark: tuple[str, str, int] | None
     comment: str | None
     options: Mapping[str, str]
     option_offsets: Mapping[str, int]
     if_not_exists: bool
+    like: Like | None = None
+    listed: tuple[tuple[str, int], ...] = ()
+    query: tuple[Token, ...] = ()
+
+
+AlterAction = Literal["SET", "RESET", "ADD", "MODIFY", "DROP", "RENAME COLUMN", "RENAME"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnPlace:
+    """A column of ADD or MODIFY, and where it goes: ``FIRST``, ``AFTER`` another, or, with neither, where it is."""
+
+    column: ColumnDeclaration
+    first: bool = False
+    after: str | None = None
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterTable:
+    """``ALTER TABLE [IF EXISTS] name action``; ``dropped`` are columns, or PRIMARY KEY, CONSTRAINT or WATERMARK.
+
+    Names come with their places. ``renamed`` is the column and its new name, or the new name of the table.
+    """
+
+    name: str
+    offset: int
+    if_exists: bool
+    action: AlterAction
+    options: Mapping[str, str] = field(default_factory=dict)
+    option_offsets: Mapping[str, int] = field(default_factory=dict)
+    columns: tuple[ColumnPlace, ...] = ()
+    primary_key: tuple[str, ...] = ()
+    key_offset: int = 0
+    watermark: tuple[str, str, int] | None = None
+    dropped: tuple[tuple[str, int], ...] = ()
+    drops: Literal["columns", "PRIMARY KEY", "WATERMARK"] = "columns"
+    renamed: tuple[str, ...] = ()
+    renamed_offset: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterView:
+    """``ALTER VIEW name AS query``, or with ``renamed`` the new name, ``RENAME TO``."""
+
+    name: str
+    offset: int
+    query: tuple[Token, ...] = ()
+    renamed: str = ""
+    renamed_offset: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateView:
-    """``CREATE [TEMPORARY] VIEW [IF NOT EXISTS] name [(columns)] AS query``."""
+    """``CREATE [OR REPLACE] [TEMPORARY] VIEW [IF NOT EXISTS] name [(columns)] AS query``."""
 
     name: str
     offset: int
@@ -70,6 +145,7 @@ class CreateView:
     columns: tuple[str, ...]
     query: tuple[Token, ...]
     if_not_exists: bool
+    replace: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,6 +290,8 @@ Statement = (
     | ResetOption
     | CreateTable
     | CreateView
+    | AlterTable
+    | AlterView
     | CreateFunction
     | Drop
     | CacheTable

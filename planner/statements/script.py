@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 
+from planner.statements.alter import read_alter_table, read_alter_view
 from planner.statements.cached_statements import read_cache, read_uncache
 from planner.statements.catalog_statements import read_describe, read_drop, read_show
 from planner.statements.ddl import create_function, create_table, create_view
@@ -27,7 +28,6 @@ from plans.text.names import did_you_mean
 __all__ = ["read_statement", "tokenize"]
 
 _INSTEAD = {
-    "ALTER": "DROP and CREATE it again",
     "ANALYZE": "leave it out: there are no statistics",
     "USE": "tables live in default_catalog.default_database",
     "LOAD": "leave it out: there are no modules to load",
@@ -37,6 +37,8 @@ _INSTEAD = {
     "UPDATE": "write INSERT INTO",
     "DELETE": "write INSERT INTO",
     "UPSERT": "write INSERT INTO",
+    "ALTER": "ALTER TABLE and ALTER VIEW are supported",
+    "REPLACE": "write CREATE TABLE ... AS SELECT: a plan replaces nothing that is there",
     "TRUNCATE": "write into another table",
     "QUIT": "leave it out: a script ends by itself",
     "EXIT": "leave it out: a script ends by itself",
@@ -48,6 +50,7 @@ _KNOWN = (
     "SELECT",
     "INSERT",
     "CREATE",
+    "ALTER",
     "DROP",
     "SET",
     "RESET",
@@ -95,19 +98,25 @@ def _statement(cursor: Cursor) -> Statement:
         return query
     check_form(cursor)
     if cursor.take("CREATE"):
-        if cursor.take("OR"):
-            raise source.error("CREATE OR REPLACE is not supported", offset, "write CREATE")
+        replace = cursor.take("OR", "REPLACE")
         temporary = cursor.take("TEMPORARY")
+        if replace and not cursor.peek("VIEW"):
+            message = "CREATE OR REPLACE is supported for views only"
+            raise source.error(message, offset, "write CREATE: a plan replaces nothing that is there")
         if cursor.take("TABLE"):
             return create_table(cursor, temporary=temporary)
         if cursor.take("VIEW"):
-            return create_view(cursor, temporary=temporary)
+            return create_view(cursor, temporary=temporary, replace=replace)
         if cursor.take("FUNCTION") or cursor.take("SYSTEM", "FUNCTION"):
             return create_function(cursor, temporary=temporary)
         advice = "write CREATE TABLE, CREATE VIEW or CREATE FUNCTION"
         if cursor.peek("CATALOG") or cursor.peek("DATABASE"):
             advice = "there is one catalog with one database: declare the tables in the script, and leave this out"
         raise cursor.unexpected("TABLE, VIEW or FUNCTION", advice)
+    if cursor.take("ALTER", "TABLE"):
+        return read_alter_table(cursor)
+    if cursor.take("ALTER", "VIEW"):
+        return read_alter_view(cursor)
     if cursor.take("DROP"):
         return read_drop(cursor, offset)
     if cursor.take("SHOW"):

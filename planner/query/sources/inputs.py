@@ -55,8 +55,11 @@ def find_table(context: Context, environment: Environment, node: exp.Table) -> T
     if path[:-1] == _CATALOG[3 - len(path) :][: len(path) - 1]:
         if name in context.catalog.views:
             return context.catalog.views[name]
-        if name in context.catalog.tables:
-            return context.catalog.tables[name]
+        entry = context.catalog.tables.get(name)
+        if entry is not None:
+            if entry.missing is not None:
+                raise entry.missing
+            return entry
     known = (*environment.ctes, *context.catalog.names())
     raise context.source.error(f"unknown table '{'.'.join(path)}'", offset, did_you_mean(name, known, what="declared"))
 

@@ -49,7 +49,11 @@ ERRORS = {
         "OVERLAY is not supported",
         "write CONCAT(SUBSTRING(x FROM 1 FOR n - 1), y, SUBSTRING(x FROM n + CHAR_LENGTH(y)))",
     ),
-    "LIKE": ("CREATE TABLE x LIKE o", "CREATE TABLE ... LIKE is not supported", "write the declaration out"),
+    "LIKE a view": (
+        "CREATE VIEW v AS SELECT k FROM o; CREATE TABLE x LIKE v",
+        "'v' is a view, and LIKE takes tables",
+        "write CREATE TABLE ... AS SELECT",
+    ),
 }
 WARNINGS = {
     "a TTL for a lookup": (

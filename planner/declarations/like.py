@@ -1,0 +1,89 @@
+"""CREATE TABLE ... LIKE: a declaration put together from that of another table and from what is said anew.
+
+What is taken over, in which order it stands, and what cannot be said again, is Flink's (tests/flink/ddl.json): options
+of the other table are overridden, computed columns, watermarks and keys are not, unless LIKE says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from planner.statements.columns import connector_first
+from planner.statements.model import ColumnDeclaration, CreateTable, Like, LikeFeature, LikeStrategy
+from planner.syntax.source import Source
+
+_DEFAULTS: dict[LikeFeature, LikeStrategy] = {"OPTIONS": "OVERWRITING"}
+
+
+def derived(source: Source, statement: CreateTable, like: Like, base: CreateTable) -> CreateTable:
+    """The whole declaration that ``statement``, which is LIKE ``base``, stands for; SqlError for what is said twice."""
+    watermark = statement.watermark
+    if base.watermark is not None and _strategy(like, "WATERMARKS") != "EXCLUDING":
+        if watermark is not None and watermark[0] == base.watermark[0] and not _overwrites(like, "WATERMARKS"):
+            raise _twice(source, f"a WATERMARK for '{watermark[0]}'", like, "WATERMARKS", watermark[2])
+        if watermark is not None and watermark[0] != base.watermark[0]:
+            message = f"'{like.table}' has a WATERMARK for '{base.watermark[0]}', and a table has at most one"
+            raise source.error(message, watermark[2], "write EXCLUDING WATERMARKS after LIKE")
+        watermark = watermark or base.watermark
+    key, key_offset = statement.primary_key, statement.key_offset
+    if base.primary_key and _strategy(like, "CONSTRAINTS") != "EXCLUDING":
+        if key:
+            message = f"'{like.table}' has a primary key already"
+            raise source.error(message, key_offset, "write EXCLUDING CONSTRAINTS after LIKE")
+        key, key_offset = base.primary_key, like.offset
+    options, places = _options(source, statement, like, base)
+    return replace(
+        statement,
+        columns=_columns(source, statement, like, base),
+        primary_key=key,
+        key_offset=key_offset,
+        watermark=watermark,
+        options=options,
+        option_offsets=places,
+        like=None,
+    )
+
+
+def _strategy(like: Like, feature: LikeFeature) -> LikeStrategy:
+    return like.said.get(feature) or like.said.get("ALL") or _DEFAULTS.get(feature, "INCLUDING")
+
+
+def _overwrites(like: Like, feature: LikeFeature) -> bool:
+    return _strategy(like, feature) == "OVERWRITING"
+
+
+def _twice(source: Source, what: str, like: Like, feature: LikeFeature, offset: int) -> Exception:
+    advice = f"write OVERWRITING {feature} or EXCLUDING {feature} after LIKE"
+    return source.error(f"'{like.table}' has {what} already", offset, advice)
+
+
+def _options(
+    source: Source, statement: CreateTable, like: Like, base: CreateTable
+) -> tuple[dict[str, str], dict[str, int]]:
+    if _strategy(like, "OPTIONS") == "EXCLUDING":
+        return dict(statement.options), dict(statement.option_offsets)
+    if not _overwrites(like, "OPTIONS"):
+        for key, place in statement.option_offsets.items():
+            if key in base.options:
+                raise _twice(source, f"the option '{key}'", like, "OPTIONS", place)
+    options = connector_first({**base.options, **statement.options})
+    return options, {**base.option_offsets, **statement.option_offsets}
+
+
+def _columns(source: Source, statement: CreateTable, like: Like, base: CreateTable) -> tuple[ColumnDeclaration, ...]:
+    """The columns of the base that are taken over, in their order, and after them those of the statement."""
+    computed = _strategy(like, "GENERATED")
+    found = {c.name: c for c in base.columns if c.is_physical or computed != "EXCLUDING"}
+    fresh: list[ColumnDeclaration] = []
+    for column in statement.columns:
+        before = found.get(column.name)
+        if before is None:
+            fresh.append(column)
+        elif column.is_physical or before.is_physical:
+            message = f"'{like.table}' has a column '{column.name}' already"
+            raise source.error(message, column.offset, "leave it out, or rename it")
+        elif computed != "OVERWRITING":
+            raise _twice(source, f"a computed column '{column.name}'", like, "GENERATED", column.offset)
+        else:
+            found[column.name] = column
+    return (*found.values(), *fresh)

@@ -1,0 +1,76 @@
+"""CREATE TABLE ... AS: the columns that a table has from its query, and the INSERT that fills it.
+
+Names, types and order of the columns are Flink's (tests/flink/ddl.json): columns that are only declared come first,
+then those of the query, of which a declaration may say another type, or a list of names another order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from planner.context import Context, Environment
+from planner.expressions.typed import NULL
+from planner.query.bare_selects import read_query
+from planner.query.queries import build_query
+from planner.sinks.insert import column_names, places_of
+from planner.statements.model import ColumnDeclaration, CreateTable, Insert
+from plans.text.names import did_you_mean
+
+
+def filled_by(statement: CreateTable, declared: CreateTable | None) -> Insert:
+    """The INSERT of ``statement``, into the table as it was ``declared`` now; None if it was there before."""
+    columns = () if declared is None else tuple(name for name, _ in declared.listed)
+    return Insert(
+        table=statement.name,
+        offset=statement.offset,
+        table_offset=statement.offset,
+        columns=columns,
+        columns_offset=statement.offset,
+        query=statement.query,
+    )
+
+
+def with_query_columns(context: Context, statement: CreateTable) -> CreateTable:
+    """The declaration with the columns of its query; ``listed`` are these, in the order of the query.
+
+    SqlError for what cannot be declared beside a query.
+    """
+    source = context.source
+    if statement.temporary:
+        message = "CREATE TEMPORARY TABLE ... AS is not supported, as in Flink"
+        raise source.error(message, statement.offset, "leave TEMPORARY out")
+    query = read_query(context, statement.query)
+    with context.on_trial():
+        relation = build_query(context, Environment(block=statement.name), query)
+    places = places_of(query, len(relation.fields))
+    found: dict[str, ColumnDeclaration] = {}
+    for name, field, place in zip(column_names(context, relation, query), relation.fields, places, strict=True):
+        if field.type == NULL:
+            raise source.error(f"column '{name}' is NULL, which has no type", place, "write CAST(NULL AS STRING)")
+        found[name] = ColumnDeclaration(name=name, offset=place, type=field.type.as_nullable())
+    listed = tuple((column.name, column.offset) for column in found.values())
+    own = {column.name: column for column in statement.columns}
+    for name, column in own.items():
+        if name in found and not column.is_physical:
+            message = f"the query has a column '{name}', which cannot be computed as well"
+            raise source.error(message, column.offset, "rename one of them")
+    ordered = _in_order(context, statement, found) if statement.listed else found
+    columns = (*(c for c in statement.columns if c.name not in found), *(own.get(n, c) for n, c in ordered.items()))
+    return replace(statement, columns=columns, listed=listed)
+
+
+def _in_order(
+    context: Context, statement: CreateTable, found: Mapping[str, ColumnDeclaration]
+) -> dict[str, ColumnDeclaration]:
+    """The columns of the query in the order in which the statement lists them."""
+    for name, place in statement.listed:
+        if name not in found:
+            advice = did_you_mean(name, found, what="columns of the query")
+            raise context.source.error(f"the query has no column '{name}'", place, advice)
+    names = [name for name, _ in statement.listed]
+    if statement.columns or sorted(names) != sorted(found):
+        _, place = statement.listed[0]
+        advice = f"list {', '.join(found)}, or write types to declare more columns"
+        raise context.source.error("a list of names must be the columns of the query, each once", place, advice)
+    return {name: found[name] for name in names}

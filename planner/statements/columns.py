@@ -1,0 +1,141 @@
+"""The grammar of what stands between the parentheses of CREATE TABLE and ALTER TABLE: columns, keys and watermarks.
+
+Owns the forms only. What a computed column computes is not known here.
+
+>>> from planner.syntax.dialect import tokenize
+>>> from planner.syntax.source import Source
+>>> source = Source(text="total AS price * amount COMMENT 'in cents'")
+>>> read_column(Cursor(source, source.text, tokenize(source.text)))[0].expression_text
+'price * amount'
+"""
+
+from __future__ import annotations
+
+from planner.statements.model import ColumnDeclaration
+from planner.syntax.cursor import Cursor
+from plans.declarations.types import DataType, parse_type
+
+Key = tuple[tuple[str, ...], int]
+"""The columns of a primary key, and where it stands."""
+
+_NOT_ENFORCED = "keys of external tables are not enforced"
+_AFTER_TYPE = ("PRIMARY", "CONSTRAINT", "COMMENT", "METADATA", "FIRST", "AFTER")
+
+
+def read_column(cursor: Cursor) -> tuple[ColumnDeclaration, Key | None]:
+    """One column, and the primary key if it says that it is one."""
+    offset = cursor.offset
+    name = cursor.name("a column name")
+    if name.startswith("__"):
+        raise cursor.source.error(f"column names that start with '__' are reserved: '{name}'", offset, "rename it")
+    if cursor.take("AS"):
+        tokens = cursor.until(",", ")", "COMMENT", "FIRST", "AFTER")
+        if not tokens:
+            raise cursor.unexpected("an expression")
+        comment = cursor.string("a comment") if cursor.take("COMMENT") else None
+        return ColumnDeclaration(
+            name=name, offset=offset, expression=tuple(tokens), expression_text=cursor.slice(tokens), comment=comment
+        ), None
+    data_type = _type(cursor)
+    if cursor.peek("METADATA"):
+        raise cursor.source.error("METADATA columns are not supported", cursor.offset, f"remove column '{name}'")
+    key: Key | None = None
+    comment = None
+    while not (cursor.peek(",") or cursor.peek(")") or cursor.peek("FIRST") or cursor.peek("AFTER") or cursor.at_end):
+        place = cursor.offset
+        if cursor.peek("PRIMARY", "KEY") or cursor.peek("CONSTRAINT"):
+            _constraint_name(cursor)
+            cursor.expect("PRIMARY KEY", "only PRIMARY KEY constraints are supported")
+            cursor.expect("NOT ENFORCED", f"write PRIMARY KEY NOT ENFORCED: {_NOT_ENFORCED}")
+            key = ((name,), place)
+        elif cursor.take("COMMENT"):
+            comment = cursor.string("a comment")
+        else:
+            raise cursor.unexpected("',' or ')'", "separate columns with commas")
+    return ColumnDeclaration(name=name, offset=offset, type=data_type, comment=comment), key
+
+
+def _type(cursor: Cursor) -> DataType:
+    start, offset = cursor.index, cursor.offset
+    depth = 0
+    while not cursor.at_end:
+        token = cursor.tokens[cursor.index]
+        if depth == 0 and (token.text in (",", ")") or any(cursor.peek(word) for word in _AFTER_TYPE)):
+            break
+        if token.text in ("(", ")") or set(token.text) <= {"<", ">"}:
+            depth += token.text.count("(") + token.text.count("<") - token.text.count(")") - token.text.count(">")
+        cursor.index += 1
+    text = cursor.text[offset : cursor.tokens[cursor.index - 1].end + 1] if cursor.index > start else ""
+    if not text:
+        raise cursor.unexpected("a type", "write the column's type, such as BIGINT or STRING")
+    try:
+        return parse_type(text)
+    except ValueError as error:
+        raise cursor.source.error(
+            str(error),
+            offset,
+            "use a type such as INT, BIGINT, DOUBLE, DECIMAL(p, s), STRING, BOOLEAN, DATE or TIMESTAMP(3)",
+        ) from None
+
+
+def at_table_key(cursor: Cursor) -> bool:
+    """Whether a constraint of the table comes next."""
+    if cursor.peek("UNIQUE") or cursor.peek("PERIOD"):
+        place = cursor.offset
+        raise cursor.source.error(
+            f"{cursor.next().text.upper()} is not supported", place, "only PRIMARY KEY (...) NOT ENFORCED is"
+        )
+    return cursor.peek("PRIMARY", "KEY") or cursor.peek("CONSTRAINT")
+
+
+def read_table_key(cursor: Cursor) -> Key:
+    """``[CONSTRAINT name] PRIMARY KEY (a, b) NOT ENFORCED``."""
+    place = cursor.offset
+    _constraint_name(cursor)
+    cursor.expect("PRIMARY KEY", "only PRIMARY KEY constraints are supported")
+    found = cursor.names("a column name")
+    cursor.expect("NOT ENFORCED", f"write PRIMARY KEY (...) NOT ENFORCED: {_NOT_ENFORCED}")
+    return found, place
+
+
+def _constraint_name(cursor: Cursor) -> None:
+    if cursor.take("CONSTRAINT"):
+        cursor.name("a constraint name")
+
+
+def read_watermark(cursor: Cursor, offset: int) -> tuple[str, str, int]:
+    """A watermark from after ``WATERMARK FOR``: its column, its expression, and ``offset``, where it stands."""
+    place = cursor.offset
+    column = cursor.name("a column name")
+    if cursor.peek("."):
+        raise cursor.source.error("WATERMARK on a nested field is not supported", place, "use a top-level column")
+    cursor.expect("AS", "write WATERMARK FOR column AS expression")
+    tokens = cursor.until(",", ")")
+    if not tokens:
+        raise cursor.unexpected("an expression")
+    return column, cursor.slice(tokens), offset
+
+
+def read_options(cursor: Cursor) -> tuple[dict[str, str], dict[str, int]]:
+    """``('key' = 'value', ...)``: the options, ``connector`` first, and where each of them stands."""
+    cursor.expect("(")
+    options: dict[str, str] = {}
+    places: dict[str, int] = {}
+    while not cursor.peek(")"):
+        place = cursor.offset
+        key = cursor.string("an option name")
+        if key in options:
+            raise cursor.source.error(f"option '{key}' is given twice", place, "keep one of them")
+        cursor.expect("=", "write 'key' = 'value'")
+        places[key] = place
+        options[key] = cursor.string("an option value")
+        if not cursor.take(","):
+            break
+    cursor.expect(")", "separate options with commas and close the list with ')'")
+    return connector_first(options), places
+
+
+def connector_first(options: dict[str, str]) -> dict[str, str]:
+    """``options`` with the connector before all others."""
+    first = {"connector": options["connector"]} if "connector" in options else {}
+    return {**first, **options}

@@ -1,0 +1,145 @@
+"""Declarations mean what Flink says they mean: columns, keys, watermarks and options of tables, and what is refused.
+
+Where the two differ on purpose, the case is in a list here, with what we say, or with the reason.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner.context import TableEntry
+from planner.query.queries import build_view
+from planner.session import Session
+from planner.statements.model import CreateTable
+from plans.declarations.types import parse_type
+from plans.errors import SqlError
+from tests.flink.ddl import BEFORE, DDL
+
+RECORDED: dict[str, Any] = json.loads((Path(__file__).parent / "ddl.json").read_text(encoding="utf-8"))
+
+_NO_METADATA = ", file STRING METADATA FROM 'file.path' VIRTUAL"
+_NO_PARTITIONS = " PARTITIONED BY (b)\n"
+
+REFUSED_HERE: dict[str, tuple[str, ...]] = {
+    "METADATA columns are not supported": (
+        *("computed of metadata", "metadata forms", "metadata only", "metadata not null", "metadata watermark"),
+        *("as metadata", "like same metadata overwriting"),
+        "alter: ADD m STRING METADATA FROM 'file.path' VIRTUAL",
+    ),
+    "PARTITIONED BY is not supported": (
+        *("like parted own excluding", "like own partition", "as partitioned", "partitioned"),
+    ),
+    "DISTRIBUTED is not supported": ("distributed", "distributed into"),
+    # Flink finds out when the table is used.
+    "connector has no option": (
+        *("like with", "like own option", "like new option including", "alter: SET ('connector' = 'print')"),
+        "alter: SET ('path' = '/tmp/u', 'source.monitor-interval' = '1 s')",
+    ),
+    "has no physical column": ("computed only", "alter drop last"),
+    "list the table's columns": ("no column list",),
+    "cannot stand in a computed column": ("computed aggregate",),
+    "from which only its case differs": ("columns case",),
+    "is given twice": ("option twice",),
+    "is declared twice": ("temporary beside", "temporary dropped"),
+    "takes no IF NOT EXISTS": ("view or replace if not exists",),
+    "is temporary": ("view or replace other",),
+    "CREATE OR REPLACE is supported for views only": ("replace as",),
+}
+TAKEN_HERE = {
+    "as not null": "the case has a word that Flink reserves",
+    "as key": "the primary key of a table has no NULLs, whoever fills it",
+    "view or replace": "Flink 2.3 takes OR REPLACE, and refuses to replace",
+    "view or replace temporary": "Flink 2.3 takes OR REPLACE, and refuses to replace",
+    "watermark precision": "no row waits for a watermark",
+    "alter: RENAME TO u": "there is no table t to describe then, which is what Flink complains of",
+}
+"""What Flink refuses and we take, with the reason."""
+OTHER_COLUMNS = {
+    "computed": "a literal is CHAR(n) in Flink, and STRING here",
+    "as char": "a literal is CHAR(n) in Flink, and STRING here",
+    "view unnamed": "a column of a view that has no name cannot be named, in Flink neither",
+}
+"""What is another type or name here, with the reason."""
+
+
+def _run(script: str) -> tuple[Session, SqlError | None]:
+    """The session after ``script``, and why a statement of it was refused."""
+    session = Session.open()
+    for unit in session.feed(f"{BEFORE};".replace(_NO_METADATA, "").replace(_NO_PARTITIONS, "\n")):
+        session.apply(session.read(unit))
+    for unit in session.feed(script + ";"):
+        try:
+            statement = session.read(unit)
+            if isinstance(statement, CreateTable) and statement.query:
+                session.job().insert(session.create_and_fill(statement))
+            else:
+                assert not isinstance(statement, CreateTable) or not statement.query
+                session.apply(statement)
+        except SqlError as error:
+            return session, error
+    return session, None
+
+
+def _columns(session: Session) -> list[tuple[str, str, bool, str | None, str | None]]:
+    """Name, type, key, and comment of the columns of ``t``, and whether a watermark goes by it."""
+    if "t" in session.context.catalog.views:
+        fields = build_view(session.context, session.context.catalog.views["t"]).fields
+        return [(f.name, str(f.type.as_nullable()), False, None, None) for f in fields]
+    entry: TableEntry = session.context.catalog.tables["t"]
+    table = entry.table
+    time = table.watermark.column if table.watermark is not None else None
+    return [
+        (
+            column.name,
+            str(parse_type(column.type).as_nullable()),
+            column.name in table.primary_key,
+            "computed" if column.expression is not None else "rowtime" if column.name == time else None,
+            column.comment,
+        )
+        for column in table.columns
+    ]
+
+
+def _recorded_columns(rows: list[list[str | None]]) -> list[tuple[str, str, bool, str | None, str | None]]:
+    found = []
+    for name, kind, _, key, extras, watermark, *comment in rows:
+        if (extras or "").startswith("METADATA"):
+            continue
+        what = "computed" if extras is not None else "rowtime" if watermark is not None else None
+        plain = str(kind).removesuffix(" *ROWTIME*").removesuffix(" *PROCTIME*")
+        found.append((str(name), plain, key is not None, what, comment[0] if comment else None))
+    return found
+
+
+def _refusal(name: str) -> str | None:
+    return next((message for message, names in REFUSED_HERE.items() if name in names), None)
+
+
+@pytest.mark.parametrize("name", DDL)
+def test_declarations_are_those_of_flink(name: str) -> None:
+    session, error = _run(DDL[name])
+    recorded = RECORDED[name]
+    if (refusal := _refusal(name)) is not None:
+        assert refusal in str(error)
+    elif "why" in recorded and name not in TAKEN_HERE:
+        assert error is not None, recorded["why"]
+        assert error.diagnostics[0].line is not None
+        assert error.diagnostics[0].hint
+    else:
+        assert error is None
+        if "why" not in recorded:
+            assert (_columns(session) == _recorded_columns(recorded["columns"])) == (name not in OTHER_COLUMNS)
+            if "t" in session.context.catalog.tables:
+                table = session.context.catalog.tables["t"].table
+                assert dict(table.options) == recorded["options"]
+                assert (table.comment or "") == recorded["comment"]
+
+
+def test_every_case_is_recorded() -> None:
+    assert set(RECORDED) == set(DDL)
+    listed = {name for names in REFUSED_HERE.values() for name in names} | {*TAKEN_HERE, *OTHER_COLUMNS}
+    assert listed <= set(DDL)
