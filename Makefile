@@ -71,6 +71,7 @@ mypy: $(INSTALLED)
 flink-goldens: java
 	@test -x .flink/bin/python || { $(PYTHON) -m venv .flink && .flink/bin/pip install --quiet 'apache-flink==2.3.*'; }
 	.flink/bin/python tests/flink/record_functions.py
+	.flink/bin/python tests/flink/record_nested.py
 	.flink/bin/python tests/flink/record_programs.py
 	.flink/bin/python tests/flink/record_sinks.py
 	.flink/bin/python tests/flink/record_casts.py

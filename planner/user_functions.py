@@ -101,7 +101,7 @@ def read_declaration(found: type[Any], name: str) -> Function:
     if returned.root == "ROW" and kind in ("table", "async-table"):
         named = zip(returned.names, returned.children, strict=True)
         columns = tuple(Column(name=field, type=str(child)) for field, child in named)
-        _check_columns(name, returned.names)
+        _check_reserved(name, returned.names)
     function = Function(class_name=name, kind=kind, arguments=tuple(map(str, types)), output=columns)
     if kind == "aggregate":
         methods = tuple(method for method in _OPTIONAL if getattr(found, method, None) is not None)
@@ -130,11 +130,7 @@ def _has_float(kind: DataType) -> bool:
     return kind.root == "FLOAT" or any(map(_has_float, kind.children))
 
 
-def _check_columns(name: str, columns: tuple[str, ...]) -> None:
-    folded = [column.lower() for column in columns]
-    twice = next((c for c in columns if folded.count(c.lower()) > 1), None)
-    if twice is not None:
-        raise ClassRefusal(f"the result of {name} has two columns called '{twice}'", hint="rename one of them")
+def _check_reserved(name: str, columns: tuple[str, ...]) -> None:
     reserved = next((c for c in columns if c.startswith("__")), None)
     if reserved is not None:
         raise ClassRefusal(f"column names that start with '__' are reserved: '{reserved}' of {name}", hint="rename it")

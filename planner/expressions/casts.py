@@ -13,10 +13,26 @@ Conversions that the planner makes by itself always fit, and are :func:`planner.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 
-from planner.expressions.coercion import cast, implicitly_assignable
-from planner.expressions.typed import BIGINT, BOOLEAN, DOUBLE, INT, Expr, Literal, call, literal
+from planner.expressions.coercion import cast, castable_type, implicitly_assignable
+from planner.expressions.nested_parts import cast_nested, field_at, is_constructor, is_null, parts_with_types
+from planner.expressions.typed import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    FIELD,
+    INT,
+    NULL,
+    Call,
+    Expr,
+    Field,
+    Literal,
+    Ref,
+    call,
+    literal,
+)
 from plans.declarations.types import DataType
 
 _BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
@@ -27,6 +43,8 @@ _SAFE_DIGITS = {"TINYINT": 2, "SMALLINT": 4, "INT": 9, "BIGINT": 18}
 def flink_cast(value: Expr, target: DataType, offset: int, *, function: str = "CAST") -> Expr:
     """``CAST(value AS target)``, or TRY_CAST, as a query says it; the types must be castable."""
     source, target = value.type.as_nullable(), target.as_nullable()
+    if source != target and target.is_nested and not is_null(value):
+        return cast_nested(value, target, offset, flink_cast)
     if source == target or not (source.is_numeric and target.is_numeric) or _fits(value, target):
         return cast(value, target, offset, function=function)
     if target.is_integer:
@@ -39,6 +57,42 @@ def flink_cast(value: Expr, target: DataType, offset: int, *, function: str = "C
     if target.root == "DECIMAL" and not implicitly_assignable(source, target):
         function = "TRY_CAST"
     return cast(value, target, offset, function=function)
+
+
+def castable(value: Expr, target: DataType, *, function: str = "CAST") -> bool:
+    """Whether :func:`flink_cast` can write the cast of ``value``.
+
+    Of a ROW, ARRAY or MAP that is not put together where it is cast, all parts must be converted by a cast of Spark's.
+    """
+    source, target = value.type.as_nullable(), target.as_nullable()
+    if source in (NULL, target) or is_null(value) or not (source.is_nested or target.is_nested):
+        return castable_type(source, target)
+    if source.root != target.root or len(source.children) != len(target.children) or function != "CAST":
+        return False
+    if is_constructor(value):
+        return all(castable(part, kind) for part, kind in parts_with_types(value, target))
+    return all(map(_is_plain, source.children, target.children))
+
+
+def _is_plain(source: DataType, target: DataType) -> bool:
+    """Whether Spark's own cast does with each value in a ROW, ARRAY or MAP what Flink's does."""
+    whole = Ref(field=Field(id=0, name="", type=source))
+    if not castable(whole, target):
+        return False
+    found = whole if source == target else flink_cast(whole, target, 0)
+    return found == whole or (isinstance(found, Call) and found.function == "CAST" and found.args == (whole,))
+
+
+def settled(expression: Expr) -> Expr:
+    """``expression`` without parts of a ROW that is put together there, and with what casts of such values come to."""
+    if not isinstance(expression, Call):
+        return expression
+    found = replace(expression, args=tuple(map(settled, expression.args)))
+    if found.function == "CAST" and is_constructor(found.args[0]):
+        return flink_cast(found.args[0], found.type, found.offset)
+    if found.function == FIELD and is_constructor(found.args[0]) and isinstance(found.args[1], Literal):
+        return field_at(found.args[0], found.args[0].type.names.index(found.args[1].text or ""), found.offset)
+    return found
 
 
 def _fits(value: Expr, target: DataType) -> bool:

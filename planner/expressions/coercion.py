@@ -9,7 +9,9 @@ Decimal results are those of Flink (and of Spark: both follow Hive). Knows nothi
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from planner.expressions.nested_parts import cast_nested
 from planner.expressions.typed import DOUBLE, INT, NULL, STRING, Expr, Literal, call, literal
 from plans.declarations.types import DataType, parse_type
 
@@ -36,6 +38,8 @@ def common_type(types: Sequence[DataType]) -> DataType | None:
         return NULL
     if all(t == found[0] for t in found):
         return found[0]
+    if any(t.is_nested for t in found):
+        return _common_nested(found)
     roots = {t.root for t in found}
     if all(t.is_text for t in found):
         return STRING
@@ -45,6 +49,16 @@ def common_type(types: Sequence[DataType]) -> DataType | None:
         root = "TIMESTAMP_LTZ" if "TIMESTAMP_LTZ" in roots else "TIMESTAMP"
         return DataType(root=root, precision=max(t.precision or 0 for t in found))
     return None
+
+
+def _common_nested(types: list[DataType]) -> DataType | None:
+    """The type of the first, with what its parts have in common with those of the others."""
+    if len({(t.root, len(t.children)) for t in types}) > 1:
+        return None
+    parts = [common_type(each) for each in zip(*(t.children for t in types), strict=True)]
+    if any(part is None for part in parts):
+        return None
+    return replace(types[0], children=tuple(part for part in parts if part is not None))
 
 
 def _common_number(types: list[DataType], roots: set[str]) -> DataType:
@@ -103,6 +117,9 @@ def implicitly_assignable(source: DataType, target: DataType) -> bool:
     source, target = source.as_nullable(), target.as_nullable()
     if NULL in (source, target) or source == target:
         return True
+    if source.is_nested or target.is_nested:
+        alike = source.root == target.root and len(source.children) == len(target.children)
+        return alike and all(map(implicitly_assignable, source.children, target.children))
     if source.is_integer and target.is_integer:
         return _INTEGERS.index(source.root) <= _INTEGERS.index(target.root)
     if source.is_integer and target.root in ("FLOAT", "DOUBLE"):
@@ -126,7 +143,7 @@ def implicitly_assignable(source: DataType, target: DataType) -> bool:
     return source.root == "DATE" and target.root == "TIMESTAMP"
 
 
-def castable(source: DataType, target: DataType) -> bool:
+def castable_type(source: DataType, target: DataType) -> bool:
     """Whether ``CAST(source AS target)`` means the same in Flink and Spark, as :func:`cast` writes it."""
     source, target = source.as_nullable(), target.as_nullable()
     if source in (NULL, target):
@@ -156,6 +173,8 @@ def cast(value: Expr, target: DataType, offset: int, *, function: str = "CAST") 
         return value
     if isinstance(value, Literal) and value.text is None:
         return Literal(text=None, type=target, offset=offset)
+    if target.is_nested:
+        return cast_nested(value, target, offset, cast)
     converted: Expr = call(function, (value,), target, offset)
     if target.root in _TIMESTAMPS and _shortens(source, target):
         return _shortened(value if source.root == target.root else converted, target, offset, function)

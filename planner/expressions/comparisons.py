@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
+from planner.expressions.nested_parts import fields, is_constructor
 from planner.expressions.typed import BOOLEAN, INT, Call, Expr, Literal, call, conjunction, literal
 from plans.declarations.types import DataType, parse_type
 
@@ -29,6 +30,10 @@ _BOUNDS = {"<": ("ceil",), ">=": ("ceil",), "<=": ("floor",), ">": ("floor",)}
 def compared(operator: str, pair: tuple[Expr, ...], offset: int) -> Expr:
     """``left operator right`` of a pair of comparable values, ``operator`` one of ``= <> < <= > >=``."""
     left, right = pair
+    if is_constructor(left) and is_constructor(right) and left.type.root == "ROW":
+        return _equal_fields(operator, left, right, offset)
+    if left.type.root == "MAP":
+        left, right = (_sorted_entries(each) for each in pair)
     if not _loses_digits(left.type, right.type):
         return call(operator, (left, right), BOOLEAN, offset)
     if _digits(left.type)[1] > _digits(right.type)[1]:
@@ -41,10 +46,31 @@ def compared(operator: str, pair: tuple[Expr, ...], offset: int) -> Expr:
     return call("AND" if operator == "=" else "OR", parts, BOOLEAN, offset)
 
 
+def _equal_fields(operator: str, left: Expr, right: Expr, offset: int) -> Expr:
+    """``=`` or ``<>`` of two ROWs that stand there: NULL if no field differs, and one is NULL.
+
+    In any other ROW, and in an ARRAY, NULL equals NULL.
+    """
+    pairs = zip(fields(left, offset), fields(right, offset), strict=True)
+    same = conjunction(tuple(compared("=", pair, offset) for pair in pairs))
+    assert same is not None
+    return same if operator == "=" else call("NOT", (same,), BOOLEAN, offset)
+
+
+def _sorted_entries(value: Expr) -> Expr:
+    """The entries of a MAP in the order of their keys, which Spark can compare."""
+    key, kept = value.type.children
+    entry = DataType(root="ROW", names=("key", "value"), children=(key, kept))
+    entries = DataType(root="ARRAY", children=(entry,))
+    listed = call("map_entries", (value,), entries, value.offset)
+    return call("array_sort", (listed,), entries, value.offset)
+
+
 def is_in(values: tuple[Expr, ...], offset: int) -> Expr:
     """``values[0] IN (values[1], ...)`` of comparable values."""
     value, *items = values
-    if not any(_loses_digits(one.type, other.type) for one in values for other in values):
+    plain = value.type.root not in ("ROW", "MAP")
+    if plain and not any(_loses_digits(one.type, other.type) for one in values for other in values):
         return call("IN", values, BOOLEAN, offset)
     found, *others = (compared("=", (value, item), offset) for item in items)
     for other in others:

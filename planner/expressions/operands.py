@@ -21,6 +21,12 @@ from plans.declarations.types import DataType
 from plans.errors import SqlError
 
 _EXACT_IN_FLOAT = 1 << 24
+_EQUALITIES = {
+    "ROW": ("'='", "'<>'", "IN", "IS DISTINCT FROM"),
+    "ARRAY": ("'='", "'<>'", "IN", "IS DISTINCT FROM"),
+    "MAP": ("'='", "'<>'", "IN", "IS DISTINCT FROM"),
+}
+"""What compares values of nested types: none of them has an order."""
 _OR_NULL = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}
 
 
@@ -48,9 +54,11 @@ def comparable(source: Source, what: str, values: tuple[Expr, ...], offset: int)
     if any(v.type.root == "TIMESTAMP_LTZ" for v in values):
         found = [_in_session_zone(v) for v in found]
     common = common_type([v.type for v in found])
-    for root in ("ARRAY", "MAP", "ROW"):
-        if any(v.type.root == root for v in values):
-            raise source.error(f"{what} does not take {root} values", offset, "compare scalar columns")
+    for value in values:
+        if value.type.is_nested and what not in _EQUALITIES.get(value.type.root, ()):
+            message = f"{what} does not take {value.type.root} values"
+            advice = "compare the fields" if value.type.root == "ROW" else "compare scalar columns"
+            raise source.error(message, offset, advice)
     if common is None:
         other = next(v.type for v in found if common_type((found[0].type, v.type)) is None)
         raise mismatch(source, what, found[0].type, other, offset)
@@ -61,6 +69,8 @@ def comparable(source: Source, what: str, values: tuple[Expr, ...], offset: int)
     if common.root in ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ"):
         roots = {v.type.root for v in found}
         return tuple(convert(v, common) if len(roots - {"NULL"}) > 1 else v for v in found)
+    if common.is_nested:
+        return tuple(convert(v, common) for v in found)
     return tuple(found)
 
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from planner.expressions.coercion import cast, common_type, convert
 from planner.expressions.comparisons import compared
-from planner.expressions.functions import numbers, text, times
+from planner.expressions.functions import nested, numbers, text, times
 from planner.expressions.functions.arguments import Builder, Signature, check, first_null
 from planner.expressions.typed import BIGINT, Expr, Literal, call, literal
 from planner.syntax.source import Source
@@ -110,6 +110,7 @@ _ORDERED = (
 )
 _SIGNATURES: dict[str, Signature] = {**numbers.SIGNATURES, **text.SIGNATURES, **times.SIGNATURES}
 _BUILDERS: dict[str, Builder] = {
+    **nested.BUILDERS,
     **numbers.BUILDERS,
     **text.BUILDERS,
     **times.BUILDERS,

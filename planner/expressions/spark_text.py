@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from planner.expressions.typed import AggregateCallExpr, Call, Expr, Literal, Ref
+from planner.expressions.typed import FIELD, VALUE, AggregateCallExpr, Call, Expr, Literal, Ref
 from plans.declarations.types import DataType
 
 _BINARY = {
@@ -78,6 +78,12 @@ def spark_type(data_type: DataType) -> str:
     """Spark's name for a type that can be cast to."""
     if data_type.root == "DECIMAL":
         return f"DECIMAL({data_type.precision}, {data_type.scale})"
+    inside = [spark_type(child) for child in data_type.children]
+    if data_type.root == "ROW":
+        fields = (f"{identifier(name)} {kind}" for name, kind in zip(data_type.names, inside, strict=True))
+        return f"STRUCT<{', '.join(fields)}>"
+    if inside:
+        return f"{data_type.root}<{', '.join(inside)}>"
     return _SPARK_TYPES.get(data_type.root, data_type.root)
 
 
@@ -140,7 +146,16 @@ class _Printer:
             return f"{name}({self.text(args[0], 0)} AS {spark_type(expression.type)})", _PRIMARY
         if name == "CASE":
             return self.case(args), _PRIMARY
+        if name == FIELD and isinstance(args[1], Literal):
+            return f"{self.part_of(args[0])}.{identifier(args[1].text or '')}", _PRIMARY
+        if name == VALUE:
+            return f"{self.part_of(args[0])}[{self.text(args[1], 0)}]", _PRIMARY
         return f"{name}({', '.join(self.text(a, 0) for a in args)})", _PRIMARY
+
+    def part_of(self, whole: Expr) -> str:
+        """What a part is taken of."""
+        text = self.text(whole, _PRIMARY)
+        return f"({text})" if isinstance(whole, Call) and whole.function == "CASE" else text
 
     def case(self, args: tuple[Expr, ...]) -> str:
         parts = ["CASE"]

@@ -28,6 +28,9 @@ NULL = DataType(root="NULL")
 USER = "user:"
 """What the name of a user-defined function begins with in a :class:`Call`."""
 
+FIELD, VALUE = "field of", "value at"
+"""Functions of a :class:`Call`: the field of a ROW that a literal names, and the value that a MAP has for a key."""
+
 NONDETERMINISTIC = frozenset(("current_timestamp",))
 
 

@@ -32,6 +32,7 @@ from planner.expressions.typed import (
     walk,
 )
 from planner.relations import Calc, Item, Relation, identity
+from plans.declarations.types import DataType
 
 _SIMPLE = frozenset(
     (
@@ -124,11 +125,18 @@ def _fails(e: Expr) -> bool:
     if not isinstance(e, Call):
         return False
     if e.function == "CAST":
-        return e.args[0].type.is_text and not e.type.is_text
+        return _reads_text(e.args[0].type, e.type)
     if e.function in _DIVISIONS and (e.args[0].type.is_integer or e.type.root == "DECIMAL" or e.type.is_integer):
         divisor = e.args[1]
         return not (isinstance(divisor, Literal) and divisor.text is not None and float(divisor.text) != 0)
     return False
+
+
+def _reads_text(source: DataType, target: DataType) -> bool:
+    """Whether a cast makes something else of text, anywhere in a value."""
+    if target.is_nested:
+        return any(map(_reads_text, source.children, target.children))
+    return source.is_text and not target.is_text
 
 
 def is_simple(expression: Expr) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from planner.context import Context
+from planner.expressions.casts import settled
 from planner.expressions.typed import Expr, Ref, conjunction, conjuncts, is_deterministic, size_of, substitute
 from planner.relations import (
     Aggregate,
@@ -56,13 +57,13 @@ def _merged(calc: Calc) -> Relation:
 
 
 def _substituted(items: tuple[Item, ...], values: Mapping[int, Expr]) -> tuple[Item, ...]:
-    return tuple(replace(i, expr=substitute(i.expr, values)) for i in items)
+    return tuple(replace(i, expr=settled(substitute(i.expr, values))) for i in items)
 
 
 def _over_calc(calc: Calc, below: Calc) -> Relation:
     values = {i.field.id: i.expr for i in below.items}
     items = _substituted(calc.items, values)
-    outer = tuple(substitute(p, values) for p in conjuncts(calc.filter))
+    outer = tuple(settled(substitute(p, values)) for p in conjuncts(calc.filter))
     condition = conjunction((*conjuncts(below.filter), *outer))
     repeats = not all(is_deterministic(i.expr) for i in below.items)
     grown = sum(size_of(i.expr) for i in items) + (size_of(condition) if condition is not None else 0)

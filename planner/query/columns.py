@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from planner.context import Context
 from planner.expressions.coercion import cast
-from planner.expressions.typed import Expr, Field, Ref, conjunction
+from planner.expressions.typed import FIELD, Call, Expr, Field, Literal, Ref, conjunction
 from planner.relations import Calc, Item, Relation, identity
 from planner.syntax.dialect import offset_of
 from planner.translation.scope import Scope, star
@@ -53,7 +53,9 @@ def _output_name(context: Context, node: exp.Expr) -> tuple[str | None, exp.Expr
 
 
 def _default_name(expression: Expr) -> str:
-    """The name of a SELECT item without an alias: that of the column, or none."""
+    """The name of a SELECT item without an alias: that of the column or field, or none."""
+    if isinstance(expression, Call) and expression.function == FIELD and isinstance(expression.args[1], Literal):
+        return expression.args[1].text or ""
     return expression.field.name if isinstance(expression, Ref) else ""
 
 

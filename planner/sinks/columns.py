@@ -9,8 +9,8 @@ length of its column is made to have it.
 from __future__ import annotations
 
 from planner.context import Context
-from planner.expressions.casts import flink_cast
-from planner.expressions.coercion import castable, implicitly_assignable, of_length
+from planner.expressions.casts import castable, flink_cast
+from planner.expressions.coercion import implicitly_assignable, of_length
 from planner.expressions.typed import NULL, Expr, Field, Literal, Ref
 from planner.statements.model import Insert
 from plans.declarations.types import DataType
@@ -33,7 +33,7 @@ def fitted(context: Context, statement: Insert, target: Field, source: Field, pl
     if not lossless and not _converted_by_sinks(source.type, wanted):
         what = f"'{source.name}'" if source.name else "a value"
         advice = f"write CAST({source.name or '...'} AS {wanted})"
-        if not castable(source.type, wanted):
+        if not castable(value, wanted):
             advice = f"select a {wanted}, or declare the column as {source.type.as_nullable()}"
         raise context.source.error(
             f"column '{target.name}' of sink '{statement.table}' is {wanted}, but {what} is "

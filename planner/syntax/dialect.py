@@ -124,6 +124,12 @@ class Flink(Dialect):
                 result.meta.setdefault(_START, self._prev.start)
             return result
 
+        def _parse_bracket(self, *args: Any, **kwargs: Any) -> Any:
+            found = super()._parse_bracket(*args, **kwargs)
+            if isinstance(found, exp.Array):  # of no elements, which would have their places
+                found.meta.setdefault(_START, self._prev.start)
+            return found
+
         def _parse_cube_or_rollup(self, *args: Any, **kwargs: Any) -> Any:
             return self._placed_at(self._curr, super()._parse_cube_or_rollup(*args, **kwargs))
 

@@ -10,12 +10,16 @@ from __future__ import annotations
 from sqlglot import exp
 
 from planner.context import Context
-from planner.translation import function_calls, literals, operators
+from planner.translation import function_calls, literals, nested, operators
 from planner.translation.scope import Scope
 from planner.translation.translator import Handler, Translator
 
 _HANDLERS: dict[type, Handler] = {
-    exp.Column: literals.column,
+    exp.Column: nested.column,
+    exp.Dot: nested.dotted,
+    exp.Bracket: nested.bracket,
+    exp.Array: nested.array,
+    exp.Tuple: nested.row,
     exp.Literal: literals.plain_literal,
     exp.Cast: literals.typed_literal,
     exp.Interval: literals.interval,

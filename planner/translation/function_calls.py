@@ -7,13 +7,12 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from planner.expressions import scalars
-from planner.expressions.casts import flink_cast
-from planner.expressions.coercion import castable
+from planner.expressions.casts import castable, flink_cast
 from planner.expressions.functions.times import UNIT_FUNCTIONS, UNITS, unit_literal
 from planner.expressions.literals import temporal_literal
 from planner.expressions.typed import Expr, Literal
 from planner.syntax.dialect import offset_of
-from planner.translation import aggregates, grouping_sets
+from planner.translation import aggregates, grouping_sets, nested
 from planner.translation.operators import arithmetic_operation
 from planner.translation.translator import Handler, Translator, only
 from planner.translation.user_calls import scalar_call
@@ -26,6 +25,8 @@ def function_call(t: Translator, node: exp.Expr) -> Expr:
         return _cast(t, node, name)
     if t.functions is not None and name.lower() in t.functions:
         return _user_call(t, node)
+    if name == "ROW":
+        return nested.row(t, node)
     if name in aggregates.NAMES:
         return aggregates.translate(t, node, None)
     if name in grouping_sets.FUNCTIONS:
@@ -73,7 +74,7 @@ def _cast(t: Translator, node: exp.Expr, name: str) -> Expr:
         data_type = parse_type(target.name)
     except ValueError as error:
         raise t.source.error(str(error), offset_of(target), "use a type such as BIGINT or STRING") from None
-    if not castable(found.type, data_type):
+    if not castable(found, data_type, function=name):
         raise t.source.error(
             f"{name} from {found.type.as_nullable()} to {data_type} is not supported",
             offset,

@@ -1,4 +1,4 @@
-"""Columns and literals, and what stands in parentheses."""
+"""Literals, and what stands in parentheses."""
 
 from __future__ import annotations
 
@@ -7,23 +7,7 @@ from sqlglot import exp
 from planner.expressions.literals import interval_literal, number_literal, temporal_literal
 from planner.expressions.typed import BOOLEAN, NULL, STRING, Expr, literal
 from planner.syntax.dialect import offset_of
-from planner.translation.scope import resolve
 from planner.translation.translator import Translator
-
-
-def column(t: Translator, node: exp.Expr) -> Expr:
-    offset = offset_of(node)
-    if isinstance(node.this, exp.Star):
-        raise t.source.error("'*' cannot stand here", offset, "name the columns")
-    path = node.args.get("db")
-    qualifier = node.args.get("table")
-    if path is not None and qualifier is not None:
-        raise t.source.error(
-            f"'{path.name}.{qualifier.name}.{node.name}' has too many parts",
-            offset,
-            "write column or table.column; fields of a ROW cannot be read yet",
-        )
-    return resolve(t.source, t.scope, qualifier.name if qualifier else None, node.name, offset)
 
 
 def plain_literal(t: Translator, node: exp.Expr) -> Expr:

@@ -10,14 +10,15 @@ that are unknown or ambiguous. Does not know where the fields of an input come f
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from planner.expressions import nested
 from planner.expressions.typed import INT, Expr, Field, Ref
 from planner.syntax.source import Source
 from plans.text.names import did_you_mean
 
-__all__ = ["INT", "Input", "Scope", "resolve", "star"]
+__all__ = ["INT", "Input", "Scope", "resolve", "resolve_path", "star"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +73,31 @@ def resolve(source: Source, scope: Scope, qualifier: str | None, name: str, offs
     raise _unknown(source, scope, qualifier, name, offset)
 
 
+def resolve_path(source: Source, scope: Scope, names: tuple[str, ...], offset: int) -> Expr:
+    """The column or field that ``a``, ``t.a``, ``a.b`` or ``t.a.b`` means; SqlError if there is none, or several.
+
+    What can be a column of an input is one; else the first name is a column, and those after it are fields.
+    """
+    first, *others = names
+    if not others:
+        return resolve(source, scope, None, first, offset)
+    levels = list(_levels(scope))
+    if any(level.find(first, others[0]) for level in levels) or not any(level.find(None, first) for level in levels):
+        found, rest = resolve(source, scope, first, others[0], offset), others[1:]
+    else:
+        found, rest = resolve(source, scope, None, first, offset), others
+    for name in rest:
+        found = nested.field(source, found, name, offset)
+    return found
+
+
+def _levels(scope: Scope) -> Iterator[Scope]:
+    level: Scope | None = scope
+    while level is not None:
+        yield level
+        level = level.parent
+
+
 def _unknown(source: Source, scope: Scope, qualifier: str | None, name: str, offset: int) -> Exception:
     names = [i.name for i in scope.inputs if i.name]
     if qualifier is not None and qualifier not in names:
@@ -79,11 +105,6 @@ def _unknown(source: Source, scope: Scope, qualifier: str | None, name: str, off
             scope = scope.parent
         else:
             aliased = [i.name for i in scope.inputs if i.kind.endswith(f" {qualifier}") and i.name]
-            column = next((i for i in scope.inputs for f in i.fields if f.name == qualifier), None)
-            if column is not None and not aliased:
-                of = f" of '{column.name}'" if column.name else ""
-                message = f"'{qualifier}' is a column{of}, and fields of a column cannot be read yet"
-                return source.error(message, offset, "have the source write the field into a column of its own")
             hint = (
                 f"it is called '{aliased[0]}' here" if aliased else did_you_mean(qualifier, names, what="inputs here")
             )

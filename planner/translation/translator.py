@@ -26,8 +26,6 @@ _JOIN_INSTEAD = "join the tables, or use IN (SELECT ...) or EXISTS as a conditio
 
 _REFUSED: dict[type, tuple[str, str]] = {
     exp.Window: ("window functions (OVER)", "use GROUP BY"),
-    exp.Dot: ("fields of a ROW", "flatten the column when reading it"),
-    exp.Bracket: ("elements of arrays and maps", "flatten the column when reading it"),
     exp.Star: ("'*' in expressions", "name the columns"),
     exp.Placeholder: ("placeholders", "write the value"),
     exp.All: ("comparisons with ALL", _JOIN_INSTEAD),

@@ -71,8 +71,13 @@ class DataType:
         return self.root in ("STRING", "VARCHAR", "CHAR")
 
     def as_nullable(self) -> DataType:
-        """The same type, with NULL allowed at the top level."""
-        return replace(self, nullable=True)
+        """The same type, with NULL allowed in it at all levels."""
+        children = tuple(child.as_nullable() for child in self.children)
+        return replace(self, nullable=True, children=children)
+
+    @property
+    def is_nested(self) -> bool:
+        return bool(self.children)
 
 
 def _identifier(name: str) -> str:
@@ -217,6 +222,8 @@ class _Parser:
                 raise ValueError(f"expected a field name in type {self.text!r}")
             self.index += 1
             names.append(value.replace("``", "`"))
+            if names[-1].lower() in {name.lower() for name in names[:-1]}:
+                raise ValueError(f"two fields of a ROW are called '{names[-1]}', up to their case, in {self.text!r}")
             children.append(self.type())
             if self.mark(close, required=False):
                 return DataType(root="ROW", names=tuple(names), children=tuple(children))

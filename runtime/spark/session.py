@@ -48,6 +48,8 @@ _SETTINGS = {
     # What an expression means must not depend on where it runs. Flink tells upper from lower case in names.
     "spark.sql.ansi.enabled": "true",
     "spark.sql.caseSensitive": "true",
+    # Of a key that a MAP is given twice, the last value counts.
+    "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
 }
 
 

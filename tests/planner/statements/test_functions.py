@@ -201,7 +201,10 @@ def test_a_function_is_declared_once_and_dropped_as_what_it_is() -> None:
         ("NoResult", "NoResult does not declare its result"),
         ("BadType", "argument 2 of tests.planner.declared.BadType: type VARIANT is not supported"),
         ("NeverNull", "is declared STRING NOT NULL, but NULL is passed to functions, as None"),
-        ("TwoAlike", "the result of tests.planner.declared.TwoAlike has two columns called 'a'"),
+        (
+            "TwoAlike",
+            "the result of tests.planner.declared.TwoAlike: two fields of a ROW are called 'A', up to their case",
+        ),
         ("Reserved", "column names that start with '__' are reserved: '__a'"),
     ],
 )

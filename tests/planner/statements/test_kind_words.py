@@ -19,20 +19,77 @@ LOOKUP = "o.k FROM o JOIN d FOR SYSTEM_TIME AS OF o.p AS d ON o.k = d.k"
 EPOCH = "TIMESTAMP '1970-01-01 00:00:00'"
 
 ERRORS = {
-    "a field of a ROW": (
-        "INSERT INTO r SELECT f.a FROM o",
-        "'f' is a column of 'o', and fields of a column cannot be read yet",
-        "have the source write the field into a column of its own",
+    "a field that a ROW has not": (
+        "INSERT INTO r SELECT f.b FROM o",
+        "unknown field 'b' of ROW<a INT>",
+        "fields: a",
     ),
-    "a field of a ROW of a sub-query": (
-        "INSERT INTO r SELECT f.a FROM (SELECT f FROM o)",
-        "'f' is a column, and fields of a column cannot be read yet",
-        "have the source write the field into a column of its own",
+    "a field of what is no ROW": (
+        "INSERT INTO r SELECT x.o.k FROM (SELECT k, s AS o FROM o) AS x",
+        "'k' cannot be read of STRING: only a ROW has fields",
+        "use arr[1] for an element, and m['k'] for the value of a key",
     ),
     "the name of a table that has an alias and a column of the name": (
         "INSERT INTO r SELECT o.k FROM (SELECT k, s AS o FROM o) AS x",
-        "'o' is a column of 'x', and fields of a column cannot be read yet",
-        "have the source write the field into a column of its own",
+        "'k' cannot be read of STRING: only a ROW has fields",
+        "use arr[1] for an element",
+    ),
+    "the element before the first": (
+        "INSERT INTO r SELECT ARRAY[k][0] FROM o",
+        "elements of an array count from 1, found 0",
+        "write arr[1]",
+    ),
+    "an element by a BIGINT": (
+        "INSERT INTO r SELECT ARRAY[k][CAST(k AS BIGINT)] FROM o",
+        "the position of an element must be INT, found BIGINT",
+        "CAST(... AS INT)",
+    ),
+    "a key of another type": (
+        "INSERT INTO r SELECT MAP[s, k][k] FROM o",
+        "the keys of this MAP are STRING, found INT",
+        "CAST(... AS STRING)",
+    ),
+    "elements without a common type": (
+        "INSERT INTO r SELECT ARRAY[k, s][1] FROM o",
+        "the elements of this ARRAY have no common type: INT, STRING",
+        "convert them with CAST",
+    ),
+    "an ARRAY of nothing": (
+        "INSERT INTO r SELECT CARDINALITY(ARRAY[]) FROM o",
+        "an ARRAY needs at least one element",
+        "ARRAY[a",
+    ),
+    "a MAP without a value": (
+        "INSERT INTO r SELECT MAP[s]['x'] FROM o",
+        "a MAP needs keys and values in turn",
+        "MAP['k'",
+    ),
+    "NULL in a ROW": ("INSERT INTO r SELECT ROW(k, NULL)[1] FROM o", "NULL in a ROW needs a type", "CAST(NULL AS"),
+    "the order of arrays": (
+        "INSERT INTO r SELECT k FROM o WHERE ARRAY[k] < ARRAY[2]",
+        "'<' does not take ARRAY values",
+        "compare scalar columns",
+    ),
+    "the order of rows": ("INSERT INTO r SELECT k FROM o WHERE f > f", "'>' does not take ROW values", "the fields"),
+    "a cast of the elements that Spark has otherwise": (
+        "INSERT INTO r SELECT CARDINALITY(CAST(ARRAY_DISTINCT(ARRAY[k]) AS ARRAY<TINYINT>)) FROM o",
+        "CAST from ARRAY<INT> to ARRAY<TINYINT> is not supported",
+        "cast to another type",
+    ),
+    "the one element": (
+        "INSERT INTO r SELECT ELEMENT(ARRAY[k]) FROM o",
+        "function ELEMENT is not supported",
+        "write arr[1]",
+    ),
+    "a value of another type than the elements": (
+        "INSERT INTO r SELECT k FROM o WHERE ARRAY_CONTAINS(ARRAY[k], CAST(k AS BIGINT))",
+        "argument 2 of ARRAY_CONTAINS must be INT, found BIGINT",
+        "CAST(... AS INT)",
+    ),
+    "the size of text": (
+        "INSERT INTO r SELECT CARDINALITY(s) FROM o",
+        "argument 1 of CARDINALITY must be an ARRAY or a MAP, found STRING",
+        "CHAR_LENGTH",
     ),
     "FLOOR to a unit": (
         "INSERT INTO r SELECT k FROM o WHERE FLOOR(ts TO HOUR) > ts",

@@ -1,0 +1,63 @@
+"""What ROW, ARRAY and MAP are made of: their parts, and casts of them, without the rules of types that meet.
+
+A ROW is cast by position, and gets the names of the new type. Knows no cast of a scalar.
+
+>>> from planner.expressions.typed import BIGINT, INT, literal
+>>> from plans.declarations.types import parse_type
+>>> one = call("array", (literal(1, INT),), parse_type("ARRAY<INT>"), 0)
+>>> cast_nested(one, parse_type("ARRAY<BIGINT>"), 0, lambda value, kind, _: literal(value.text, kind)).args[0].type.root
+'BIGINT'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from planner.expressions.typed import FIELD, STRING, Call, Expr, Literal, call, literal
+from plans.declarations.types import DataType
+
+_CONSTRUCTORS = {"named_struct": "ROW", "array": "ARRAY", "map": "MAP"}
+
+
+def is_constructor(value: Expr) -> bool:
+    """Whether ``value`` is a ROW, ARRAY or MAP that is put together where it stands."""
+    return isinstance(value, Call) and _CONSTRUCTORS.get(value.function) == value.type.root
+
+
+def is_null(value: Expr) -> bool:
+    return isinstance(value, Literal) and value.text is None
+
+
+def parts_with_types(constructor: Expr, target: DataType) -> Iterator[tuple[Expr, DataType]]:
+    """The values of a constructor in order, and the types that ``target`` has for them."""
+    assert isinstance(constructor, Call)
+    values = constructor.args[1::2] if target.root == "ROW" else constructor.args
+    for place, value in enumerate(values):
+        yield value, target.children[place if target.root == "ROW" else place % len(target.children)]
+
+
+def cast_nested(value: Expr, target: DataType, offset: int, cast: Callable[[Expr, DataType, int], Expr]) -> Expr:
+    """``value``, which is no literal, as ``target``; ``cast`` is applied to the parts of a constructor."""
+    if not is_constructor(value):
+        return call("CAST", (value,), target, offset)
+    parts = tuple(cast(part, kind, part.offset or offset) for part, kind in parts_with_types(value, target))
+    assert isinstance(value, Call)
+    return row_of(target, parts, offset) if target.root == "ROW" else call(value.function, parts, target, offset)
+
+
+def row_of(kind: DataType, values: tuple[Expr, ...], offset: int) -> Call:
+    """A ROW put together of ``values``."""
+    named = ((literal(name, STRING), value) for name, value in zip(kind.names, values, strict=True))
+    return call("named_struct", tuple(part for pair in named for part in pair), kind, offset)
+
+
+def field_at(whole: Expr, place: int, offset: int) -> Expr:
+    """The field of a ROW at ``place``, from 0; of one that is put together there, the value itself."""
+    if is_constructor(whole) and isinstance(whole, Call):
+        return whole.args[2 * place + 1]
+    return call(FIELD, (whole, literal(whole.type.names[place], STRING)), whole.type.children[place], offset)
+
+
+def fields(whole: Expr, offset: int) -> tuple[Expr, ...]:
+    """All fields of a ROW."""
+    return tuple(field_at(whole, place, offset) for place in range(len(whole.type.children)))

@@ -1,0 +1,63 @@
+"""Parts of ROW, ARRAY and MAP, and their constructors, from syntax trees to typed expressions."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from planner.expressions import nested
+from planner.expressions.typed import Expr
+from planner.syntax.dialect import offset_of
+from planner.translation.scope import resolve_path
+from planner.translation.translator import Translator, only
+
+
+def column(t: Translator, node: exp.Expr) -> Expr:
+    """A column, or a field of one: ``a``, ``t.a``, ``a.b``, ``t.a.b.c``."""
+    offset = offset_of(node)
+    if isinstance(node.this, exp.Star):
+        raise t.source.error("'*' cannot stand here", offset, "name the columns")
+    assert isinstance(node, exp.Column)
+    return resolve_path(t.source, t.scope, tuple(part.name for part in node.parts), offset)
+
+
+def dotted(t: Translator, node: exp.Expr) -> Expr:
+    """``(expression).field``, ``arr[1].field``, and paths that are longer than a column's."""
+    offset, name = offset_of(node), node.expression
+    if not isinstance(name, exp.Identifier):
+        raise t.source.error("a function has no path here", offset, "write its name alone")
+    whole = node.this
+    names = [name.name]
+    while isinstance(whole, exp.Dot) and isinstance(whole.expression, exp.Identifier):
+        names.insert(0, whole.expression.name)
+        whole = whole.this
+    if isinstance(whole, exp.Column):
+        return resolve_path(t.source, t.scope, (*(part.name for part in whole.parts), *names), offset)
+    found = t.expression(whole)
+    for each in names:
+        found = nested.field(t.source, found, each, offset)
+    return found
+
+
+def bracket(t: Translator, node: exp.Expr) -> Expr:
+    """``arr[1]``, ``m['k']``, and the constructor ``MAP['k', 1]``."""
+    offset, keys = offset_of(node), node.expressions
+    if _is_map(node.this):
+        return nested.map_of(t.source, tuple(t.expression(key) for key in keys), offset)
+    if len(keys) != 1 or isinstance(keys[0], exp.Slice):
+        raise t.source.error("'[...]' takes one position or key", offset, "write arr[1], or ARRAY_SLICE(arr, 1, 3)")
+    return nested.item(t.source, t.expression(node.this), t.expression(keys[0]), offset)
+
+
+def _is_map(node: exp.Expr) -> bool:
+    plain = isinstance(node, exp.Column) and len(node.parts) == 1 and isinstance(node.this, exp.Identifier)
+    return plain and node.name.upper() == "MAP" and not node.this.args.get("quoted")
+
+
+def array(t: Translator, node: exp.Expr) -> Expr:
+    only(t.source, node, "expressions")
+    return nested.array(t.source, tuple(t.expression(each) for each in node.expressions), offset_of(node))
+
+
+def row(t: Translator, node: exp.Expr) -> Expr:
+    """``ROW(a, b)`` or ``(a, b)``."""
+    return nested.row(t.source, tuple(t.expression(each) for each in node.expressions), offset_of(node))
