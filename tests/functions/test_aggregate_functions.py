@@ -117,6 +117,30 @@ def test_rows_summed_up_beforehand_leave_the_same(rows: list[tuple[Any, ...]], c
     assert +found == modelled(rows)
 
 
+@settings(deadline=None)
+@given(ROWS_OF_T, st.data(), st.integers(1, 5))
+def test_rows_that_go_leave_what_a_model_does(rows: list[tuple[Any, ...]], data: st.DataObject, size: int) -> None:
+    """Each row may go again, at any time after it came."""
+    events = [("+I", *row) for row in rows]
+    there = list(rows)
+    for row in rows:
+        if data.draw(st.booleans()):
+            there.remove(row)
+            came = max(place for place, event in enumerate(events) if event == ("+I", *row))
+            events.insert(data.draw(st.integers(came + 1, len(events))), ("-D", *row))
+    plan = plan_of(
+        "SELECT k, weighted(v, w), bag(v) FILTER (WHERE f), bag(DISTINCT v), COUNT(*) FROM c GROUP BY k",
+        "k STRING, a DOUBLE, b STRING, d STRING, c BIGINT",
+    )
+    pipeline = Pipeline(plan)
+    for start in range(0, len(events), size):
+        pipeline.batch({"c": events[start : start + size]})
+        pipeline = pipeline.resumed()
+    different = {key: " ".join(sorted({str(row[1]) for row in there if row[0] == key})) for key, *_ in there}
+    wanted = Counter((key, a, b, different[key], c) for key, a, b, _, _, c, _ in modelled(there))
+    assert pipeline.result == wanted
+
+
 @pytest.mark.parametrize(
     ("select", "because"),
     [

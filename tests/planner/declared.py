@@ -91,3 +91,17 @@ class WeightedAvg:
     def get_value(self, accumulator: Any) -> Any: ...
     def retract(self, accumulator: Any, value: Any, weight: Any) -> Any: ...
     def merge(self, accumulator: Any, accumulators: Any) -> Any: ...
+
+
+class ListsAvg(WeightedAvg):
+    arguments = ("ARRAY<INT>",)  # type: ignore[assignment]
+
+    def accumulate(self, accumulator: Any, values: Any) -> Any: ...  # type: ignore[override]
+    def retract(self, accumulator: Any, values: Any) -> Any: ...  # type: ignore[override]
+
+
+class CountAll(WeightedAvg):
+    arguments = ()  # type: ignore[assignment]
+
+    def accumulate(self, accumulator: Any) -> Any: ...  # type: ignore[override]
+    def retract(self, accumulator: Any) -> Any: ...  # type: ignore[override]
