@@ -26,7 +26,7 @@ from plans.format.document import to_document
 from plans.model.graph import check_graph
 from plans.model.plan import Plan
 from plans.model.settings import PlanSetting, operator_settings
-from plans.operators import Operator, state_of
+from plans.operators import Operator, functions_of, state_of
 from plans.settings.setting import shown
 from plans.show.picture import Picture, changed_operators, under_new_ids
 from plans.text.terminal import clean, one_line
@@ -71,7 +71,7 @@ def box_data(shown_picture: Picture, plan: Plan, before: Plan | None, changes: S
                 "columns": _columns(operator, [(c.name, c.type) for c in columns.get(box.id, ())]),
                 "kinds": list(kinds.get(box.id, ())),
                 "table": one_line(getattr(operator, "table", "")),
-                "function": one_line(getattr(operator, "function", "")),
+                "functions": [*map(one_line, functions_of(operator))],
                 "changes": told.get(box.id, []),
             }
         )

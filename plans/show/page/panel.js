@@ -34,7 +34,7 @@ function describeBox(box, data, go) {
     section(`Columns out (${box.columns.length})`, box.columns.length ? columnTable(box.columns) : []),
     section("Row kinds out", box.kinds.length ? h("p", { class: "mono" }, box.kinds.join(" ")) : []),
     tableSection(data.tables[box.table], box.table),
-    box.function ? section(`Function ${box.function}`, factList(data.functions[box.function] || [])) : null,
+    box.functions.map((name) => section(`Function ${name}`, factList(data.functions[name] || []))),
   ].flat(Infinity).filter(Boolean);
 }
 

@@ -16,6 +16,7 @@ from plans.errors import SqlError
 from plans.lint.unused_rules import unused_tables
 from plans.model.plan import Plan
 from plans.operators import Aggregate, AggregateCall
+from plans.show.page import plan_page
 from tests.planner import declared
 
 TABLES = """CREATE TABLE t (id BIGINT, k STRING, v BIGINT, w INT, b BOOLEAN, l ARRAY<INT>)
@@ -151,3 +152,10 @@ def test_a_hand_edit_of_a_function_is_checked() -> None:
     assert "there is no aggregate function 'wavg'" in messages(kind="scalar")
     twice = (*function.output, Column(name="f1", type="INT"))
     assert "an aggregate function returns one column, found 2" in messages(output=twice)
+
+
+def test_the_page_of_a_plan_has_the_functions_that_an_operator_calls() -> None:
+    plan = compiled("SELECT k, wavg(v, w) + n() FROM t GROUP BY k", n=declared.CountAll)
+    page = plan_page(plan)
+    assert '"functions":["wavg","n"]' in page
+    assert '["accumulator",["ROW\\u003ctotal BIGINT, weight BIGINT\\u003e"]]' in page
