@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from planner.context import Context
+from planner.query.subquery_kinds import is_one_group, plain_select
 from planner.syntax.dialect import Token, cells_of, is_values, offset_of, parse_query, place_at, select_offset
 from planner.syntax.source import Source
 from planner.translation import aggregates
@@ -27,6 +28,9 @@ def read_query(context: Context, tokens: Sequence[Token]) -> exp.Query:
     source = context.source
     query = parse_query(source, context.text, list(tokens))
     aggregates.mark_users(query, context.catalog.functions)
+    for rows in list(query.find_all(exp.Any, exp.All)):
+        if isinstance(rows.this, exp.Query) and _has_one_row(rows.this):
+            rows.replace(exp.Subquery(this=rows.this.copy()))
     for node in reversed(list(query.find_all(exp.Exists, exp.In, exp.Subquery))):  # the inner ones first
         found: exp.Expr | None = None
         if isinstance(node, exp.Exists):
@@ -38,6 +42,16 @@ def read_query(context: Context, tokens: Sequence[Token]) -> exp.Query:
         if found is not None:
             node.replace(found)
     return query
+
+
+def _has_one_row(query: exp.Expr) -> bool:
+    """Whether ``query`` aggregates to one row, whatever there is: then ANY and ALL of its rows is that one."""
+    select = plain_select(query)
+    return (
+        select is not None
+        and is_one_group(select)
+        and not any(select.args.get(k) for k in ("having", "limit", "offset"))
+    )
 
 
 _NOT_VALUES = exp.Query | exp.From | exp.Join | exp.Exists | exp.All | exp.Any | exp.CTE | exp.Lateral

@@ -13,7 +13,7 @@ from sqlglot import exp
 from planner.context import Context, Cte, Environment, TableEntry
 from planner.expressions.comparisons import compared
 from planner.expressions.operands import comparable
-from planner.expressions.typed import Expr, Field, Ref, conjuncts
+from planner.expressions.typed import Expr, Field, Ref, call, conjuncts
 from planner.query.bare_selects import read_query
 from planner.query.cached_results import cached_table
 from planner.query.columns import filtered, renamed
@@ -23,7 +23,7 @@ from planner.query.sources.inputs import alias_of, find_table, inputs_of
 from planner.query.sources.laterals import lateral
 from planner.query.sources.lookups import Lookup, check_time, lookup_join
 from planner.query.sources.scans import scan
-from planner.relations import Join, Relation, StateInput, identity
+from planner.relations import Calc, Item, Join, Relation, StateInput, identity
 from planner.statements.model import CreateView
 from planner.syntax.dialect import is_comma_join, offset_of
 from planner.translation.expressions import clause_translator
@@ -145,7 +145,7 @@ def _join(compiler: QueryCompiler, left: From, join: exp.Join, hints: BlockHints
     else:
         right = _source(compiler, join.this, hints)
     _check_names(context, left, right.scope.inputs)
-    parts, scope = _condition(context, left, right, join)
+    parts, scope, merged = _condition(context, left, right, join)
     if version is not None:
         name = right.name or "_".join(right.relation.base)
         lookup = Lookup(
@@ -172,6 +172,10 @@ def _join(compiler: QueryCompiler, left: From, join: exp.Join, hints: BlockHints
         base=(*left.relation.base, *right.relation.base),
         block=compiler.block,
     )
+    if merged:
+        items = (*identity(relation.fields), *merged)
+        columns = Calc(input=relation, filter=None, items=items, base=relation.base, block=compiler.block)
+        return From(relation=columns, scope=scope, name=None)
     return From(relation=relation, scope=scope, name=None)
 
 
@@ -197,9 +201,11 @@ def _check_form(context: Context, join: exp.Join) -> None:
         raise source.error("this JOIN has no condition", offset, "add ON left.column = right.column")
 
 
-def _condition(context: Context, left: From, right: From, join: exp.Join) -> tuple[tuple[Expr, ...], Scope]:
-    """What is joined on, and the names that the join offers."""
-    source, offset, side = context.source, offset_of(join), _word(join, "side")
+def _condition(
+    context: Context, left: From, right: From, join: exp.Join
+) -> tuple[tuple[Expr, ...], Scope, tuple[Item, ...]]:
+    """What is joined on, the names that the join offers, and the columns that USING makes of those of both sides."""
+    source, offset = context.source, offset_of(join)
     on, using = join.args.get("on"), join.args.get("using")
     scope = Scope(
         inputs=(*left.scope.inputs, *right.scope.inputs),
@@ -207,15 +213,14 @@ def _condition(context: Context, left: From, right: From, join: exp.Join) -> tup
         hidden=left.scope.hidden | right.scope.hidden,
     )
     if on is not None:
-        return conjuncts(clause_translator(context, scope, "ON").condition(on)), scope
+        return conjuncts(clause_translator(context, scope, "ON").condition(on)), scope, ()
     if not using and not _word(join, "method"):
-        return (), scope
+        return (), scope, ()
     names = tuple(u.name for u in using or ()) or _shared(left, right)
     if not names:
         raise source.error("the sides of this NATURAL JOIN share no column", offset, "write JOIN ... ON")
-    if side not in ("", "LEFT"):
-        raise source.error(f"USING and NATURAL are not supported in a {side} JOIN", offset, "write JOIN ... ON")
-    return _using(context, left, right, scope, names, offset)
+    either = _word(join, "side") in ("RIGHT", "FULL")
+    return _using(context, left, right, scope, names, offset, either=either)
 
 
 def _call(compiler: QueryCompiler, left: From, join: exp.Join) -> From:
@@ -246,9 +251,11 @@ def _shared(left: From, right: From) -> tuple[str, ...]:
 
 
 def _using(
-    context: Context, left: From, right: From, scope: Scope, names: tuple[str, ...], offset: int
-) -> tuple[tuple[Expr, ...], Scope]:
+    context: Context, left: From, right: From, scope: Scope, names: tuple[str, ...], offset: int, *, either: bool
+) -> tuple[tuple[Expr, ...], Scope, tuple[Item, ...]]:
+    """As :func:`_condition`; one that stands for both is the left side's, or that of ``either`` that has a row."""
     parts: list[Expr] = []
+    items: list[Item] = []
     merged: dict[str, Field] = {}
     hidden: set[int] = set(scope.hidden)
     for name in names:
@@ -256,7 +263,15 @@ def _using(
         b = resolve(context.source, right.scope, None, name, offset)
         assert isinstance(a, Ref)
         assert isinstance(b, Ref)
-        parts.append(compared("=", comparable(context.source, "USING", (a, b), offset), offset))
+        if all(a.field not in each.fields for each in left.scope.inputs):
+            message = f"USING '{name}' again after a RIGHT or FULL JOIN, whose '{name}' is of either side"
+            raise context.source.error(message, offset, f"write ON, and which table's '{name}' is meant")
+        pair = comparable(context.source, "USING", (a, b), offset)
+        parts.append(compared("=", pair, offset))
         merged[name] = a.field
+        if either:
+            merged[name] = context.field(name, pair[0].type)
+            items.append(Item(field=merged[name], expr=call("coalesce", pair, pair[0].type, offset)))
         hidden |= {a.field.id, b.field.id}
-    return tuple(parts), replace(scope, merged={**merged, **scope.merged}, hidden=frozenset(hidden))
+    shown = replace(scope, merged={**scope.merged, **merged}, hidden=frozenset(hidden))
+    return tuple(parts), shown, tuple(items)

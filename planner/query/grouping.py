@@ -187,11 +187,10 @@ def _over_results(context: Context, found: _Grouped, known: set[int], expression
     changed = rewrite(expression, change)
     for e in walk(changed):
         if isinstance(e, Ref) and e.field.id not in known:
-            raise context.source.error(
-                f"column '{e.field.name}' is neither grouped nor aggregated",
-                e.offset,
-                f"add it to GROUP BY, or aggregate it, such as MAX({e.field.name})",
-            )
+            advice = f"add it to GROUP BY, or aggregate it, such as MAX({e.field.name})"
+            if any(isinstance(key, Literal) and key.type.is_integer for key in found.groups.keys):
+                advice = "a number in GROUP BY is no position of the SELECT list: repeat the expression there"
+            raise context.source.error(f"column '{e.field.name}' is neither grouped nor aggregated", e.offset, advice)
     return changed
 
 
@@ -220,12 +219,6 @@ def _groups(context: Context, select: exp.Select, scope: Scope) -> GroupingSets:
 
     def column(node: exp.Expr) -> Expr:
         expression = translator.expression(node)
-        if isinstance(expression, Literal):
-            raise source.error(
-                "GROUP BY a constant is not supported: positions of the SELECT list are not counted",
-                offset_of(node),
-                "repeat the expression of the SELECT list",
-            )
         if expression.type.root in ("ARRAY", "MAP", "ROW", "NULL", "INTERVAL"):
             raise source.error(f"GROUP BY does not take {expression.type}", offset_of(node), "group by scalar columns")
         return expression

@@ -1,4 +1,4 @@
-"""ROW_NUMBER() OVER (PARTITION BY ... ORDER BY ...) in a SELECT list: a column with the number of each row.
+"""ROW_NUMBER() OVER (PARTITION BY ... ORDER BY ...) in a SELECT list or in QUALIFY: the number of each row.
 
 A condition above says up to which number the rows of each partition are kept (:class:`planner.relations.RowNumber`), as
 in Flink's Top-N. The processing time is the order of arrival. All other window functions are refused where they are
@@ -32,7 +32,13 @@ def number_rows(
 ) -> tuple[Relation, Translator]:
     """``relation`` with a column for each ROW_NUMBER() of the SELECT list, and a translator that knows what it is."""
     numbers: dict[int, Expr] = {}
-    for window in _windows(select):
+    for window in _windows(select, "RANK", "DENSE_RANK"):
+        name = f"{window.this.name.upper()}()"
+        message = f"{name} is not supported" + ("" if context.batch else " in a stream, by Flink neither")
+        raise context.source.error(
+            message, offset_of(window), "write ROW_NUMBER(), which numbers equal rows as they come"
+        )
+    for window in _windows(select, "ROW_NUMBER"):
         relation, number = _numbered(context, window, relation, translator)
         numbers[offset_of(window)] = Ref(field=number)
     if not numbers:
@@ -46,11 +52,12 @@ def number_rows(
     return relation, replace(translator, handlers={**translator.handlers, exp.Window: number_of})
 
 
-def _windows(select: exp.Select) -> Iterator[exp.Window]:
-    """The ROW_NUMBER() calls of the SELECT list, without those of its sub-queries."""
-    for item in select.expressions:
+def _windows(select: exp.Select, *names: str) -> Iterator[exp.Window]:
+    """The calls of window functions in the SELECT list and in QUALIFY, without those of their sub-queries."""
+    qualify = select.args.get("qualify")
+    for item in (*select.expressions, *([] if qualify is None else [qualify.this])):
         for node in item.walk(prune=lambda each: isinstance(each, exp.Query)):
-            if isinstance(node, exp.Window) and node.this.name.upper() == "ROW_NUMBER":
+            if isinstance(node, exp.Window) and node.this.name.upper() in names:
                 yield node
 
 

@@ -10,10 +10,10 @@ from dataclasses import replace
 from sqlglot import exp
 
 from planner.context import Context
-from planner.expressions.typed import Expr
+from planner.expressions.typed import Expr, conjuncts
 from planner.query import from_clause, grouping, ordering
 from planner.query.cached_results import cached_block
-from planner.query.columns import check_comparable, distinct_fields, projections
+from planner.query.columns import check_comparable, distinct_fields, filtered, projections
 from planner.query.compiler import QueryCompiler
 from planner.query.hint_scope.block import block_hints, warn_of_unused
 from planner.query.ordering import SortKeys
@@ -23,11 +23,11 @@ from planner.query.subquery_values import join_values
 from planner.query.values import without_from
 from planner.query.where_clause import apply_where
 from planner.relations import Aggregate, Calc, Item, Relation, StateInput, UnnamedInput
-from planner.syntax.dialect import select_offset
+from planner.syntax.dialect import offset_of, select_offset
 from planner.translation.expressions import clause_translator
 from planner.translation.translator import Translator, only
 
-_CLAUSES = ("hint", "expressions", "from_", "joins", "where", "group", "having", "distinct", "with_")
+_CLAUSES = ("hint", "expressions", "from_", "joins", "where", "group", "having", "qualify", "distinct", "with_")
 
 
 def compile_select(compiler: QueryCompiler, select: exp.Select) -> Relation:
@@ -35,6 +35,9 @@ def compile_select(compiler: QueryCompiler, select: exp.Select) -> Relation:
     context, environment, block = compiler.context, compiler.environment, compiler.block
     only(context.source, select, *_CLAUSES, *ordering.CLAUSES)
     groups = is_grouped(select)
+    if groups and select.args.get("qualify") is not None:
+        message, advice = "QUALIFY of groups is not supported", "group in a sub-query, and number its rows"
+        raise context.source.error(message, offset_of(select.args["qualify"]), advice)
     aggregated = groups or bool(select.args.get("distinct"))
     hints = block_hints(context, environment, select, aggregates=aggregated)
     if select.args.get("from_") is None:
@@ -60,12 +63,37 @@ def compile_select(compiler: QueryCompiler, select: exp.Select) -> Relation:
     else:
         translator = replace(translator, values={place: value.worth for place, value in values.items()})
         relation, translator = number_rows(context, select, relation, translator)
+        relation = _qualified(select, relation, translator, block)
         items, sorted_by = _listed(context, select, translator, keys)
     listed = Calc(input=relation, filter=None, items=distinct_fields(context, items), base=relation.base, block=block)
     relation = _distinct(context, select, listed, of_aggregate)
     if ordering.is_ordered(select):
         relation = ordering.over_select(context, select, listed, relation, keys, sorted_by)
     return cached_block(context, relation, select_offset(select), block)
+
+
+def _qualified(select: exp.Select, relation: Relation, translator: Translator, block: str) -> Relation:
+    """The rows for which QUALIFY is true, which asks for their numbers, also by the names that SELECT gives them."""
+    qualify = select.args.get("qualify")
+    if qualify is None:
+        return relation
+    named = {e.alias: e.this for e in select.expressions if isinstance(e, exp.Alias) and e.find(exp.Window)}
+
+    def meant(node: exp.Expr) -> exp.Expr:
+        if not isinstance(node, exp.Column) or node.args.get("table") is not None or node.name not in named:
+            return node
+        if translator.scope.find(None, node.name):
+            message = f"'{node.name}' in QUALIFY is a column and an alias"
+            raise translator.source.error(message, offset_of(node), "give the number another alias")
+        found: exp.Expr = named[node.name].copy()
+        return found
+
+    asked = qualify.this.transform(meant)
+    if asked.find(exp.Window) is None:
+        message = "QUALIFY asks for a number of each row"
+        raise translator.source.error(message, offset_of(qualify), "write WHERE, or ROW_NUMBER() OVER (...) <= 3")
+    condition = replace(translator, clause="QUALIFY").condition(asked)
+    return filtered(relation, conjuncts(condition), block)
 
 
 def _listed(
@@ -82,6 +110,9 @@ def _distinct(context: Context, select: exp.Select, listed: Calc, state: StateIn
     distinct = select.args.get("distinct")
     if distinct is None:
         return listed
+    if distinct.args.get("on") is not None:
+        message, advice = "DISTINCT ON is not supported", "write QUALIFY ROW_NUMBER() OVER (PARTITION BY ...) = 1"
+        raise context.source.error(message, select_offset(select), advice)
     only(context.source, distinct, "expressions")
     check_comparable(context, listed, "DISTINCT", select_offset(select))
     return Aggregate(

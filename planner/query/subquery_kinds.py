@@ -12,15 +12,21 @@ from planner.query import ordering
 from planner.query.sources.inputs import inputs_of, sources_of
 from planner.syntax.dialect import is_values, offset_of
 from planner.translation import aggregates
+from planner.translation.operators import COMPARISONS
 from planner.translation.scope import Input
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubQuery:
-    """``[value] [NOT] IN/EXISTS (query)``."""
+    """``[value] [NOT] IN/EXISTS (query)``: the rows for which a row of the query is ``value``, or none if ``negated``.
+
+    ``operator`` is what a row is found by: ``v > ANY (query)`` asks for a row with ``v > row``, ``v > ALL (query)``
+    that there is none with ``v <= row``.
+    """
 
     query: exp.Expr
     value: exp.Expr | None
+    operator: str = "="
     negated: bool
     offset: int
 
@@ -76,6 +82,8 @@ def joined_sub_query(node: exp.Expr) -> SubQuery | None:
     while isinstance(inner, exp.Not | exp.Paren):
         negated ^= isinstance(inner, exp.Not)
         inner = inner.this
+    if isinstance(inner.args.get("expression"), exp.Any | exp.All) and type(inner) in COMPARISONS:
+        return _quantified(inner, inner.expression, negated=negated)
     query = inner.this if isinstance(inner, exp.Exists) else inner.args.get("query")
     if not isinstance(query, exp.Query) or is_one_group(query):
         return None  # the latter is a value, whether it has rows or not
@@ -84,6 +92,27 @@ def joined_sub_query(node: exp.Expr) -> SubQuery | None:
     if isinstance(inner, exp.In):
         return SubQuery(query=query, value=inner.this, negated=negated, offset=offset_of(inner))
     return None
+
+
+_INVERSE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+
+
+def _quantified(node: exp.Expr, rows: exp.Expr, *, negated: bool) -> SubQuery | None:
+    """``value > ANY (query)`` and its like; what is not so for ANY row is otherwise for ALL."""
+    query, operator = rows.this, COMPARISONS[type(node)]
+    if not isinstance(query, exp.Query) or is_one_group(query) or isinstance(node.this, exp.Tuple):
+        return None
+    operator = _INVERSE[operator] if negated else operator
+    every = isinstance(rows, exp.All) != negated
+    if (operator == "=" and every) or (operator == "<>" and not every and negated):
+        return None  # Flink 2.3 finds no row that equals all, where SQL has some
+    return SubQuery(
+        query=query,
+        value=node.this,
+        operator=_INVERSE[operator] if every else operator,
+        negated=every,
+        offset=offset_of(node),
+    )
 
 
 def joins_in_where(select: exp.Select) -> bool:

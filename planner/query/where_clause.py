@@ -125,22 +125,27 @@ def _in(
         columns = count(len(outputs), "column")
         advice = "select one column" if len(nodes) == 1 else f"select {len(nodes)} columns"
         raise source.error(f"IN compares {what} with {columns}", offset, advice)
-    if sub_query.negated and len(nodes) > 1:
-        advice = "write NOT EXISTS (SELECT ... WHERE inner.x = outer.x AND inner.y = outer.y)"
-        raise source.error("NOT IN of several values is not supported", offset, advice)
     translator = clause_translator(context, scope, "WHERE")
     pairs = [
-        comparable(source, "IN", (translator.expression(each), output), offset)
+        comparable(source, _called(sub_query), (translator.expression(each), output), offset)
         for each, output in zip(nodes, outputs, strict=True)
     ]
     if not sub_query.negated:
-        return tuple(compared("=", pair, offset) for pair in pairs), False
-    (pair,) = pairs
-    nulls = tuple(v for v, side in zip(pair, sides, strict=True) if may_be_null(context, side, v))
-    same = compared("=", pair, offset)
-    for value in nulls:
-        same = call("OR", (same, call("IS NULL", (value,), BOOLEAN, offset)), BOOLEAN, offset)
-    return (same,), bool(nulls)
+        return tuple(compared(sub_query.operator, pair, offset) for pair in pairs), False
+    found: list[Expr] = []
+    keyless = sub_query.operator == "="
+    for pair in pairs:
+        nulls = tuple(v for v, side in zip(pair, sides, strict=True) if may_be_null(context, side, v))
+        same = compared(sub_query.operator, pair, offset)
+        for value in nulls:
+            same = call("OR", (same, call("IS NULL", (value,), BOOLEAN, offset)), BOOLEAN, offset)
+        found.append(same)
+        keyless = keyless and bool(nulls)
+    return tuple(found), keyless
+
+
+def _called(sub_query: SubQuery) -> str:
+    return "IN" if sub_query.operator == "=" else "a comparison with ANY or ALL"
 
 
 def _right_side(

@@ -34,8 +34,29 @@ COMPARISONS: dict[type, str] = {exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE
 
 def comparison(t: Translator, node: exp.Expr) -> Expr:
     operator, offset = COMPARISONS[type(node)], offset_of(node)
+    listed = node.expression
+    if isinstance(listed, exp.Anonymous) and listed.name.upper() in ("ANY", "SOME", "ALL"):
+        return _compared_with_list(t, node, listed)
+    if (isinstance(listed, exp.All) and operator == "=") or (isinstance(listed, exp.Any) and operator == "<>"):
+        what = "'= ALL' of a sub-query" if isinstance(listed, exp.All) else "'<> ANY' of a sub-query below NOT or OR"
+        advice = (
+            "write [NOT] EXISTS (SELECT ... WHERE inner.x <> outer.x): Flink 2.3 answers it otherwise than SQL says"
+        )
+        raise t.source.error(f"{what} is not supported", offset, advice)
     values = comparable(t.source, f"'{operator}'", (t.expression(node.this), t.expression(node.expression)), offset)
     return compared(operator, values, offset)
+
+
+def _compared_with_list(t: Translator, node: exp.Expr, listed: exp.Anonymous) -> Expr:
+    """``x > ANY (1, 2)``: so for one of the values; with ALL, for each."""
+    logic_of = "AND" if listed.name.upper() == "ALL" else "OR"
+    found: Expr | None = None
+    for value in listed.expressions:
+        each = comparison(t, type(node)(this=node.this.copy(), expression=value.copy()))
+        found = each if found is None else call(logic_of, (found, each), BOOLEAN, each.offset)
+    if found is None:
+        raise t.source.error(f"{listed.name.upper()} needs a value", offset_of(listed), "write ANY (1, 2)")
+    return found
 
 
 def null_safe_equality(t: Translator, node: exp.Expr) -> Expr:
@@ -62,9 +83,16 @@ def is_condition(t: Translator, node: exp.Expr) -> Expr:
 
 
 def between_bounds(t: Translator, node: exp.Expr) -> Expr:
-    only(t.source, node, "this", "low", "high")
-    parts = (t.expression(node.this), t.expression(node.args["low"]), t.expression(node.args["high"]))
-    return between(comparable(t.source, "BETWEEN", parts, offset_of(node)), offset_of(node))
+    only(t.source, node, "this", "low", "high", "symmetric")
+    parts, offset = (
+        (t.expression(node.this), t.expression(node.args["low"]), t.expression(node.args["high"])),
+        offset_of(node),
+    )
+    value, low, high = comparable(t.source, "BETWEEN", parts, offset)
+    found = between((value, low, high), offset)
+    if not node.args.get("symmetric"):
+        return found
+    return call("OR", (found, between((value, high, low), offset)), BOOLEAN, offset)
 
 
 def in_list(t: Translator, node: exp.Expr) -> Expr:

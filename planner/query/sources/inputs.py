@@ -48,6 +48,10 @@ def find_table(context: Context, environment: Environment, node: exp.Table) -> T
         raise context.source.error(message, offset, advice)
     if node.args.get("sample"):
         raise context.source.error("TABLESAMPLE is not supported", offset, "filter the rows with WHERE")
+    if node.args.get("pivots"):
+        raise context.source.error(
+            "PIVOT is not supported", offset, "aggregate with FILTER (WHERE ...) for each column"
+        )
     only(context.source, node, "this", "db", "catalog", "alias", "joins", "version")
     name, path = node.name, _path(node)
     if len(path) == 1 and name in environment.ctes:
