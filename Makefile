@@ -77,6 +77,7 @@ flink-goldens: java
 	.flink/bin/python tests/flink/record_casts.py
 	.flink/bin/python tests/flink/record_restore.py
 	.flink/bin/python tests/flink/record_ddl.py
+	.flink/bin/python tests/flink/record_keys.py
 
 KILLS ?= 10
 SEED ?= 1

@@ -50,7 +50,7 @@ from planner.syntax.units import Unit, next_unit
 from planner.user_functions import declare_function, register_function
 from plans.errors import SqlError
 from plans.model.config import KEYS, canonical_key
-from plans.settings.flink_keys import why_idle
+from plans.settings.flink_keys import RefusedKey, refused_key, why_idle
 
 Declaration = (
     SetOption
@@ -180,6 +180,10 @@ class Session:
             if isinstance(statement, SetOption):
                 context.report.note(f"'{statement.key}' has no effect: {idle}", statement.offset)
             return False
+        if statement.key and (refused := refused_key(statement.key)) is not None:
+            if isinstance(statement, SetOption):
+                self._refuse_key(statement, refused)
+            return False
         if isinstance(statement, ResetOption):
             self.configuration.reset(self.source, statement)
         elif statement.key:
@@ -190,6 +194,13 @@ class Session:
         context.config, context.compiler = settings.config, settings.compiler
         context.batch = settings.mode == "batch"
         return True
+
+    def _refuse_key(self, statement: SetOption, refused: RefusedKey) -> None:
+        """SqlError for a key that is not supported, unless it is set to what is the case anyway."""
+        if refused.default is None or statement.value.strip().lower() != refused.default.lower():
+            message = f"'{statement.key}' is not supported: {refused.reason}"
+            raise self.source.error(message, statement.offset, refused.instead)
+        self.context.report.note(f"'{statement.key}' has no effect: it is so anyway", statement.offset)
 
     def job(self) -> Job:
         """A new job, with the configuration as it stands."""

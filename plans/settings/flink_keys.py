@@ -1,7 +1,8 @@
 """Configuration keys of Flink that scripts carry and that mean nothing here, with the reason to tell.
 
-Only what cannot change results is in this list: where and how Flink runs, and how it gets to the same rows. A key that
+Only what cannot change results has no effect: where and how Flink runs, and how it gets to the same rows. A key that
 says what rows there are, or with which state a job begins, is either known (:mod:`plans.model.config`) or refused.
+Together, these are all keys that Flink 2.3 has (tests/flink/keys.json).
 
 >>> why_idle("execution.checkpointing.interval")
 'every micro-batch is a checkpoint, and --trigger says how often there is one'
@@ -12,26 +13,42 @@ True
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 _PLACE = "it is about where Flink runs; a run here is told by --master, --remote and --conf"
 _ENGINE = "it is about how Flink's own engine gets to the same result"
 _STATE = "state is in the directory that --checkpoint names"
 _CHECKPOINTS = "every micro-batch is a checkpoint, and --trigger says how often there is one"
 _EVENT_TIME = "rows are not held back for event time"
+_JARS = "connectors are built in, and functions are Python classes"
+_NO_SUCH_FUNCTION = "there is no such function"
 
 _REASONS: Mapping[str, str] = {
     "akka.": _PLACE,
     "blob.": _PLACE,
     "classloader.": _PLACE,
     "cluster.": _PLACE,
+    "dstl.": _STATE,
     "env.": _PLACE,
+    "execution.allow-client-job-configurations": _PLACE,
+    "execution.async-state.": _ENGINE,
     "execution.attached": _PLACE,
     "execution.batch-shuffle-mode": _ENGINE,
+    "execution.batch-state-backend.": _ENGINE,
     "execution.batch.": _ENGINE,
     "execution.buffer-timeout": _ENGINE,
     "execution.checkpointing.": _CHECKPOINTS,
+    "execution.job-listeners": _PLACE,
+    "execution.job-status-changed-listeners": _PLACE,
+    "execution.program-config.": _PLACE,
+    "execution.shutdown-on-application-finish": _PLACE,
     "execution.shutdown-on-attached-exit": _PLACE,
+    "execution.sort-keyed-partition.": _ENGINE,
+    "execution.sort-partition.": _ENGINE,
+    "execution.sorted-inputs.": _ENGINE,
+    "execution.submit-failed-job-on-application-error": _PLACE,
     "execution.target": _PLACE,
+    "execution.terminate-application-on-any-job-terminated-exceptionally": _PLACE,
     "heartbeat.": _PLACE,
     "high-availability": _PLACE,
     "historyserver.": _PLACE,
@@ -42,50 +59,170 @@ _REASONS: Mapping[str, str] = {
     "pekko.": _PLACE,
     "pipeline.auto-generate-uids": _ENGINE,
     "pipeline.auto-watermark-interval": _EVENT_TIME,
+    "pipeline.cep.": _ENGINE,
+    "pipeline.classpaths": _JARS,
+    "pipeline.closure-cleaner-level": _ENGINE,
+    "pipeline.force-avro": _ENGINE,
+    "pipeline.force-kryo": _ENGINE,
+    "pipeline.force-kryo-avro": _ENGINE,
+    "pipeline.generic-types": _ENGINE,
+    "pipeline.jars": _JARS,
     "pipeline.max-parallelism": _ENGINE,
     "pipeline.object-reuse": _ENGINE,
     "pipeline.operator-chaining": _ENGINE,
+    "pipeline.serialization-config": _ENGINE,
+    "pipeline.sources.pause-until-first-checkpoint": _CHECKPOINTS,
+    "pipeline.vertex-description-mode": _ENGINE,
+    "pipeline.vertex-name-include-index-prefix": _ENGINE,
     "pipeline.watermark-alignment.": _EVENT_TIME,
     "queryable-state.": _PLACE,
     "rest.": _PLACE,
     "restart-strategy": "whoever starts a run starts it again, and it goes on from its checkpoint",
+    "savepoints.state.backend.fs.dir": _STATE,
     "slot.": _PLACE,
     "slotmanager.": _PLACE,
     "sql-client.": "it is about Flink's own client",
     "state.backend": _STATE,
+    "state.changelog.": _STATE,
     "state.checkpoint-storage": _STATE,
+    "state.checkpoint.": _STATE,
     "state.checkpoints.": _STATE,
+    "state.latency-track.": _STATE,
     "state.savepoints.": _STATE,
+    "state.size-track.": _STATE,
+    "state.storage.": _STATE,
+    "table.catalog-modification.listeners": _PLACE,
     "table.display.": "it is about Flink's own client",
+    "table.exec.async-ml-predict.": _NO_SUCH_FUNCTION,
     "table.exec.async-state.": _ENGINE,
+    "table.exec.async-vector-search.": _NO_SUCH_FUNCTION,
+    "table.exec.deduplicate.": _ENGINE,
+    "table.exec.delta-join.": _ENGINE,
     "table.exec.disabled-operators": _ENGINE,
+    "table.exec.interval-join.": _ENGINE,
+    "table.exec.local-hash-agg.": _ENGINE,
     "table.exec.mini-batch.": "every stream runs in micro-batches, and --trigger says how often there is one",
     "table.exec.operator-fusion-codegen.": _ENGINE,
+    "table.exec.rank.": _ENGINE,
     "table.exec.resource.": _ENGINE,
     "table.exec.shuffle-mode": _ENGINE,
     "table.exec.simplify-operator-name-enabled": _ENGINE,
+    "table.exec.sink.keyed-shuffle": _ENGINE,
+    "table.exec.sink.require-on-conflict": "a sink with another key keeps all rows, whether ON CONFLICT says so or not",
+    "table.exec.sink.rowtime-inserter": _EVENT_TIME,
+    "table.exec.sink.upsert-materialize-strategy.": _ENGINE,
     "table.exec.sort.": _ENGINE,
     "table.exec.source.idle-timeout": _EVENT_TIME,
     "table.exec.spill-compression.": _ENGINE,
     "table.exec.uid.": _ENGINE,
+    "table.exec.unbounded-over.": _ENGINE,
+    "table.exec.window-agg.": _ENGINE,
     "table.generated-code.": _ENGINE,
     "table.optimizer.adaptive-": _ENGINE,
     "table.optimizer.bushy-join-reorder-threshold": _ENGINE,
+    "table.optimizer.delta-join.": _ENGINE,
     "table.optimizer.distinct-agg.split.": _ENGINE,
     "table.optimizer.dynamic-filtering.": _ENGINE,
     "table.optimizer.incremental-agg-enabled": _ENGINE,
     "table.optimizer.join-reorder-enabled": _ENGINE,
     "table.optimizer.join.broadcast-threshold": _ENGINE,
+    "table.optimizer.multi-join.": _ENGINE,
     "table.optimizer.multiple-input-enabled": _ENGINE,
+    "table.optimizer.ptf.": _ENGINE,
     "table.optimizer.reuse-": _ENGINE,
     "table.optimizer.runtime-filter.": _ENGINE,
+    "table.optimizer.skewed-join-optimization.": _ENGINE,
     "table.optimizer.source.": _ENGINE,
+    "table.optimizer.sql2rel.": _ENGINE,
     "table.optimizer.union-all-as-breakpoint-enabled": _ENGINE,
+    "table.resources.": _PLACE,
+    "table.secret-store.": _PLACE,
     "taskmanager.": _PLACE,
     "web.": _PLACE,
     "yarn.": _PLACE,
 }
 """By the key, or by what it begins with if that ends in a dot or a dash, or has settings below it."""
+
+
+_RECOVERY = (
+    "a run goes on from its own checkpoint",
+    "remove it, and name the directory: hintplan run --checkpoint DIR",
+)
+_NAMES = ("tables live in default_catalog.default_database", "remove it")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedKey:
+    """A key of Flink that would change what a job does, in a way that is not to be had: why, and what to do instead.
+
+    ``default`` is Flink's, which is what a job does anyway; None if it has none.
+    """
+
+    default: str | None
+    reason: str
+    instead: str
+
+
+def _refused(default: str | None, reason: str, instead: str) -> RefusedKey:
+    return RefusedKey(default=default, reason=reason, instead=instead)
+
+
+_REFUSED: Mapping[str, RefusedKey] = {
+    "execution.savepoint-restore-mode": _refused(None, *_RECOVERY),
+    "execution.savepoint.ignore-unclaimed-state": _refused("false", *_RECOVERY),
+    "execution.savepoint.path": _refused(None, *_RECOVERY),
+    "execution.state-recovery.approximate-local-recovery": _refused("false", *_RECOVERY),
+    "execution.state-recovery.claim-mode": _refused("NO_CLAIM", *_RECOVERY),
+    "execution.state-recovery.from-local": _refused("false", *_RECOVERY),
+    "execution.state-recovery.ignore-unclaimed-state": _refused("false", *_RECOVERY),
+    "execution.state-recovery.path": _refused(None, *_RECOVERY),
+    "execution.state-recovery.without-channel-state.checkpoint-id": _refused("-1", *_RECOVERY),
+    "pipeline.cached-files": _refused(
+        None, "files are not handed to functions", "put the file where the workers are, and open it in the function"
+    ),
+    "pipeline.global-job-parameters": _refused(
+        None, "functions are not told of parameters", "write them as arguments of the function"
+    ),
+    "pipeline.jobvertex-parallelism-overrides": _refused(
+        "{}",
+        "operators have names of their own here",
+        "compile, then run hintplan set plan.json <operator>.partitions=N",
+    ),
+    "table.builtin-catalog-name": _refused("default_catalog", *_NAMES),
+    "table.builtin-database-name": _refused("default_database", *_NAMES),
+    "table.catalog-store.kind": _refused(
+        "generic_in_memory", "there is no catalog beside the script", "declare the tables in the script"
+    ),
+    "table.column-expansion-strategy": _refused("[]", "'*' means all columns", "list the columns that are meant"),
+    "table.dynamic-table-options.enabled": _refused("true", "OPTIONS hints cannot be switched off", "remove the hints"),
+    "table.exec.async-lookup.key-ordered-enabled": _refused(
+        "false", "answers come in the order of all rows, or in none", "use 'output-mode'='ordered' in the LOOKUP hint"
+    ),
+    "table.exec.legacy-cast-behaviour": _refused(
+        "DISABLED", "casts are those of Flink 2.3", "use TRY_CAST where a cast that fails is to be NULL"
+    ),
+    "table.exec.sink.nested-constraint-enforcer": _refused(
+        "IGNORE", "constraints inside of nested types are not checked", "check the values in the query"
+    ),
+    "table.exec.sink.not-null-enforcer": _refused(
+        "ERROR", "rows are not dropped in silence", "write WHERE column IS NOT NULL"
+    ),
+    "table.legacy-nested-row-nullability": _refused("false", "rows are those of Flink 2.3", "remove it"),
+    "table.optimizer.non-deterministic-update.strategy": _refused(
+        "IGNORE", "what is not deterministic is refused where rows can change, or pinned", "remove it"
+    ),
+    "table.plan.compile.catalog-objects": _refused("ALL", "a plan holds all of its tables", "remove it"),
+    "table.plan.restore.catalog-objects": _refused("ALL", "a plan holds all of its tables", "remove it"),
+    "table.rtas-ctas.atomicity-enabled": _refused(
+        "false", "a table of CREATE TABLE ... AS is filled batch by batch", "remove it"
+    ),
+    "table.sql-dialect": _refused("default", "the language is Flink SQL", "write the script in Flink SQL"),
+}
+
+
+def refused_key(key: str) -> RefusedKey | None:
+    """Why ``key`` of Flink cannot be set to another value than its default; None if it can, or is no key."""
+    return _REFUSED.get(key)
 
 
 def why_idle(key: str) -> str | None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 import plans
 from planner.compile import compile_script
 from planner.session import Session
 from plans.errors import SqlError
-from plans.model.config import known_keys
-from plans.settings.flink_keys import why_idle
+from plans.model.config import canonical_key, known_keys
+from plans.settings.flink_keys import refused_key, why_idle
 
 SQL = """
 CREATE TABLE o (k BIGINT) WITH ('connector' = 'filesystem', 'path' = 'o', 'format' = 'json');
@@ -42,9 +45,9 @@ REFUSED = {
     "table.exec.legacy-cast-behaviour": "enabled",
     "table.exec.sink.not-null-enforcer": "DROP",
     "table.sql-dialect": "hive",
-    "table.exec.mini-batchs.enabled": "true",
-    "state.backends": "x",
 }
+UNKNOWN = ("table.exec.mini-batchs.enabled", "state.backends", "table.sql-dialects")
+KEYS_OF_FLINK = json.loads((Path(__file__).parents[2] / "flink" / "keys.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("key", IDLE)
@@ -59,12 +62,36 @@ def test_a_key_without_meaning_is_noted_where_it_stands(key: str) -> None:
 
 @pytest.mark.parametrize("key", REFUSED)
 def test_a_key_that_could_change_results_is_refused(key: str) -> None:
-    with pytest.raises(SqlError, match=f"unknown configuration key '{key}'"):
+    with pytest.raises(SqlError, match=f"'{key}' is not supported: ") as caught:
         compile_script(f"SET '{key}' = '{REFUSED[key]}';{SQL}", file="job.sql")
+    (found,) = caught.value.diagnostics
+    assert (found.line, found.column) == (1, 5)
+    assert found.hint
+
+
+@pytest.mark.parametrize("key", UNKNOWN)
+def test_a_key_that_flink_has_not_either_is_unknown(key: str) -> None:
+    with pytest.raises(SqlError, match=f"unknown configuration key '{key}'"):
+        compile_script(f"SET '{key}' = 'x';{SQL}", file="job.sql")
+
+
+@pytest.mark.parametrize("key", KEYS_OF_FLINK)
+def test_each_key_of_flink_is_known_or_without_meaning_or_refused(key: str) -> None:
+    refused = refused_key(key)
+    assert [canonical_key(key) in known_keys(), why_idle(key) is not None, refused is not None].count(True) == 1
+    if refused is not None and "now" not in KEYS_OF_FLINK[key]:
+        default = KEYS_OF_FLINK[key]["default"]
+        assert (refused.default or "").lower() == (default or "").lower()
+
+
+def test_a_refused_key_may_be_set_to_what_is_the_case_anyway() -> None:
+    done = compile_script(f"SET 'table.sql-dialect' = 'default'; RESET 'table.sql-dialect';{SQL}", file="job.sql")
+    assert [f.diagnostic.message for f in done.findings] == ["'table.sql-dialect' has no effect: it is so anyway"]
+    assert plans.dumps(done.plan) == plans.dumps(compile_script(SQL, file="job.sql").plan)
 
 
 def test_no_key_is_both_known_and_without_meaning() -> None:
-    assert [key for key in known_keys() if why_idle(key) is not None] == []
+    assert [key for key in known_keys() if why_idle(key) is not None or refused_key(key) is not None] == []
 
 
 def test_strict_hints_do_not_mind_and_a_reset_is_taken() -> None:
