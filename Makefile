@@ -73,6 +73,7 @@ flink-goldens: java
 	.flink/bin/python tests/flink/record_functions.py
 	.flink/bin/python tests/flink/record_nested.py
 	.flink/bin/python tests/flink/record_programs.py
+	.flink/bin/python tests/flink/record_jobs.py
 	.flink/bin/python tests/flink/record_sinks.py
 	.flink/bin/python tests/flink/record_casts.py
 	.flink/bin/python tests/flink/record_restore.py

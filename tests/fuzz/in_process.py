@@ -59,17 +59,17 @@ class _LocalRows(ArrowRows):
 
 
 class Stream:
-    """A plan with one sink, run batch by batch."""
+    """A plan, run batch by batch."""
 
     def __init__(self, plan: Plan, spark: SparkSession) -> None:
         self._spark = spark
         self._edges = _edges_of(plan, spark)
-        (self._sink,) = (operator for operator in plan.operators if isinstance(operator, Sink))
+        self._sinks = tuple(operator for operator in plan.operators if isinstance(operator, Sink))
         self._plan = plan
         self._stores: dict[tuple[str, int], MemoryStore] = {}
         self._manifests: dict[tuple[str, int], bytes | None] = {}
         self._events: Mapping[str, list[Event]] = {}
-        self._count: Counter[str] = Counter()
+        self._count: dict[str, Counter[str]] = {sink.table: Counter() for sink in self._sinks}
         self._rows: dict[str, Row] = {}
 
     def batch(self, events: Mapping[str, list[Event]]) -> None:
@@ -82,21 +82,27 @@ class Stream:
             mock.patch.object(connectors, "read", self._read),
             mock.patch.object(connectors, "read_in_arrow", self._read_in_arrow),
         ):
-            rows = build(self._edges, self._plan.by_id)[self._sink.inputs[0]]
-            schema = self._edges.schema(self._sink.inputs[0])
-            found = rows.in_arrow.here() if isinstance(rows.in_arrow, _LocalRows) else _collected(rows.frame, schema)
+            built = build(self._edges, self._plan.by_id)
+            for sink in self._sinks:
+                rows = built[sink.inputs[0]]
+                schema = self._edges.schema(sink.inputs[0])
+                here = isinstance(rows.in_arrow, _LocalRows)
+                self._fold(sink.table, rows.in_arrow.here() if here else _collected(rows.frame, schema), schema)
+
+    def _fold(self, table: str, found: pa.Table, schema: pa.Schema) -> None:
         columns = [found[name].to_pylist() for name in schema.names if name != KIND]
         kinds = found[KIND].to_pylist() if KIND in schema.names else [0] * found.num_rows
         for row, kind in zip(zip(*columns, strict=True), kinds, strict=True):
             # By their text: NaN is not equal to itself.
-            self._count[_text(row)] += 1 if KINDS[kind] in ("+I", "+U") else -1
+            self._count[table][_text(row)] += 1 if KINDS[kind] in ("+I", "+U") else -1
             self._rows.setdefault(_text(row), row)
 
-    def result(self) -> list[Row]:
-        """The rows that the changelog has left so far; AssertionError if it took back what was not there."""
-        wrong = [self._rows[text] for text, count in self._count.items() if count < 0]
-        assert not wrong, f"the changelog takes back what is not there: {wrong[:3]}"
-        return [self._rows[text] for text in (+self._count).elements()]
+    def results(self) -> dict[str, list[Row]]:
+        """The rows of each sink that its changelog has left; AssertionError if it took back what was not there."""
+        for table, found in self._count.items():
+            wrong = [self._rows[text] for text, count in found.items() if count < 0]
+            assert not wrong, f"the changelog of {table} takes back what is not there: {wrong[:3]}"
+        return {table: [self._rows[t] for t in (+found).elements()] for table, found in self._count.items()}
 
     def resumed(self) -> None:
         """Go on as after a restart: with what is stored, and operators that are built anew."""
@@ -180,7 +186,8 @@ def run_in_process(plan: Plan, world: World, spark: SparkSession) -> list[Row]:
         if number in world.restarts:
             stream.resumed()
         stream.batch(events)
-    return stream.result()
+    (rows,) = stream.results().values()
+    return rows
 
 
 def _edges_of(plan: Plan, spark: SparkSession) -> Edges:

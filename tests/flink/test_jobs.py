@@ -1,0 +1,144 @@
+"""Whole scripts, as jobs are written, leave in each sink the rows that Flink left, however their input is cut.
+
+The scripts compile unedited. Operators with state run in this process, and Spark computes the expressions between them.
+In batch mode, scripts whose sources only add rows are jobs of Spark from files to files.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+import planner
+from plans.connectors.table import source_kinds
+from plans.declarations.tables import Table
+from plans.model.plan import Plan
+from runtime.types import to_arrow
+from tests.fuzz.data import Event
+from tests.fuzz.in_process import Stream
+
+HERE = Path(__file__).parent
+RECORDED: dict[str, dict[str, list[dict[str, Any]]]] = json.loads((HERE / "jobs.json").read_text(encoding="utf-8"))
+SCRIPTS = {path.stem: path for path in sorted((HERE / "jobs").glob("*.sql"))}
+DEADLINE_SECONDS = 180
+
+
+def compiled(name: str, config: Mapping[str, str] | None = None) -> Plan:
+    path = SCRIPTS[name]
+    return planner.compile_sql(path.read_text(encoding="utf-8"), config, file=path.name)
+
+
+def value(given: Any, kind: pa.DataType) -> Any:
+    """A value of JSON as a row has it."""
+    if given is None:
+        return None
+    if pa.types.is_struct(kind):
+        return {field.name: value(given.get(field.name), field.type) for field in kind}
+    if pa.types.is_list(kind):
+        return [value(item, kind.value_type) for item in given]
+    if pa.types.is_map(kind):
+        return {key: value(item, kind.item_type) for key, item in given.items()}
+    if pa.types.is_timestamp(kind):
+        return datetime.fromisoformat(given)
+    if pa.types.is_date(kind):
+        return date.fromisoformat(given)
+    if pa.types.is_decimal(kind):
+        return Decimal(str(given)).quantize(Decimal(1).scaleb(-kind.scale))
+    return float(given) if pa.types.is_floating(kind) else given
+
+
+def events(table: Table) -> list[Event]:
+    types = {column.name: to_arrow(column.type) for column in table.columns}
+    rows = [
+        json.loads(line) for line in (HERE / "jobs" / table.options["path"]).read_text(encoding="utf-8").splitlines()
+    ]
+    return [(row.get("op", "+I"), tuple(value(row.get(n), t) for n, t in types.items())) for row in rows]
+
+
+def wanted(name: str, plan: Plan) -> dict[str, Counter[str]]:
+    found = {}
+    for sink, rows in RECORDED[name].items():
+        types = {column.name: to_arrow(column.type) for column in plan.tables[sink].columns}
+        found[sink] = Counter(text([value(row[n], t) for n, t in types.items()]) for row in rows)
+    return found
+
+
+def text(row: Any) -> str:
+    """What is compared of a row: doubles up to what the order of additions decides."""
+    return json.dumps([plain(item) for item in row], ensure_ascii=False)
+
+
+def plain(item: Any) -> Any:
+    if isinstance(item, float):
+        return f"{item:.10g}"
+    if isinstance(item, datetime) and item.tzinfo is not None:
+        item = item.astimezone(UTC)
+    if isinstance(item, datetime | date | Decimal):
+        return str(item)
+    if isinstance(item, Mapping):
+        return {key: plain(each) for key, each in item.items()}
+    if hasattr(item, "asDict"):
+        return plain(item.asDict())
+    return [plain(each) for each in item] if isinstance(item, list | tuple) else item
+
+
+def test_there_is_an_answer_for_each_script_and_none_else() -> None:
+    assert RECORDED.keys() == SCRIPTS.keys()
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_script_compiles_unedited_to_all_its_sinks(name: str) -> None:
+    assert {sink.table for sink in compiled(name).sinks} == RECORDED[name].keys()
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("count", [1, 4])
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_each_sink_ends_with_the_rows_that_flink_left(name: str, count: int, spark: SparkSession) -> None:
+    plan = compiled(name)
+    sources = {operator.table: events(plan.tables[operator.table]) for operator in plan.scans}
+    stream = Stream(plan, spark)
+    for number in range(count):
+        part = {t: rows[number * len(rows) // count : (number + 1) * len(rows) // count] for t, rows in sources.items()}
+        stream.batch(part)
+    found = {sink: Counter(text(row) for row in rows) for sink, rows in stream.results().items()}
+    assert found == wanted(name, plan)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_batch_job_leaves_them_too(name: str, spark: SparkSession, tmp_path: Path) -> None:
+    from runtime.run.execute import execute
+
+    stream = compiled(name)
+    if any(source_kinds(stream.tables[operator.table]) != ("+I",) for operator in stream.scans):
+        pytest.skip("a source of changes")
+    if "PROCTIME()" in SCRIPTS[name].read_text(encoding="utf-8"):
+        pytest.skip("a batch job has no order of arrival")
+    plan = compiled(name, {"execution.runtime-mode": "batch", "parallelism.default": "2"})
+    tables = {}
+    for table, declared in plan.tables.items():
+        if table in RECORDED[name]:
+            options = {"connector": "filesystem", "format": "json", "path": str(tmp_path / table)}
+            tables[table] = replace(declared, options=options, primary_key=())
+        else:
+            path = str(HERE / "jobs" / declared.options["path"])
+            tables[table] = replace(declared, options={**declared.options, "path": path})
+    assert execute(replace(plan, tables=tables), spark).await_termination(DEADLINE_SECONDS)
+    found: dict[str, Counter[str]] = {}
+    for sink in RECORDED[name]:
+        types = {column.name: to_arrow(column.type) for column in plan.tables[sink].columns}
+        lines = [line for path in (tmp_path / sink).glob("*.json") for line in path.read_text("utf-8").splitlines()]
+        rows = [json.loads(line, parse_float=str) for line in lines]
+        found[sink] = Counter(text([value(row.get(n), t) for n, t in types.items()]) for row in rows)
+    assert found == wanted(name, plan)
