@@ -61,6 +61,9 @@ def _compared_with_list(t: Translator, node: exp.Expr, listed: exp.Anonymous) ->
 
 def null_safe_equality(t: Translator, node: exp.Expr) -> Expr:
     offset = offset_of(node)
+    if isinstance(node.this, exp.Tuple) or isinstance(node.expression, exp.Tuple):
+        message = "IS DISTINCT FROM of rows such as (a, b) is not supported"
+        raise t.source.error(message, offset, "compare each column: Flink 2.3 answers it otherwise than SQL says")
     a, b = t.expression(node.this), t.expression(node.expression)
     if NULL in (a.type, b.type):
         value = a if b.type == NULL else b

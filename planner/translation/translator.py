@@ -27,7 +27,6 @@ _JOIN_INSTEAD = "join the tables, or use IN (SELECT ...) or EXISTS as a conditio
 _REFUSED: dict[type, tuple[str, str]] = {
     exp.Window: ("window functions (OVER)", "use GROUP BY"),
     exp.Star: ("'*' in expressions", "name the columns"),
-    exp.Tuple: ("rows such as (a, b) outside of IN", "compare each column: a = x AND b = y"),
     exp.Placeholder: ("placeholders", "write the value"),
     exp.All: ("comparisons with ALL of a sub-query below OR or outside of WHERE", _JOIN_INSTEAD),
     exp.Any: ("comparisons with ANY of a sub-query below OR or outside of WHERE", _JOIN_INSTEAD),
