@@ -46,6 +46,13 @@ _INSTEAD = {
     "CALL": "leave it out: there are no procedures",
     "VALUES": "read the rows from a table",
 }
+_ONE_DATABASE = "there is one catalog with one database: declare the tables in the script, and leave this out"
+_NOT_CREATED = {
+    "CATALOG": _ONE_DATABASE,
+    "DATABASE": _ONE_DATABASE,
+    "MATERIALIZED": "write CREATE TABLE ... AS SELECT, whose plan keeps the table up to date as long as it runs",
+    "MODEL": "call the model in a function of your own: CREATE FUNCTION ... LANGUAGE PYTHON",
+}
 _KNOWN = (
     "SELECT",
     "INSERT",
@@ -109,10 +116,10 @@ def _statement(cursor: Cursor) -> Statement:
             return create_view(cursor, temporary=temporary, replace=replace)
         if cursor.take("FUNCTION") or cursor.take("SYSTEM", "FUNCTION"):
             return create_function(cursor, temporary=temporary)
-        advice = "write CREATE TABLE, CREATE VIEW or CREATE FUNCTION"
-        if cursor.peek("CATALOG") or cursor.peek("DATABASE"):
-            advice = "there is one catalog with one database: declare the tables in the script, and leave this out"
-        raise cursor.unexpected("TABLE, VIEW or FUNCTION", advice)
+        for what, instead in _NOT_CREATED.items():
+            if cursor.peek(what):
+                raise source.error(f"CREATE {what} is not supported", offset, instead)
+        raise cursor.unexpected("TABLE, VIEW or FUNCTION", "write CREATE TABLE, CREATE VIEW or CREATE FUNCTION")
     if cursor.take("ALTER", "TABLE"):
         return read_alter_table(cursor)
     if cursor.take("ALTER", "VIEW"):

@@ -100,6 +100,10 @@ def test_the_plan_is_that_of_the_declarations_written_out(short: str, written_ou
             "unknown table",
         ),
         ("CREATE OR REPLACE TABLE t WITH ('connector' = 'print') AS SELECT 1 AS a;", "5:1", "for views only"),
+        ("CREATE MATERIALIZED TABLE t AS SELECT id FROM orders;", "5:1", "CREATE MATERIALIZED is not supported"),
+        ("CREATE DATABASE d;", "5:1", "CREATE DATABASE is not supported"),
+        ("CREATE CATALOG c WITH ('type' = 'generic_in_memory');", "5:1", "CREATE CATALOG is not supported"),
+        ("CREATE MODEL m WITH ('provider' = 'x');", "5:1", "CREATE MODEL is not supported"),
         ("REPLACE TABLE t WITH ('connector' = 'print') AS SELECT 1 AS a;", "5:1", "REPLACE is not a supported"),
     ],
 )
