@@ -21,17 +21,13 @@ from planner.settings import Settings
 from planner.sinks.insert import build_insert, result_table
 from planner.statements.model import Insert, Select
 from plans.analysis.changelog import with_changelogs
-from plans.analysis.columns import output_columns
 from plans.declarations.tables import FunctionKind
-from plans.declarations.types import parse_type
 from plans.errors import SqlError
 from plans.format.compiled import with_record
 from plans.model.optional_groups import with_config_layers
 from plans.model.plan import Plan
-from plans.operators import Operator, functions_of, kind_of, table_of
+from plans.operators import Operator, functions_of, table_of
 from plans.text.findings import Finding
-
-_NESTED = ("ARRAY", "MAP", "ROW")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,7 +165,6 @@ class Job:
         )
         warn_of_repeated_reads(self._context.report, self._builder.asked, with_config_layers(plan))
         self._context.report.finish(None)
-        self._refuse_nested_state(plan)
         plan = with_config_layers(with_changelogs(plan))
         context = self._context
         return Compilation(
@@ -178,22 +173,6 @@ class Job:
             findings=tuple(context.report.findings),
             positions=positions_of(context.source, context.ledger, self._settings.offsets, self._tables, plan),
         )
-
-    def _refuse_nested_state(self, plan: Plan) -> None:
-        """SqlError if an operator of a stream would have to keep values that cannot be compared."""
-        if plan.mode == "batch":
-            return
-        columns = output_columns(plan)
-        for (statement, _), sink in zip(self._inserts, plan.sinks, strict=True):
-            for operator in self._feeding(sink):
-                kept = (c for source in operator.inputs for c in columns[source] if parse_type(c.type).root in _NESTED)
-                if kind_of(operator).keeps_state and (column := next(kept, None)) is not None:
-                    raise self._context.source.error(
-                        f"'{column.name}' of type {column.type} would have to be kept in state by {operator.id}, "
-                        "which compares rows",
-                        statement.offset,
-                        "leave the column out below joins and aggregates, or use batch mode",
-                    )
 
     def _concerns(self, outcome: Outcome, within: tuple[int, int]) -> bool:
         start, end = within

@@ -219,7 +219,7 @@ def _groups(context: Context, select: exp.Select, scope: Scope) -> GroupingSets:
 
     def column(node: exp.Expr) -> Expr:
         expression = translator.expression(node)
-        if expression.type.root in ("ARRAY", "MAP", "ROW", "NULL", "INTERVAL"):
+        if expression.type.root in ("MAP", "NULL", "INTERVAL"):
             raise source.error(f"GROUP BY does not take {expression.type}", offset_of(node), "group by scalar columns")
         return expression
 

@@ -79,7 +79,7 @@ def build_operator(
     ``users`` are the aggregate functions of the user's that it calls. RunError if a column type cannot be kept in state
     or the join condition is beyond what a join evaluates.
     """
-    schemas = tuple(state_schema(operator.id, columns) for columns in inputs)
+    schemas = tuple(state_schema(columns) for columns in inputs)
     ttls = tuple(parse_duration(entry.ttl) for entry in sorted(operator.state, key=lambda entry: entry.index))
     bound = BoundInputs(schemas=schemas, changelog=changelog, ttls=ttls, in_order=in_order, users=users)
     return KERNELS[type(operator)](operator, bound)

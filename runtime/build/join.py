@@ -41,7 +41,7 @@ def with_condition_above(join: Join, above: Condition | None, columns: Mapping[s
         return join
     known: dict[tuple[str, ...], str] = {(column.name,): column.name for column in join.output}
     check_expression(above.text, known, operator=above.operator, path=f"operators.{above.operator}.filter")
-    left, right = (state_schema(join.id, columns[source]) for source in join.inputs)
+    left, right = (state_schema(columns[source]) for source in join.inputs)
     found = exact_below(above.text, join.output, left, right)
     if found is None:
         return join
@@ -65,7 +65,7 @@ def _stream(operator: Join, inputs: Sequence[Rows], edges: Edges) -> Rows:
     if operator.join_type != "inner":
         # Whether a row has a partner decides on the padding of an outer join, so it checks all of its condition.
         return _in_engine(operator, inputs, edges)
-    left, right = (state_schema(operator.id, edges.columns[source]) for source in operator.inputs)
+    left, right = (state_schema(edges.columns[source]) for source in operator.inputs)
     within, above = split_condition(operator.condition, left, right)
     operator = replace(operator, condition=within)
     if above is None:

@@ -26,7 +26,7 @@ from plans.errors import RunError
 from plans.operators import Join, LookupJoin
 from runtime.expressions.constants import named_type, number_constant, span_of, text_constant
 from runtime.kernels.coercion import MOST_DIGITS, arithmetic_digits, common_type, digits_of
-from runtime.kernels.comparison import compare, holds, is_member, matches, not_distinct
+from runtime.kernels.comparison import compare, compare_nested, holds, is_member, matches, not_distinct
 from runtime.kernels.computation import compute, compute_wide, divide, remainder, shift
 from runtime.kernels.conversion import by_row, convert, converts, may_not_fit
 from runtime.kernels.evaluation import Apply, Choose, Coalesce, Connect, Constant, Node, Read
@@ -181,7 +181,9 @@ class _Compiler:
     def _compared(self, sign: str, left: Node, right: Node, node: exp.Expr) -> Node:
         left, right = self._common((left, right), node)
         if pa.types.is_nested(left.kind):
-            raise self._refused(node)
+            if sign not in ("=", "<>") or isinstance(left, Constant) or isinstance(right, Constant):
+                raise self._refused(node)
+            return self._apply(node, partial(compare_nested, sign=sign), (left, right), pa.bool_())
         if pa.types.is_null(left.kind):
             left = right = Constant(value=pa.scalar(None, pa.bool_()))
         return self._apply(node, partial(compare, sign=sign), (left, right), pa.bool_())

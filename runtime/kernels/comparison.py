@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from runtime.kernels.conversion import Value
+from runtime.state.nested_values import numbered
 
 _PLAIN: dict[str, Callable[[Value, Value], Value]] = {
     "=": pc.equal,
@@ -80,3 +81,10 @@ def holds(value: Value, *, wanted: bool) -> Value:
 def matches(text: Value, *, pattern: str) -> Value:
     r"""``text LIKE pattern``, where ``\`` makes the ``_``, ``%`` or ``\`` after it stand for itself."""
     return pc.match_like(text, pattern=pattern)
+
+
+def compare_nested(left: pa.Array, right: pa.Array, *, sign: str) -> pa.Array:
+    """``=`` or ``<>`` of values of ROW, ARRAY or MAP: NULL for NULL, which inside of a value equals itself."""
+    both = numbered(pa.concat_arrays([left, right.cast(left.type)]))
+    same = pc.equal(both[: len(left)], both[len(left) :])
+    return same if sign == "=" else pc.invert(same)

@@ -2,7 +2,9 @@
 
 XXH64 with seed 42, each column's hash being the seed of the next; NULL leaves it as it is. Integers up to 32 bits and
 dates hash as 4 bytes, others and timestamps as 8, decimals of more than 18 digits as the fewest bytes of a signed
-big-endian number. -0.0 hashes as 0.0 and every NaN as one. State in checkpoints is sorted by it, so it never changes.
+big-endian number. -0.0 hashes as 0.0 and every NaN as one. A ROW hashes as its fields, an ARRAY as its elements, one
+after the other; a MAP, which Spark does not hash, as the sum of its entries. State in checkpoints is sorted by it, so
+it never changes.
 Source: org.apache.spark.sql.catalyst.expressions.XXH64 and HashExpression, https://xxhash.com for the algorithm.
 
 >>> hash_rows([pa.array([1, None])], 2).tolist()
@@ -32,7 +34,7 @@ _PORTION = 1 << 14
 
 
 def hash_rows(columns: Sequence[pa.Array], rows: int) -> Int64s:
-    """The hash of each of ``rows`` rows over ``columns``, none of which is nested; of no columns it is 42."""
+    """The hash of each of ``rows`` rows over ``columns``; of no columns it is 42."""
     hashes = np.full(rows, _SEED, np.uint64)
     for begin in range(0, rows, _PORTION):
         part = hashes[begin : begin + _PORTION]
@@ -69,7 +71,49 @@ def _hash(column: pa.Array, seeds: UInt64s) -> UInt64s:
         )
     if pa.types.is_decimal128(kind):
         return _hash_decimal(column, seeds)
+    if pa.types.is_struct(kind):
+        return _with_all(column.flatten(), seeds)
+    if pa.types.is_list(kind):
+        return _hash_lists(column, seeds)
+    if pa.types.is_map(kind):
+        return _hash_maps(column, seeds)
     raise TypeError(f"values of type {kind} are not hashed")
+
+
+def _with_all(columns: Sequence[pa.Array], seeds: UInt64s) -> UInt64s:
+    """``seeds`` after a value of each column; NULL leaves them as they are."""
+    hashes = seeds.copy()
+    for column in columns:
+        hashed = _hash(column, hashes)
+        if column.null_count:
+            hashed = np.where(column.is_valid().to_numpy(zero_copy_only=False), hashed, hashes)
+        hashes = hashed
+    return hashes
+
+
+def _hash_lists(column: pa.Array, seeds: UInt64s) -> UInt64s:
+    """The elements one after the other, those of all rows that still have one at once."""
+    column = column.take(pa.array(np.arange(len(column))))
+    offsets = np.asarray(column.offsets).astype(np.int64)
+    elements, lengths, hashes = column.flatten(), np.diff(offsets), seeds.copy()
+    place, rows = 0, np.flatnonzero(lengths > 0)
+    while rows.size:
+        hashes[rows] = _with_all([elements.take(pa.array(offsets[rows] + place))], hashes[rows])
+        place += 1
+        rows = rows[lengths[rows] > place]
+    return hashes
+
+
+def _hash_maps(column: pa.Array, seeds: UInt64s) -> UInt64s:
+    """The sum of the hashes of all entries, whose order says nothing; Spark itself hashes no MAP."""
+    column = column.take(pa.array(np.arange(len(column))))
+    offsets: Int64s = np.asarray(column.offsets).astype(np.int64)
+    lengths = offsets[1:] - offsets[:-1]
+    sums = np.zeros(len(column), np.uint64)
+    if len(column.keys):
+        entries = _with_all([column.keys, column.items], np.full(len(column.keys), _SEED, np.uint64))
+        np.add.at(sums, np.repeat(np.arange(len(column)), lengths), entries)
+    return _hash_long(sums.view(np.int64), seeds)
 
 
 def _numbers(column: pa.Array) -> npt.NDArray[Any]:

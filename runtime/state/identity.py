@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from runtime.state.layout import Int64s
+from runtime.state.nested_values import numbered
 
 Mask = npt.NDArray[np.bool_]
 
@@ -47,9 +48,9 @@ def equal_columns(left: pa.Table, right: pa.Table) -> Mask:
 
 
 def _equal(left: pa.ChunkedArray, right: pa.ChunkedArray) -> Mask:
-    if pa.types.is_nested(left.type):  # which Arrow does not compare; results of functions of the user's alone have it
-        pairs = zip(left.to_pylist(), right.to_pylist(), strict=True)
-        return np.fromiter((one == other for one, other in pairs), np.bool_, len(left))
+    if pa.types.is_nested(left.type):
+        both = numbered(pa.concat_arrays([without_chunks(left), without_chunks(right).cast(left.type)]))
+        left, right = both[: len(left)], both[len(left) :]
     equal = pc.fill_null(pc.equal(left, right), False)
     if left.null_count and right.null_count:
         equal = pc.or_(equal, pc.and_(pc.is_null(left), pc.is_null(right)))
@@ -109,6 +110,8 @@ def _told_apart(columns: Sequence[pa.Array], hashes: Int64s, order: Int64s, begi
 
 
 def _codes(column: pa.Array) -> Int64s:
+    if pa.types.is_nested(column.type):
+        column = numbered(column)
     encoded = pc.dictionary_encode(column, null_encoding="encode")
     return np.asarray(encoded.indices).astype(np.int64)
 

@@ -83,8 +83,3 @@ def test_rows_beyond_one_portion_hash_alike() -> None:
 
 def test_rows_without_columns_hash_to_the_seed() -> None:
     assert hash_rows([], 3).tolist() == [42, 42, 42]
-
-
-def test_nested_values_are_refused() -> None:
-    with pytest.raises(TypeError, match="list"):
-        hash_rows([pa.array([[1]])], 1)

@@ -136,7 +136,7 @@ def test_pairs_of_types_that_sql_does_not_compare_are_refused() -> None:
         if (a, b) in ACCEPTED:
             plan = compile_sql(sql)
             (join,) = [op for op in plan.operators if isinstance(op, Join)]
-            compile_condition(join, *(state_schema(join.id, output_columns(plan)[side]) for side in join.inputs))
+            compile_condition(join, *(state_schema(output_columns(plan)[side]) for side in join.inputs))
             continue
         with pytest.raises(SqlError, match="does not take"):
             compile_sql(sql)
