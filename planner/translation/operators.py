@@ -7,6 +7,7 @@ from sqlglot import exp
 from planner.expressions import scalars
 from planner.expressions.comparisons import between, compared, is_in
 from planner.expressions.likes import like_pattern
+from planner.expressions.nested_parts import is_constructor
 from planner.expressions.operands import arithmetic, comparable, mismatch, not_distinct, shift_time
 from planner.expressions.typed import BOOLEAN, NULL, STRING, Call, Expr, Literal, call, literal
 from planner.syntax.dialect import offset_of
@@ -61,10 +62,10 @@ def _compared_with_list(t: Translator, node: exp.Expr, listed: exp.Anonymous) ->
 
 def null_safe_equality(t: Translator, node: exp.Expr) -> Expr:
     offset = offset_of(node)
-    if isinstance(node.this, exp.Tuple) or isinstance(node.expression, exp.Tuple):
+    a, b = t.expression(node.this), t.expression(node.expression)
+    if any(each.type.root == "ROW" and is_constructor(each) for each in (a, b)):
         message = "IS DISTINCT FROM of rows such as (a, b) is not supported"
         raise t.source.error(message, offset, "compare each column: Flink 2.3 answers it otherwise than SQL says")
-    a, b = t.expression(node.this), t.expression(node.expression)
     if NULL in (a.type, b.type):
         value = a if b.type == NULL else b
         same: Expr = call("IS NULL", (value,), BOOLEAN, offset)

@@ -76,6 +76,11 @@ ERRORS = {
         "CAST from ARRAY<INT> to ARRAY<TINYINT> is not supported",
         "cast to another type",
     ),
+    "rows that are written out, by IS DISTINCT FROM": (
+        "INSERT INTO r SELECT k FROM o WHERE ROW(k, s) IS DISTINCT FROM ROW(1, s)",
+        "IS DISTINCT FROM of rows such as (a, b) is not supported",
+        "compare each column",
+    ),
     "the one element": (
         "INSERT INTO r SELECT ELEMENT(ARRAY[k]) FROM o",
         "function ELEMENT is not supported",
