@@ -22,7 +22,7 @@ from plans.connectors.table import source_kinds
 from plans.declarations.tables import Table
 from plans.model.plan import Plan
 from plans.operators import Sink
-from runtime.build import builder, scan, stream
+from runtime.build import builder, scan, stream, values
 from runtime.build.edges import Edges, edges_of
 from runtime.build.stream import build
 from runtime.connectors import table as connectors
@@ -71,6 +71,7 @@ class Stream:
         self._events: Mapping[str, list[Event]] = {}
         self._count: dict[str, Counter[str]] = {sink.table: Counter() for sink in self._sinks}
         self._rows: dict[str, Row] = {}
+        self._begun = False
 
     def batch(self, events: Mapping[str, list[Event]]) -> None:
         """One micro-batch with these events of each table."""
@@ -79,6 +80,8 @@ class Stream:
             mock.patch.object(builder, "apply_operator", self._apply),
             mock.patch.object(stream, "shared", _shared),
             mock.patch.object(scan, "marked", lambda frame, operator: frame),
+            mock.patch.object(values, "one_row", lambda spark: spark.range(0 if self._begun else 1)),
+            mock.patch.object(values, "marked", lambda frame, operator: frame),
             mock.patch.object(connectors, "read", self._read),
             mock.patch.object(connectors, "read_in_arrow", self._read_in_arrow),
         ):
@@ -88,6 +91,8 @@ class Stream:
                 schema = self._edges.schema(sink.inputs[0])
                 here = isinstance(rows.in_arrow, _LocalRows)
                 self._fold(sink.table, rows.in_arrow.here() if here else _collected(rows.frame, schema), schema)
+
+        self._begun = True
 
     def _fold(self, table: str, found: pa.Table, schema: pa.Schema) -> None:
         columns = [found[name].to_pylist() for name in schema.names if name != KIND]
