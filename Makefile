@@ -72,6 +72,8 @@ flink-goldens: java
 	@test -x .flink/bin/python || { $(PYTHON) -m venv .flink && .flink/bin/pip install --quiet 'apache-flink==2.3.*'; }
 	.flink/bin/python tests/flink/record_functions.py
 	.flink/bin/python tests/flink/record_nested.py
+	.flink/bin/python tests/flink/record_function_values.py
+	.flink/bin/python tests/flink/record_builtin_functions.py
 	.flink/bin/python tests/flink/record_programs.py
 	.flink/bin/python tests/flink/record_jobs.py
 	.flink/bin/python tests/flink/record_sinks.py

@@ -18,6 +18,7 @@ from plans.declarations.types import DataType, parse_type
 _INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 _DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 19}
 _TIMESTAMPS = ("TIMESTAMP", "TIMESTAMP_LTZ")
+_OCTETS = ("BINARY", "VARBINARY", "BYTES")
 _MIN_SCALE = 6
 _MICROSECONDS = 6
 _UNITS = {0: "SECOND", 3: "MILLISECOND"}
@@ -152,7 +153,7 @@ def castable_type(source: DataType, target: DataType) -> bool:
     if target.is_numeric:
         return plain
     if target.is_text:
-        return plain or source.root == "DATE"
+        return plain or source.root in ("DATE", *_TIMESTAMPS, *_OCTETS)
     if target.root == "BOOLEAN":
         return source.is_text or source.is_integer
     if target.root == "DATE":
@@ -161,7 +162,7 @@ def castable_type(source: DataType, target: DataType) -> bool:
         written = target.root == "TIMESTAMP" or target.precision in _UNITS or not _shortens(source, target)
         return written and (source.is_text or source.root in ("DATE", *_TIMESTAMPS))
     if target.root == "BYTES":
-        return source.root in ("BINARY", "VARBINARY")
+        return source.root in _OCTETS or source.is_text
     return False
 
 
@@ -180,6 +181,8 @@ def cast(value: Expr, target: DataType, offset: int, *, function: str = "CAST") 
         return _shortened(value if source.root == target.root else converted, target, offset, function)
     if target.is_text:
         converted = value if source.is_text else call(function, (value,), STRING, offset)
+        if source.root in _TIMESTAMPS:
+            converted = _all_digits(converted, source.precision or 0, offset)
         if source.root == "BOOLEAN":
             converted = call("upper", (converted,), STRING, offset)  # Flink writes TRUE and FALSE
         fits = source.is_text and implicitly_assignable(source, target)
@@ -207,6 +210,17 @@ def _shortened(moment: Expr, target: DataType, offset: int, function: str) -> Ex
     shown = call("CAST", (moment,), STRING, offset)
     cut = call("substring", (shown, literal(1, INT), literal(length, INT)), STRING, offset)
     return call(function, (cut,), target, offset)
+
+
+def _all_digits(shown: Expr, digits: int, offset: int) -> Expr:
+    """A time as Spark shows it with all digits of a second that its type has; Spark leaves zeros at the end out."""
+    length = len("2024-02-29 13:14:15")
+    second = call("substring", (shown, literal(1, INT), literal(length, INT)), STRING, offset)
+    if not digits:
+        return second
+    rest = call("substring", (shown, literal(length + 2, INT)), STRING, offset)
+    filled = call("rpad", (rest, literal(digits, INT), literal("0", STRING)), STRING, offset)
+    return call("concat", (second, literal(".", STRING), filled), STRING, offset)
 
 
 def of_length(text: Expr, target: DataType, offset: int) -> Expr:

@@ -1,10 +1,17 @@
-"""LIKE patterns: Flink has no escape character unless one is named, Spark always has the backslash.
+"""Patterns of LIKE and SIMILAR TO, as Spark has them.
+
+Of LIKE, Flink has no escape character unless one is named, Spark always has the backslash. SIMILAR TO is a regular
+expression of Java in both.
 
 >>> like_pattern("50!%_off", "!")
 '50\\\\%_off'
 """
 
 from __future__ import annotations
+
+import re
+
+_SIMILAR = re.compile(r"(?:[\w %|()*+?,:;@#/=<>!\"'~-]|\{\d+(?:,\d*)?\}|\[\^?(?:[A-Za-z0-9 ](?:-[A-Za-z0-9])?)+\])*")
 
 
 def like_pattern(pattern: str, escape: str | None) -> str:
@@ -24,3 +31,19 @@ def like_pattern(pattern: str, escape: str | None) -> str:
         else:
             parts.append(character)
     return "".join(parts)
+
+
+def similar_pattern(pattern: str) -> str:
+    """The regular expression that finds what SIMILAR TO finds; ValueError for signs whose meaning in Flink is its own.
+
+    >>> similar_pattern("(a|b)_%")
+    '\\\\A(?:(a|b).(?s:.*))\\\\z'
+    """
+    if not _SIMILAR.fullmatch(pattern):
+        raise ValueError("SIMILAR TO takes letters, digits, blanks, % _ | ( ) * + ? {n} and sets such as [a-z]")
+    body = pattern.replace("_", ".").replace("%", "(?s:.*)")
+    try:
+        re.compile(body)
+    except re.error:
+        raise ValueError("this is no pattern of SIMILAR TO") from None
+    return f"\\A(?:{body})\\z"

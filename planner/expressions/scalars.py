@@ -14,8 +14,9 @@ from collections.abc import Sequence
 
 from planner.expressions.coercion import cast, common_type, convert
 from planner.expressions.comparisons import compared
-from planner.expressions.functions import nested, numbers, text, times
+from planner.expressions.functions import encodings, nested, numbers, rounded_times, text, times
 from planner.expressions.functions.arguments import Builder, Signature, check, first_null
+from planner.expressions.functions.refused import refusal
 from planner.expressions.typed import BIGINT, Expr, Literal, call, literal
 from planner.syntax.source import Source
 from plans.declarations.types import DataType
@@ -23,8 +24,9 @@ from plans.text.names import nearest
 
 
 def known_functions() -> tuple[str, ...]:
-    """All scalar functions that a query may call, sorted."""
-    return tuple(sorted({*_SIGNATURES, *_BUILDERS, "CAST", "TRY_CAST", "EXTRACT", "MOD"}))
+    """All scalar functions that a query may call, sorted; those of two words are forms of others."""
+    called = {*_SIGNATURES, *_BUILDERS} - rounded_times.BUILDERS.keys()
+    return tuple(sorted({*called, "CAST", "TRY_CAST", "EXTRACT", "MOD"}))
 
 
 def translate(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
@@ -40,6 +42,9 @@ def translate(source: Source, name: str, args: tuple[Expr, ...], offset: int) ->
 
 def unknown(source: Source, name: str, offset: int, others: Sequence[str] = ()) -> Exception:
     """The error to raise for a function that is none; ``others`` are those that the user declared."""
+    refused = refusal(name)
+    if refused is not None:
+        return source.error(refused[0], offset, refused[1])
     close = nearest(name, (*others, *known_functions()))
     advice = f"did you mean '{close}'?" if close else "docs/functions.md lists those that are"
     return source.error(f"function {name.upper()} is not supported", offset, advice)
@@ -114,6 +119,8 @@ _BUILDERS: dict[str, Builder] = {
     **numbers.BUILDERS,
     **text.BUILDERS,
     **times.BUILDERS,
+    **encodings.BUILDERS,
+    **rounded_times.BUILDERS,
     "COALESCE": _coalesce,
     "GREATEST": _extreme,
     "IF": _if,

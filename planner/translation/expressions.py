@@ -38,6 +38,7 @@ _HANDLERS: dict[type, Handler] = {
     exp.In: operators.in_list,
     exp.Like: operators.like,
     exp.Escape: operators.like,
+    exp.SimilarTo: operators.similar,
     exp.Neg: operators.minus,
     exp.DPipe: operators.concatenation,
     exp.Case: operators.case,
@@ -51,6 +52,9 @@ _HANDLERS: dict[type, Handler] = {
         (exp.Subquery, exp.Select, exp.Union, exp.Except, exp.Intersect, exp.Exists), function_calls.sub_query
     ),
     exp.CurrentTimestamp: function_calls.special_form("CURRENT_TIMESTAMP"),
+    exp.CurrentTime: function_calls.refused_form("CURRENT_TIME"),
+    exp.Localtime: function_calls.refused_form("LOCALTIME"),
+    exp.Overlaps: function_calls.refused_form("OVERLAPS"),
     exp.CurrentDate: function_calls.special_form("CURRENT_DATE"),
     exp.Localtimestamp: function_calls.special_form("LOCALTIMESTAMP"),
 }

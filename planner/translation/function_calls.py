@@ -8,7 +8,8 @@ from sqlglot import exp
 
 from planner.expressions import scalars
 from planner.expressions.casts import castable, flink_cast
-from planner.expressions.functions.times import UNIT_FUNCTIONS, UNITS, unit_literal
+from planner.expressions.functions.refused import refusal
+from planner.expressions.functions.times import PARTS, UNIT_FUNCTIONS, UNITS, unit_literal
 from planner.expressions.literals import temporal_literal
 from planner.expressions.typed import Expr, Literal
 from planner.syntax.dialect import offset_of
@@ -35,7 +36,7 @@ def function_call(t: Translator, node: exp.Expr) -> Expr:
         raise t.source.error(f"{name} does not take DISTINCT", offset, "remove DISTINCT")
     if name == "MOD" and len(node.expressions) == 2:
         return arithmetic_operation(t, exp.Mod(this=node.expressions[0], expression=node.expressions[1]))
-    if name not in scalars.known_functions():
+    if " " not in name and name not in scalars.known_functions():  # FLOOR TO is a form, not a name
         return _user_call(t, node)
     return scalars.translate(t.source, name, tuple(_arguments(t, name, node)), offset)
 
@@ -49,6 +50,8 @@ def _arguments(t: Translator, name: str, node: exp.Expr) -> Iterator[Expr]:
                     f"'{argument.name}' is not a unit", offset_of(argument), f"units are {', '.join(UNITS)}"
                 )
             yield unit_literal(argument.name.upper(), offset_of(argument))
+        elif i == 0 and isinstance(argument, exp.Var):
+            yield unit_literal(argument.name, offset_of(argument))
         else:
             yield t.expression(argument)
 
@@ -56,6 +59,8 @@ def _arguments(t: Translator, name: str, node: exp.Expr) -> Iterator[Expr]:
 def _user_call(t: Translator, node: exp.Expr) -> Expr:
     name, offset = node.name, offset_of(node)
     if t.functions is None:
+        if refusal(name):
+            raise scalars.unknown(t.source, name, offset)
         message = f"{t.clause} can call built-in functions only, and '{name}' is none"
         raise t.source.error(message, offset, "call it in the query, or in a view")
     entry = t.functions.get(name.lower())
@@ -118,7 +123,10 @@ def special_form(function: str, *parts: str) -> Handler:
 
 
 def extract(t: Translator, node: exp.Expr) -> Expr:
-    return scalars.translate(t.source, node.name.upper(), (t.expression(node.expression),), offset_of(node))
+    unit = node.name.upper()
+    if unit not in PARTS:
+        raise t.source.error(f"EXTRACT({unit} FROM ...) is not supported", offset_of(node), f"use {', '.join(PARTS)}")
+    return scalars.translate(t.source, unit, (t.expression(node.expression),), offset_of(node))
 
 
 def trim(t: Translator, node: exp.Expr) -> Expr:
@@ -128,3 +136,12 @@ def trim(t: Translator, node: exp.Expr) -> Expr:
     arguments = (t.expression(node.this), *([] if blank or character is None else [t.expression(character)]))
     function = {"LEADING": "LTRIM", "TRAILING": "RTRIM"}.get(str(node.args.get("position") or "").upper(), "TRIM")
     return scalars.translate(t.source, function, arguments, offset_of(node))
+
+
+def refused_form(name: str) -> Handler:
+    """A form that is Flink's function ``name``, which is refused."""
+
+    def handle(t: Translator, node: exp.Expr) -> Expr:
+        raise scalars.unknown(t.source, name, offset_of(node))
+
+    return handle

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from planner.expressions import nested
+from planner.expressions import nested, scalars
 from planner.expressions.typed import Expr
 from planner.syntax.dialect import offset_of
 from planner.translation.scope import resolve_path
@@ -41,16 +41,18 @@ def dotted(t: Translator, node: exp.Expr) -> Expr:
 def bracket(t: Translator, node: exp.Expr) -> Expr:
     """``arr[1]``, ``m['k']``, and the constructor ``MAP['k', 1]``."""
     offset, keys = offset_of(node), node.expressions
-    if _is_map(node.this):
+    if _is_word(node.this, "MULTISET"):
+        raise scalars.unknown(t.source, "MULTISET", offset)
+    if _is_word(node.this, "MAP"):
         return nested.map_of(t.source, tuple(t.expression(key) for key in keys), offset)
     if len(keys) != 1 or isinstance(keys[0], exp.Slice):
         raise t.source.error("'[...]' takes one position or key", offset, "write arr[1], or ARRAY_SLICE(arr, 1, 3)")
     return nested.item(t.source, t.expression(node.this), t.expression(keys[0]), offset)
 
 
-def _is_map(node: exp.Expr) -> bool:
+def _is_word(node: exp.Expr, word: str) -> bool:
     plain = isinstance(node, exp.Column) and len(node.parts) == 1 and isinstance(node.this, exp.Identifier)
-    return plain and node.name.upper() == "MAP" and not node.this.args.get("quoted")
+    return plain and node.name.upper() == word and not node.this.args.get("quoted")
 
 
 def array(t: Translator, node: exp.Expr) -> Expr:

@@ -6,8 +6,12 @@ from sqlglot import exp
 
 from planner.expressions import scalars
 from planner.expressions.comparisons import between, compared, is_in
+<<<<<<< HEAD
 from planner.expressions.likes import like_pattern
 from planner.expressions.nested_parts import is_constructor
+=======
+from planner.expressions.likes import like_pattern, similar_pattern
+>>>>>>> 73de1a8 (Every built-in function of Flink is answered or refused by name)
 from planner.expressions.operands import arithmetic, comparable, mismatch, not_distinct, shift_time
 from planner.expressions.typed import BOOLEAN, NULL, STRING, Call, Expr, Literal, call, literal
 from planner.syntax.dialect import offset_of
@@ -83,15 +87,16 @@ def is_condition(t: Translator, node: exp.Expr) -> Expr:
         truth = t.boolean(value, node.this)
         wanted = truth if node.expression.this else call("NOT", (truth,), BOOLEAN, offset)
         return call("coalesce", (wanted, literal("FALSE", BOOLEAN, offset)), BOOLEAN, offset)
+    if isinstance(node.expression, exp.JSON):
+        raise scalars.unknown(t.source, "IS JSON", offset)
     raise t.source.error("this IS is not supported", offset, "write IS NULL, IS TRUE, IS FALSE or IS DISTINCT FROM")
 
 
 def between_bounds(t: Translator, node: exp.Expr) -> Expr:
+    """The bounds of BETWEEN SYMMETRIC may come in either order."""
     only(t.source, node, "this", "low", "high", "symmetric")
-    parts, offset = (
-        (t.expression(node.this), t.expression(node.args["low"]), t.expression(node.args["high"])),
-        offset_of(node),
-    )
+    offset = offset_of(node)
+    parts = (t.expression(node.this), t.expression(node.args["low"]), t.expression(node.args["high"]))
     value, low, high = comparable(t.source, "BETWEEN", parts, offset)
     found = between((value, low, high), offset)
     if not node.args.get("symmetric"):
@@ -131,6 +136,20 @@ def like(t: Translator, node: exp.Expr) -> Expr:
         raise t.source.error(str(error), offset_of(pattern), "write an escape before %, _ or itself") from None
     found = call("LIKE", (value, literal(text, STRING, offset_of(pattern))), BOOLEAN, offset)
     return call("NOT", (found,), BOOLEAN, offset) if node.args.get("negate") else found
+
+
+def similar(t: Translator, node: exp.Expr) -> Expr:
+    offset = offset_of(node)
+    value, pattern = t.expression(node.this), node.expression
+    if not isinstance(pattern, exp.Literal) or not pattern.is_string:
+        raise t.source.error("the pattern of SIMILAR TO must be a literal", offset_of(pattern), "write it out")
+    if not value.type.is_text:
+        raise mismatch(t.source, "SIMILAR TO", value.type, STRING, offset)
+    try:
+        text = similar_pattern(pattern.name)
+    except ValueError as error:
+        raise t.source.error(str(error), offset_of(pattern), "use LIKE, or REGEXP") from None
+    return call("regexp_like", (value, literal(text, STRING, offset_of(pattern))), BOOLEAN, offset)
 
 
 ARITHMETIC: dict[type, str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%"}

@@ -30,7 +30,6 @@ _REFUSED: dict[type, tuple[str, str]] = {
     exp.Placeholder: ("placeholders", "write the value"),
     exp.All: ("comparisons with ALL of a sub-query below OR or outside of WHERE", _JOIN_INSTEAD),
     exp.Any: ("comparisons with ANY of a sub-query below OR or outside of WHERE", _JOIN_INSTEAD),
-    exp.SimilarTo: ("SIMILAR TO conditions", "use LIKE"),
     exp.ILike: ("ILIKE conditions", "write UPPER(x) LIKE '...'"),
 }
 

@@ -11,10 +11,10 @@ write by hand. Operators, CAST, CASE and literals are not functions and are alwa
 from __future__ import annotations
 
 _TEXT = """
-ascii base64 btrim char_length character_length chr concat concat_ws contains endswith get initcap instr left length
-locate lower lpad ltrim md5 position regexp_count regexp_extract regexp_instr regexp_like regexp_replace regexp_substr
-repeat replace reverse right rpad rtrim sha1 sha2 split split_part startswith substr substring translate trim
-try_parse_url try_to_binary try_url_decode upper url_encode
+ascii base64 btrim char_length character_length chr concat concat_ws contains encode endswith format_string get initcap
+instr left length locate lower lpad ltrim md5 position regexp_count regexp_extract regexp_instr regexp_like
+regexp_replace regexp_substr repeat replace reverse right rpad rtrim sha1 sha2 split split_part startswith substr
+substring translate trim try_parse_url try_to_binary try_url_decode unhex upper url_encode
 """
 
 _NUMBERS = """
@@ -25,7 +25,7 @@ radians round shiftleft shiftright sign signum sin sinh sqrt tan tanh try_add tr
 _TIME = """
 add_months current_timestamp date_add date_format date_sub date_trunc datediff day dayofmonth dayofweek dayofyear
 from_unixtime hour last_day minute month now quarter second timestamp_micros timestamp_millis timestamp_seconds
-timestampadd timestampdiff to_date to_timestamp try_to_timestamp
+timestampadd timestampdiff to_date to_timestamp trunc try_to_timestamp
 unix_micros unix_millis unix_seconds weekofyear year
 """
 

@@ -212,10 +212,6 @@ def _of_map(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> E
     return call(name.lower(), args, DataType(root="ARRAY", children=(inside,)), offset)
 
 
-def _element_of(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    raise source.error(f"function {name} is not supported", offset, "write arr[1], which does not ask for one element")
-
-
 def _from_arrays(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
     check(source, name, args, ("any", "any"), offset)
     keys, values = _elements(source, name, args, offset), _elements(source, name, args[1:], offset)
@@ -261,7 +257,6 @@ BUILDERS: dict[str, Builder] = {
     "ARRAY_SORT": _sort,
     "CARDINALITY": _cardinality,
     **dict.fromkeys(("MAP_ENTRIES", "MAP_KEYS", "MAP_VALUES"), _of_map),
-    "ELEMENT": _element_of,
     "MAP_FROM_ARRAYS": _from_arrays,
     "SPLIT": _split,
     "STR_TO_MAP": _to_map,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from planner.expressions.coercion import cast
 from planner.expressions.functions.arguments import Builder, Signature, check, choose, integer_of
+from planner.expressions.operands import arithmetic
 from planner.expressions.typed import BIGINT, BOOLEAN, DOUBLE, INT, STRING, Expr, Literal, call, literal
 from planner.syntax.source import Source
 from plans.declarations.types import DataType
@@ -35,7 +36,7 @@ def _logarithm(source: Source, name: str, args: tuple[Expr, ...], offset: int) -
     check(source, name, args, ("number", "number?") if name == "LOG" else ("number",), offset)
     function = "ln" if name == "LOG" else name.lower()
     found = [_defined_logarithm(function, arg, offset) for arg in reversed(args)]
-    return found[0] if len(found) == 1 else call("/", (found[0], found[1]), DOUBLE, offset)
+    return found[0] if len(found) == 1 else arithmetic(source, "/", found[0], found[1], offset)
 
 
 def _defined_logarithm(function: str, value: Expr, offset: int) -> Expr:

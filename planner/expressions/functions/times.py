@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 
+from planner.expressions.casts import flink_cast
 from planner.expressions.coercion import cast
-from planner.expressions.functions.arguments import Builder, Signature, check, integer_or_none, literal_text
-from planner.expressions.typed import BIGINT, INT, STRING, Expr, Literal, call, literal
+from planner.expressions.functions.arguments import Builder, Signature, check, choose, integer_or_none, literal_text
+from planner.expressions.functions.rounded_times import MONTH_UNITS, months_between
+from planner.expressions.typed import BIGINT, BOOLEAN, INT, STRING, Expr, Literal, call, literal
 from planner.syntax.source import Source
 from plans.declarations.types import DataType
 
@@ -19,7 +21,9 @@ _LTZ3 = DataType(root="TIMESTAMP_LTZ", precision=3)
 _LTZ6 = DataType(root="TIMESTAMP_LTZ", precision=6)
 _DATE = DataType(root="DATE")
 _UNIT = DataType(root="INTERVAL")
-_PARTS = {
+_FIRST_SECOND, _LAST_SECOND = -62135596800, 253402300799
+"""Of the years 1 and 9999."""
+PARTS = {
     "YEAR": "year",
     "QUARTER": "quarter",
     "MONTH": "month",
@@ -48,7 +52,7 @@ def _part(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Exp
     check(source, name, args, ("time",), offset)
     if args[0].type.root == "DATE" and name in ("HOUR", "MINUTE", "SECOND"):
         raise source.error(f"a DATE has no {name}", offset, "use a TIMESTAMP")
-    return call("CAST", (call(_PARTS[name], args, INT, offset),), BIGINT, offset)
+    return call("CAST", (call(PARTS[name], args, INT, offset),), BIGINT, offset)
 
 
 def _now(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
@@ -70,8 +74,12 @@ def _from_epoch(source: Source, name: str, args: tuple[Expr, ...], offset: int) 
         raise source.error(
             f"the precision of {name} must be 0 (seconds) or 3 (milliseconds)", offset, f"write {name}(x, 3)"
         )
-    function = "timestamp_seconds" if precision == "0" else "timestamp_millis"
-    return call(function, args[:1], _LTZ3, offset)
+    function, per_second = ("timestamp_seconds", 1) if precision == "0" else ("timestamp_millis", 1000)
+    moment = call(function, args[:1], _LTZ3, offset)
+    if args[0].type.root != "BIGINT":
+        return moment
+    ends = (literal(_FIRST_SECOND * per_second, BIGINT), literal((_LAST_SECOND + 1) * per_second - 1, BIGINT))
+    return choose(call("BETWEEN", (args[0], *ends), BOOLEAN, offset), moment, literal(None, _LTZ3))
 
 
 def _local_now(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
@@ -111,14 +119,13 @@ def _timestamp_diff(source: Source, name: str, args: tuple[Expr, ...], offset: i
     """Whole units from the first time to the second."""
     unit, values = _unit(source, name, args, offset)
     check(source, name, values, ("time", "time"), offset)
-    if unit in _MONTHS:
-        advice = "count DAYs, or compute with YEAR(...) * 12 + MONTH(...)"
-        raise source.error("Flink and Spark count months differently where a month ends", args[0].offset, advice)
+    if unit in MONTH_UNITS:
+        return months_between(source, unit, values[0], values[1], offset)
     roots = {v.type.root for v in values}
     if len(roots - {"DATE"}) > 1:
         raise source.error(f"{name} does not take TIMESTAMP and TIMESTAMP_LTZ", offset, "convert one with CAST")
     times = tuple(cast(v, _TIMESTAMP3, offset) if v.type.root == "DATE" else v for v in values)
-    return cast(call("timestampdiff", (args[0], *times), BIGINT, offset), INT, offset)
+    return flink_cast(call("timestampdiff", (args[0], *times), BIGINT, offset), INT, offset)
 
 
 def _format(source: Source, name: str, pattern: Expr, offset: int) -> None:
@@ -164,7 +171,9 @@ def _from_unixtime(source: Source, name: str, args: tuple[Expr, ...], offset: in
 
 
 def _unix_timestamp(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """Seconds since 1970; the least BIGINT for a text that says no time, as in Flink."""
+    """Seconds since 1970, now without arguments; the least BIGINT for a text that says no time, as in Flink."""
+    if not args:
+        return call("unix_seconds", (call("current_timestamp", (), _LTZ6, offset),), BIGINT, offset)
     seconds = call("unix_seconds", (_parsed(source, name, args, _TO_SECONDS, offset),), BIGINT, offset)
     least = cast(literal("-9223372036854775808", STRING), BIGINT, offset)
     unreadable = call("coalesce", (seconds, least), BIGINT, offset)
@@ -173,7 +182,7 @@ def _unix_timestamp(source: Source, name: str, args: tuple[Expr, ...], offset: i
 
 
 BUILDERS: dict[str, Builder] = {
-    **dict.fromkeys(_PARTS, _part),
+    **dict.fromkeys(PARTS, _part),
     "CURRENT_DATE": _today,
     "CURRENT_TIMESTAMP": _now,
     "DATE_FORMAT": _date_format,

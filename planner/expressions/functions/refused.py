@@ -1,0 +1,133 @@
+"""Flink's functions that a query may not call, each with the reason in one sentence, and what to write instead.
+
+Whatever Flink has is either computed, see :mod:`planner.expressions.scalars`, or stands here; a test goes through all
+of Flink's own list.
+
+>>> refusal("UUID")[0]
+'UUID is not supported: a row could not be taken back as it was written, for it is another value each time'
+"""
+
+from __future__ import annotations
+
+_VARIANT = ("there is no type VARIANT", "keep the document as STRING")
+_BITMAP = ("there is no type BITMAP", "write COUNT(DISTINCT x) for the number of values")
+_RANDOM = (
+    "a row could not be taken back as it was written, for it is another value each time",
+    "compute it before the rows are read",
+)
+_JSON_PATH = (
+    "none of Spark's functions reads numbers, NULLs, keys that are there twice and broken documents as Flink does",
+    "write a function of your own in Python, or read the column as JSON",
+)
+_JSON_TEXT = (
+    "the functions that a plan may call do not write all numbers and texts into a document as Flink does",
+    "write a function of your own in Python, or write the column as JSON",
+)
+_WINDOW = ("windows of time are not supported", "group by a computed column, such as FLOOR(ts TO HOUR)")
+_OVER = ("window functions (OVER) are not supported, but for ROW_NUMBER() that keeps the first rows", "use GROUP BY")
+_PATTERN = ("MATCH_RECOGNIZE is not supported", "use joins and aggregates")
+_MODEL = ("models are not supported", "call a function of your own in Python")
+_TIME_OF_DAY = ("there is no type TIME", "write DATE_FORMAT(LOCALTIMESTAMP, 'HH:mm:ss')")
+_COLLECTED = ("arrays and multisets cannot be kept in state", "write LISTAGG")
+
+_REASONS: dict[str, tuple[str, str]] = {
+    **dict.fromkeys(("OBJECT_OF", "OBJECT_UPDATE"), ("there are no structured types", "write ROW(...)")),
+    "ELEMENT": ("an array may have more than one", "write arr[1], which does not ask for one element"),
+    "MULTISET": ("there is no type MULTISET", "write an ARRAY"),
+    "REGEXP_EXTRACT_ALL": ("Flink takes the first group, and NULL where nothing matches", "write REGEXP_EXTRACT"),
+    **dict.fromkeys(("JSON", "PARSE_JSON", "TRY_PARSE_JSON"), _VARIANT),
+    **dict.fromkeys(
+        [
+            "BITMAP_AND",
+            "BITMAP_ANDNOT",
+            "BITMAP_AND_AGG",
+            "BITMAP_AND_CARDINALITY_AGG",
+            "BITMAP_BUILD",
+            "BITMAP_BUILD_AGG",
+            "BITMAP_BUILD_CARDINALITY_AGG",
+            "BITMAP_CARDINALITY",
+            "BITMAP_FROM_BYTES",
+            "BITMAP_OR",
+            "BITMAP_OR_AGG",
+            "BITMAP_OR_CARDINALITY_AGG",
+            "BITMAP_TO_ARRAY",
+            "BITMAP_TO_BYTES",
+            "BITMAP_TO_STRING",
+            "BITMAP_XOR",
+            "BITMAP_XOR_AGG",
+            "BITMAP_XOR_CARDINALITY_AGG",
+        ],
+        _BITMAP,
+    ),
+    **dict.fromkeys(("RAND", "RAND_INTEGER", "UUID"), _RANDOM),
+    **dict.fromkeys(("JSON_EXISTS", "JSON_QUERY", "JSON_VALUE"), _JSON_PATH),
+    **dict.fromkeys(("JSON_ARRAY", "JSON_OBJECT", "JSON_STRING", "JSON_ARRAYAGG", "JSON_OBJECTAGG"), _JSON_TEXT),
+    **dict.fromkeys(
+        [
+            "TUMBLE",
+            "TUMBLE_START",
+            "TUMBLE_END",
+            "TUMBLE_ROWTIME",
+            "TUMBLE_PROCTIME",
+            "HOP",
+            "HOP_START",
+            "HOP_END",
+            "HOP_ROWTIME",
+            "HOP_PROCTIME",
+            "SESSION",
+            "SESSION_START",
+            "SESSION_END",
+            "SESSION_ROWTIME",
+            "SESSION_PROCTIME",
+            "CUMULATE",
+        ],
+        _WINDOW,
+    ),
+    **dict.fromkeys(("RANK", "DENSE_RANK", "CUME_DIST", "PERCENT_RANK", "NTILE", "LEAD", "LAG"), _OVER),
+    **dict.fromkeys("CLASSIFIER FIRST LAST PREV NEXT MATCH_ROWTIME MATCH_PROCTIME".split(), _PATTERN),  # noqa: SIM905
+    **dict.fromkeys(("ML_PREDICT", "ML_EVALUATE", "VECTOR_SEARCH"), _MODEL),
+    **dict.fromkeys(("CURRENT_TIME", "LOCALTIME"), _TIME_OF_DAY),
+    **dict.fromkeys(("COLLECT", "ARRAY_AGG"), _COLLECTED),
+    "APPROX_COUNT_DISTINCT": (
+        "Flink has it in batch jobs only, as an estimate",
+        "write COUNT(DISTINCT x)",
+    ),
+    "CONVERT_TZ": (
+        "Flink reads other texts than Spark, and takes a time zone that it does not know for UTC",
+        "cast to TIMESTAMP_LTZ(3), and set the session time zone",
+    ),
+    "CURRENT_DATABASE": ("there is one database", "write 'default_database'"),
+    "CURRENT_ROW_TIMESTAMP": (
+        "a row could not be taken back as it was written, for it is another time for each row",
+        "write CURRENT_TIMESTAMP, the time of the micro-batch",
+    ),
+    "CURRENT_WATERMARK": ("a micro-batch has no watermark", "compare with CURRENT_TIMESTAMP"),
+    "INET_ATON": (
+        "Flink also takes addresses of fewer than four parts, in ways of its own",
+        "write SPLIT_INDEX(s, '.', 0)",
+    ),
+    "INITCAP": (
+        "Flink begins a word behind each sign but ASCII letters and digits ('GrößEr'), which no function of Spark does",
+        "write CONCAT(UPPER(`LEFT`(s, 1)), LOWER(SUBSTRING(s, 2))) for one word",
+    ),
+    "IS_DECIMAL": ("Flink's numbers are not those that Spark reads", "write TRY_CAST(s AS DOUBLE) IS NOT NULL"),
+    "IS JSON": (
+        "none of Spark's functions tells all documents that Flink takes from those that it does not",
+        "write a function of your own in Python",
+    ),
+    "JSON_QUOTE": ("Flink writes all but ASCII as escapes of its own", "write a function of your own in Python"),
+    "JSON_UNQUOTE": ("Flink reads escapes in a way of its own", "write a function of your own in Python"),
+    "OVERLAPS": ("periods are compared by their ends", "write a.start < b.end AND b.start < a.end"),
+    "PERCENTILE": ("all values of a group would have to be kept in order", "rank the rows with ROW_NUMBER()"),
+    "SINGLE_VALUE": ("Flink itself makes it of a scalar sub-query", "write the sub-query, or MAX(x)"),
+    "TYPEOF": (
+        "Flink counts the length of computed text into its type, hintplan does not",
+        "hintplan explain shows the types of columns",
+    ),
+}
+
+
+def refusal(name: str) -> tuple[str, str] | None:
+    """Why Flink's function ``name`` is not there, and what to write; None if Flink has none of that name."""
+    found = _REASONS.get(name.upper())
+    return None if found is None else (f"{name.upper()} is not supported: {found[0]}", found[1])

@@ -1,0 +1,127 @@
+"""Times cut to a unit, or filled up to the next one, and the months between two times, as Flink counts them.
+
+A week begins on Sunday; what is filled up to a week or more counts without its time of the day. A TIMESTAMP never goes
+through the session time zone, in which some hours are not there: it is counted from the day that it is in.
+"""
+
+from __future__ import annotations
+
+from planner.expressions.coercion import cast
+from planner.expressions.functions.arguments import Builder, check, choose
+from planner.expressions.typed import BIGINT, BOOLEAN, INT, STRING, Expr, Literal, call, literal
+from planner.syntax.source import Source
+from plans.declarations.types import DataType
+
+_DATE = DataType(root="DATE")
+_UNIT = DataType(root="INTERVAL")
+_OF_A_DAY = ("MILLISECOND", "SECOND", "MINUTE", "HOUR")
+_OF_DAYS = ("DAY", "WEEK", "MONTH", "QUARTER", "YEAR")
+_MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
+MONTH_UNITS = tuple(_MONTHS)
+
+
+def _rounded(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    """``FLOOR(time TO unit)`` and ``CEIL(time TO unit)``, of the type of the time; its unit is the first argument."""
+    unit, *values = args
+    known = (*_OF_A_DAY, *_OF_DAYS)
+    word = unit.text if isinstance(unit, Literal) else None
+    if word not in known:
+        raise source.error(f"{name} {word} is not supported", unit.offset or offset, f"units are {', '.join(known)}")
+    check(source, name, tuple(values), ("time",), offset)
+    (time,) = values
+    if time.type.root == "DATE" and word in _OF_A_DAY:
+        raise source.error(f"a DATE has no {word}", unit.offset or offset, "convert it with CAST(... AS TIMESTAMP(3))")
+    start = _start(time, word, offset)
+    if name == "FLOOR TO":
+        return start
+    if time.type.root == "DATE" and word == "DAY":
+        raise source.error("CEIL of a DATE TO DAY is not supported: Flink gives the next day", offset, "leave it out")
+    if (time.type.precision or 0) > 3:
+        advice = "write CAST(... AS TIMESTAMP(3))"
+        raise source.error("CEIL does not take digits behind milliseconds, which Flink leaves out", offset, advice)
+    begin = time if word in (*_OF_A_DAY, "DAY") else _start(time, "DAY", offset)
+    whole = call("=", (start, begin), BOOLEAN, offset)
+    return choose(whole, begin, _later(start, word, offset))
+
+
+def _start(time: Expr, unit: str, offset: int) -> Expr:
+    kind = time.type.as_nullable()
+    if kind.root == "DATE" and unit == "WEEK":
+        monday = call("trunc", (call("date_add", (time, literal(1, INT)), _DATE, offset), literal(unit, STRING)),
+                      _DATE, offset)  # fmt: skip
+        return call("date_sub", (monday, literal(1, INT)), _DATE, offset)
+    if kind.root == "DATE":
+        return time if unit == "DAY" else call("trunc", (time, literal(unit, STRING)), _DATE, offset)
+    if kind.root == "TIMESTAMP_LTZ" and unit != "WEEK":
+        return call("date_trunc", (literal(unit, STRING), time), kind, offset)
+    day = call("CAST", (time,), _DATE, offset)
+    if unit in _OF_DAYS:
+        return cast(_start(day, unit, offset), kind, offset)
+    midnight = cast(day, kind, offset)
+    passed = call("timestampdiff", (_word(unit), midnight, time), BIGINT, offset)
+    return call("timestampadd", (_word(unit), passed, midnight), kind, offset)
+
+
+def _later(start: Expr, unit: str, offset: int) -> Expr:
+    """The begin of the next unit."""
+    if start.type.root != "DATE":
+        return call("timestampadd", (_word(unit), literal(1, INT), start), start.type, offset)
+    if unit in _MONTHS:
+        return call("add_months", (start, literal(_MONTHS[unit], INT)), _DATE, offset)
+    return call("date_add", (start, literal(7 if unit == "WEEK" else 1, INT)), _DATE, offset)
+
+
+def _word(unit: str) -> Literal:
+    return literal(unit, _UNIT)
+
+
+def months_between(source: Source, unit: str, first: Expr, second: Expr, offset: int) -> Expr:
+    """Whole units of months from ``first`` to ``second``.
+
+    A month is whole when the other day of the month is reached, or the last day of a month that has no such day. On
+    that very day, the time of the day of ``second`` must not be before that of ``first``; so Flink has it in both
+    directions.
+    """
+    for time in (first, second):
+        if time.type.root == "TIMESTAMP_LTZ":
+            advice = "convert both with CAST(... AS TIMESTAMP(3))"
+            raise source.error(f"TIMESTAMPDIFF({unit}, ...) does not take TIMESTAMP_LTZ", time.offset or offset, advice)
+    a, b = (cast(time, _DATE, offset) for time in (first, second))
+
+    def part(name: str, day: Expr) -> Expr:
+        return call(name, (day,), INT, offset)
+
+    def number(operator: str, left: Expr, right: Expr) -> Expr:
+        return call(operator, (left, right), INT, offset)
+
+    def holds(operator: str, left: Expr, right: Expr) -> Expr:
+        return call(operator, (left, right), BOOLEAN, offset)
+
+    def reached(early: Expr, late: Expr) -> Expr:
+        last = part("day", call("last_day", (late,), _DATE, offset))
+        return call("least", (part("day", early), last), INT, offset)
+
+    years = number("*", number("-", part("year", b), part("year", a)), literal(12, INT))
+    months = number("-", number("+", years, part("month", b)), part("month", a))
+    short = holds("AND", holds("<=", a, b), holds("<", part("day", b), reached(a, b)))
+    long = holds("AND", holds(">", a, b), holds("<", part("day", a), reached(b, a)))
+    cases: list[Expr] = [short, literal(1, INT), long, literal(-1, INT)]
+    if "TIMESTAMP" in (first.type.root, second.type.root):
+        there = holds("=", part("day", b), reached(a, b))
+        cases += [holds("AND", there, holds("<", _of_the_day(second, b, offset), _of_the_day(first, a, offset)))]
+        cases += [literal(1, INT)]
+    whole = number("-", months, call("CASE", (*cases, literal(0, INT)), INT, offset))
+    if _MONTHS[unit] == 1:
+        return whole
+    return call("CAST", (call("div", (whole, literal(_MONTHS[unit], INT)), BIGINT, offset),), INT, offset)
+
+
+def _of_the_day(time: Expr, day: Expr, offset: int) -> Expr:
+    """The milliseconds of the time of the day."""
+    if time.type.root == "DATE":
+        return literal(0, BIGINT)
+    midnight = cast(day, time.type, offset)
+    return call("timestampdiff", (_word("MILLISECOND"), midnight, time), BIGINT, offset)
+
+
+BUILDERS: dict[str, Builder] = {"CEIL TO": _rounded, "FLOOR TO": _rounded}
