@@ -6,12 +6,8 @@ from sqlglot import exp
 
 from planner.expressions import scalars
 from planner.expressions.comparisons import between, compared, is_in
-<<<<<<< HEAD
-from planner.expressions.likes import like_pattern
-from planner.expressions.nested_parts import is_constructor
-=======
 from planner.expressions.likes import like_pattern, similar_pattern
->>>>>>> 73de1a8 (Every built-in function of Flink is answered or refused by name)
+from planner.expressions.nested_parts import is_constructor
 from planner.expressions.operands import arithmetic, comparable, mismatch, not_distinct, shift_time
 from planner.expressions.typed import BOOLEAN, NULL, STRING, Call, Expr, Literal, call, literal
 from planner.syntax.dialect import offset_of
