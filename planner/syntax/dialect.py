@@ -236,6 +236,8 @@ def parse_query(source: Source, text: str, query: list[Token]) -> exp.Query:
     for select in root.find_all(exp.Select):
         if select.args.get("hint") is None:
             raise source.error("a query starts with SELECT", offset_of(select), "write SELECT ... FROM ...")
+        if not select.expressions:
+            raise source.error("nothing is selected", offset_of(select), "write SELECT column, ... FROM ...")
     return root
 
 
