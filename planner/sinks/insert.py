@@ -22,6 +22,7 @@ from planner.relations import (
     Item,
     Join,
     Relation,
+    RowNumber,
     Scan,
     inputs_of,
 )
@@ -246,6 +247,8 @@ def _first_updating(relation: Relation) -> tuple[str, int]:
             return "the removal of duplicates", relation.offset
         case Join() if relation.join_type not in ("inner", "semi"):
             return f"the {relation.join_type} join", relation.offset
+        case RowNumber() if is_insert_only(relation.input):
+            return "the choice of first rows (ROW_NUMBER or LIMIT)", 0
         case Scan():
             return f"the changelog of '{relation.table}'", relation.offset
         case _:
