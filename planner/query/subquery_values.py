@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from planner.context import Context
-from planner.expressions.typed import BOOLEAN, Call, Expr, Field, Ref, call, fields_of
+from planner.expressions.typed import Call, Expr, Field, Ref, fields_of, rewrite
+from planner.query.domains import Domain, over_domain
 from planner.relations import Join, Relation, StateInput, UnnamedInput, identity
 
 _COMPARISONS = frozenset(("=", "<>", "<", "<=", ">", ">=", "BETWEEN", "LIKE"))
@@ -17,13 +18,15 @@ _NULL_FROM_NULL = frozenset(("CAST", "+", "-", "*", "div", "%", "NEGATE", "abs")
 class Value:
     """A sub-query: ``relation`` joined ``on`` equalities with the outer block, and what it then is worth.
 
-    ``relation`` is None if what it is worth is known without.
+    ``relation`` is None if what it is worth is known without. With a ``domain``, it is joined by the values of that as
+    well.
     """
 
     relation: Relation | None
     on: tuple[Expr, ...]
     worth: Expr
     offset: int
+    domain: Domain | None = None
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -43,21 +46,26 @@ def join_values(
     """``relation`` with the columns of all ``values``; ``conditions`` will be put above, and ``outer`` says what an
     expression of the outer block is over ``relation``.
     """
+    around = relation
     for value in values.values():
         if value.relation is None:
             continue
-        ids = {f.id for f in value.fields}
+        right, ids = value.relation, {f.id for f in value.fields}
         on = tuple(_over(part, ids, outer) for part in value.on)
+        if value.domain is not None:
+            check_around(context, tuple(outer(i.expr) for i in value.domain.items), {f.id for f in around.fields})
+            right, same = over_domain(context, right, value.domain, around, outer)
+            on = (*on, *same)
         check_around(context, on, {f.id for f in relation.fields} | ids)
         relation = Join(
             left=relation,
-            right=value.relation,
+            right=right,
             join_type="inner" if any(_rejects_null(c, ids) for c in conditions) else "left",
             on=on,
-            items=identity((*relation.fields, *value.relation.fields)),
+            items=identity((*relation.fields, *right.fields)),
             states=(state, UnnamedInput),
             offset=value.offset,
-            base=(*relation.base, *value.relation.base),
+            base=(*relation.base, *right.base),
             block=block,
         )
         state = UnnamedInput
@@ -75,9 +83,7 @@ def check_around(context: Context, on: tuple[Expr, ...], known: set[int]) -> Non
 
 def _over(part: Expr, own: set[int], outer: Callable[[Expr], Expr]) -> Expr:
     """An equality with its side of the outer block replaced."""
-    assert isinstance(part, Call)
-    sides = (a if any(f.id in own for f in fields_of(a)) else outer(a) for a in part.args)
-    return call(part.function, tuple(sides), BOOLEAN, part.offset)
+    return rewrite(part, lambda e: None if any(f.id in own for f in fields_of(e)) else outer(e))
 
 
 def _rejects_null(condition: Expr, ids: set[int]) -> bool:

@@ -11,9 +11,11 @@ from planner.relations import Relation
 from plans.operators.aggregate import BUILT_IN
 
 
-def check_taken_back(context: Context, calls: Iterable[AggregateCallExpr], rows: Relation) -> None:
-    """SqlError, at the call, if ``rows`` can change and its class has no ``retract``."""
-    if context.batch or is_insert_only(rows):
+def check_taken_back(
+    context: Context, calls: Iterable[AggregateCallExpr], rows: Relation, *, changing: bool = False
+) -> None:
+    """SqlError, at the call, if ``rows`` can change, or are said to, and its class has no ``retract``."""
+    if context.batch or (is_insert_only(rows) and not changing):
         return
     for call in calls:
         if call.function in BUILT_IN:

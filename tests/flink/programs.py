@@ -829,6 +829,44 @@ PROGRAMS: dict[str, Program] = {
         "id BIGINT",
         "SELECT id FROM o WHERE v = 20 OR NOT EXISTS (SELECT 1 FROM c WHERE c.k = o.k)",
     ),
+    "a value by inequality": ("id BIGINT, m BIGINT", "SELECT id, (SELECT MAX(c.w) FROM c WHERE c.w < o.v) FROM o"),
+    "a value by inequality of the outer rows": (
+        "id BIGINT, n BIGINT",
+        "SELECT id, (SELECT SUM(x.v) FROM o AS x WHERE x.id <= o.id) FROM o",
+    ),
+    "a value by equality and inequality": (
+        "id BIGINT, m BIGINT, s STRING",
+        "SELECT id, (SELECT MIN(c.w) FROM c WHERE c.k = o.k AND c.w > o.v), s FROM o",
+    ),
+    "a count by inequality": ("id BIGINT, n BIGINT", "SELECT id, (SELECT COUNT(*) FROM c WHERE c.w > o.v) FROM o"),
+    "a value by inequality with an expression": (
+        "id BIGINT, m BIGINT",
+        "SELECT id, (SELECT MAX(c.w + 1) FROM c WHERE c.w - 2 < o.v * 2 OR c.k = o.k) FROM o WHERE v + k > 0",
+    ),
+    "a value by inequality in where": (
+        "id BIGINT",
+        "SELECT id FROM o WHERE v >= (SELECT AVG(c.w) FROM c WHERE c.k <> o.k)",
+    ),
+    "a value by inequality of a changelog": (
+        "id BIGINT, m BIGINT",
+        "SELECT id, (SELECT MAX(g.v) FROM g WHERE g.k <= o.k) FROM o",
+    ),
+    "a value by inequality in a changelog": (
+        "k BIGINT, v BIGINT, n BIGINT",
+        "SELECT k, v, (SELECT COUNT(c.w) FROM c WHERE c.k < g.v) FROM g",
+    ),
+    "exists by inequality as a column": (
+        "id BIGINT, e BOOLEAN",
+        "SELECT id, EXISTS (SELECT 1 FROM c WHERE c.w > o.v AND c.k = o.k) FROM o",
+    ),
+    "exists by inequality beside or": (
+        "id BIGINT",
+        "SELECT id FROM o WHERE v = 1 OR EXISTS (SELECT 1 FROM c WHERE c.k < o.k AND c.w > 5)",
+    ),
+    "not exists by inequality beside or": (
+        "id BIGINT",
+        "SELECT id FROM o WHERE v = 20 OR NOT EXISTS (SELECT 1 FROM c WHERE c.w > o.v)",
+    ),
     "distinct rows with a value": (
         "k BIGINT, n BIGINT",
         "SELECT DISTINCT k, (SELECT COUNT(*) FROM c WHERE c.k = o.k) FROM o",

@@ -12,12 +12,13 @@ from planner.expressions.typed import BOOLEAN, Call, Expr, Field, Ref, call, fie
 from planner.properties.nullability import may_be_null
 from planner.query.columns import column_for, filtered, projections
 from planner.query.compiler import QueryCompiler
+from planner.query.domains import Domain, domain_of
 from planner.query.from_clause import build_from
 from planner.query.hint_scope.block import block_hints
-from planner.query.subqueries.single_values import check_columns
+from planner.query.subqueries.single_values import check_columns, has_one_row
 from planner.query.subquery_kinds import is_grouped
 from planner.query.where_clause import filtered_block
-from planner.relations import Calc, Item, Relation, StateInput, identity
+from planner.relations import Calc, Item, Join, Relation, StateInput, UnnamedInput, identity
 from planner.syntax.dialect import offset_of
 from planner.translation.scope import Scope
 from planner.translation.translator import Translator
@@ -31,6 +32,9 @@ class SubQueryBlock:
 
     ``equalities`` compare the rows with the block around: the inner side, the outer side, and the whole. ``name`` is
     that of the block around, and ``state`` says how a hint would address the state of an aggregate of the rows.
+
+    If there are other comparisons than equalities, ``rows`` are those joined with a ``domain``, which takes the place
+    of all comparisons; ``unique`` then says whether at most one of the rows meets each of its values.
     """
 
     context: Context
@@ -41,6 +45,8 @@ class SubQueryBlock:
     scope: Scope
     state: StateInput
     equalities: tuple[Equality, ...]
+    domain: Domain | None = None
+    unique: bool = False
 
     @property
     def exists(self) -> bool:
@@ -63,8 +69,9 @@ class SubQueryBlock:
 
     @property
     def keys(self) -> tuple[Expr, ...]:
-        """What of its rows is compared with the block around."""
-        return tuple(dict.fromkeys(inner for inner, _, _ in self.equalities))
+        """What of its rows is compared with the block around, or is a value of that."""
+        values = () if self.domain is None else tuple(Ref(field=f) for f in self.domain.fields)
+        return tuple(dict.fromkeys((*(inner for inner, _, _ in self.equalities), *values)))
 
 
 def read_block(compiler: QueryCompiler, scope: Scope, node: exp.Expr, select: exp.Select) -> SubQueryBlock:
@@ -84,21 +91,33 @@ def read_block(compiler: QueryCompiler, scope: Scope, node: exp.Expr, select: ex
         state=StateInput(name=found.name, hint=hints.of(found.name)),
         equalities=(),
     )
-    return replace(block, equalities=tuple(_equality(block, part) for part in correlated))
+    equalities = tuple(filter(None, (_equality(block, part) for part in correlated)))
+    if len(equalities) == len(correlated):
+        return replace(block, equalities=equalities)
+    domain, on = domain_of(context, correlated, block.own, block.name, block.offset)
+    joined = Join(
+        left=domain.place,
+        right=rows,
+        join_type="inner",
+        on=on,
+        items=identity((*domain.fields, *rows.fields)),
+        states=(UnnamedInput, UnnamedInput),
+        offset=block.offset,
+        base=rows.base,
+        block=block.name,
+    )
+    keys = frozenset(inner.field.id for inner, _, _ in equalities if isinstance(inner, Ref))
+    return replace(block, rows=joined, domain=domain, unique=has_one_row(context, rows, keys))
 
 
-def _equality(block: SubQueryBlock, part: Expr) -> Equality:
-    """The inner side of a condition on the outer block, the outer side, and the whole."""
+def _equality(block: SubQueryBlock, part: Expr) -> Equality | None:
+    """The inner side of a condition on the outer block, the outer side, and the whole; None if it is no equality."""
     if isinstance(part, Call) and part.function == "=":
         for inner, outer in (part.args, part.args[::-1]):
             sides = [{f.id in block.own for f in fields_of(e)} for e in (inner, outer)]
             if sides == [{True}, {False}]:
                 return inner, outer, part
-    raise block.context.source.error(
-        "a scalar sub-query can refer to the outer block by equality only",
-        part.offset or block.offset,
-        "write inner.column = outer.column, or join the tables and group the result",
-    )
+    return None
 
 
 def selected_columns(block: SubQueryBlock, translator: Translator) -> tuple[Expr, ...]:
@@ -126,7 +145,8 @@ def with_columns(block: SubQueryBlock, wanted: list[Expr]) -> tuple[Relation, tu
     """The rows that can be compared, with the keys and all that is ``wanted`` as columns, and these columns."""
     computed: list[Item] = []
     keys, columns = (tuple(column_for(block.context, e, computed) for e in part) for part in (block.keys, wanted))
-    nullable = (k for k in block.keys if may_be_null(block.context, block.rows, k))
+    compared_keys = dict.fromkeys(inner for inner, _, _ in block.equalities)
+    nullable = (k for k in compared_keys if may_be_null(block.context, block.rows, k))
     rows = filtered(block.rows, tuple(call("IS NOT NULL", (k,), BOOLEAN, block.offset) for k in nullable), block.name)
     if computed:
         items = (*identity(rows.fields), *computed)
@@ -135,6 +155,7 @@ def with_columns(block: SubQueryBlock, wanted: list[Expr]) -> tuple[Relation, tu
 
 
 def joined_on(block: SubQueryBlock, keys: tuple[Field, ...]) -> tuple[Expr, ...]:
+    """The equalities with the block around, but for those with the domain."""
     fields = dict(zip(block.keys, keys, strict=True))
     return tuple(
         compared("=", (Ref(field=fields[inner], offset=inner.offset), outer), whole.offset)

@@ -24,7 +24,7 @@ from planner.query.subqueries.single_values import (
 from planner.query.subquery_values import Value
 from planner.query.taken_back import check_taken_back
 from planner.relations import AggregateItem, Calc, Item, Relation, identity
-from planner.syntax.dialect import select_offset
+from planner.syntax.dialect import offset_of, select_offset
 from planner.translation.expressions import clause_translator
 from planner.translation.translator import Translator
 
@@ -59,9 +59,13 @@ def _exists(block: SubQueryBlock) -> Value:
         grouped = group_rows(block.rows, (), (count,), block.state, block.offset, block.name)
         return Value(relation=grouped, on=(), worth=is_some(count, block.offset), offset=block.offset)
     relation, keys, _ = with_columns(block, [])
+    if block.domain is not None:  # whose values may be NULL
+        count = row_count(block.context)
+        grouped = group_rows(relation, keys, (count,), block.state, block.offset, block.name)
+        return _value(block, grouped, keys, is_some(count, block.offset))
     grouped = group_rows(relation, keys, (), block.state, block.offset, block.name)
     found = call("IS NOT NULL", (Ref(field=keys[0]),), BOOLEAN, block.offset)
-    return Value(relation=grouped, on=joined_on(block, keys), worth=found, offset=block.offset)
+    return _value(block, grouped, keys, found)
 
 
 def _one_row(block: SubQueryBlock, translator: Translator) -> Value:
@@ -74,9 +78,9 @@ def _one_row(block: SubQueryBlock, translator: Translator) -> Value:
         group = group_of(shown)
         if group is not None:
             return value_of_group(block.context, block.node, group, (), None)
-    if not has_one_row(block.context, relation, frozenset(f.id for f in keys)):
+    if not (block.unique or has_one_row(block.context, relation, frozenset(f.id for f in keys))):
         raise several_rows(block.context, block.offset)
-    return Value(relation=relation, on=joined_on(block, keys), worth=Ref(field=column), offset=block.offset)
+    return _value(block, relation, keys, Ref(field=column))
 
 
 def _aggregated(block: SubQueryBlock, translator: Translator, asked: tuple[Expr, ...] | None) -> Value:
@@ -89,7 +93,7 @@ def _aggregated(block: SubQueryBlock, translator: Translator, asked: tuple[Expr,
     calls = tuple(
         dict.fromkeys(e for root in (*selected, *conditions) for e in walk(root) if isinstance(e, AggregateCallExpr))
     )
-    check_taken_back(block.context, calls, block.rows)
+    check_taken_back(block.context, calls, block.rows, changing=block.domain is not None)
     wanted = [e for c in calls for e in (*c.arguments, c.filter) if e is not None]
     relation, keys, columns = with_columns(block, wanted)
     columns_of = dict(zip(wanted, columns, strict=True))
@@ -123,7 +127,8 @@ def _aggregated(block: SubQueryBlock, translator: Translator, asked: tuple[Expr,
         values=tuple(rewrite(e, absent) for e in values),
         conditions=tuple(rewrite(condition, absent) for condition in below),
     )
-    return value_of_group(block.context, block.node, group, joined_on(block, keys), asked)
+    value = value_of_group(block.context, block.node, group, joined_on(block, keys), asked)
+    return replace(value, domain=block.domain)
 
 
 def _of_groups(block: SubQueryBlock, relation: Relation, keys: tuple[Field, ...], value: Expr) -> Value:
@@ -134,7 +139,12 @@ def _of_groups(block: SubQueryBlock, relation: Relation, keys: tuple[Field, ...]
             input=relation, filter=None, items=(*identity(keys), item), base=relation.base, block=block.name
         )
         value = Ref(field=item.field, offset=block.offset)
-    return Value(relation=relation, on=joined_on(block, keys), worth=value, offset=block.offset)
+    return _value(block, relation, keys, value)
+
+
+def _value(block: SubQueryBlock, relation: Relation, keys: tuple[Field, ...], worth: Expr) -> Value:
+    on = joined_on(block, keys)
+    return Value(relation=relation, on=on, worth=worth, offset=block.offset, domain=block.domain)
 
 
 def _groups(block: SubQueryBlock, translator: Translator) -> tuple[Expr, ...]:
@@ -142,6 +152,9 @@ def _groups(block: SubQueryBlock, translator: Translator) -> tuple[Expr, ...]:
     group = block.select.args.get("group")
     if group is None:
         return ()
+    if block.domain is not None:
+        message = "GROUP BY in a sub-query that is compared by more than equality is not supported"
+        raise block.context.source.error(message, offset_of(group), "leave it out")
     found = tuple(translator.expression(node) for node in group.expressions)
     if any(e not in block.keys for e in found):
         raise several_rows(block.context, block.offset)

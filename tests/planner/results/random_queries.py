@@ -144,8 +144,13 @@ def _value(dice: Random, columns: Columns) -> str:
     table = dice.choice(tuple(TABLES))
     inner = tuple(f"f.{c}" for c in TABLES[table])
     made = dice.choice(("MAX({0})", "COUNT(*)", "COUNT({0}) + 1", "SUM({0})", "MIN({0}) + COUNT({1})"))
-    on = [f"{dice.choice(inner)} = {dice.choice(columns)}" for _ in range(dice.choice((0, 1, 1, 2)))]
+    on = [
+        f"{dice.choice(inner)} {dice.choice(('=', '=', '<', '>=', '<>'))} {dice.choice(columns)}"
+        for _ in range(dice.choice((0, 1, 1, 2)))
+    ]
     on += [_condition(dice, inner) for _ in range(dice.choice((0, 0, 1)))]
+    if len(on) > 1 and dice.random() < 0.2:
+        on = [f"({' OR '.join(on)})"]
     where = f" WHERE {' AND '.join(on)}" if on else ""
     return f"(SELECT {made.format(*dice.sample(inner, 2))} FROM {table} f{where})"
 

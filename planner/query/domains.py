@@ -1,0 +1,106 @@
+"""The values of the outer block for which a sub-query is computed that it compares by more than equalities.
+
+What such a sub-query is worth is not found by grouping its rows: one row may count for many outer ones. So it is joined
+with the distinct values that the outer block has, its domain, and grouped by these; they bring it back to the outer
+rows. The sub-query is compiled before it is known over which rows the values are, so something stands in their place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from planner.context import Context
+from planner.expressions.comparisons import compared
+from planner.expressions.operands import not_distinct
+from planner.expressions.typed import Expr, Field, Ref, fields_of, rewrite
+from planner.properties.nullability import may_be_null
+from planner.relations import (
+    Aggregate,
+    Calc,
+    Item,
+    LookupJoin,
+    Relation,
+    UnnamedInput,
+    Values,
+    inputs_of,
+    map_inputs,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Domain:
+    """``items`` compute its columns from the outer block; ``place`` is what stands for its rows."""
+
+    items: tuple[Item, ...]
+    place: Values
+    offset: int
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return self.place.fields
+
+
+def domain_of(
+    context: Context, conditions: tuple[Expr, ...], own: frozenset[int], block: str, offset: int
+) -> tuple[Domain, tuple[Expr, ...]]:
+    """The domain of ``conditions`` on fields of other ids than the ``own`` ones, and the conditions over it."""
+    found: dict[Expr, Field] = {}
+
+    def change(e: Expr) -> Expr | None:
+        ids = {f.id for f in fields_of(e)}
+        if not ids or ids & own:
+            return None
+        if e.type.root == "MAP" and isinstance(e, Ref):
+            message = f"a sub-query cannot be compared with column '{e.field.name}' of type MAP by more than equality"
+            raise context.source.error(message, e.offset or offset, "compare values of it, such as m['k']")
+        if e.type.root in ("MAP", "INTERVAL"):
+            return None
+        if e not in found:
+            found[e] = context.field(e.field.name if isinstance(e, Ref) else "", e.type)
+        return Ref(field=found[e], offset=e.offset)
+
+    on = tuple(rewrite(part, change) for part in conditions)
+    items = tuple(Item(field=f, expr=e) for e, f in found.items())
+    place = Values(fields=tuple(found.values()), rows=(), base=(), block=block)
+    return Domain(items=items, place=place, offset=offset), on
+
+
+def over_domain(
+    context: Context, value: Relation, domain: Domain, around: Relation, outer: Callable[[Expr], Expr]
+) -> tuple[Relation, tuple[Expr, ...]]:
+    """``value`` with the domain's rows in place, which are those ``around``, and what brings it back to these.
+
+    ``outer`` says what an expression of the outer block is over ``around``.
+    """
+    if _looks_up(around):
+        message = "a sub-query that is compared by more than equality is not supported beside a lookup join"
+        raise context.source.error(message, domain.offset, "write what is looked up to a table, and read that")
+    items = tuple(Item(field=i.field, expr=outer(i.expr)) for i in domain.items)
+    columns = Calc(input=around, filter=None, items=items, base=around.base, block=domain.place.block)
+    rows = Aggregate(
+        input=columns,
+        keys=columns.fields,
+        calls=(),
+        state=UnnamedInput,
+        offset=domain.offset,
+        base=around.base,
+        block=domain.place.block,
+    )
+    return _put(value, domain.place, rows), tuple(_same(context, around, i, domain.offset) for i in items)
+
+
+def _same(context: Context, around: Relation, item: Item, offset: int) -> Expr:
+    pair = Ref(field=item.field), item.expr
+    if may_be_null(context, around, item.expr):
+        return not_distinct(context.source, "a sub-query", *pair, offset)
+    return compared("=", pair, offset)
+
+
+def _looks_up(relation: Relation) -> bool:
+    """Whether the source is asked anew for each reader of ``relation``, and may answer otherwise."""
+    return isinstance(relation, LookupJoin) or any(map(_looks_up, inputs_of(relation)))
+
+
+def _put(relation: Relation, place: Values, rows: Relation) -> Relation:
+    return rows if relation is place else map_inputs(relation, lambda below: _put(below, place, rows))
