@@ -189,7 +189,15 @@ CALLS = [
     "split(s, '_')", "tan(a)", "tanh(a)", "timestampadd(HOUR, a, ts)",
     "timestampdiff(HOUR, ts, TIMESTAMP_NTZ '2024-03-01 00:00:00')", "try_parse_url('http://h/p?k=v', 'QUERY', 'k')",
     "try_to_binary('YQ==', 'base64')", "try_to_timestamp('2024-02-29', 'yyyy-MM-dd')", "try_url_decode('a%20b')",
-    "url_encode(s)",
+    "url_encode(s)", "encode(s, 'UTF-8')", "unhex('4A')", "format_string('%s-%05d', s, a)", "trunc(ts, 'MONTH')",
+    "array(a, NULL, 9)", "array_append(array(a), 8)", "array_compact(array(a, NULL))", "array_contains(array(a, 9), 9)",
+    "array_distinct(array(a, a, 9))", "array_except(array(a, 9), array(9))", "array_intersect(array(a, 9), array(9))",
+    "array_join(array(s, 'x'), '-', '?')", "array_max(array(a, 9))", "array_min(array(a, 9))",
+    "array_position(array(a, 9), 9)", "array_prepend(array(a), 8)", "array_remove(array(a, 9), 9)",
+    "array_sort(array(9, a, NULL))", "array_union(array(a), array(9))", "map('x', a, s, 9)",
+    "map_concat(map('x', a), map('y', 9))", "map_entries(map('x', a))", "map_from_arrays(array('x', s), array(a, 9))",
+    "map_keys(map('x', a))", "map_values(map('x', a))", "named_struct('x', a, 'y z', s)", "size(array(a, 9))",
+    "slice(array(a, 8, 9), 2, 2)", "sort_array(array(9, a, NULL), false)", "str_to_map('a=1,b=2', ',', '=')",
 ]  # fmt: skip
 
 
