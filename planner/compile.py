@@ -138,7 +138,7 @@ def _declare(session: Session, statement: Statement, *, compiled: bool) -> None:
 
 
 def _refuse_incomplete(session: Session) -> None:
-    """SqlError for a table that lacks an option, and that LIKE did not take over either."""
+    """SqlError for a table that lacks an option, and that neither LIKE took over nor a hint completes."""
     catalog = session.context.catalog
     for name, entry in catalog.tables.items():
         if entry.missing is not None and name not in catalog.bases:

@@ -50,6 +50,16 @@ class TableEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DynamicTable:
+    """The ``declared`` table called ``name`` with the options of a hint; ``places`` are keys and where they stand."""
+
+    name: str
+    declared: TableEntry
+    entry: TableEntry
+    places: frozenset[tuple[str, int]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CachedTable:
     """What CACHE TABLE or UNCACHE TABLE said last of a table or view, and where."""
 
@@ -90,7 +100,8 @@ class ClassAccess:
 class Catalog:
     """Tables and views by name, in the order of declaration, one namespace; some of them are read as cached results.
 
-    Functions have a namespace of their own, and names in lower case. ``bases`` are tables that LIKE took over.
+    Functions have a namespace of their own, and names in lower case. ``bases`` are tables that LIKE took over or
+    a hint completed.
     """
 
     tables: dict[str, TableEntry] = field(default_factory=dict)
@@ -141,7 +152,8 @@ class Context:
 
     ``config`` is the configuration of the job, as it stands in the plan; ``compiler`` what else is set, that decides
     which operators there are; ``batch`` its mode.
-    ``shared_views`` are read in several places and compiled once for all of them.
+    ``shared_views`` are read in several places and compiled once for all of them. ``dynamic`` are the tables of the job
+    with options of hints, by what the plan calls them.
     """
 
     source: Source
@@ -155,18 +167,29 @@ class Context:
     catalog: Catalog = field(default_factory=Catalog)
     used_ctes: set[int] = field(default_factory=set)
     shared_views: frozenset[str] = frozenset()
+    dynamic: dict[str, DynamicTable] = field(default_factory=dict)
     scans: int = 0
     _fields: int = 0
 
     @contextmanager
     def on_trial(self) -> Iterator[None]:
         """Compile something only to see whether it is right: its findings and its hints do not count."""
-        report, ledger = self.report, self.ledger
+        report, ledger, dynamic = self.report, self.ledger, self.dynamic
+        self.dynamic = dict(dynamic)
         self.report, self.ledger = Report(source=self.source), Ledger(ledger.hints, at_tables=ledger.at_tables)
         try:
             yield
         finally:
-            self.report, self.ledger = report, ledger
+            self.report, self.ledger, self.dynamic = report, ledger, dynamic
+
+    def table(self, name: str) -> TableEntry:
+        """The table that a relation calls ``name``."""
+        found = self.dynamic.get(name)
+        return self.catalog.tables[name] if found is None else found.entry
+
+    def plan_tables(self) -> dict[str, Table]:
+        """All tables in their plan form, by the names that relations have for them."""
+        return {name: self.table(name).table for name in (*self.catalog.tables, *self.dynamic)}
 
     def count_scan(self, offset: int) -> None:
         """Stop before views and CTEs that read each other twice have multiplied beyond reason."""

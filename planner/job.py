@@ -16,6 +16,7 @@ from planner.lowering.lower import new_builder
 from planner.lowering.sink import lower_sink
 from planner.properties.repeated_reads import warn_of_repeated_reads
 from planner.query.cached_results import by_config
+from planner.query.sources.dynamic import final_names
 from planner.setting_positions import Positions, positions_of
 from planner.settings import Settings
 from planner.sinks.insert import build_insert, result_table
@@ -26,7 +27,7 @@ from plans.errors import SqlError
 from plans.format.compiled import with_record
 from plans.model.optional_groups import with_config_layers
 from plans.model.plan import Plan
-from plans.operators import Operator, functions_of, table_of
+from plans.operators import Operator, functions_of, table_of, with_table
 from plans.text.findings import Finding
 
 
@@ -53,6 +54,7 @@ class Job:
     def _start(self) -> None:
         context, settings = self._context, self._settings
         context.ledger = Ledger(context.ledger.hints, at_tables=context.ledger.at_tables)
+        context.dynamic = {}
         self._builder = new_builder(context.ledger, settings.config, batch=settings.mode == "batch")
         self._tables: dict[str, TableEntry] = {}
         self._functions: dict[str, FunctionEntry] = {}
@@ -101,7 +103,7 @@ class Job:
         """SqlError if another INSERT used another table or function of the name that ``operator`` uses."""
         table = table_of(operator)
         if table is not None:
-            entry = self._context.catalog.tables[table]
+            entry = self._context.table(table)
             if self._tables.setdefault(table, entry) is not entry:
                 raise self._declared_anew("table", table, statement)
         for function in functions_of(operator):
@@ -151,17 +153,17 @@ class Job:
         ``file`` is the name of the script that the plan is all of.
         Hints that nobody heeded are reported if they stand ``within`` these offsets, or if the job came across them.
         """
+        operators, tables = self._with_final_names()
         outcomes = tuple(o for o in self._context.ledger.outcomes() if self._concerns(o, within))
         self._warn_of_unused(outcomes)
-        used = sorted({table for o in self._builder.operators if (table := table_of(o)) is not None})
         plan = Plan(
             name=self._settings.name or name or "_".join(dict.fromkeys(self._sinks)),
             source=file,
             mode=self._settings.mode,
             config=self._settings.config,
-            tables={t: self._tables[t].table for t in used},
+            tables={name: tables[name].table for name in sorted(tables)},
             functions={name: self._functions[name].function for name in sorted(self._functions)},
-            operators=self.operators,
+            operators=operators,
         )
         warn_of_repeated_reads(self._context.report, self._builder.asked, with_config_layers(plan))
         self._context.report.finish(None)
@@ -171,8 +173,22 @@ class Job:
             plan=with_record(plan),
             hints=outcomes,
             findings=tuple(context.report.findings),
-            positions=positions_of(context.source, context.ledger, self._settings.offsets, self._tables, plan),
+            positions=positions_of(context.source, context.ledger, self._settings.offsets, tables, plan),
         )
+
+    def _with_final_names(self) -> tuple[tuple[Operator, ...], dict[str, TableEntry]]:
+        """The operators and the tables they use, each under its name in the plan; what OPTIONS set is accounted for."""
+        context, operators = self._context, self.operators
+        used = {table for o in operators if (table := table_of(o)) is not None}
+        names = final_names(context, used)
+        for called, final in names.items():
+            for key, offset in sorted(context.dynamic[called].places):
+                context.ledger.applied(offset, f"tables.{final}.options.{key}")
+        renamed = tuple(
+            with_table(o, names[table]) if (table := table_of(o)) is not None and table in names else o
+            for o in operators
+        )
+        return renamed, {names.get(table, table): self._tables[table] for table in used}
 
     def _concerns(self, outcome: Outcome, within: tuple[int, int]) -> bool:
         start, end = within

@@ -4,7 +4,7 @@ names.
 Every node has ``fields`` (its output), ``base`` (the name under which the query block knows it, from which ids are
 made) and ``block`` (the name of the block it was written in). Nodes are immutable; passes build new ones.
 
->>> Scan(table="t", fields=(), offset=0, base=("t",), block="result").table
+>>> Scan(table="t", declared="t", fields=(), offset=0, base=("t",), block="result").table
 't'
 """
 
@@ -55,7 +55,9 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scan:
-    """``options`` is the OPTIONS hint after the table's name, which only a lookup can follow.
+    """``table`` is what the plan calls the table that is ``declared`` so, for which a hint may have other options.
+
+    ``options`` is the OPTIONS hint after the table's name, of whose cache only a lookup takes note.
 
     ``changelog`` says that the source emits updates and deletes, too. ``normalized`` are the columns by which its
     rows replace each other, if that is not yet a whole changelog. ``readings`` are the views and CTEs through which
@@ -63,6 +65,7 @@ class Scan:
     """
 
     table: str
+    declared: str
     fields: tuple[Field, ...]
     options: LookupHint | None = None
     changelog: bool = False

@@ -216,9 +216,9 @@ class Session:
         for place, hint in ledger.hints.after_name.items():
             if unit.start <= place < unit.end and place not in ledger.at_tables:
                 raise self.source.error(
-                    "OPTIONS must follow the name of a table in FROM or JOIN",
+                    "OPTIONS must follow the name of a table in FROM, JOIN or INSERT INTO",
                     hint.offset,
-                    "write JOIN <table> /*+ OPTIONS(...) */ FOR SYSTEM_TIME AS OF ...; elsewhere, use WITH (...)",
+                    "write it directly after the name, before AS; for a view or CTE, at the table inside of it",
                 )
 
 

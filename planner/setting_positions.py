@@ -87,7 +87,7 @@ def _hints(ledger: Ledger, plan: Plan) -> dict[tuple[str, str], int]:
     for offset in sorted(ledger.targets):
         for target in ledger.targets[offset]:
             head, _, rest = target.partition(".")
-            for path in _paths(operators[head], rest):
+            for path in _paths(operators[head], rest) if head in operators else ():
                 found.setdefault((head, path), offset)
     return found
 

@@ -124,7 +124,7 @@ def _hint(tokens: HintTokens, report: Report, *, of_table: bool = False) -> Hint
         raise tokens.fail("the name of a hint", _FORM)
     name = tokens.text.upper()
     if name == OPTIONS and not of_table:
-        advice = "put it after the name of the table: FROM ... JOIN <table> /*+ OPTIONS(...) */ FOR SYSTEM_TIME AS OF"
+        advice = "put it after the name of the table: FROM <table> /*+ OPTIONS(...) */"
         raise tokens.source.error("OPTIONS does not follow SELECT", offset, advice)
     if name in (LOOKUP, OPTIONS):
         tokens.index += 1

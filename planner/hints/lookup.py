@@ -23,7 +23,7 @@ OPTIONS = "OPTIONS"
 _TABLE, _SHUFFLE = "table", "shuffle"
 _FORMS = {
     LOOKUP: "write /*+ LOOKUP('table'='<table or alias>', 'async'='true', ...) */",
-    OPTIONS: "write <table> /*+ OPTIONS('lookup.cache'='PARTIAL', ...) */",
+    OPTIONS: "write <table> /*+ OPTIONS('key'='value', ...) */",
 }
 _BY_OPTION: Mapping[str, tuple[str, Setting]] = {
     spec.hint: (group, spec) for group in GROUPS for spec in SETTINGS[group].values() if spec.hint is not None
@@ -93,26 +93,22 @@ def read_lookup(tokens: HintTokens, offset: int, report: Report) -> LookupHint:
 
 
 def read_options(tokens: HintTokens, offset: int, report: Report) -> LookupHint:
-    """The OPTIONS hint whose name was just read; only options of the cache can be set there."""
+    """The OPTIONS hint whose name was just read; only those of a lookup's cache are its ``settings``.
+
+    Whether the table takes the others is decided by :mod:`planner.query.sources.dynamic`.
+    """
     source = tokens.source
     written = read_arguments(tokens, OPTIONS, _FORMS[OPTIONS], offset)
-    options, overridden = last_ones(written, OPTIONS, report)
+    options, overridden = last_ones(written, OPTIONS, report, SETTINGS["cache"].__contains__)
     specs = SETTINGS["cache"]
     values: dict[str, Value] = {}
+    places: dict[tuple[str, str], int] = {}
     for option in options:
         if option.key in specs:
             values[option.key] = value_of(report, OPTIONS, specs[option.key], option)
-        elif option.key.startswith("lookup."):
-            advice = did_you_mean(option.key, specs, what="known options")
-            raise source.error(f"unknown option '{option.key}'", option.offset, advice)
+            places["cache", option.key] = option.offset
         elif option.key in KEYS:
             raise source.error(f"'{option.key}' belongs to the job", option.offset, f"write SET '{option.key}' = '...'")
-        else:
-            raise source.error(
-                f"OPTIONS cannot set '{option.key}': only options that begin with 'lookup.' can be set here",
-                option.offset,
-                "set it in the table's WITH (...); for another value, declare the table a second time",
-            )
     return LookupHint(
         name=OPTIONS,
         table=None,
@@ -121,5 +117,5 @@ def read_options(tokens: HintTokens, offset: int, report: Report) -> LookupHint:
         overridden=overridden,
         idle={},
         settings={"cache": values},
-        places={("cache", o.key): o.offset for o in options},
+        places=places,
     )

@@ -13,6 +13,7 @@ Which options a hint has, and what they do, is the affair of :mod:`planner.hints
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from planner.hints.tokens import HintTokens
@@ -63,9 +64,12 @@ def _option(tokens: HintTokens, name: str, form: str) -> HintOption:
 
 
 def last_ones(
-    options: tuple[HintOption, ...], name: str, report: Report
+    options: tuple[HintOption, ...], name: str, report: Report, shows: Callable[[str], bool] = lambda key: True
 ) -> tuple[tuple[HintOption, ...], dict[int, int]]:
-    """Within one hint the last of equal keys wins, as in Flink; that it does is a warning."""
+    """Within one hint the last of equal keys wins, as in Flink; that it does is a warning.
+
+    That says the value too if ``shows`` is true of the key.
+    """
     chosen: dict[str, HintOption] = {}
     overridden: dict[int, int] = {}
     for option in options:
@@ -74,7 +78,9 @@ def last_ones(
             overridden[before.offset] = option.offset
             if before.value != option.value:
                 place = report.source.where(option.offset)
-                message = f"{name} option '{option.key}' is given twice: '{before.value}' is overridden at {place}"
+                # What is no setting of ours may be a secret.
+                shown = f"'{before.value}'" if shows(option.key) else "the first"
+                message = f"{name} option '{option.key}' is given twice: {shown} is overridden at {place}"
                 report.warn_of_hint(message, before.offset, "remove one of them")
         chosen[option.key] = option
     return tuple(chosen.values()), overridden

@@ -14,14 +14,14 @@ def lower_scan(builder: Builder, scan: Scan) -> Lowered:
     """The scan, with a changelog normalization above it if its source needs one."""
     columns = tuple(f.name for f in scan.fields)
     operator = model.Scan(id="", table=scan.table, columns=columns)
-    found = lowered(builder.add(operator, "scan", (scan.table,), scan.block), scan.fields, columns)
+    found = lowered(builder.add(operator, "scan", (scan.declared,), scan.block), scan.fields, columns)
     if not scan.normalized:
         return found
     whole = model.ChangelogNormalize(
         id="",
         inputs=(found.id,),
         key=scan.normalized,
-        state=builder.states(("changelogNormalizeState", StateInput(name=scan.table), found)),
+        state=builder.states(("changelogNormalizeState", StateInput(name=scan.declared), found)),
         changelog=(),
     )
-    return replace(found, id=builder.add(whole, "normalize", (scan.table,), scan.block))
+    return replace(found, id=builder.add(whole, "normalize", (scan.declared,), scan.block))

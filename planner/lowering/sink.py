@@ -7,8 +7,8 @@ from planner.relations import Relation, UnnamedInput
 from plans import operators as model
 
 
-def lower_sink(builder: Builder, table: str, relation: Relation, materialized: tuple[str, ...]) -> None:
-    """Add a sink for ``relation``, whose fields have the names of the table's columns.
+def lower_sink(builder: Builder, name: str, table: str, relation: Relation, materialized: tuple[str, ...]) -> None:
+    """Add a sink for ``relation``, whose fields have the names of the table's columns; the query calls it ``name``.
 
     ``materialized`` are the columns of the sink's key if all rows must be kept by it.
     """
@@ -17,5 +17,5 @@ def lower_sink(builder: Builder, table: str, relation: Relation, materialized: t
     if materialized:
         states = builder.states(("sinkMaterializeState", UnnamedInput, source))
         keeper = model.SinkMaterialize(id="", inputs=(feed,), key=materialized, state=states, changelog=())
-        feed = builder.add(keeper, "materialize", (table,), table)
-    builder.add(model.Sink(id="", inputs=(feed,), table=table), "sink", (table,), table)
+        feed = builder.add(keeper, "materialize", (name,), name)
+    builder.add(model.Sink(id="", inputs=(feed,), table=table), "sink", (name,), name)

@@ -70,7 +70,7 @@ def _column_may_be_null(context: Context, relation: Relation, field: int) -> boo
 
 def _of_scan(context: Context, scan: Scan, field: int) -> bool:
     name = next(f.name for f in scan.fields if f.id == field)
-    declared = next(c.type for c in context.catalog.tables[scan.table].table.columns if c.name == name)
+    declared = next(c.type for c in context.table(scan.table).table.columns if c.name == name)
     return parse_type(declared).nullable
 
 

@@ -57,7 +57,7 @@ def is_row_time(context: Context, relation: Relation, field: Field) -> bool:
                 return is_row_time(context, relation.input, expression.field)
             if not isinstance(relation.input, Scan):
                 return False
-            computed = {c.name for c in context.catalog.tables[relation.input.table].computed}
+            computed = {c.name for c in context.table(relation.input.table).computed}
             return field.name in computed and _has_watermark(context, relation.input, field)
         case Join():
             expression = next(i.expr for i in relation.items if i.field.id == field.id)
@@ -68,5 +68,5 @@ def is_row_time(context: Context, relation: Relation, field: Field) -> bool:
 
 
 def _has_watermark(context: Context, scan: Scan, field: Field) -> bool:
-    watermark = context.catalog.tables[scan.table].table.watermark
+    watermark = context.table(scan.table).table.watermark
     return watermark is not None and watermark.column == field.name

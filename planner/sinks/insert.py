@@ -16,6 +16,7 @@ from planner.passes import optimise
 from planner.properties.unique_keys import is_insert_only
 from planner.query.bare_selects import read_query
 from planner.query.queries import build_query
+from planner.query.sources.dynamic import check_name, dynamic_table, warn_of_idle_cache
 from planner.relations import (
     Aggregate,
     Calc,
@@ -46,12 +47,12 @@ from plans.declarations.types import parse_type
 from plans.text.names import did_you_mean
 
 
-def build_insert(context: Context, statement: Insert) -> tuple[Relation, tuple[str, ...]]:
-    """The optimised relation that feeds the sink: its fields are the sink's physical columns, in order.
+def build_insert(context: Context, statement: Insert) -> tuple[str, Relation, tuple[str, ...]]:
+    """The sink's table, and the optimised relation that feeds it: its fields are the physical columns, in order.
 
     Also the columns of the sink's primary key, if all rows must be kept by it.
     """
-    entry = _sink(context, statement)
+    table, entry = _sink(context, statement)
     query = read_query(context, statement.query)
     relation = build_query(context, Environment(block=statement.table), query)
     targets = _targets(context, statement, entry)
@@ -80,10 +81,10 @@ def build_insert(context: Context, statement: Insert) -> tuple[Relation, tuple[s
     _check_scans(context, relation)
     if context.batch:
         check_key_in_batch(context, statement, entry, relation)
-        return relation, ()
+        return table, relation, ()
     _check_repeatable(context, relation, statement)
     _check_changes(context, statement, entry, relation)
-    return relation, materialized_by(context, statement, entry, relation)
+    return table, relation, materialized_by(context, statement, entry, relation)
 
 
 def result_table(context: Context, statement: Select) -> tuple[str, TableEntry]:
@@ -122,7 +123,7 @@ def column_names(context: Context, relation: Relation, query: exp.Query) -> list
     return names
 
 
-def _sink(context: Context, statement: Insert) -> TableEntry:
+def _sink(context: Context, statement: Insert) -> tuple[str, TableEntry]:
     name, source = statement.table, context.source
     if name in context.catalog.views:
         raise source.error(
@@ -134,15 +135,19 @@ def _sink(context: Context, statement: Insert) -> TableEntry:
         raise source.error(
             f"unknown sink table '{name}'", statement.table_offset, did_you_mean(name, known, what="declared")
         )
-    if entry.missing is not None:
-        raise entry.missing
+    check_name(context, name, statement.table_offset)
+    hint = None if statement.hinted is None else context.ledger.hints.after_name.get(statement.hinted)
+    if hint is not None and statement.hinted is not None:
+        context.ledger.at_tables.add(statement.hinted)
+        warn_of_idle_cache(context, hint, f"'{name}' is written here")
+    called, entry = dynamic_table(context, name, entry, hint, written=True)
     if not can_write(entry.table):
         raise source.error(
             f"connector '{entry.table.options.get('connector')}' of table '{name}' cannot be written to",
             statement.table_offset,
             f"insert into a table whose connector writes, such as {suggested_sinks()}",
         )
-    return entry
+    return called, entry
 
 
 def _targets(context: Context, statement: Insert, entry: TableEntry) -> tuple[Field, ...]:
@@ -183,27 +188,23 @@ def places_of(query: exp.Query, width: int) -> list[int]:
 def _check_scans(context: Context, relation: Relation) -> None:
     """Refuse to read what only lookup joins can use."""
     if isinstance(relation, Scan):
-        table = context.catalog.tables[relation.table].table
+        table = context.table(relation.table).table
         if not can_read(table):
-            lookup = f"look it up: JOIN {relation.table} FOR SYSTEM_TIME AS OF ...; or " if can_lookup(table) else ""
+            lookup = f"look it up: JOIN {relation.declared} FOR SYSTEM_TIME AS OF ...; or " if can_lookup(table) else ""
             connector = table.options.get("connector", "")
             raise context.source.error(
-                f"table '{relation.table}' cannot be read: its connector is '{connector}'",
+                f"table '{relation.declared}' cannot be read: its connector is '{connector}'",
                 relation.offset,
                 f"{lookup}use a connector that reads, such as {suggested_sources()}",
             )
         if context.batch and not is_bounded(table):
             raise context.source.error(
-                f"table '{relation.table}' never ends, and a batch job would not either",
+                f"table '{relation.declared}' never ends, and a batch job would not either",
                 relation.offset,
                 f"add '{bounding_option(table)}' to its WITH (...)",
             )
         if relation.options is not None:
-            raise context.source.error(
-                f"OPTIONS has an effect on a table that is looked up only, and '{relation.table}' is read here",
-                relation.options.offset,
-                "remove it, or set the option in the table's WITH (...)",
-            )
+            warn_of_idle_cache(context, relation.options, f"'{relation.declared}' is read here")
     for below in inputs_of(relation):
         _check_scans(context, below)
 
@@ -250,6 +251,6 @@ def _first_updating(relation: Relation) -> tuple[str, int]:
         case RowNumber() if is_insert_only(relation.input):
             return "the choice of first rows (ROW_NUMBER or LIMIT)", 0
         case Scan():
-            return f"the changelog of '{relation.table}'", relation.offset
+            return f"the changelog of '{relation.declared}'", relation.offset
         case _:
             return _first_updating(next(i for i in inputs_of(relation) if not is_insert_only(i)))

@@ -110,12 +110,12 @@ def _ends_in_join(relation: Relation) -> bool:
 def _fits_key(context: Context, entry: TableEntry, relation: Relation) -> bool:
     """Whether the sink's primary key identifies a row of the query."""
     names = {f.id: f.name for f in relation.fields}
-    keys = unique_keys(relation, {n: e.table for n, e in context.catalog.tables.items()})
+    keys = unique_keys(relation, context.plan_tables())
     return any({names[i] for i in key} <= set(entry.table.primary_key) for key in keys)
 
 
 def _shown_keys(context: Context, relation: Relation) -> list[str]:
     """The keys of the query's rows in words, sorted."""
     names = {f.id: f.name for f in relation.fields}
-    keys = unique_keys(relation, {n: e.table for n, e in context.catalog.tables.items()})
+    keys = unique_keys(relation, context.plan_tables())
     return sorted(", ".join(sorted(names[i] for i in key)) or "nothing: it has one row" for key in keys)

@@ -185,7 +185,10 @@ class CreateFunction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Insert:
-    """``INSERT INTO table [(columns)] query [ON CONFLICT DO DEDUPLICATE]``; ``conflict_offset`` is that of ``ON``."""
+    """``INSERT INTO table [(columns)] query [ON CONFLICT DO DEDUPLICATE]``; ``conflict_offset`` is that of ``ON``.
+
+    ``hinted`` is the place of the name after which an OPTIONS hint would stand.
+    """
 
     table: str
     offset: int
@@ -194,6 +197,7 @@ class Insert:
     columns_offset: int
     query: tuple[Token, ...]
     conflict_offset: int | None = None
+    hinted: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -87,6 +87,7 @@ def read_insert(cursor: Cursor) -> Insert:
     cursor.expect("INTO", "write INSERT INTO table SELECT ...")
     table_offset = cursor.offset
     table = table_name(cursor, "a table name")
+    hinted = cursor.tokens[cursor.index - 1].start
     if cursor.peek("PARTITION"):
         raise cursor.source.error(
             "INSERT INTO ... PARTITION is not supported", cursor.offset, "select the column's value"
@@ -106,6 +107,7 @@ def read_insert(cursor: Cursor) -> Insert:
         columns_offset=columns_offset,
         query=query,
         conflict_offset=conflict,
+        hinted=hinted,
     )
 
 

@@ -31,6 +31,7 @@ PARALLELISM = "parallelism.default"
 TIME_ZONE = "table.local-time-zone"
 EVENTS_DUPLICATE = "table.exec.source.cdc-events-duplicate"
 UPSERT_MATERIALIZE = "table.exec.sink.upsert-materialize"
+DYNAMIC_OPTIONS = "table.dynamic-table-options.enabled"
 LENGTH_ENFORCER = "table.exec.sink.type-length-enforcer"
 DML_SYNC = "table.dml-sync"
 FORCE_RECOMPILE = "table.plan.force-recompile"
@@ -172,6 +173,12 @@ _OF_JOB = (
         UPSERT_MATERIALIZE,
         description="When all rows for an upsert sink are kept by its key: AUTO where a query needs it, FORCE, NONE.",
         check=_word("AUTO", "FORCE", "NONE"),
+        compiler=True,
+    ),
+    _key(
+        DYNAMIC_OPTIONS,
+        "bool",
+        description="Whether an OPTIONS hint may stand at a table that is read.",
         compiler=True,
     ),
     _key(

@@ -169,6 +169,11 @@ def table_of(operator: Operator) -> str | None:
     return cast(Scan, operator).table if kind_of(operator).table is not None else None
 
 
+def with_table(operator: Operator, table: str) -> Operator:
+    """``operator``, which names a table, with ``table`` in its place."""
+    return replace(cast(Scan, operator), table=table)
+
+
 def functions_of(operator: Operator) -> tuple[str, ...]:
     """The functions of the user's that ``operator`` calls, once each."""
     return kind_of(operator).functions(operator)

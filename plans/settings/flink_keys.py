@@ -194,7 +194,6 @@ _REFUSED: Mapping[str, RefusedKey] = {
         "generic_in_memory", "there is no catalog beside the script", "declare the tables in the script"
     ),
     "table.column-expansion-strategy": _refused("[]", "'*' means all columns", "list the columns that are meant"),
-    "table.dynamic-table-options.enabled": _refused("true", "OPTIONS hints cannot be switched off", "remove the hints"),
     "table.exec.async-lookup.key-ordered-enabled": _refused(
         "false", "answers come in the order of all rows, or in none", "use 'output-mode'='ordered' in the LOOKUP hint"
     ),

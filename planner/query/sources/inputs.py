@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from planner.context import Context, Cte, Environment, TableEntry
+from planner.query.sources.dynamic import check_name
 from planner.statements.model import CreateView
 from planner.syntax.dialect import offset_of
 from planner.translation.scope import Input
@@ -61,8 +62,7 @@ def find_table(context: Context, environment: Environment, node: exp.Table) -> T
             return context.catalog.views[name]
         entry = context.catalog.tables.get(name)
         if entry is not None:
-            if entry.missing is not None:
-                raise entry.missing
+            check_name(context, name, offset)
             return entry
     known = (*environment.ctes, *context.catalog.names())
     raise context.source.error(f"unknown table '{'.'.join(path)}'", offset, did_you_mean(name, known, what="declared"))

@@ -167,18 +167,18 @@ def _dimension(context: Context, relation: Relation, name: str, offset: int) -> 
 
 
 def _check_connector(context: Context, scan: Scan, offset: int) -> None:
-    table = context.catalog.tables[scan.table].table
+    table = context.table(scan.table).table
     if not can_lookup(table):
         able = ", ".join(sorted(name for name, spec in CONNECTORS.items() if spec.looking_up is not None))
         connector = table.options.get("connector", "")
         raise context.source.error(
-            f"table '{scan.table}' cannot be looked up: its connector is '{connector}'",
+            f"table '{scan.declared}' cannot be looked up: its connector is '{connector}'",
             offset,
             f"declare it with a connector that looks up ({able}), or write a regular join",
         )
     if scan.changelog:
         raise context.source.error(
-            f"table '{scan.table}' cannot be looked up: it is a changelog", offset, "write a regular join"
+            f"table '{scan.declared}' cannot be looked up: it is a changelog", offset, "write a regular join"
         )
 
 
@@ -187,7 +187,7 @@ def _settings(
 ) -> tuple[Mapping[str, Settings], tuple[tuple[int, str], ...]]:
     """The resolved settings, and the heeded options of the hints; the others are accounted for with a warning."""
     hints = [h for h in (hint, scan.options) if h is not None]
-    table = context.catalog.tables[scan.table].table
+    table = context.table(scan.table).table
     asked = {}
     for group in LOOKUP_GROUPS:
         said = next((h.settings[group.name] for h in hints if group.name in h.settings), {})
@@ -197,7 +197,7 @@ def _settings(
         resolved = resolve_layers(asked, can_lookup(table), insert_only=insert_only, parks=not context.batch)
     except Contradiction as error:
         at = places.get(("cache", error.name), offset) if error.layer == "hint" else offset
-        raise context.source.error(f"table '{scan.table}': {error}", at, error.hint) from None
+        raise context.source.error(f"table '{scan.declared}': {error}", at, error.hint) from None
     _warn_of_unmet(context, resolved, places)
     without = {places[u.group, u.name] for u in resolved.unmet if u.layer == "hint"}
     heeded = [(at, f"{group}.{name}") for (group, name), at in places.items() if at not in without]

@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from planner.context import Context, Environment, TableEntry
 from planner.expressions.typed import Expr, Field, Ref, substitute
+from planner.query.sources.dynamic import dynamic_table
 from planner.relations import Calc, Item, Relation, Scan
 from planner.syntax.dialect import offset_of
 from plans.connectors.table import is_upsert_source, source_kinds
@@ -17,12 +18,14 @@ def scan(
     context: Context, environment: Environment, node: exp.Table, entry: TableEntry, base: tuple[str, ...]
 ) -> Relation:
     """The read of the table that ``node`` names, with all columns that it declares."""
-    fields = {f.id: context.field(f.name, f.type) for f in entry.physical}
     place = offset_of(node.this)
     options = context.ledger.hints.after_name.get(place)
     context.ledger.at_tables.add(place)
+    name, entry = dynamic_table(context, node.name, entry, options)
+    fields = {f.id: context.field(f.name, f.type) for f in entry.physical}
     found = Scan(
-        table=node.name,
+        table=name,
+        declared=node.name,
         fields=tuple(fields.values()),
         options=options,
         changelog=source_kinds(entry.table) != ("+I",),

@@ -108,5 +108,4 @@ def has_one_row(context: Context, relation: Relation, keys: frozenset[int]) -> b
         below = below.input
     if isinstance(below, Join):  # what is a key of it is known only later
         return False
-    tables = {name: entry.table for name, entry in context.catalog.tables.items()}
-    return any(key <= keys for key in unique_keys(relation, tables))
+    return any(key <= keys for key in unique_keys(relation, context.plan_tables()))

@@ -108,7 +108,7 @@ FORM = "write /*+ STATE_TTL('table or alias'='1 d', ...) */"
         ("", "2:26", "malformed hint: expected the name of a hint, found the end of the hint", FORM),
         ("STATE_TLL('t'='1d')", "2:26", "unknown hint 'STATE_TLL'", "did you mean 'STATE_TTL'?"),
         ("OPTIONS('a'='b')", "2:26", "OPTIONS does not follow SELECT",
-         "put it after the name of the table: FROM ... JOIN <table> /*+ OPTIONS(...) */ FOR SYSTEM_TIME AS OF"),
+         "put it after the name of the table: FROM <table> /*+ OPTIONS(...) */"),
     ],
 )  # fmt: skip
 def test_malformed_hint_is_refused_at_the_exact_place(hint: str, place: str, message: str, advice: str) -> None:
@@ -125,9 +125,9 @@ def test_malformed_hint_is_refused_at_the_exact_place(hint: str, place: str, mes
         # Flink accepts and forgets this one
         ("SELECT COUNT(*) FROM t /*+ STATE_TTL('t'='1d') */", "2:38", "a hint must stand directly after SELECT",
          "move it: SELECT /*+ ... */ ..."),
-        ("SELECT COUNT(*) FROM t /*+ OPTIONS('a'='b') */", "2:50",
-         "OPTIONS cannot set 'a': only options that begin with 'lookup.' can be set here",
-         "set it in the table's WITH (...); for another value, declare the table a second time"),
+        ("SELECT COUNT(*) FROM t AS x /*+ OPTIONS('number-of-rows'='1') */", "2:47",
+         "OPTIONS must follow the name of a table in FROM, JOIN or INSERT INTO",
+         "write it directly after the name, before AS; for a view or CTE, at the table inside of it"),
         ("SELECT /*+ STATE_TTL('t'='1d') */ /*+ STATE_TTL('t'='1d') */ COUNT(*) FROM t", "2:49",
          "two hint blocks follow one SELECT", "put all hints into one /*+ ..., ... */"),
         ("SELECT /*+ STATE_TTL('t'='1d') COUNT(*) FROM t", "2:22", "this hint is never closed", "add the closing */"),
