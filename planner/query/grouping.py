@@ -27,6 +27,7 @@ from planner.expressions.typed import (
 from planner.query.columns import column_for, filtered, projections
 from planner.query.compiler import QueryCompiler
 from planner.query.ordering import SortKeys
+from planner.query.select_aliases import instead_of_position, refuse_aliases
 from planner.query.subquery_kinds import sub_queries_in
 from planner.query.subquery_values import Value, join_values
 from planner.query.taken_back import check_taken_back
@@ -85,7 +86,7 @@ def build(
     known |= {f.id for value in clauses.values.values() for f in value.fields}
 
     def over_results(expression: Expr) -> Expr:
-        return _over_results(context, found, known, expression)
+        return _over_results(context, select, found, known, expression)
 
     conditions = tuple(over_results(c) for c in clauses.having)
     relation = join_values(
@@ -112,6 +113,7 @@ def _clauses(compiler: QueryCompiler, select: exp.Select, scope: Scope, order: S
     selected = tuple(projections(context, select, translator))
     conditions: tuple[Expr, ...] = ()
     if having is not None:
+        refuse_aliases(context.source, scope, select, having.this, "HAVING")
         conditions = conjuncts(replace(translator, clause="HAVING").condition(having.this))
     in_order = replace(translator, clause="ORDER BY")
     sorted_by = tuple(None if node is None else in_order.expression(node) for node in order.expressions)
@@ -176,7 +178,7 @@ def _calls(
     )
 
 
-def _over_results(context: Context, found: _Grouped, known: set[int], expression: Expr) -> Expr:
+def _over_results(context: Context, select: exp.Select, found: _Grouped, known: set[int], expression: Expr) -> Expr:
     """``expression`` over the columns of the aggregate; SqlError if it reads others than the ``known`` ones."""
 
     def change(e: Expr) -> Expr | None:
@@ -188,8 +190,10 @@ def _over_results(context: Context, found: _Grouped, known: set[int], expression
     for e in walk(changed):
         if isinstance(e, Ref) and e.field.id not in known:
             advice = f"add it to GROUP BY, or aggregate it, such as MAX({e.field.name})"
-            if any(isinstance(key, Literal) and key.type.is_integer for key in found.groups.keys):
-                advice = "a number in GROUP BY is no position of the SELECT list: repeat the expression there"
+            numbers = (k.text for k in found.groups.keys if isinstance(k, Literal) and k.type.is_integer)
+            number = next(filter(None, numbers), None)
+            if number is not None:
+                advice = instead_of_position(context.source, select, int(number))
             raise context.source.error(f"column '{e.field.name}' is neither grouped nor aggregated", e.offset, advice)
     return changed
 
@@ -218,6 +222,7 @@ def _groups(context: Context, select: exp.Select, scope: Scope) -> GroupingSets:
     translator = clause_translator(context, scope, "GROUP BY")
 
     def column(node: exp.Expr) -> Expr:
+        refuse_aliases(source, scope, select, node, "GROUP BY")
         expression = translator.expression(node)
         if expression.type.root in ("MAP", "NULL", "INTERVAL"):
             raise source.error(f"GROUP BY does not take {expression.type}", offset_of(node), "group by scalar columns")
