@@ -193,6 +193,27 @@ class Correlate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Unnest:
+    """Rows of ``input`` with each element of ``collection``, an ARRAY or a MAP.
+
+    ``returned`` are fields of its :func:`~plans.operators.element_columns`, of which the last is the element's place.
+    ``collection`` is a field once :mod:`planner.passes.split_calls` has been here.
+    """
+
+    input: Relation
+    collection: Expr
+    join_type: typing.Literal["inner", "left"]
+    returned: tuple[Field, ...]
+    items: tuple[Item, ...]
+    base: tuple[str, ...]
+    block: str
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return tuple(i.field for i in self.items)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Expand:
     """Rows of ``input`` once for each of ``sets``; a set is the places of its ``keys``.
 
@@ -427,7 +448,21 @@ class RowNumber(Passing):
         return bool(ids) and ids <= {f.id for f in self.partition}
 
 
-Relation = Scan | Values | Calc | Join | LookupJoin | Correlate | Expand | Aggregate | Union | Sort | Cached | RowNumber
+Relation = (
+    Scan
+    | Values
+    | Calc
+    | Join
+    | LookupJoin
+    | Correlate
+    | Unnest
+    | Expand
+    | Aggregate
+    | Union
+    | Sort
+    | Cached
+    | RowNumber
+)
 
 
 def inputs_of(relation: Relation) -> tuple[Relation, ...]:
@@ -435,7 +470,7 @@ def inputs_of(relation: Relation) -> tuple[Relation, ...]:
     match relation:
         case Scan() | Values():
             return ()
-        case Calc() | LookupJoin() | Correlate() | Expand() | Aggregate() | Passing():
+        case Calc() | LookupJoin() | Correlate() | Unnest() | Expand() | Aggregate() | Passing():
             return (relation.input,)
         case Join():
             return relation.left, relation.right
@@ -450,7 +485,7 @@ def map_inputs(relation: Relation, change: Callable[[Relation], Relation]) -> Re
     match relation:
         case Scan() | Values():
             return relation
-        case Calc() | LookupJoin() | Correlate() | Expand() | Aggregate() | Passing():
+        case Calc() | LookupJoin() | Correlate() | Unnest() | Expand() | Aggregate() | Passing():
             return replace(relation, input=change(relation.input))
         case Join():
             return replace(relation, left=change(relation.left), right=change(relation.right))

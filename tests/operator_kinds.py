@@ -88,6 +88,11 @@ PROGRAMS: dict[str, Program] = {
         oracle="SELECT k, NULL, COUNT(*) FROM o GROUP BY k UNION ALL SELECT NULL, v, COUNT(*) FROM o GROUP BY v "
         "UNION ALL SELECT NULL, NULL, COUNT(*) FROM o",
     ),
+    "unnest": Program(
+        columns="id BIGINT, x BIGINT, n BIGINT",
+        query="SELECT id, x, n FROM o CROSS JOIN UNNEST(ARRAY[v, k]) WITH ORDINALITY AS u(x, n)",
+        oracle="SELECT id, v, 1 FROM o UNION ALL SELECT id, k, 2 FROM o",
+    ),
     "aggregate": Program(
         columns="k BIGINT, n BIGINT, t BIGINT, d BIGINT",
         query="SELECT k, COUNT(*), SUM(v), COUNT(DISTINCT v) FROM o GROUP BY k",

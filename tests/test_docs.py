@@ -235,8 +235,8 @@ def parts_of(value: Any) -> Iterator[Any]:
 
 def test_the_excerpts_of_the_plan_format_stand_in_the_whole_plan() -> None:
     *excerpts, whole = blocks("docs/plan-format.md", "json")
-    # What only batch plans have, calls of functions, grouping sets, VALUES, and rows that replace each other stand
-    # elsewhere.
+    # What only batch plans have, calls of functions, grouping sets, UNNEST, VALUES, and rows that replace each other
+    # stand elsewhere.
     files = (ROOT / "tests" / "plans" / f"{name}_orders.json" for name in ("located", "rolled_up"))
     upserts = (plans.dumps(compile_sql(sql)).decode() for sql in blocks("docs/upserts.md", "sql"))
     written = (file.read_text(encoding="utf-8") for file in files)
@@ -246,7 +246,9 @@ def test_the_excerpts_of_the_plan_format_stand_in_the_whole_plan() -> None:
         for query in documented_queries()
         if "VALUES" in query
     )
-    known = (whole, blocks("docs/batch.md", "json")[-1], *written, *upserts, *of_values)
+    (unnests,) = (sql for sql in blocks("docs/sql.md", "sql") if "UNNEST(tags)" in sql)
+    unnested = plans.dumps(compile_sql(unnests)).decode()
+    known = (whole, blocks("docs/batch.md", "json")[-1], *written, *upserts, *of_values, unnested)
     parts = [part for plan in known for part in parts_of(json.loads(plan))]
     assert len(excerpts) > len(OPS)
     assert [excerpt for excerpt in excerpts if json.loads(excerpt) not in parts] == []

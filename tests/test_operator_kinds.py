@@ -49,7 +49,7 @@ OPS = {kind.op: kind.cls for kind in KINDS}
 DOCS = Path(__file__).parents[1] / "docs"
 DEADLINE_SECONDS = 300
 STREAMING = [op for op, program in PROGRAMS.items() if program.mode == "streaming"]
-BEYOND_THIS_PROCESS = {"lookup-join", "correlate"}  # they ask somebody else, in workers
+BEYOND_THIS_PROCESS = {"lookup-join", "correlate", "unnest"}  # they ask somebody else, in workers, or Spark for arrays
 IN_PROCESS = [op for op in STREAMING if op not in BEYOND_THIS_PROCESS]
 
 

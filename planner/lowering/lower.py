@@ -19,6 +19,7 @@ from planner.lowering.row_number import lower_row_number
 from planner.lowering.scan import lower_scan
 from planner.lowering.sort import lower_sort
 from planner.lowering.union import lower_union
+from planner.lowering.unnest import lower_unnest
 from planner.lowering.values import lower_values
 from planner.relations import (
     Aggregate,
@@ -33,6 +34,7 @@ from planner.relations import (
     Scan,
     Sort,
     Union,
+    Unnest,
     Values,
 )
 
@@ -56,6 +58,8 @@ def _lower(builder: Builder, relation: Relation, exact: bool) -> Lowered:
             return lower_lookup_join(builder, relation)
         case Correlate():
             return lower_correlate(builder, relation)
+        case Unnest():
+            return lower_unnest(builder, relation)
         case Expand():
             return lower_expand(builder, relation)
         case Aggregate():

@@ -20,6 +20,7 @@ from planner.relations import (
     Join,
     LookupJoin,
     Relation,
+    Unnest,
     map_inputs,
 )
 
@@ -47,7 +48,7 @@ def _merged(calc: Calc) -> Relation:
     if calc.fields == below.fields and all(a.name == b.name for a, b in zip(calc.fields, below.fields, strict=True)):
         return replace(below, base=calc.base)
     match below:
-        case Join() | LookupJoin() | Correlate():
+        case Join() | LookupJoin() | Correlate() | Unnest():
             values = {i.field.id: i.expr for i in below.items}
             return replace(below, items=_substituted(calc.items, values), base=calc.base)
         case Aggregate():

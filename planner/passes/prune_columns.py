@@ -23,6 +23,7 @@ from planner.relations import (
     Relation,
     Scan,
     Union,
+    Unnest,
     Values,
 )
 
@@ -55,6 +56,10 @@ def _prune(relation: Relation, needed: set[int]) -> Relation:
             return _prune_lookup(relation, needed)
         case Correlate():
             return _prune_call(relation, needed)
+        case Unnest():
+            items = _needed_items(relation.items, needed)
+            below = _ids((relation.collection, *(i.expr for i in items)))
+            return replace(relation, input=_prune(relation.input, below), items=items)
         case Expand():
             passed = tuple(f for f in relation.passed if f.id in needed)
             read = {f.id for f in passed} | _ids(i.expr for i in relation.keys)

@@ -33,6 +33,7 @@ from planner.relations import (
     Relation,
     Scan,
     Union,
+    Unnest,
     Values,
     identity,
     map_inputs,
@@ -60,7 +61,7 @@ def _push(relation: Relation, parts: Parts) -> Relation:
             return _through_join(relation, parts)
         case LookupJoin():
             return _through_lookup(relation, parts)
-        case Correlate():
+        case Correlate() | Unnest():
             # What a call returned is known above it only; a row that is dropped below costs no call.
             below, above = _split(parts, _only_of(relation.input.fields))
         case Aggregate():

@@ -25,6 +25,7 @@ from planner.relations import (
     Relation,
     Scan,
     Union,
+    Unnest,
     Values,
     identity,
     map_inputs,
@@ -43,6 +44,9 @@ def split_calls(context: Context, relation: Relation) -> Relation:
             calls = _Calls(context, found.input, found.block)
             arguments = calls.arguments(found.arguments)
             return replace(found, input=calls.relation, arguments=arguments)
+        case Unnest():
+            calls = _Calls(context, found.input, found.block)
+            return replace(found, collection=calls.column(found.collection), input=calls.relation)
         case Calc():
             return _calc(context, found)
         case Scan() | Values() | Union() | Aggregate() | Expand() | Passing():
@@ -111,6 +115,15 @@ class _Calls:
         if computed:
             self._calc(None, tuple(Item(field=f, expr=e) for e, f in computed.items()))
         return tuple(Ref(field=computed[e]) if e in computed else e for e in found)
+
+    def column(self, expression: Expr) -> Ref:
+        """A field for ``expression``."""
+        (found,) = self.arguments((expression,))
+        if isinstance(found, Ref):
+            return found
+        field = self.context.field("", found.type)
+        self._calc(None, (Item(field=field, expr=found),))
+        return Ref(field=field)
 
     def _calc(self, condition: Expr | None, computed: tuple[Item, ...]) -> None:
         self.relation = Calc(

@@ -20,6 +20,7 @@ from planner.relations import (
     Relation,
     Scan,
     Union,
+    Unnest,
     Values,
 )
 from plans.declarations.types import parse_type
@@ -50,7 +51,7 @@ def _column_may_be_null(context: Context, relation: Relation, field: int) -> boo
             return _of_calc(context, relation, field)
         case Join():
             return _of_join(context, relation, field)
-        case LookupJoin() | Correlate():
+        case LookupJoin() | Correlate() | Unnest():
             passed = any(f.id == field for f in relation.input.fields)
             return not passed or _column_may_be_null(context, relation.input, field)
         case Expand():

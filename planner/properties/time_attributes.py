@@ -18,6 +18,7 @@ from planner.relations import (
     Relation,
     Scan,
     Union,
+    Unnest,
     Values,
     inputs_of,
 )
@@ -27,7 +28,7 @@ from planner.syntax.source import Source
 def is_processing_time(relation: Relation, field: int) -> bool:
     """Whether the field is, wherever it comes from, the time at which its row is processed."""
     match relation:
-        case Calc() | Join() | LookupJoin() | Correlate():
+        case Calc() | Join() | LookupJoin() | Correlate() | Unnest():
             found = next((i.expr for i in relation.items if i.field.id == field), None)
             if not isinstance(found, Ref):
                 return found is not None and found == scalars.translate(Source(text=""), "PROCTIME", (), 0)

@@ -22,6 +22,7 @@ from planner.relations import (
     Relation,
     Scan,
     Union,
+    Unnest,
     Values,
     inputs_of,
 )
@@ -51,7 +52,7 @@ def unique_keys(relation: Relation, tables: Mapping[str, Table]) -> Keys:
             return frozenset({frozenset(f.id for f in relation.keys)})
         case Passing():
             return relation.unique_keys or unique_keys(relation.input, tables)
-        case Expand() | Union():
+        case Unnest() | Expand() | Union():
             return _NONE
         case _:
             assert_never(relation)
@@ -128,7 +129,7 @@ def is_insert_only(relation: Relation) -> bool:
             itself = not relation.calls
         case Passing():
             itself = not relation.takes_back
-        case Calc() | LookupJoin() | Correlate() | Expand() | Union():
+        case Calc() | LookupJoin() | Correlate() | Unnest() | Expand() | Union():
             itself = True
         case _:
             assert_never(relation)

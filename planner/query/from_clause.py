@@ -23,6 +23,7 @@ from planner.query.sources.inputs import alias_of, find_table, inputs_of
 from planner.query.sources.laterals import lateral
 from planner.query.sources.lookups import Lookup, check_time, lookup_join
 from planner.query.sources.scans import scan
+from planner.query.sources.unnests import unnested
 from planner.relations import Calc, Item, Join, Relation, StateInput, identity
 from planner.statements.model import CreateView
 from planner.syntax.dialect import is_comma_join, offset_of
@@ -96,6 +97,12 @@ def _input(compiler: QueryCompiler, node: exp.Expr, *, looked_up: bool = False) 
             offset_of(node),
             "write FROM t, LATERAL TABLE(f(x)) AS T(a)",
         )
+    if isinstance(node, exp.Unnest):
+        raise context.source.error(
+            "UNNEST stands behind the rows whose array or map it takes",
+            offset_of(node),
+            "write FROM t, UNNEST(arr) AS u(x), or FROM (VALUES (1), (2)) AS u(x)",
+        )
     described = next(iter(inputs_of(context, environment, node)))
     name, alias = described.name, node.args.get("alias")
     base = (name or "query",)
@@ -135,7 +142,7 @@ def _named(
 def _join(compiler: QueryCompiler, left: From, join: exp.Join, hints: BlockHints) -> From:
     context, offset = compiler.context, offset_of(join)
     only(context.source, join, "this", "on", "using", "side", "kind", "method")
-    if isinstance(join.this, exp.Lateral):
+    if isinstance(join.this, exp.Lateral | exp.Unnest):
         return _call(compiler, left, join)
     _check_form(context, join)
     side, version = _word(join, "side"), join.this.args.get("version")
@@ -224,9 +231,10 @@ def _condition(
 
 
 def _call(compiler: QueryCompiler, left: From, join: exp.Join) -> From:
-    """The rows of ``left`` with what a function returns for each."""
+    """The rows of ``left`` with what a function returns for each, or with the elements of what each has."""
     context = compiler.context
-    called = lateral(context, left.relation, left.scope, join, compiler.block)
+    added = unnested if isinstance(join.this, exp.Unnest) else lateral
+    called = added(context, left.relation, left.scope, join, compiler.block)
     _check_names(context, left, (called.input,))
     scope = replace(left.scope, inputs=(*left.scope.inputs, called.input))
     relation = called.relation

@@ -22,6 +22,7 @@ from planner.relations import (
     Relation,
     Scan,
     Union,
+    Unnest,
     Values,
 )
 from planner.statements.model import Insert
@@ -99,7 +100,7 @@ def _ends_in_join(relation: Relation) -> bool:
     match relation:
         case Calc() | Passing():
             return _ends_in_join(relation.input)
-        case Join() | LookupJoin() | Correlate():
+        case Join() | LookupJoin() | Correlate() | Unnest():
             return True
         case Scan() | Values() | Expand() | Aggregate() | Union():
             return False

@@ -11,6 +11,7 @@ this module: :mod:`planner.syntax.lexer` has blanked them out.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, ClassVar
 
 from sqlglot import exp, parser, tokens
@@ -125,6 +126,16 @@ class Flink(Dialect):
                 join.meta[_START] = first.start
                 join.meta[_COMMA] = first.token_type == TokenType.COMMA
             return join
+
+        def _parse_unnest(self, *args: Any, **kwargs: Any) -> exp.Unnest | None:
+            start = self._index
+            found = super()._parse_unnest(*args, **kwargs)
+            words = [token.text.upper() for token in self._tokens[start : self._index]]
+            if found is not None:
+                found.meta[_START] = self._tokens[start].start
+                if ("WITH", "OFFSET") in pairwise(words):
+                    self.raise_error("Expected WITH ORDINALITY")
+            return found
 
         def _parse_function_call(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
             first = self._curr

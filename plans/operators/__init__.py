@@ -30,6 +30,7 @@ from plans.operators.spec.declared import Declared
 from plans.operators.spec.kind import OperatorKind, TableUse
 from plans.operators.spec.output import JoinColumn, JoinType, Side
 from plans.operators.union import UNION, Union
+from plans.operators.unnest import UNNEST, Unnest, element_columns
 from plans.operators.values import VALUES, GivenColumn, Values
 from plans.settings.layers import Settings
 from plans.settings.state import StateEntry
@@ -64,8 +65,10 @@ __all__ = [
     "SortKey",
     "Stateful",
     "Union",
+    "Unnest",
     "Values",
     "describe",
+    "element_columns",
     "functions_of",
     "kind_of",
     "op_name",
@@ -86,6 +89,7 @@ Operator = (
     | LookupJoin
     | Correlate
     | Expand
+    | Unnest
     | Aggregate
     | Deduplicate
     | Rank
@@ -106,6 +110,7 @@ KINDS: tuple[OperatorKind, ...] = (
     LOOKUP_JOIN,
     CORRELATE,
     EXPAND,
+    UNNEST,
     AGGREGATE,
     DEDUPLICATE,
     RANK,

@@ -1,4 +1,4 @@
-"""An expand, as Spark's own: each row once for each of the grouping sets."""
+"""Several rows of one, as Spark's own: for each of the grouping sets, or each element of an ARRAY or a MAP."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from plans.operators import Expand
+from plans.operators import Expand, Unnest, element_columns
+from plans.operators.spec.columns import parse, types_of
 from runtime.build.builder import OperatorBuilder, from_frames
 from runtime.build.edges import Edges
 from runtime.expressions.allowed import quoted
 from runtime.types import to_spark
+
+_ELEMENT, _PLACE = "__element", "__place"
 
 
 def _expand(operator: Expand, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
@@ -35,4 +38,29 @@ def _expand(operator: Expand, inputs: Sequence[DataFrame], edges: Edges) -> Data
     return copies.select(*map(quoted, edges.names(operator.id)), *metadata)
 
 
+def _unnest(operator: Unnest, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
+    """Of an ARRAY of ROW without the elements that are NULL, which Flink passes over."""
+    (frame,) = inputs
+    collection = parse(types_of(edges.columns[operator.inputs[0]])[operator.column])
+    column = F.col(quoted(operator.column))
+    of_map = collection.root == "MAP"
+    of_rows = of_map or collection.children[0].root == "ROW"
+    numbered = F.transform(
+        F.map_entries(column) if of_map else column,
+        lambda element, place: F.struct(element.alias(_ELEMENT), (place + 1).alias(_PLACE)),
+    )
+    if of_rows:
+        numbered = F.filter(numbered, lambda each: each.getField(_ELEMENT).isNotNull())
+    rows = frame.select("*", (F.inline_outer if operator.join_type == "left" else F.inline)(numbered))
+    *fields, place = element_columns(collection)
+    sides = {("left", name): F.col(quoted(name)) for name in edges.names(operator.inputs[0])}
+    sides |= {
+        ("right", each.name): F.col(_ELEMENT).getField(each.name) if of_rows else F.col(_ELEMENT) for each in fields
+    }
+    sides["right", place.name] = F.col(_PLACE)
+    selected = (sides[each.side, each.column].alias(each.name) for each in operator.output)
+    return rows.select(*selected, *edges.metadata(operator.id).names)
+
+
 BUILDER = OperatorBuilder(stream=from_frames(_expand), batch=_expand)
+UNNEST_BUILDER = OperatorBuilder(stream=from_frames(_unnest), batch=_unnest)

@@ -20,6 +20,7 @@ from plans.operators import (
     SinkMaterialize,
     Sort,
     Union,
+    Unnest,
     Values,
 )
 from runtime.build import (
@@ -56,6 +57,7 @@ BUILDERS: Mapping[type[Operator], OperatorBuilder] = {
     SinkMaterialize: sink_materialize.BUILDER,
     Sort: sort.BUILDER,
     Union: union.BUILDER,
+    Unnest: expand.UNNEST_BUILDER,
     Values: values.BUILDER,
 }
 

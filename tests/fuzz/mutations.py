@@ -120,7 +120,7 @@ _SQL = (
     "$", "${a}", "?", ":x", "[1]", "{", "}", "\\", "/*+ STATE_TTL('o'='1 d') */", "/*+ STATE_TTL(o) */",
     "/*+ STATE_TTL('o'='1 x' */", "/*+ LOOKUP() */", "/*+ */", "OPTIONS('a'='b')", "ROLLUP (", "GROUPING SETS ((",
     "FOR SYSTEM_TIME AS OF", "LATERAL TABLE(", "OVER (", "WITH x AS (", "SET 'a' = 'b';", "CREATE TABLE", "NOT",
-    "BETWEEN", "LIKE 'a' ESCAPE", "ROW(", "ARRAY[", "MAP[", "INTERSECT ALL", "VALUES",
+    "BETWEEN", "LIKE 'a' ESCAPE", "ROW(", "ARRAY[", "MAP[", "INTERSECT ALL", "VALUES", "UNNEST(",
 )  # fmt: skip
 
 

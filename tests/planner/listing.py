@@ -24,6 +24,7 @@ from plans.operators import (
     Sort,
     Stateful,
     Union,
+    Unnest,
     Values,
 )
 from plans.settings.cached import CACHED
@@ -70,6 +71,9 @@ def _operator(operator: Operator) -> list[str]:
         return _lookup(head, operator)
     if isinstance(operator, Correlate):
         return _correlate(head, operator)
+    if isinstance(operator, Unnest):
+        output = ", ".join(_renamed(f"{c.side[0]}.{c.column}", c.column, c.name) for c in operator.output)
+        return [f"{head}: {operator.join_type} {operator.column}: {output}"]
     if isinstance(operator, Expand):
         sets = ", ".join(f"({', '.join(each)})" for each in operator.sets)
         return [f"{head}: {', '.join(operator.keys)} by {sets} with {operator.group_id}"]

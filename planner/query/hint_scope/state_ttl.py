@@ -164,10 +164,14 @@ def _of_lookup(context: Context, entry: HintEntry, inputs: tuple[Input, ...]) ->
 
 
 def _of_call(context: Context, entry: HintEntry, inputs: tuple[Input, ...]) -> bool:
-    """Whether the key names what a function returns, of which nothing is kept in state."""
-    if match_name(entry.key, tuple(found for found in inputs if found.called)) is None:
+    """Whether the key names what a function returns, or elements of an array, of which nothing is kept in state."""
+    called = tuple(found for found in inputs if found.called)
+    name = match_name(entry.key, called)
+    if name is None:
         return False
-    reason = f"'{entry.key}' is what a function returns, of which no state is kept"
+    unnested = any(found.name == name and found.kind == "UNNEST" for found in called)
+    what = "what UNNEST gives" if unnested else "what a function returns"
+    reason = f"'{entry.key}' is {what}, of which no state is kept"
     context.ledger.losers[entry.offset] = ("refused", reason)
     context.report.warn_of_hint(f"{STATE_TTL} key '{entry.key}' has no effect: {reason}", entry.offset, "remove it")
     return True

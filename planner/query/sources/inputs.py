@@ -21,7 +21,6 @@ from plans.text.names import did_you_mean
 _CATALOG = ("default_catalog", "default_database")
 _LATERAL = "write FROM t, LATERAL TABLE(f(x)) AS T(a): a function is called for the rows of what stands before it"
 _REFUSED: dict[type, tuple[str, str]] = {
-    exp.Unnest: ("UNNEST is not supported", "flatten the column when reading it"),
     exp.TableFromRows: ("a function without LATERAL is not supported here", _LATERAL),
     exp.Anonymous: ("a function without LATERAL is not supported here", _LATERAL),
 }
@@ -100,6 +99,8 @@ def inputs_of(context: Context, environment: Environment, node: exp.Expr) -> Ite
             yield from inputs_of(context, environment, join.this)
     elif isinstance(node, exp.Lateral):
         yield Input(name=alias, kind="function", fields=(), offset=offset, called=True)
+    elif isinstance(node, exp.Unnest):
+        yield Input(name=alias, kind="UNNEST", fields=(), offset=offset, called=True)
     else:
         message, advice = _REFUSED.get(
             type(node), ("this is not supported in FROM", "use a table, a view or a sub-query")

@@ -7,6 +7,7 @@ Owns the forms in which that can be written, and the refusal of all others. The 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from sqlglot import exp
 
@@ -35,7 +36,7 @@ class Called:
 def lateral(context: Context, left: Relation, scope: Scope, join: exp.Join, block: str) -> Called:
     """The call that ``join`` makes for the rows of ``left``; SqlError for a form that is not supported."""
     node = join.this
-    outer, condition = _join_type(context, join)
+    outer, condition = join_type(context, join, "LATERAL")
     function, alias, columns = _parts(context, node)
     name, offset = function.name, offset_of(function)
     entry = find_function(context.source, context.catalog.functions, name, offset)
@@ -72,16 +73,18 @@ def lateral(context: Context, left: Relation, scope: Scope, join: exp.Join, bloc
     return Called(relation=relation, input=added, condition=condition)
 
 
-def _join_type(context: Context, join: exp.Join) -> tuple[bool, exp.Expr | None]:
-    """Whether rows for which nothing is returned are kept, and the condition of an inner join."""
+def join_type(context: Context, join: exp.Join, word: Literal["LATERAL", "UNNEST"]) -> tuple[bool, exp.Expr | None]:
+    """Whether rows for which there is nothing on the right are kept, and the condition of an inner join."""
     source, offset = context.source, offset_of(join)
     method, kind, side = (str(join.args.get(k) or "").upper() for k in ("method", "kind", "side"))
     if side not in ("", "LEFT"):
-        message = f"a function cannot be called in a {side} JOIN: it is called for the rows of the left side"
-        raise source.error(message, offset, "write JOIN or LEFT JOIN LATERAL TABLE(...) ON TRUE")
+        what = "a function cannot be called" if word == "LATERAL" else "UNNEST cannot stand"
+        message = f"{what} in a {side} JOIN: it is called for the rows of the left side"
+        form = "LATERAL TABLE(...)" if word == "LATERAL" else "UNNEST(...)"
+        raise source.error(message, offset, f"write JOIN or LEFT JOIN {form} ON TRUE")
     if join.args.get("using") or method:
         what = "USING" if join.args.get("using") else method
-        raise source.error(f"{what} is not supported with LATERAL", offset, "write ON TRUE, and compare in WHERE")
+        raise source.error(f"{what} is not supported with {word}", offset, "write ON TRUE, and compare in WHERE")
     condition = join.args.get("on")
     if isinstance(condition, exp.Boolean) and condition.this:
         return side == "LEFT", None
@@ -89,7 +92,7 @@ def _join_type(context: Context, join: exp.Join) -> tuple[bool, exp.Expr | None]
         raise source.error("this JOIN has no condition", offset, "add ON TRUE")
     if condition is not None and side == "LEFT":
         raise source.error(
-            "LEFT JOIN LATERAL takes the condition TRUE only",
+            f"LEFT JOIN {word} takes the condition TRUE only",
             offset_of(condition),
             "write ON TRUE, and compare in WHERE or in a query around this one",
         )
@@ -115,6 +118,8 @@ def _alias(node: exp.Expr) -> tuple[str | None, tuple[str, ...]]:
 def _call(context: Context, node: exp.Expr, offset: int) -> exp.Anonymous:
     """The call in ``TABLE(call)``; SqlError for anything else."""
     source = context.source
+    if isinstance(node, exp.Unnest):
+        raise source.error("UNNEST stands without LATERAL", offset_of(node), "write CROSS JOIN UNNEST(arr) AS u(x)")
     if not isinstance(node, exp.Anonymous) or node.name.upper() != "TABLE":
         what = f"'{node.name}'" if isinstance(node, exp.Anonymous) else "this"
         raise source.error(f"{what} is not supported after LATERAL", offset_of(node) or offset, _FORM)

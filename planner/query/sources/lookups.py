@@ -30,6 +30,7 @@ from planner.relations import (
     Relation,
     Scan,
     Union,
+    Unnest,
     Values,
     identity,
 )
@@ -155,6 +156,8 @@ def _dimension(context: Context, relation: Relation, name: str, offset: int) -> 
             kind = relation.title
         case Correlate():
             kind = "what a function returns"
+        case Unnest():
+            kind = "the elements of an array or a map"
         case Join() | LookupJoin():
             kind = "a join"
         case _:

@@ -116,7 +116,7 @@ def test_a_bad_ttl_is_refused(patched: Patched, refusal: Refusal, written: str, 
         (
             ('"op": "join"', '"op": "joyn"'),
             "plan.json:67:13: operators.join_o_c.op: expected one of 'scan', 'values', 'calc', 'join', 'lookup-join', "
-            "'correlate', 'expand', 'aggregate', 'deduplicate', 'rank', 'changelog-normalize', 'union', "
+            "'correlate', 'expand', 'unnest', 'aggregate', 'deduplicate', 'rank', 'changelog-normalize', 'union', "
             "'sort', 'sink-materialize', 'sink', found 'joyn'\n  hint: did you mean 'join'?",
         ),
         (

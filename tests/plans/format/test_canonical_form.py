@@ -38,6 +38,7 @@ from plans.operators import (
     SelectItem,
     Sink,
     Union,
+    Unnest,
     Values,
 )
 from plans.operators.aggregate import AGGREGATE
@@ -260,6 +261,14 @@ def _operators(operator_id: str) -> st.SearchStrategy[Operator]:
             keys=_tuples(NAMES, 1, unique=True),
             sets=_tuples(_tuples(NAMES, unique=True), 1),
             group_id=NAMES,
+        ),
+        st.builds(
+            Unnest,
+            id=one_id,
+            inputs=one,
+            column=NAMES,
+            join_type=st.sampled_from(("inner", "left")),
+            output=_tuples(output, 1),
         ),
         st.builds(
             Values,

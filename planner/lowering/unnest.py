@@ -1,0 +1,26 @@
+"""Rows for the elements of arrays and maps."""
+
+from __future__ import annotations
+
+from planner.expressions.typed import Ref
+from planner.lowering.builder import Builder, name_above
+from planner.lowering.columns import Lowered, join_columns, lowered, unique_names
+from planner.relations import Unnest
+from plans import operators as model
+
+
+def lower_unnest(builder: Builder, unnest: Unnest) -> Lowered:
+    """The operator; the right columns of its output have the names that elements of the collection's type have."""
+    source = builder.lower(unnest.input)
+    assert isinstance(unnest.collection, Ref)
+    columns = unique_names(unnest.fields)
+    offered = tuple(each.name for each in model.element_columns(unnest.collection.type))
+    operator = model.Unnest(
+        id="",
+        inputs=(source.id,),
+        column=source.names[unnest.collection.field.id],
+        join_type=unnest.join_type,
+        output=join_columns(columns, unnest.items, source, lowered("", unnest.returned, offered)),
+    )
+    found = builder.add(operator, "unnest", name_above(unnest.input, unnest.block), unnest.block)
+    return lowered(found, unnest.fields, columns)

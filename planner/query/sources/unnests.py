@@ -1,0 +1,75 @@
+"""UNNEST(x): a join whose right side are the elements of an array, or the entries of a map, of a row of the left one.
+
+Owns the names of their columns, which are Flink's, and the refusal of what is neither array nor map.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from planner.context import Context
+from planner.expressions.typed import Ref
+from planner.query.sources.laterals import Called, join_type
+from planner.relations import Item, Relation, Unnest, identity
+from planner.syntax.dialect import offset_of
+from planner.translation.expressions import clause_translator
+from planner.translation.scope import Input, Scope
+from planner.translation.translator import only
+from plans.declarations.types import DataType, parse_type
+from plans.operators import element_columns
+from plans.text.counts import count
+
+
+def unnested(context: Context, left: Relation, scope: Scope, join: exp.Join, block: str) -> Called:
+    """The elements that ``join`` adds to the rows of ``left``; SqlError for a form that is not supported."""
+    source, node = context.source, join.this
+    only(source, node, "expressions", "alias", "offset")
+    outer, condition = join_type(context, join, "UNNEST")
+    if len(node.expressions) != 1:
+        message = f"UNNEST takes one array or map, found {len(node.expressions)}"
+        raise source.error(message, offset_of(node), "write one UNNEST for each, behind a comma")
+    collection = clause_translator(context, scope, "UNNEST").expression(node.expressions[0])
+    if collection.type.root not in ("ARRAY", "MAP"):
+        message = f"UNNEST does not take {collection.type.as_nullable()}"
+        raise source.error(message, offset_of(node.expressions[0]), "give it an ARRAY or a MAP")
+    offered = element_columns(collection.type)
+    returned = tuple(context.field(column.name, parse_type(column.type)) for column in offered)
+    alias, names = _names(context, node, collection.type)
+    shown = tuple(
+        Item(field=context.field(name, field.type), expr=Ref(field=field))
+        for name, field in zip(names, returned, strict=False)
+    )
+    relation = Unnest(
+        input=left,
+        collection=collection,
+        join_type="left" if outer else "inner",
+        returned=returned,
+        items=(*identity(left.fields), *shown),
+        base=left.base,
+        block=block,
+    )
+    fields = tuple(item.field for item in shown)
+    added = Input(name=alias, kind="UNNEST", fields=fields, offset=offset_of(node), called=True)
+    return Called(relation=relation, input=added, condition=condition)
+
+
+def _names(context: Context, node: exp.Unnest, collection: DataType) -> tuple[str | None, tuple[str, ...]]:
+    """The alias and the names of the columns, in the order of :func:`element_columns`, without the place if not asked.
+
+    A single column without a name is called as the alias is. sqlglot takes the last name for that of the place.
+    """
+    alias, place = node.args.get("alias"), node.args.get("offset")
+    name = (alias.name or None) if isinstance(alias, exp.TableAlias) else None
+    columns = [c.name for c in alias.args.get("columns") or ()] if isinstance(alias, exp.TableAlias) else []
+    columns += [place.name] if isinstance(place, exp.Identifier) else []
+    (*_, element) = collection.children
+    default = [name or "EXPR$0"]
+    if collection.root == "MAP":
+        default = ["KEY", "VALUE"]
+    elif element.root == "ROW":
+        default = list(element.names)
+    default += ["ORDINALITY"] if place else []
+    if columns and len(columns) != len(default):
+        message = f"this UNNEST gives ({', '.join(default)}), found {count(len(columns), 'name')}"
+        raise context.source.error(message, offset_of(node.args.get("alias") or node), "name each column once")
+    return name, tuple(columns or default)

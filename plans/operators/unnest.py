@@ -1,0 +1,91 @@
+"""``unnest``: a row for each element of an ARRAY, or each entry of a MAP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from plans.declarations.tables import Column
+from plans.declarations.types import DataType
+from plans.errors import Diagnostic
+from plans.operators.spec.columns import check_known, check_output, output_columns, parse, types_of
+from plans.operators.spec.declared import Columns, Declared
+from plans.operators.spec.fields import Name, OneInput, OperatorId
+from plans.operators.spec.kind import OperatorKind, WithSettings, any_order, unchanged
+from plans.operators.spec.output import JoinOutput
+from plans.settings.layers import Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unnest(WithSettings):
+    """Joins every input row with the elements of its ARRAY, or the entries of its MAP, in ``column``; row kinds pass.
+
+    A ``left`` one keeps a row without any, padded with NULL. Stateless. What the right side offers is
+    :func:`element_columns`.
+    """
+
+    id: OperatorId
+    inputs: OneInput
+    column: Annotated[Name, "The input column with the ARRAY or MAP."]
+    join_type: Annotated[Literal["inner", "left"], "Whether rows without elements are dropped or padded with NULL."]
+    output: JoinOutput
+    settings: Mapping[str, Settings] = field(default_factory=dict)
+
+
+def element_columns(collection: DataType) -> Columns:
+    """The columns of an element of ``collection``: fields of a ROW, ``key`` and ``value``, or ``element``.
+
+    The last is its place, from 1, which is ``ordinality`` unless a field of the ROW is called so.
+
+    >>> [f"{c.name} {c.type}" for c in element_columns(parse("ARRAY<ROW<a INT, ordinality INT>>"))]
+    ['a INT', 'ordinality INT', 'ordinality0 INT']
+    """
+    (*_, element) = collection.children
+    names: tuple[str, ...] = ("key", "value") if collection.root == "MAP" else ("element",)
+    types = collection.children
+    if collection.root == "ARRAY" and element.root == "ROW":
+        names, types = element.names, element.children
+    place, taken, number = "ordinality", {name.lower() for name in names}, 0
+    while place in taken:
+        place, number = f"ordinality{number}", number + 1
+    columns = (Column(name=name, type=str(kind.as_nullable())) for name, kind in zip(names, types, strict=True))
+    return (*columns, Column(name=place, type="INT"))
+
+
+def _columns(unnest: Unnest, inputs: Sequence[Columns], plan: Declared) -> Columns:
+    return output_columns(unnest.output)
+
+
+def _check(unnest: Unnest, inputs: Sequence[Columns], plan: Declared, path: str) -> Iterator[Diagnostic]:
+    types = types_of(inputs[0])
+    unknown = list(check_known([unnest.column], types, f"{path}.column", "column of the input"))
+    yield from unknown
+    if unknown:
+        return
+    collection = parse(types[unnest.column])
+    if collection.root not in ("ARRAY", "MAP"):
+        message = f"'{unnest.column}' is {collection.as_nullable()}, which has no elements"
+        yield Diagnostic(message=message, path=f"{path}.column", hint="name a column that is an ARRAY or a MAP")
+        return
+    yield from check_output(
+        unnest.output, inputs[0], element_columns(collection), f"an element of '{unnest.column}'", path
+    )
+
+
+def _describe(unnest: Unnest, plan: Declared) -> str:
+    return f"{'LEFT JOIN ' if unnest.join_type == 'left' else ''}UNNEST({unnest.column})"
+
+
+UNNEST = OperatorKind(
+    op="unnest",
+    cls=Unnest,
+    title="unnest",
+    description="Joins every input row with the elements of its ARRAY, or the entries of its MAP; row kinds pass "
+    "through. Stateless.",
+    columns=_columns,
+    check=_check,
+    row_kinds=unchanged,
+    reads_order=any_order,
+    describe=_describe,
+)
