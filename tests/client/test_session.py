@@ -130,7 +130,7 @@ def test_a_statement_that_fails_changes_nothing() -> None:
             found.append(str(error.diagnostics[0].message))
     assert found[-1] == actions.ShowRows(columns=("table name",), rows=(("orders",), ("sums",)))
     assert [text for text in found if isinstance(text, str)] == [
-        "OPTIONS must follow the name of a table in FROM or JOIN",
+        "OPTIONS must follow the name of a table in FROM, JOIN or INSERT INTO",
         "table 't': there is no connector 'prnt'",
     ]
 
