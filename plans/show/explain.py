@@ -62,7 +62,7 @@ def explain(plan: Plan, *, paint: Paint = lambda text, part: text) -> str:
         rows = []
         for line in tree:
             right = f"{line.ttl:<{ttl}}{line.right}" if line.ttl else line.right
-            rows.append((paint(f"{line.left:<{left}}", line.part) + right).rstrip())
+            rows.append((paint(f"{line.left:<{max(left, len(line.left) + 1)}}", line.part) + right).rstrip())
         blocks.append("\n".join(rows))
     if plan.reasons:
         wide = min(max(len(path) for path in plan.reasons), _MAX_LEFT)

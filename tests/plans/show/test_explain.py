@@ -70,6 +70,15 @@ def test_a_ttl_of_zero_says_that_it_never_expires(plan: Plan) -> None:
     assert "│  rightState  c             5 d      edit · default 0 ms\n" in text
 
 
+def test_a_long_name_is_still_apart_from_its_ttl(plan: Plan) -> None:
+    join = plan.operator("join_o_c")
+    assert isinstance(join, Join)
+    name = "o" * 80
+    changed = replace(join, state=(replace(join.state[0], input=name), join.state[1]))
+    text = explain(replace(plan, operators=tuple(changed if o.id == join.id else o for o in plan.operators)))
+    assert f"│  leftState   {name} 3 d " in text
+
+
 def test_every_kind_of_operator_has_its_words(plan: Plan) -> None:
     scan = Scan(id="scan_orders", table="orders", columns=("o_id", "o_custkey"))
     other = Scan(id="scan_orders_in_late", table="orders", columns=("o_id", "o_custkey"))
