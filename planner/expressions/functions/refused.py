@@ -28,7 +28,10 @@ _OVER = ("window functions (OVER) are not supported, but for ROW_NUMBER() that k
 _PATTERN = ("MATCH_RECOGNIZE is not supported", "use joins and aggregates")
 _MODEL = ("models are not supported", "call a function of your own in Python")
 _TIME_OF_DAY = ("there is no type TIME", "write DATE_FORMAT(LOCALTIMESTAMP, 'HH:mm:ss')")
-_COLLECTED = ("arrays and multisets cannot be kept in state", "write LISTAGG")
+_COLLECTED = (
+    "no aggregate function but the user's own puts values together as an array",
+    "write LISTAGG, or an aggregate function of your own whose accumulator is an ARRAY",
+)
 
 _REASONS: dict[str, tuple[str, str]] = {
     **dict.fromkeys(("OBJECT_OF", "OBJECT_UPDATE"), ("there are no structured types", "write ROW(...)")),
@@ -107,7 +110,7 @@ _REASONS: dict[str, tuple[str, str]] = {
         "write SPLIT_INDEX(s, '.', 0)",
     ),
     "INITCAP": (
-        "Flink begins a word behind each sign but ASCII letters and digits ('GrößEr'), which no function of Spark does",
+        "Flink begins a word behind each sign but ASCII letters and digits ('GrößEr'), which no single function of Spark does",
         "write CONCAT(UPPER(`LEFT`(s, 1)), LOWER(SUBSTRING(s, 2))) for one word",
     ),
     "IS_DECIMAL": ("Flink's numbers are not those that Spark reads", "write TRY_CAST(s AS DOUBLE) IS NOT NULL"),
