@@ -110,7 +110,8 @@ _REASONS: dict[str, tuple[str, str]] = {
         "write SPLIT_INDEX(s, '.', 0)",
     ),
     "INITCAP": (
-        "Flink begins a word behind each sign but ASCII letters and digits ('GrößEr'), which no single function of Spark does",
+        "Flink begins a word behind each sign but ASCII letters and digits ('GrößEr'), "
+        "which no single function of Spark does",
         "write CONCAT(UPPER(`LEFT`(s, 1)), LOWER(SUBSTRING(s, 2))) for one word",
     ),
     "IS_DECIMAL": ("Flink's numbers are not those that Spark reads", "write TRY_CAST(s AS DOUBLE) IS NOT NULL"),
