@@ -2,7 +2,8 @@
 
 UNION puts the rows of several queries one after the other, their columns converted to common types. INTERSECT and
 EXCEPT are the distinct rows of one query that are, or are not, among those of another: semi and anti joins over all
-columns, for which two NULLs are the same, of rows without duplicates.
+columns, for which two NULLs are the same, of rows without duplicates. With ALL, duplicates are counted, on both sides
+in one aggregate, and each row is repeated as often as is left of it.
 """
 
 from __future__ import annotations
@@ -12,15 +13,30 @@ from dataclasses import replace
 from sqlglot import exp
 
 from planner.context import Context
-from planner.expressions.coercion import common_type
+from planner.expressions.coercion import cast, common_type
 from planner.expressions.operands import not_distinct
-from planner.expressions.typed import NULL, Field, Ref
+from planner.expressions.typed import BIGINT, BOOLEAN, INT, NULL, Field, Ref, call, literal
 from planner.query.columns import aligned, check_comparable
 from planner.query.compiler import QueryCompiler
 from planner.query.ordering import CLAUSES
-from planner.relations import Aggregate, Join, Relation, Union, UnnamedInput, identity
+from planner.relations import (
+    Aggregate,
+    AggregateItem,
+    Calc,
+    Item,
+    Join,
+    Relation,
+    Union,
+    UnnamedInput,
+    Unnest,
+    identity,
+)
 from planner.syntax.dialect import offset_of
 from planner.translation.translator import only
+from plans.declarations.types import DataType, parse_type
+from plans.operators import element_columns
+
+_REPEATED = DataType(root="ARRAY", children=(BOOLEAN,))
 
 
 def union(compiler: QueryCompiler, node: exp.Union) -> Relation:
@@ -40,7 +56,7 @@ def union(compiler: QueryCompiler, node: exp.Union) -> Relation:
                 offset_of(part),
                 "select the same number of columns",
             )
-    fields = _common_fields(context, branches, offset_of(node.expression))
+    fields = _common_fields(context, branches, "UNION", offset_of(node.expression))
     inputs = tuple(aligned(context, b, fields) for b in branches)
     base = tuple(name for branch in branches for name in branch.base)
     relation = Union(inputs=inputs, fields=fields, base=base, block=compiler.block)
@@ -50,15 +66,15 @@ def union(compiler: QueryCompiler, node: exp.Union) -> Relation:
     return _distinct(relation, offset_of(node), compiler.block)
 
 
-def _common_fields(context: Context, branches: list[Relation], offset: int) -> tuple[Field, ...]:
-    """The fields of a UNION: the names of its first branch, in types that hold the values of all."""
+def _common_fields(context: Context, branches: list[Relation], name: str, offset: int) -> tuple[Field, ...]:
+    """The fields of a set operation: the names of its first branch, in types that hold the values of all."""
     fields: list[Field] = []
     for i, columns in enumerate(zip(*(b.fields for b in branches), strict=True)):
         found = common_type([c.type for c in columns])
         if found is None or found == NULL:
             types = " and ".join(dict.fromkeys(str(c.type.as_nullable()) for c in columns))
             raise context.source.error(
-                f"column {i + 1} of UNION has the types {types}", offset, "convert them with CAST"
+                f"column {i + 1} of {name} has the types {types}", offset, "convert them with CAST"
             )
         fields.append(context.field(columns[0].name, found))
     return tuple(fields)
@@ -74,12 +90,12 @@ def _branches(node: exp.Expr, distinct: bool) -> list[exp.Expr]:
 
 
 def intersection(compiler: QueryCompiler, node: exp.SetOperation) -> Relation:
-    """The relation of ``left INTERSECT right`` or ``left EXCEPT right``."""
+    """The relation of ``left INTERSECT [ALL] right`` or ``left EXCEPT [ALL] right``."""
     context = compiler.context
-    source, offset, name = context.source, offset_of(node.expression), node.key.upper()
+    source, offset = context.source, offset_of(node.expression)
     only(source, node, "this", "expression", "distinct", "with_", *CLAUSES)
-    if not node.args.get("distinct"):
-        raise source.error(f"{name} ALL is not supported", offset, f"write {name}, which removes duplicates")
+    distinct = bool(node.args.get("distinct"))
+    name = node.key.upper() if distinct else f"{node.key.upper()} ALL"
     inner = compiler.within(replace(compiler.environment, set_operation=name))
     left, right = (inner.query(n) for n in (node.this, node.expression))
     if len(left.fields) != len(right.fields):
@@ -87,6 +103,10 @@ def intersection(compiler: QueryCompiler, node: exp.SetOperation) -> Relation:
         raise source.error(message, offset, "select the same number of columns")
     check_comparable(context, left, name, offset)
     check_comparable(context, right, name, offset)
+    if not distinct:
+        fields = _common_fields(context, [left, right], name, offset)
+        counted = _counted(context, (left, right), fields, offset, compiler.block)
+        return _repeated(context, counted, is_except=isinstance(node, exp.Except))
     return Join(
         left=_distinct(left, offset, compiler.block),
         right=right,
@@ -100,6 +120,58 @@ def intersection(compiler: QueryCompiler, node: exp.SetOperation) -> Relation:
         offset=offset,
         base=(*left.base, *right.base),
         block=compiler.block,
+    )
+
+
+def _counted(
+    context: Context, sides: tuple[Relation, Relation], fields: tuple[Field, ...], offset: int, block: str
+) -> Aggregate:
+    """The distinct rows of both ``sides``, as ``fields``, with the number of times that either side has them."""
+    marks = tuple(context.field("", BOOLEAN) for _ in sides)
+    inputs = []
+    for side in sides:
+        below = aligned(context, side, fields)
+        values = (literal("TRUE" if other is side else None, BOOLEAN) for other in sides)
+        marked = (Item(field=context.field("", BOOLEAN), expr=value) for value in values)
+        items = (*identity(below.fields), *marked)
+        inputs.append(Calc(input=below, filter=None, items=items, base=below.base, block=block))
+    base = tuple(name for side in sides for name in side.base)
+    calls = (
+        AggregateItem(field=context.field("", BIGINT), function="COUNT", arguments=(mark,), distinct=False, filter=None)
+        for mark in marks
+    )
+    return Aggregate(
+        input=Union(inputs=tuple(inputs), fields=(*fields, *marks), base=base, block=block),
+        keys=fields,
+        calls=tuple(calls),
+        state=UnnamedInput,
+        offset=offset,
+        base=base,
+        block=block,
+    )
+
+
+def _repeated(context: Context, counted: Aggregate, *, is_except: bool) -> Unnest:
+    """Each row of ``counted`` as often as both sides have it, or as often as the left one has it more."""
+    ours, theirs = (Ref(field=each.field) for each in counted.calls)
+    if is_except:
+        condition, times = call(">", (ours, theirs), BOOLEAN, 0), call("-", (ours, theirs), BIGINT, 0)
+    else:
+        both = (call(">", (count, literal(0, INT)), BOOLEAN, 0) for count in (ours, theirs))
+        condition, times = call("AND", tuple(both), BOOLEAN, 0), call("least", (ours, theirs), BIGINT, 0)
+    copies = call("array_repeat", (literal("TRUE", BOOLEAN), cast(times, INT, 0)), _REPEATED, 0)
+    column = context.field("", _REPEATED)
+    items = (*identity(counted.keys), Item(field=column, expr=copies))
+    below = Calc(input=counted, filter=condition, items=items, base=counted.base, block=counted.block)
+    offered = element_columns(_REPEATED)
+    return Unnest(
+        input=below,
+        collection=Ref(field=column),
+        join_type="inner",
+        returned=tuple(context.field(each.name, parse_type(each.type)) for each in offered),
+        items=identity(counted.keys),
+        base=counted.base,
+        block=counted.block,
     )
 
 

@@ -31,8 +31,8 @@ unix_micros unix_millis unix_seconds weekofyear year
 
 _NESTED = """
 array array_append array_compact array_contains array_distinct array_except array_intersect array_join array_max
-array_min array_position array_prepend array_remove array_sort array_union map map_concat map_entries map_from_arrays
-map_keys map_values named_struct size slice sort_array str_to_map
+array_min array_position array_prepend array_remove array_repeat array_sort array_union map map_concat map_entries
+map_from_arrays map_keys map_values named_struct size slice sort_array str_to_map
 """
 
 _CHOICE = "coalesce greatest if ifnull isnull isnotnull isnan least nullif nvl nvl2"

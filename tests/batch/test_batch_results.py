@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from runtime.run.execute import execute
 from tests.batch.programs import batch_plan, write_rows
 from tests.runtime.pipeline import Pipeline
-from tests.runtime.test_whole_queries import PLANS, QUERIES, WIDTHS, by_sqlite
+from tests.runtime.test_whole_queries import PLANS, PROGRAMS, WIDTHS, by_sqlite
 
 pytestmark = pytest.mark.spark
 
@@ -105,16 +105,17 @@ def test_every_query_gives_the_folded_stream_and_what_spark_and_sqlite_give(
     for table, found in rows.items():
         write_rows(tmp_path / table, [dict(zip(NAMES[table], row, strict=True)) for row in found])
         spark.createDataFrame(found, SPARK_TYPES[table]).createOrReplaceTempView(table)
-    execution = execute(batch_plan(script(tmp_path, QUERIES)), spark)
+    queries = {name: (columns, query) for name, (columns, query, _) in PROGRAMS.items()}
+    execution = execute(batch_plan(script(tmp_path, queries)), spark)
     assert execution.await_termination(DEADLINE_SECONDS)
-    assert len(QUERIES) >= 15
+    assert len(queries) >= 15
     every = [(table, row) for table, found in rows.items() for row in found]
-    for number, (name, (_, query)) in enumerate(QUERIES.items()):
+    for number, (name, (_, query, in_sqlite)) in enumerate(PROGRAMS.items()):
         stream = Pipeline(PLANS[name])
         stream.batch(rows)
         found = stored(tmp_path, number)
         assert found == stream.result, name
-        assert found == by_sqlite(query, every), name
+        assert found == by_sqlite(in_sqlite, every), name
         assert found == Counter(tuple(row) for row in spark.sql(query).collect()), name
     assert {table: len(names) for table, names in NAMES.items()} == WIDTHS
 

@@ -610,6 +610,30 @@ PROGRAMS: dict[str, Program] = {
     "intersect of two columns": ("k BIGINT, s STRING", "SELECT k, s FROM o INTERSECT SELECT k, s FROM g"),
     "except": ("k BIGINT", "SELECT k FROM o EXCEPT SELECT k FROM c"),
     "except of changelogs": ("k BIGINT", "SELECT k FROM g EXCEPT SELECT k FROM a"),
+    "intersect all": ("k BIGINT, s STRING", "SELECT k, s FROM o INTERSECT ALL SELECT k, s FROM g"),
+    "intersect all of duplicates": (
+        "id BIGINT, k BIGINT, v BIGINT",
+        "SELECT id, k, v FROM o INTERSECT ALL SELECT id, k, v FROM (SELECT * FROM o UNION ALL SELECT * FROM o)",
+    ),
+    "intersect all of changelogs": ("k BIGINT", "SELECT k FROM g INTERSECT ALL SELECT k FROM a"),
+    "except all": ("k BIGINT", "SELECT k FROM o EXCEPT ALL SELECT k FROM c"),
+    "except all of changelogs": ("v BIGINT", "SELECT v FROM g EXCEPT ALL SELECT w FROM a"),
+    "except all of upserts": ("s STRING", "SELECT s FROM o EXCEPT ALL SELECT s FROM u"),
+    "except all of other types": ("x BIGINT", "SELECT k FROM o EXCEPT ALL SELECT qty FROM i"),
+    "except all of a chain": ("s STRING", "SELECT s FROM o EXCEPT ALL SELECT s FROM g EXCEPT ALL SELECT s FROM u"),
+    "intersect all of an except all": (
+        "k BIGINT",
+        "SELECT k FROM o INTERSECT ALL (SELECT k FROM c EXCEPT ALL SELECT k FROM a)",
+    ),
+    "except all of values": ("x INT", "(VALUES (1), (2), (2), (2)) EXCEPT ALL (VALUES (1), (2))"),
+    "aggregate of an except all": (
+        "s STRING, n BIGINT",
+        "SELECT s, COUNT(*) FROM (SELECT s FROM o EXCEPT ALL SELECT s FROM g) AS t WHERE s <> 'y' GROUP BY s",
+    ),
+    "join with an intersect all": (
+        "id BIGINT, k BIGINT",
+        "SELECT o.id, t.k FROM o LEFT JOIN (SELECT k FROM o INTERSECT ALL SELECT k FROM c) AS t ON o.k = t.k",
+    ),
     "cte used twice": (
         "k BIGINT, a BIGINT, b BIGINT",
         "WITH t AS (SELECT k, v FROM o WHERE v > 0) SELECT x.k, x.v, y.n FROM t AS x "

@@ -6,19 +6,21 @@ as far as the condition compiler goes. For properties over many small inputs; th
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from plans.analysis.changelog import output_kinds
 from plans.analysis.columns import output_columns
 from plans.analysis.row_order import read_in_order
 from plans.connectors.table import source_kinds
 from plans.model.plan import Plan
-from plans.operators import Calc, Expand, Scan, Sink, Stateful, Union, Values
+from plans.operators import Calc, Expand, Scan, Sink, Stateful, Union, Unnest, Values
 from runtime.build.bound import build_operator, users_aggregates
 from runtime.expressions.condition import compile_filter, compile_value
 from runtime.kernels.floats import normal_floats
@@ -55,6 +57,8 @@ class Pipeline:
                 outputs[operator.id] = self._calc(operator, inputs[0])
             elif isinstance(operator, Expand):
                 outputs[operator.id] = self._expand(operator, *inputs)
+            elif isinstance(operator, Unnest):
+                outputs[operator.id] = self._unnest(operator, *inputs)
             elif isinstance(operator, Union):
                 outputs[operator.id] = self._union(operator, inputs)
             elif isinstance(operator, Sink):
@@ -110,7 +114,11 @@ class Pipeline:
             rows = pa.table({}), table, table.num_rows
 
         def computed(text: str) -> pa.Array:
-            return compile_value(text, table.schema, path=operator.id).answers(*rows)
+            copies = re.fullmatch(r"array_repeat\(TRUE, CAST\((?:least\((\w+), (\w+)\)|(.*)) AS INT\)\)", text)
+            if copies is None:
+                return compile_value(text, table.schema, path=operator.id).answers(*rows)
+            counts = pc.min_element_wise(*(computed(count) for count in copies.groups() if count))
+            return pa.array([[True] * count for count in counts.to_pylist()], pa.list_(pa.bool_()))
 
         columns = {item.name: computed(item.expression or f"`{item.name}`") for item in operator.select}
         columns |= {name: table[name] for name in carried}
@@ -127,6 +135,16 @@ class Pipeline:
     @staticmethod
     def _group_id(operator: Expand, kept: Sequence[str]) -> int:
         return int("".join("0" if key in kept else "1" for key in operator.keys), 2)
+
+    def _unnest(self, operator: Unnest, table: pa.Table) -> pa.Table:
+        """A row for each element of an array; its place is not asked for."""
+        rows = [
+            {c.name: row[c.column] if c.side == "left" else element for c in operator.output}
+            | ({KIND: row[KIND]} if KIND in row else {})
+            for row in table.to_pylist()
+            for element in row[operator.column] or ([None] if operator.join_type == "left" else [])
+        ]
+        return pa.Table.from_pylist(rows, self._schema(operator.id))
 
     def _union(self, operator: Union, inputs: list[pa.Table]) -> pa.Table:
         schema = self._schema(operator.id)

@@ -30,7 +30,7 @@ def block_hints(context: Context, environment: Environment, select: exp.Select, 
         if name is not None and all(name.name != i.name for i in inputs):
             inputs.append(name)
     advice = "put it after the SELECT of the block that joins or groups"
-    if environment.set_operation in ("INTERSECT", "EXCEPT"):
+    if environment.set_operation.startswith(("INTERSECT", "EXCEPT")):
         advice = f"states of {environment.set_operation} cannot be hinted; set their TTLs in the plan, or for the job"
     elif environment.set_operation:
         advice = "UNION's removal of duplicates cannot be hinted; write SELECT DISTINCT over a UNION ALL sub-query"

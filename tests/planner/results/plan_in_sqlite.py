@@ -5,6 +5,7 @@ Row kinds and TTLs do not matter here: over a finished input, a plan must give t
 
 from __future__ import annotations
 
+import json
 import sqlite3
 
 import sqlglot
@@ -25,6 +26,7 @@ from plans.operators import (
     Sink,
     Sort,
     Union,
+    Unnest,
     Values,
 )
 
@@ -35,6 +37,7 @@ def database(tables: dict[str, tuple[tuple[str, ...], list[tuple[object, ...]]]]
     """A database with the given tables: columns, then rows."""
     found = sqlite3.connect(":memory:")
     found.execute("PRAGMA case_sensitive_like = ON")
+    found.create_function("ARRAY_REPEAT", 2, lambda value, count: json.dumps([value] * count))
     for name, (columns, rows) in tables.items():
         found.execute(f"CREATE TABLE {name} ({', '.join(columns)})")
         found.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(columns))})", rows)
@@ -80,6 +83,11 @@ def _sql(operator: Operator) -> str:
         return _join(operator)
     if isinstance(operator, LookupJoin):
         return _lookup(operator)
+    if isinstance(operator, Unnest):
+        items = ", ".join(f'{"l" if c.side == "left" else "r"}."{c.column}" AS "{c.name}"' for c in operator.output)
+        return (
+            f'SELECT {items} FROM {operator.inputs[0]} l {operator.join_type} JOIN json_each(l."{operator.column}") r'
+        )
     if isinstance(operator, Aggregate):
         keys = tuple(f'"{key}"' for key in operator.keys)
         columns = ", ".join((*keys, *map(_call, operator.aggregates)))

@@ -152,6 +152,21 @@ SAME = [
     ),
     ("SELECT a_k, GROUPING(a_k), COUNT(*) FROM a GROUP BY (a_k)", "SELECT a_k, 0, COUNT(*) FROM a GROUP BY a_k"),
     ("SELECT COUNT(*) FROM a GROUP BY ()", "SELECT COUNT(*) FROM a"),
+    (
+        "SELECT a_k, a_s FROM a INTERSECT ALL SELECT b_v, b_s FROM b",
+        "SELECT a_k, a_s FROM (SELECT a_k, a_s, ROW_NUMBER() OVER (PARTITION BY a_k, a_s) FROM a "
+        "INTERSECT SELECT b_v, b_s, ROW_NUMBER() OVER (PARTITION BY b_v, b_s) FROM b)",
+    ),
+    (
+        "SELECT a_k, a_s FROM a EXCEPT ALL SELECT b_k, b_s FROM b WHERE b_v > 2",
+        "SELECT a_k, a_s FROM (SELECT a_k, a_s, ROW_NUMBER() OVER (PARTITION BY a_k, a_s) FROM a "
+        "EXCEPT SELECT b_k, b_s, ROW_NUMBER() OVER (PARTITION BY b_k, b_s) FROM b WHERE b_v > 2)",
+    ),
+    (
+        "SELECT s, COUNT(*) FROM (SELECT a_s AS s FROM a EXCEPT ALL SELECT b_s FROM b) t WHERE s <> 'y' GROUP BY s",
+        "SELECT a_s, COUNT(*) FROM (SELECT a_s, ROW_NUMBER() OVER (PARTITION BY a_s) FROM a "
+        "EXCEPT SELECT b_s, ROW_NUMBER() OVER (PARTITION BY b_s) FROM b) t WHERE a_s <> 'y' GROUP BY a_s",
+    ),
 ]
 """Queries that SQLite does not know, and others with the same meaning that it does."""
 

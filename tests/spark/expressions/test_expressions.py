@@ -194,6 +194,7 @@ CALLS = [
     "array_distinct(array(a, a, 9))", "array_except(array(a, 9), array(9))", "array_intersect(array(a, 9), array(9))",
     "array_join(array(s, 'x'), '-', '?')", "array_max(array(a, 9))", "array_min(array(a, 9))",
     "array_position(array(a, 9), 9)", "array_prepend(array(a), 8)", "array_remove(array(a, 9), 9)",
+    "array_repeat(s, CAST(a AS INT))",
     "array_sort(array(9, a, NULL))", "array_union(array(a), array(9))", "map('x', a, s, 9)",
     "map_concat(map('x', a), map('y', 9))", "map_entries(map('x', a))", "map_from_arrays(array('x', s), array(a, 9))",
     "map_keys(map('x', a))", "map_values(map('x', a))", "named_struct('x', a, 'y z', s)", "size(array(a, 9))",
