@@ -150,7 +150,7 @@ def inner_join(scratch: Path, *, facts: int, dimension: int, batches: int = 3) -
     )
 
 
-def numbered(scratch: Path, *, kind: str, keys: int, rows: int, batches: int = 5) -> Workload:
+def numbered(scratch: Path, *, kind: str, keys: int, rows: int, batches: int = 3) -> Workload:
     """One of ``NUMBERED``, of rows with random keys and values."""
     random = np.random.default_rng(keys)
     size = rows // batches

@@ -23,7 +23,7 @@ from runtime.kernels.replacement import replaced
 from runtime.operator import KIND, Inheritance, InputSpec, Result, SegmentStore
 from runtime.operator import hash_column as hash_name
 from runtime.operators.thinned import Thinned
-from runtime.state.identity import Mask, encode_groups
+from runtime.state.identity import Mask, hashed_groups, without_chunks
 from runtime.state.inherit import inherit_tables
 from runtime.state.keyed import KeyedState
 from runtime.state.layout import Int64s, StateLayout
@@ -85,16 +85,17 @@ class DeduplicateOperator:
 
 
 def _one_of_each_key(operator: DeduplicateOperator, batch: pa.Table) -> pa.Table:
-    """The row of each key that is to be kept of the batch, in the order in which the keys came."""
-    keys, first = encode_groups([batch[name].combine_chunks() for name in operator.key])
-    places = np.arange(len(keys))
-    if operator.time is not None:
-        order = np.lexsort((places, _times(operator, batch), keys))
-    else:
-        order = np.lexsort((places, keys))
-    ends = np.cumsum(np.bincount(keys, minlength=len(first)))
-    chosen = order[ends - 1] if operator.keep == "last" else order[np.concatenate(([0], ends[:-1]))]
-    return batch.take(pa.array(chosen))
+    """The row of each key that is to be kept of the batch, in the order in which they came."""
+    columns = [without_chunks(batch[name]) for name in operator.key]
+    keys, chosen = hashed_groups(columns, batch[hash_name(0)].to_numpy())
+    times = np.zeros(0, np.int64) if operator.time is None else _times(operator, batch)
+    if (times[1:] < times[:-1]).any():
+        order = np.lexsort((times, keys))  # stable: rows of one time stay as they came
+        ends = np.cumsum(np.bincount(keys, minlength=len(chosen)))
+        chosen = order[ends - 1] if operator.keep == "last" else order[np.concatenate(([0], ends[:-1]))]
+    elif operator.keep == "last":
+        chosen[keys] = np.arange(len(keys))
+    return batch.take(pa.array(np.sort(chosen)))
 
 
 def _times(operator: DeduplicateOperator, rows: pa.Table) -> Int64s:

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 
 from planner.expressions.typed import BOOLEAN, NULL, Expr, Literal, call, literal
@@ -68,6 +69,15 @@ def integer_of(source: Source, what: str, expression: Expr, least: int, offset: 
 def literal_text(expression: Expr) -> str | None:
     """The value of a text literal; None for anything else."""
     return expression.text if isinstance(expression, Literal) and expression.type.is_text else None
+
+
+def as_pattern(text: str) -> str:
+    """The regular expression that only ``text`` matches; of one sign, Java splits by it without compiling it.
+
+    >>> as_pattern("/"), as_pattern("||")
+    ('/', '\\\\|\\\\|')
+    """
+    return re.sub(r"[.$|()\[{^?*+\\]", r"\\\g<0>", text)
 
 
 def text_of(source: Source, what: str, expression: Expr, offset: int) -> str:

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from planner.expressions.coercion import cast, common_type, implicitly_assignable
-from planner.expressions.functions.arguments import Builder, check, choose, integer_or_none, literal_text, text_of
+from planner.expressions.functions.arguments import (
+    Builder,
+    as_pattern,
+    check,
+    choose,
+    integer_or_none,
+    literal_text,
+    text_of,
+)
 from planner.expressions.typed import BOOLEAN, INT, NULL, STRING, Expr, Literal, call, literal
 from planner.syntax.source import Source
 from plans.declarations.types import DataType
@@ -238,8 +246,7 @@ def _split(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Ex
     if separator is None:
         message = f"the separator of {name} must be a literal"
         raise source.error(message, args[1].offset or offset, "write it in quotes")
-    pattern = f"\\Q{separator}\\E" if separator else ""
-    found = call("split", (args[0], literal(pattern, STRING)), kind, offset)
+    found = call("split", (args[0], literal(as_pattern(separator), STRING)), kind, offset)
     empty = call("=", (args[0], literal("", STRING)), BOOLEAN, offset)
     return choose(empty, call("CAST", (call("array", (), kind, offset),), kind, offset), found)
 

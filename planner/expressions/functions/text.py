@@ -8,6 +8,7 @@ from planner.expressions.coercion import cast
 from planner.expressions.functions.arguments import (
     Builder,
     Signature,
+    as_pattern,
     check,
     choose,
     integer_of,
@@ -165,7 +166,7 @@ def _split_index(source: Source, name: str, args: tuple[Expr, ...], offset: int)
     """Parts count from 0; there is none in an empty text, and none beyond the last."""
     check(source, name, args, ("text", "text", "integer"), offset)
     separator = text_of(source, "the separator of SPLIT_INDEX", args[1], offset)
-    parts = call("split", (args[0], literal(f"\\Q{separator}\\E", STRING)), STRING, offset)
+    parts = call("split", (args[0], literal(as_pattern(separator), STRING)), STRING, offset)
     part = call("get", (parts, args[2]), STRING, offset)
     return choose(call("<>", (args[0], literal("", STRING)), BOOLEAN, offset), part, _MAY_BE_NULL)
 
