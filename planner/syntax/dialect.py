@@ -144,6 +144,13 @@ class Flink(Dialect):
                 found.meta.setdefault(_START, first.start)
             return found
 
+        def _parse_window(self, this: Any, alias: bool = False) -> Any:
+            """``f(x) IGNORE NULLS``, which may stand before FILTER, is read as ``f(x IGNORE NULLS)``."""
+            if isinstance(this, exp.Anonymous) and this.expressions:
+                *others, last = this.expressions
+                this.set("expressions", [*others, self._parse_respect_or_ignore_nulls(last)])
+            return super()._parse_window(this, alias)
+
         def expression(self, instance: Any, token: Token | None = None, comments: list[str] | None = None) -> Any:
             result = super().expression(instance, token, comments)
             if isinstance(result, _WITHOUT_PLACE):

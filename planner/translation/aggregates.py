@@ -58,6 +58,8 @@ def result_type(function: str, argument: DataType | None) -> DataType | None:
     if argument is None:
         return None
     argument = argument.as_nullable()
+    if function == "ARRAY_AGG":
+        return DataType(root="ARRAY", children=(argument,))
     if function == "LISTAGG":
         return STRING if argument.is_text else None
     if function in ("MIN", "MAX", "FIRST_VALUE", "LAST_VALUE"):
@@ -78,7 +80,8 @@ def translate(t: Translator, node: exp.Expr, condition: exp.Expr | None) -> Expr
         advice = "put it in SELECT or HAVING" if t.clause != "an aggregate" else "aggregate in a sub-query first"
         raise t.source.error(f"{name} cannot stand in {t.clause}", offset, advice)
     inner = replace(t, aggregates=False, clause="an aggregate")
-    arguments, distinct = node.expressions, False
+    arguments, leaves_null = _null_treatment(t, name, node.expressions, condition)
+    distinct = False
     if len(arguments) == 1 and isinstance(arguments[0], exp.Distinct):
         arguments, distinct = arguments[0].expressions, True
     if entry is not None:
@@ -87,7 +90,14 @@ def translate(t: Translator, node: exp.Expr, condition: exp.Expr | None) -> Expr
     if name == "LISTAGG":
         arguments, separator = _separated(t, arguments, offset)
     if len(arguments) != 1:
-        raise t.source.error(f"{name} takes one argument, found {len(arguments)}", offset, "aggregate one expression")
+        raise t.source.error(
+            f"{name} takes one argument, found {len(arguments)}", offset, _one_argument(name, distinct)
+        )
+    if isinstance(arguments[0], exp.Order):
+        advice = "rows are aggregated in the order in which they come: remove it"
+        if name == "ARRAY_AGG":
+            advice = "sort the elements: ARRAY_SORT(ARRAY_AGG(x)); Flink takes it, and sorts nothing"
+        raise t.source.error(f"{name} does not take ORDER BY", offset, advice)
     argument: Expr | None = None
     if not isinstance(arguments[0], exp.Star):
         argument = inner.expression(arguments[0])
@@ -96,11 +106,18 @@ def translate(t: Translator, node: exp.Expr, condition: exp.Expr | None) -> Expr
     if name == "COUNT" and isinstance(argument, Literal) and argument.text is not None and not distinct:
         argument = None
     found = result_type(name, argument.type if argument is not None else None)
-    nested = argument is not None and argument.type.root in ("ARRAY", "MAP", "ROW", "NULL", "INTERVAL")
-    if found is None or nested:
+    refused = argument is not None and argument.type.root in ("NULL", "INTERVAL")
+    if argument is not None and argument.type.is_nested:
+        refused |= name != "ARRAY_AGG"
+        if distinct and not _told_apart(argument.type):
+            message = f"{name} DISTINCT does not take {argument.type.as_nullable()}"
+            raise t.source.error(message, offset, "aggregate its parts one by one")
+    if found is None or refused:
         given = argument.type.as_nullable() if argument is not None else "*"
         raise t.source.error(f"{name} does not take {given}", offset, "convert the argument with CAST")
     where = inner.condition(condition) if condition is not None else None
+    if leaves_null and argument is not None:
+        where = call("IS NOT NULL", (argument,), BOOLEAN, offset)
     if name in _VARIANCES and argument is not None:
         if distinct:
             raise t.source.error(f"{name} does not take DISTINCT", offset, "use a sub-query with SELECT DISTINCT")
@@ -165,6 +182,34 @@ def _separated(t: Translator, arguments: list[exp.Expr], offset: int) -> tuple[l
         place = offset_of(separator) or offset
         raise t.source.error("the separator of LISTAGG must be a text literal", place, "write it in quotes")
     return arguments[:1], separator.name
+
+
+def _told_apart(kind: DataType) -> bool:
+    """Whether DISTINCT takes values of ``kind``, as in Flink: no ROW, no MAP."""
+    return kind.root not in ("ROW", "MAP") and all(map(_told_apart, kind.children))
+
+
+def _null_treatment(
+    t: Translator, name: str, arguments: list[exp.Expr], condition: exp.Expr | None
+) -> tuple[list[exp.Expr], bool]:
+    """The arguments of a call, and whether it is to leave out NULLs: ``x IGNORE NULLS``."""
+    last = arguments[-1] if arguments else None
+    if not isinstance(last, exp.IgnoreNulls | exp.RespectNulls):
+        return arguments, False
+    if name != "ARRAY_AGG":
+        message = f"{name} takes neither IGNORE NULLS nor RESPECT NULLS"
+        raise t.source.error(message, offset_of(last), "remove it: only ARRAY_AGG does")
+    if condition is not None:
+        message = "FILTER cannot stand beside IGNORE NULLS or RESPECT NULLS"
+        raise t.source.error(message, offset_of(last), "write FILTER (WHERE x IS NOT NULL AND ...)")
+    return [*arguments[:-1], last.this], isinstance(last, exp.IgnoreNulls)
+
+
+def _one_argument(name: str, distinct: bool) -> str:
+    """What to write instead of several arguments."""
+    if name == "COUNT" and distinct:
+        return "count the rows of a sub-query: SELECT COUNT(*) FROM (SELECT DISTINCT a, b FROM t)"
+    return "aggregate one expression"
 
 
 def _variance(t: Translator, name: str, value: Expr, where: Expr | None, offset: int) -> Expr:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, cast
 
 from plans.declarations.row_kinds import ALL_KINDS, INSERT_ONLY, RowKinds
 from plans.declarations.tables import Column, Function
+from plans.declarations.types import DataType
 from plans.errors import Diagnostic
 from plans.operators.spec.columns import check_argument, check_known, check_names, parse, same_type, types_of
 from plans.operators.spec.declared import Columns, Declared
@@ -20,8 +21,8 @@ from plans.settings.layers import Settings
 from plans.settings.phases import PHASES, STRATEGY, PhaseStrategy
 from plans.text.names import did_you_mean
 
-BUILT_IN = ("COUNT", "SUM", "AVG", "MIN", "MAX", "FIRST_VALUE", "LAST_VALUE", "LISTAGG")
-ORDERED = ("FIRST_VALUE", "LAST_VALUE", "LISTAGG")
+BUILT_IN = ("COUNT", "SUM", "AVG", "MIN", "MAX", "FIRST_VALUE", "LAST_VALUE", "LISTAGG", "ARRAY_AGG")
+ORDERED = ("FIRST_VALUE", "LAST_VALUE", "LISTAGG", "ARRAY_AGG")
 """Aggregate functions that depend on the order of rows."""
 
 
@@ -30,8 +31,8 @@ class AggregateCall:
     """``function(argument)`` over the rows whose ``filter`` column is true; no argument means ``COUNT(*)``.
 
     ``function`` is COUNT, SUM, AVG, MIN, MAX, or one whose result depends on the order in which rows come: FIRST_VALUE,
-    LAST_VALUE and LISTAGG, which joins texts with ``separator``. Any other is an aggregate function of the user's,
-    called with ``arguments``. ``argument``, ``arguments`` and ``filter`` name input columns.
+    LAST_VALUE, LISTAGG, which joins texts with ``separator``, and ARRAY_AGG. Any other is an aggregate function of the
+    user's, called with ``arguments``. ``argument``, ``arguments`` and ``filter`` name input columns.
     """
 
     name: Name
@@ -153,6 +154,10 @@ def _check_call(call: AggregateCall, types: Mapping[str, str], path: str) -> Ite
         yield Diagnostic(message=message, path=f"{path}.separator")
     if call.function == "LISTAGG" and not (argument is not None and argument.is_text and result.is_text):
         yield Diagnostic(message=f"LISTAGG joins texts, found {argument} and {call.type}", path=f"{path}.type")
+    if call.function == "ARRAY_AGG" and argument is not None:
+        wanted = DataType(root="ARRAY", children=(argument.as_nullable(),))
+        if result.as_nullable() != wanted:
+            yield Diagnostic(message=f"ARRAY_AGG makes {wanted} of {argument}, found {call.type}", path=f"{path}.type")
     of_argument = ("MIN", "MAX", "FIRST_VALUE", "LAST_VALUE")
     if call.function in of_argument and argument is not None and argument.as_nullable() != result.as_nullable():
         message = f"{call.function} has the type of its argument, {argument}, found {call.type}"

@@ -3,8 +3,8 @@
 Types and NULL rules are Flink's: integer sums wrap around at the width of their type, AVG of an integer is truncated to
 that type, SUM and AVG of no values are NULL, and of DECIMAL if they have more than 38 digits. A sum of BIGINT is added
 up in halves of 32 bits, since Spark's own either fails at an overflow or gives NULL. NaN is greater than all numbers.
-In batch jobs FIRST_VALUE, LAST_VALUE, LISTAGG and functions of the user's go by the order in which Spark happens to
-bring the rows; for the latter all rows of a group come together in memory.
+In batch jobs FIRST_VALUE, LAST_VALUE, LISTAGG, ARRAY_AGG and functions of the user's go by the order in which Spark
+happens to bring the rows; for the last two all rows of a group come together in memory.
 
     native_aggregate(aggregate, frame, {"country": "STRING", "amount": "BIGINT"})
 """
@@ -73,6 +73,8 @@ def _call(call: AggregateCall, kind: DataType | None) -> Column:
         return (F.collect_set if call.distinct else F.collect_list)(value).alias(call.name)
     if kind is None or call.function == "COUNT":
         result = F.count_distinct(value) if call.distinct else F.count(value)
+    elif call.function == "ARRAY_AGG":
+        result = _array(call, used)
     elif call.function == "LISTAGG":
         result = (F.listagg_distinct if call.distinct else F.listagg)(value, call.separator)
     elif call.function in ("FIRST_VALUE", "LAST_VALUE"):
@@ -87,6 +89,13 @@ def _call(call: AggregateCall, kind: DataType | None) -> Column:
             result = _average(total, F.count_distinct(value) if call.distinct else F.count(value), kind)
     shown = to_spark(call.type)
     return (result.try_cast(shown) if isinstance(shown, DecimalType) else result.cast(shown)).alias(call.name)
+
+
+def _array(call: AggregateCall, used: Column | None) -> Column:
+    """All values as an array, NULLs among them, which Spark's own function leaves out; NULL of none."""
+    value = F.struct(F.col(quoted(call.argument or "")).alias("value"))
+    collected = (F.collect_set if call.distinct else F.collect_list)(value if used is None else F.when(used, value))
+    return F.when(F.size(collected) > 0, collected.getField("value"))
 
 
 def _sum(value: Column, kind: DataType, *, distinct: bool) -> Column:

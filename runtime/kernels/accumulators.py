@@ -4,12 +4,13 @@ COUNT, SUM and AVG are linear: the change is a weighted sum over the batch, what
 retraction a sum of floating-point numbers is that of the finite ones, with counts of NaN and of either infinity beside
 it, which could not be subtracted again. MIN and MAX keep the extreme, NaN being greater than all numbers; under
 retraction they and DISTINCT calls also need the values themselves (:mod:`runtime.kernels.values`). FIRST_VALUE,
-LAST_VALUE and LISTAGG go by the order in which rows come, and pass over NULL; under retraction or DISTINCT they need
-the values in that order (:mod:`runtime.kernels.ordered_values`). Result types and NULL rules are Flink's: AVG of an
-integer is truncated to that integer type, integer sums wrap around, AVG of a DECIMAL rounds half up, SUM of no values
-is NULL. A sum of DECIMAL that needs more than 38 digits is NULL, and stays so as long as there is the group: its digits
-are lost, and Flink's sum of only the values that come after it a wrong one. An aggregate function of the user's has one
-accumulator, of the type that it declares, and is called with NULLs, too; what calls it is handed in.
+LAST_VALUE, LISTAGG and ARRAY_AGG go by the order in which rows come, and all but ARRAY_AGG pass over NULL; under
+retraction or DISTINCT they need the values in that order (:mod:`runtime.kernels.ordered_values`). Result types and NULL
+rules are Flink's: AVG of an integer is truncated to that integer type, integer sums wrap around, AVG of a DECIMAL
+rounds half up, SUM of no values is NULL. A sum of DECIMAL that needs more than 38 digits is NULL, and stays so as long
+as there is the group: its digits are lost, and Flink's sum of only the values that come after it a wrong one. An
+aggregate function of the user's has one accumulator, of the type that it declares, and is called with NULLs, too; what
+calls it is handed in.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from plans.operators import AggregateCall
+from runtime.kernels.lists import concatenated, one_each
 from runtime.state.identity import Mask
 from runtime.state.layout import Int64s
 
@@ -73,10 +75,10 @@ class UsersCalls(Protocol):
 class Accumulator:
     """One stored number or value per group: ``function`` of ``argument`` where ``filter``.
 
-    ``function`` is count, sum, min, max, first, last or list, whose texts are joined with ``separator``; or finite, the
-    sum of the finite values, and nan, inf and -inf, which count the others. No ``argument`` counts rows. ``type`` is
-    the Arrow type in state: int64, float64, decimal128(38, s), or the argument's own for min, max, first, last and
-    list. A function of the user's has ``arguments`` instead, and what calls it in ``user``.
+    ``function`` is count, sum, min, max, first, last, array or list, whose texts are joined with ``separator``; or
+    finite, the sum of the finite values, and nan, inf and -inf, which count the others. No ``argument`` counts rows.
+    ``type`` is the Arrow type in state: int64, float64, decimal128(38, s), a list for array, or the argument's own for
+    min, max, first, last and list. A function of the user's has ``arguments`` instead, and what calls it in ``user``.
     """
 
     name: str
@@ -91,8 +93,18 @@ class Accumulator:
 
     @property
     def is_in_order(self) -> bool:
-        """Whether it depends on the order of rows, and passes over NULL."""
-        return self.function in ("first", "last", "list")
+        """Whether it depends on the order of rows."""
+        return self.function in ("first", "last") or self.is_of_all
+
+    @property
+    def is_of_all(self) -> bool:
+        """Whether it shows all values, in their order."""
+        return self.function in ("list", "array")
+
+    @property
+    def keeps_null(self) -> bool:
+        """Whether NULL is a value to it as others are, and not passed over."""
+        return self.function == "array"
 
     @property
     def is_extreme(self) -> bool:
@@ -112,6 +124,7 @@ _NEEDS = {
     "FIRST_VALUE": ("first",),
     "LAST_VALUE": ("last",),
     "LISTAGG": ("list",),
+    "ARRAY_AGG": ("array",),
 }
 _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 _FINITE_AND_NOT = ("finite", *_NOT_FINITE)
@@ -162,7 +175,9 @@ def _accumulator(function: str, call: AggregateCall, columns: pa.Schema) -> Accu
         argument = columns.field(call.argument).type
         if function == "max" and pa.types.is_floating(argument):
             name += " or NaN"  # earlier versions stored a maximum that had passed over NaN as __max(...)
-        if function not in ("sum", "finite"):
+        if function == "array":
+            kind = pa.list_(argument)
+        elif function not in ("sum", "finite"):
             kind = argument
         elif pa.types.is_floating(argument):
             kind = pa.float64()
@@ -218,6 +233,8 @@ def contribution(accumulator: Accumulator, rows: pa.Table, weights: Int64s | Non
             numbers = numbers * np.asarray(pc.fill_null(used, False))
         return pa.array(numbers)
     values = rows[accumulator.argument].combine_chunks()
+    if accumulator.function == "array":
+        return one_each(values, used_rows(accumulator.filter, rows))
     if used is not None:
         values = pc.if_else(pc.fill_null(used, False), values, pa.scalar(None, values.type)).combine_chunks()
     if not accumulator.is_linear:
@@ -256,6 +273,8 @@ def summed(groups: Int64s, accumulators: Sequence[Accumulator], parts: Sequence[
 def _summed(groups: Int64s, accumulator: Accumulator, part: pa.Array, size: int) -> pa.Array:
     if accumulator.function == "list":
         return _joined(groups, part, size, accumulator)
+    if accumulator.function == "array":
+        return concatenated(groups, part, size)
     if accumulator.is_linear and not pa.types.is_decimal(accumulator.type):
         # Some twenty times as fast as Arrow's group_by, for the groups are numbered already.
         values = np.asarray(_zero_for_null(part, accumulator.type))
@@ -350,6 +369,8 @@ def _in_order(accumulator: Accumulator, old: pa.Array, change: pa.Array) -> pa.A
         return pc.coalesce(old, change)
     if accumulator.function == "last":
         return pc.coalesce(change, old)
+    if accumulator.function == "array":
+        return concatenated(np.tile(np.arange(len(old)), 2), pa.concat_arrays([old, change]), len(old))
     return pc.coalesce(pc.binary_join_element_wise(old, change, accumulator.separator), old, change)
 
 

@@ -1,9 +1,9 @@
-"""The values of a group in the order in which they came, for FIRST_VALUE, LAST_VALUE and LISTAGG that lose rows again.
+"""The values of a group in the order in which they came, for FIRST_VALUE and its like that lose rows again.
 
-One state table serves all calls over the same argument, filter and DISTINCT: value -> at which places of the group it
-stands, oldest first. A group numbers its rows as they come. As in Flink, a retraction takes the oldest of equal values,
-one that finds nothing is dropped, and an entry expires by its own last write. With DISTINCT a value has one place, from
-when it came until its last copy went.
+One state table serves all calls over the same argument, filter and DISTINCT that pass over NULL, another those that do
+not: value -> at which places of the group it stands, oldest first. A group numbers its rows as they come. As in Flink,
+a retraction takes the oldest of equal values, one that finds nothing is dropped, and an entry expires by its own last
+write. With DISTINCT a value has one place, from when it came until its last copy went.
 """
 
 from __future__ import annotations
@@ -24,11 +24,9 @@ from runtime.state.layout import COUNT, HASH, WRITE, Int64s, StateLayout, prefix
 PLACES = "__places"
 
 
-def ordered_values_layout(
-    argument: str, filter_: str | None, distinct: bool, keys: pa.Schema, kind: pa.DataType
-) -> StateLayout:
-    """The layout of the table of places of ``argument`` where ``filter_``, by group key."""
-    name = f"arrivals({'distinct ' if distinct else ''}{argument})" + (f" where {filter_}" if filter_ else "")
+def ordered_values_layout(what: str, keys: pa.Schema, kind: pa.DataType) -> StateLayout:
+    """The layout of the table of places of the values of ``what``, which are of type ``kind``, by group key."""
+    name = f"arrivals{what}"
     identity = pa.schema([*keys, pa.field(VALUE, kind)])
     payload = pa.schema([(PLACES, pa.list_(pa.int64()))])
     return StateLayout(name=name, identity=identity, payload=payload, key=tuple(keys.names))
@@ -62,15 +60,15 @@ class OrderedChange:
 
 
 def update_ordered_values(
-    state: KeyedState, batch: GroupedRows, given: RowValues, numbered: Int64s, now: int, *, distinct: bool
+    state: KeyedState, batch: GroupedRows, given: RowValues, used: Mask, numbered: Int64s, now: int, *, distinct: bool
 ) -> OrderedChange:
-    """Apply the values ``given`` in a batch to ``state``, and say what changed.
+    """Apply the values ``given`` in a batch, those that are ``used``, to ``state``, and say what changed.
 
     ``numbered`` is how many values each group had before.
     """
-    used = np.flatnonzero(np.asarray(pc.is_valid(given.values)))
-    groups, values, value_hashes = batch.groups[used], given.values.take(pa.array(used)), given.hashes[used]
-    weights = np.ones(len(used), np.int64) if batch.weights is None else batch.weights[used]
+    rows = np.flatnonzero(used)
+    groups, values, value_hashes = batch.groups[rows], given.values.take(pa.array(rows)), given.hashes[rows]
+    weights = np.ones(len(rows), np.int64) if batch.weights is None else batch.weights[rows]
     entries, first = encode_groups([pa.array(groups), values])
     group, value = groups[first], values.take(pa.array(first))
     hashes = prefixed_hash(batch.hashes[group], value_hashes[first])
@@ -80,7 +78,7 @@ def update_ordered_values(
     live = state.live(codes)
     old = np.zeros(len(first), np.int64)
     old[live] = state.integers(codes[live], COUNT)
-    if len(used) and weights.min() < 0:
+    if len(rows) and weights.min() < 0:
         counted = ~overdrawn(entries, weights, old)
         entries, weights, groups = entries[counted], weights[counted], groups[counted]
     numbers = numbered[groups] + _rank(groups, weights > 0)
@@ -93,10 +91,11 @@ def update_ordered_values(
         entry, place, kept = _first_places(before, was, entries, numbers, weights, old, count)
     else:
         entry, place, kept = oldest_out(before, was, entries, numbers, weights)
-    rows = identity.add_column(0, HASH, pa.array(hashes))
-    rows = rows.append_column(PLACES, by_entry(entry[kept], place[kept], len(first)))
-    rows = rows.append_column(COUNT, pa.array(count)).append_column(WRITE, pa.array(np.full(len(first), now)))
-    state.put(rows.cast(state.layout.schema), codes >= 0)
+    entries_now = identity.add_column(0, HASH, pa.array(hashes))
+    entries_now = entries_now.append_column(PLACES, by_entry(entry[kept], place[kept], len(first)))
+    entries_now = entries_now.append_column(COUNT, pa.array(count))
+    entries_now = entries_now.append_column(WRITE, pa.array(np.full(len(first), now)))
+    state.put(entries_now.cast(state.layout.schema), codes >= 0)
     is_new = place >= numbered[group[entry]]
     added, lost = kept & is_new, ~kept & ~is_new
     return OrderedChange(

@@ -114,7 +114,7 @@ class AggregateOperator:
         found: dict[Order, tuple[Accumulator, ...]] = {}
         for a in self.accumulators:
             if a.is_in_order and (a.distinct or self.changelog):
-                order = (a.argument or "", a.filter, a.distinct)
+                order = Order(a.argument or "", a.filter, a.distinct, a.keeps_null)
                 found[order] = (*found.get(order, ()), a)
         return found
 
@@ -138,8 +138,8 @@ class AggregateOperator:
     def layouts(self) -> tuple[StateLayout, ...]:
         values = (values_layout(a, f, self.key_columns, [self.columns.field(a).type]) for a, f in self.arguments)
         arrivals = (
-            ordered_values_layout(a, f, distinct, self.key_columns, self.columns.field(a).type)
-            for a, f, distinct in self.orders
+            ordered_values_layout(order.text, self.key_columns, self.columns.field(order.argument).type)
+            for order in self.orders
         )
         rows = (
             values_layout(f"rows of {listed_columns(a)}", f, self.key_columns, [self.columns.field(n).type for n in a])
@@ -149,7 +149,7 @@ class AggregateOperator:
 
     @property
     def inputs(self) -> tuple[InputSpec, ...]:
-        arguments = (*(argument for argument, _ in self.arguments), *(argument for argument, *_ in self.orders))
+        arguments = (*(argument for argument, _ in self.arguments), *(order.argument for order in self.orders))
         rows = (arguments for arguments, _ in self.distinct_rows)
         hashes = (self.keys, *((argument,) for argument in arguments), *rows)
         return (InputSpec(columns=self.columns, hashes=hashes, changelog=self.changelog, presum=self.presum),)
@@ -285,8 +285,9 @@ def _changed(
                     new[accumulator.name] = _distinct(accumulator, before, change, len(grouped.hashes))
     for index, (order, accumulators) in enumerate(operator.orders.items(), len(operator.arguments) + 1):
         state = states[operator.layouts[index].name]
-        given_values = _values(batch, *order[:2], index)
-        new |= changed_in_order(order, accumulators, state, grouped, given_values, old, now)
+        values = _values(batch, order.argument, order.filter, index)
+        used = used_rows(order.filter, batch) if order.nulls else np.asarray(pc.is_valid(values.values))
+        new |= changed_in_order(order, accumulators, state, grouped, values, used, old, now)
     for index, ((arguments, filter_), accumulators) in enumerate(
         operator.distinct_rows.items(), len(operator.arguments) + len(operator.orders) + 1
     ):

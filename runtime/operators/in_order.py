@@ -1,13 +1,14 @@
-"""FIRST_VALUE, LAST_VALUE and LISTAGG of an aggregate whose rows may be taken back, or counted once.
+"""FIRST_VALUE, LAST_VALUE, LISTAGG and ARRAY_AGG of an aggregate whose rows may be taken back, or counted once.
 
 What they yield stays in the group's row of state, as for insert-only input; with it stand, per table of
 :mod:`runtime.kernels.ordered_values`, how many values came, and per first or last value its place. Only a group that
-loses the value it shows, or any value of a list, is read as a whole.
+loses the value it shows, or any value of a list or an array, is read as a whole.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,20 +16,31 @@ import pyarrow.compute as pc
 
 from runtime.kernels.accumulators import Accumulator, combine, summed
 from runtime.kernels.grouped import GroupedRows, RowValues
+from runtime.kernels.lists import one_each
 from runtime.kernels.ordered_values import OrderedChange, Placed, all_placed, update_ordered_values
-from runtime.state.identity import encode_groups
+from runtime.state.identity import Mask, encode_groups
 from runtime.state.keyed import KeyedState
 from runtime.state.layout import Int64s
 
-Order = tuple[str, str | None, bool]
-"""Argument, filter and DISTINCT of the calls that share a table of ordered values."""
+
+class Order(NamedTuple):
+    """What calls have in common that share a table of ordered values; ``nulls``: whether NULL is a value to them."""
+
+    argument: str
+    filter: str | None
+    distinct: bool
+    nulls: bool
+
+    @property
+    def text(self) -> str:
+        """What names the table, and the marks in a group's row."""
+        what = f"({'distinct ' if self.distinct else ''}{self.argument}{' or NULL' if self.nulls else ''})"
+        return what + (f" where {self.filter}" if self.filter else "")
 
 
 def marks_of(order: Order, accumulators: Sequence[Accumulator]) -> tuple[str, ...]:
     """The int64 columns of a group's row besides ``accumulators``, which are those of ``order``."""
-    argument, filter_, distinct = order
-    arrived = f"__arrived({'distinct ' if distinct else ''}{argument})" + (f" where {filter_}" if filter_ else "")
-    return (arrived, *(_at(a) for a in accumulators if a.function != "list"))
+    return (f"__arrived{order.text}", *(_at(a) for a in accumulators if not a.is_of_all))
 
 
 def _at(accumulator: Accumulator) -> str:
@@ -41,13 +53,14 @@ def changed_in_order(
     state: KeyedState,
     batch: GroupedRows,
     given: RowValues,
+    used: Mask,
     old: Mapping[str, pa.Array],
     now: int,
 ) -> dict[str, pa.Array]:
-    """The ``accumulators`` and their marks after a batch, by name; ``old`` is per group."""
+    """The ``accumulators`` and their marks after a batch of ``used`` rows, by name; ``old`` is per group."""
     counter, *_ = marks_of(order, accumulators)
     numbered = np.asarray(pc.fill_null(old[counter], 0))
-    change = update_ordered_values(state, batch, given, numbered, now, distinct=order[2])
+    change = update_ordered_values(state, batch, given, used, numbered, now, distinct=order.distinct)
     read = {a.name: _to_read(a, old, change) for a in accumulators}
     whole = all_placed(state, batch, np.unique(np.concatenate(list(read.values()))))
     new: dict[str, pa.Array] = {counter: pa.array(change.numbered)}
@@ -60,7 +73,7 @@ def changed_in_order(
         rest, rest_places = _shown(accumulator, whole, size)
         kept = combine(accumulator, old[accumulator.name], added)
         new[accumulator.name] = pc.if_else(mask, rest, kept)
-        if accumulator.function != "list":
+        if not accumulator.is_of_all:
             both = (old[_at(accumulator)], places)
             stays = pc.coalesce(*(both if accumulator.function == "first" else reversed(both)))
             new[_at(accumulator)] = pc.if_else(mask, rest_places, stays)
@@ -69,7 +82,7 @@ def changed_in_order(
 
 def _to_read(accumulator: Accumulator, old: Mapping[str, pa.Array], change: OrderedChange) -> Int64s:
     """The groups of which ``accumulator`` must be found anew."""
-    if accumulator.function == "list":
+    if accumulator.is_of_all:
         return np.unique(change.lost_groups)
     shown = np.asarray(pc.fill_null(old[_at(accumulator)], -1))
     return np.unique(change.lost_groups[shown[change.lost_groups] == change.lost_places])
@@ -78,7 +91,10 @@ def _to_read(accumulator: Accumulator, old: Mapping[str, pa.Array], change: Orde
 def _shown(accumulator: Accumulator, placed: Placed, size: int) -> tuple[pa.Array, pa.Array]:
     """What ``accumulator`` yields of ``placed`` for each of ``size`` groups, and at which place; NULL of none."""
     numbers, first = encode_groups([pa.array(placed.groups)])
-    (folded,) = summed(numbers, [accumulator], [placed.values])
+    values = placed.values
+    if accumulator.function == "array":
+        values = one_each(values, np.ones(len(values), np.bool_))
+    (folded,) = summed(numbers, [accumulator], [values])
     last = np.append(first, len(placed.groups))[1:] - 1
     row = np.full(size, -1, np.int64)
     row[placed.groups[first]] = np.arange(len(first))

@@ -747,6 +747,73 @@ PROGRAMS: dict[str, Program] = {
         "s STRING, a BIGINT, b STRING",
         "SELECT s, FIRST_VALUE(v), LISTAGG(s) FROM g GROUP BY ROLLUP (s)",
     ),
+    # Arrays of all values
+    "arrays": ("k BIGINT, a ARRAY<STRING>, b ARRAY<BIGINT>", "SELECT k, ARRAY_AGG(s), ARRAY_AGG(v) FROM o GROUP BY k"),
+    "arrays of all": (
+        "a ARRAY<DECIMAL(10, 2)>, b ARRAY<BIGINT>, n BIGINT",
+        "SELECT ARRAY_AGG(p), ARRAY_AGG(k), COUNT(*) FROM o",
+    ),
+    "filtered arrays": (
+        "k BIGINT, a ARRAY<STRING>, b ARRAY<BIGINT>",
+        "SELECT k, ARRAY_AGG(s) FILTER (WHERE v > 10), ARRAY_AGG(v) FILTER (WHERE s = 'x') FROM o GROUP BY k",
+    ),
+    "arrays without null": (
+        "k BIGINT, a ARRAY<BIGINT>, b ARRAY<BIGINT>, c ARRAY<STRING>",
+        "SELECT k, ARRAY_AGG(v) IGNORE NULLS, ARRAY_AGG(v) RESPECT NULLS, ARRAY_AGG(s IGNORE NULLS) FROM o GROUP BY k",
+    ),
+    "distinct arrays": (
+        "k BIGINT, a ARRAY<STRING>, b ARRAY<BIGINT>, c ARRAY<BIGINT>",
+        "SELECT k, ARRAY_AGG(DISTINCT s), ARRAY_AGG(DISTINCT v), ARRAY_AGG(v) FROM o GROUP BY k",
+    ),
+    "distinct arrays without null": (
+        "s STRING, a ARRAY<BIGINT>, b BIGINT",
+        "SELECT s, ARRAY_AGG(DISTINCT v) IGNORE NULLS, COUNT(DISTINCT v) FROM o GROUP BY s",
+    ),
+    "groups of arrays": (
+        "a ARRAY<STRING>, n BIGINT",
+        "SELECT a, COUNT(*) FROM (SELECT k, ARRAY_AGG(s) AS a FROM o GROUP BY k) AS t GROUP BY a",
+    ),
+    "arrays of groups with several rows": (
+        "k BIGINT, a ARRAY<BIGINT>",
+        "SELECT k, ARRAY_AGG(v) FROM o GROUP BY k HAVING COUNT(*) > 1",
+    ),
+    "first groups with their arrays": (
+        "k BIGINT, a ARRAY<BIGINT>",
+        "SELECT k, a FROM (SELECT k, a, ROW_NUMBER() OVER (ORDER BY n DESC, k) AS place FROM "
+        "(SELECT k, ARRAY_AGG(v) AS a, COUNT(*) AS n FROM o WHERE k > 0 GROUP BY k) AS t) AS r WHERE place <= 2",
+    ),
+    "arrays joined": (
+        "name STRING, a ARRAY<STRING>",
+        "SELECT c.name, t.a FROM c LEFT JOIN (SELECT k, ARRAY_AGG(s) AS a FROM o GROUP BY k) AS t ON c.k = t.k",
+    ),
+    "arrays of a changelog": (
+        "k BIGINT, a ARRAY<BIGINT>, b ARRAY<STRING>",
+        "SELECT k, ARRAY_AGG(v), ARRAY_AGG(s) FROM g GROUP BY k",
+    ),
+    "arrays of all of a changelog": (
+        "a ARRAY<BIGINT>, b ARRAY<BIGINT>, c ARRAY<STRING>",
+        "SELECT ARRAY_AGG(k), ARRAY_AGG(v), ARRAY_AGG(s) FROM g",
+    ),
+    "filtered arrays of a changelog": (
+        "a ARRAY<BIGINT>, b ARRAY<STRING>",
+        "SELECT ARRAY_AGG(v) FILTER (WHERE s = 'x'), ARRAY_AGG(s) FILTER (WHERE v < 40) FROM g",
+    ),
+    "arrays without null of a changelog": (
+        "a ARRAY<BIGINT>, b ARRAY<STRING>, c ARRAY<BIGINT>",
+        "SELECT ARRAY_AGG(v) IGNORE NULLS, ARRAY_AGG(s) IGNORE NULLS, ARRAY_AGG(v) FROM g",
+    ),
+    "distinct arrays of a changelog": (
+        "a ARRAY<STRING>, b ARRAY<BIGINT>, c ARRAY<STRING>, d STRING",
+        "SELECT ARRAY_AGG(DISTINCT s), ARRAY_AGG(DISTINCT v), ARRAY_AGG(s), LISTAGG(DISTINCT s) FROM g",
+    ),
+    "arrays and first values of one column of a changelog": (
+        "s STRING, a BIGINT, b ARRAY<BIGINT>, c BIGINT",
+        "SELECT s, FIRST_VALUE(v), ARRAY_AGG(v), LAST_VALUE(v) FROM g GROUP BY s",
+    ),
+    "rollup of arrays of a changelog": (
+        "s STRING, a ARRAY<BIGINT>",
+        "SELECT s, ARRAY_AGG(v) FROM g GROUP BY ROLLUP (s)",
+    ),
     # Upserts
     "upserts": ("k BIGINT, v BIGINT, s STRING", "SELECT k, v, s FROM u"),
     "upserts without their key": ("v BIGINT", "SELECT v FROM u"),

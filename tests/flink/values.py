@@ -2,6 +2,8 @@
 
 >>> [plain(v) for v in (None, True, 7, 2.5, float("nan"), "a")]
 [None, True, 7, '2.5', 'nan', 'a']
+>>> plain([1, None])
+'[1, NULL]'
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ def plain(value: Any) -> Any:
         return value.isoformat()
     if isinstance(value, bytes | bytearray):
         return bytes(value).hex()
+    if isinstance(value, tuple | list):  # as Flink casts an array to text
+        return "[" + ", ".join("NULL" if each is None else str(plain(each)) for each in value) + "]"
     return value
 
 

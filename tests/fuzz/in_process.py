@@ -95,7 +95,7 @@ class Stream:
         self._begun = True
 
     def _fold(self, table: str, found: pa.Table, schema: pa.Schema) -> None:
-        columns = [found[name].to_pylist() for name in schema.names if name != KIND]
+        columns = [found[name].to_pylist(maps_as_pydicts="strict") for name in schema.names if name != KIND]
         kinds = found[KIND].to_pylist() if KIND in schema.names else [0] * found.num_rows
         for row, kind in zip(zip(*columns, strict=True), kinds, strict=True):
             # By their text: NaN is not equal to itself.

@@ -3,7 +3,7 @@
 Joins of all kinds with conditions, sub-queries (IN, NOT IN, EXISTS, scalar, correlated or not), GROUP BY with HAVING,
 DISTINCT and filtered aggregates, GROUPING SETS, set operations, views, WITH, and for a batch job ORDER BY and LIMIT.
 Lookups and functions of the user's are left to their simulations (tests/lookup, tests/functions), aggregates that go by
-the order of rows to tests/runtime/operators/test_aggregate_in_order.py.
+the order of rows to tests/runtime/operators/test_aggregate_in_order.py, but for what an array has in any order.
 """
 
 from __future__ import annotations
@@ -319,7 +319,11 @@ def _call(dice: Random, value: Sql, clause: tuple[str, str]) -> Sql:
         choices += ["SUM", "SUM", "AVG"]
     if kind not in ("bytes", "nested"):
         choices += ["MIN", "MAX"]
+    if kind in ("int", "text", "date") and not value.nan:
+        choices += ["ARRAY_AGG"]
     name = dice.choice(choices)
+    if name == "ARRAY_AGG":
+        return _array(dice, value, clause)
     distinct = "DISTINCT " if dice.random() < 0.25 and name not in ("MIN", "MAX") else ""
     written = f"{name}({distinct}{flink}){clause[0]}"
     plain = f"{name}({distinct}{duck}){clause[1]}"
@@ -343,6 +347,18 @@ def _call(dice: Random, value: Sql, clause: tuple[str, str]) -> Sql:
     units = f"CAST(({total}) * {10**scale} AS HUGEINT) * {10 ** (6 - scale)}"
     rounded = f"sign({units}) * ((2 * abs({units}) + {count}) // NULLIF(2 * {count}, 0))"
     return Sql(written, f"CAST({rounded} AS DECIMAL(30, 0)) * 0.000001", "DECIMAL(38, 6)", exact=False)
+
+
+def _array(dice: Random, value: Sql, clause: tuple[str, str]) -> Sql:
+    """How many values an array of ``value`` has, or the first of them in order, NULL before others."""
+    flink, duck = f"ARRAY_AGG({value.flink}){clause[0]}", f"list({value.duck}){clause[1]}"
+    if not clause[0] and dice.random() < 0.4:
+        once = dice.choice(("DISTINCT ", ""))
+        flink = f"ARRAY_AGG({once}{value.flink}) IGNORE NULLS"
+        duck = f"list({once}{value.duck}) FILTER (WHERE {value.duck} IS NOT NULL)"
+    if dice.random() < 0.5:
+        return Sql(f"CARDINALITY({flink})", f"CAST(len({duck}) AS INTEGER)", "INT")
+    return Sql(f"ARRAY_SORT({flink})[1]", f"list_sort({duck}, 'ASC', 'NULLS FIRST')[1]", value.type)
 
 
 def _joinable(a: Sql, b: Sql) -> bool:

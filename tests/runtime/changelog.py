@@ -55,6 +55,8 @@ def events_of(output: pa.Table) -> list[Event]:
 
 def _values(column: pa.ChunkedArray) -> list:
     values = column.to_pylist()
+    if pa.types.is_list(column.type):
+        return [None if v is None else tuple(v) for v in values]  # so that rows can be counted
     return [math.nan if v != v else v for v in values] if pa.types.is_floating(column.type) else values
 
 

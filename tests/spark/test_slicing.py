@@ -28,6 +28,12 @@ QUERIES = {
         "SELECT x.customer, x.n, c.country FROM (SELECT customer, COUNT(DISTINCT amount) AS n FROM orders "
         "GROUP BY customer) AS x FULL JOIN customers AS c ON x.customer = c.customer",
     ),
+    "lists": (
+        "customer BIGINT, amounts STRING, several STRING",
+        "SELECT customer, ARRAY_JOIN(ARRAY_SORT(ARRAY_AGG(CAST(amount AS STRING))), '+'), "
+        "ARRAY_JOIN(ARRAY_SORT(ARRAY_AGG(DISTINCT CAST(n AS STRING))), '+') FROM (SELECT customer, amount, "
+        "COUNT(*) AS n FROM orders WHERE amount IS NOT NULL GROUP BY customer, amount) AS t GROUP BY customer",
+    ),
 }
 
 

@@ -28,11 +28,6 @@ _OVER = ("window functions (OVER) are not supported, but for ROW_NUMBER() that k
 _PATTERN = ("MATCH_RECOGNIZE is not supported", "use joins and aggregates")
 _MODEL = ("models are not supported", "call a function of your own in Python")
 _TIME_OF_DAY = ("there is no type TIME", "write DATE_FORMAT(LOCALTIMESTAMP, 'HH:mm:ss')")
-_COLLECTED = (
-    "no aggregate function but the user's own puts values together as an array",
-    "write LISTAGG, or an aggregate function of your own whose accumulator is an ARRAY",
-)
-
 _REASONS: dict[str, tuple[str, str]] = {
     **dict.fromkeys(("OBJECT_OF", "OBJECT_UPDATE"), ("there are no structured types", "write ROW(...)")),
     "ELEMENT": ("an array may have more than one", "write arr[1], which does not ask for one element"),
@@ -90,7 +85,7 @@ _REASONS: dict[str, tuple[str, str]] = {
     **dict.fromkeys("CLASSIFIER FIRST LAST PREV NEXT MATCH_ROWTIME MATCH_PROCTIME".split(), _PATTERN),  # noqa: SIM905
     **dict.fromkeys(("ML_PREDICT", "ML_EVALUATE", "VECTOR_SEARCH"), _MODEL),
     **dict.fromkeys(("CURRENT_TIME", "LOCALTIME"), _TIME_OF_DAY),
-    **dict.fromkeys(("COLLECT", "ARRAY_AGG"), _COLLECTED),
+    "COLLECT": ("there is no type MULTISET", "write ARRAY_AGG(x), or group by the values and count them"),
     "APPROX_COUNT_DISTINCT": (
         "Flink has it in batch jobs only, as an estimate",
         "write COUNT(DISTINCT x)",

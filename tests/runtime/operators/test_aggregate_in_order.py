@@ -1,10 +1,12 @@
-"""Aggregates whose result depends on the order of rows: FIRST_VALUE, LAST_VALUE and LISTAGG, against own lists."""
+"""Aggregates whose result depends on the order of rows: FIRST_VALUE, LISTAGG, ARRAY_AGG and their like."""
 
 from __future__ import annotations
 
 from collections import Counter
+from decimal import Decimal
 
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -38,33 +40,33 @@ def test_first_and_last_values_and_lists_go_by_the_order_of_rows_and_pass_over_n
 
 
 class Ordered:
-    """Lists of values per group, as Flink's FirstValueWithRetract and its like keep them; DISTINCT counts beside it."""
+    """Lists of values per group, as Flink's FirstValueWithRetract and its like keep them; DISTINCT counts beside it.
+
+    NULLs are values, too, which all but ARRAY_AGG leave out when they look.
+    """
 
     def __init__(self) -> None:
         self.rows: Counter = Counter()
-        self.values: dict[str, list[str]] = {}
-        self.copies: Counter = Counter()
+        self.values: dict[str, list[str | None]] = {}
 
     def process(self, event: Event) -> None:
         kind, (key, value) = event
         sign = 1 if kind in ("+I", "+U") else -1
         self.rows[key] += sign
         values = self.values.setdefault(key, [])
-        if value is not None:
-            self.copies[key, value] += sign
-            if sign > 0:
-                values.append(value)
-            else:
-                values.remove(value)
+        if sign > 0:
+            values.append(value)
+        else:
+            values.remove(value)
         if not self.rows[key]:
             del self.rows[key]
 
-    def once(self, key: str, history: list[Event]) -> list[str]:
+    def once(self, key: str, history: list[Event]) -> list[str | None]:
         """The values of a group in the order in which they last came to be there."""
         copies: Counter = Counter()
-        found: list[str] = []
+        found: list[str | None] = []
         for kind, (group, value) in history:
-            if group != key or value is None:
+            if group != key:
                 continue
             copies[value] += 1 if kind in ("+I", "+U") else -1
             if not copies[value]:
@@ -77,17 +79,28 @@ class Ordered:
         found: Counter = Counter()
         for key in self.rows:
             values, once = self.values[key], self.once(key, history)
-            ends = [*((v[0], v[-1], "+".join(v)) if v else (None,) * 3 for v in (values, once))]
-            found[(key, *ends[0], *ends[1])] += 1
+            found[(key, *self.shown(values), *self.shown(once))] += 1
         return found
+
+    @staticmethod
+    def shown(values: list[str | None]) -> tuple:
+        known = [value for value in values if value is not None]
+        of_known = (known[0], known[-1], "+".join(known)) if known else (None,) * 3
+        return (*of_known, tuple(values) or None)
 
 
 ORDERED = pa.schema([("k", pa.string()), ("v", pa.string())])
 IN_ORDER = tuple(
-    call(function, "v", "STRING", **({"distinct": True} if distinct else {}), **options)
+    call(function, "v", kind, **({"distinct": True} if distinct else {}), **options)
     for distinct in (False, True)
-    for function, options in (("FIRST_VALUE", {}), ("LAST_VALUE", {}), ("LISTAGG", {"separator": "+"}))
+    for function, kind, options in (
+        ("FIRST_VALUE", "STRING", {}),
+        ("LAST_VALUE", "STRING", {}),
+        ("LISTAGG", "STRING", {"separator": "+"}),
+        ("ARRAY_AGG", "ARRAY<STRING>", {}),
+    )
 )
+TYPES = (*(pa.string(),) * 3, pa.list_(pa.string()))
 
 
 @st.composite
@@ -111,7 +124,7 @@ def ordered_histories(draw: st.DrawFn) -> list[Event]:
 def test_values_in_order_survive_retractions_however_the_input_is_cut(
     history: list[Event], cuts: list[int], collide: bool
 ) -> None:
-    operator = aggregate(*IN_ORDER, types=(pa.string(),) * 6, columns=ORDERED)
+    operator = aggregate(*IN_ORDER, types=TYPES * 2, columns=ORDERED)
     run = Run(operator, colliding_hash if collide else stable_hash)
     model, result = Ordered(), Counter()
     done = 0
@@ -146,7 +159,36 @@ def test_a_group_that_expired_starts_a_new_order() -> None:
 
 
 def test_distinct_values_in_order_of_inserts() -> None:
-    operator = aggregate(*IN_ORDER[3:], types=(pa.string(),) * 3, columns=ORDERED, changelog=False)
+    operator = aggregate(*IN_ORDER[4:], types=TYPES, columns=ORDERED, changelog=False)
     run = Run(operator)
-    assert run.batch(inserts(("a", "x"), ("a", "y"), ("a", "x"))) == [("+I", ("a", "x", "y", "x+y"))]
-    assert run.batch(inserts(("a", "y"), ("a", "z"), ("a", "x")))[-1] == ("+U", ("a", "x", "z", "x+y+z"))
+    first = run.batch(inserts(("a", "x"), ("a", "y"), ("a", "x")))
+    assert first == [("+I", ("a", "x", "y", "x+y", ("x", "y")))]
+    second = run.batch(inserts(("a", "y"), ("a", None), ("a", "z"), ("a", "x"), ("a", None)))
+    assert second[-1] == ("+U", ("a", "x", "z", "x+y+z", ("x", "y", None, "z")))
+
+
+@pytest.mark.parametrize("changelog", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        (pa.struct([("a", pa.int64()), ("b", pa.string())]), [{"a": 1, "b": "x"}, {"a": None, "b": None}, None]),
+        (pa.list_(pa.string()), [["x", None], [], None]),
+        (pa.map_(pa.string(), pa.float64()), [[("x", 0.5), ("y", None)], [], None]),
+        (pa.decimal128(38, 6), [Decimal("1.5"), None, Decimal("-2.25")]),
+        (pa.bool_(), [True, None, False]),
+    ],
+)
+def test_an_array_has_values_of_any_type(changelog: bool, kind: pa.DataType, values: list) -> None:
+    columns = pa.schema([("k", pa.string()), ("v", kind)])
+    operator = aggregate(
+        call("ARRAY_AGG", "v", "ARRAY<STRING>"), types=(pa.list_(kind),), columns=columns, changelog=changelog
+    )
+    run = Run(operator)
+    one, two, three = values
+    run.batch(inserts(("a", one), ("a", two)))
+    run.batch(inserts(("b", one)))
+    assert run.batch(inserts(("a", three), ("a", one)))[-1] == ("+U", ("a", (one, two, three, one)))
+    if changelog:
+        assert run.batch([("-D", ("a", one))])[-1] == ("+U", ("a", (two, three, one)))
+        assert run.batch([("-D", ("a", three)), ("-D", ("a", two))])[-1] == ("+U", ("a", (one,)))
+        assert run.batch([("-D", ("a", one))]) == [("-D", ("a", (one,)))]

@@ -42,6 +42,7 @@ OF_INSERTS = (
     (call("FIRST_VALUE", "v"), pa.int64()),
     (call("LAST_VALUE", "v"), pa.int64()),
     (call("LISTAGG", "k", "STRING", separator="/"), pa.string()),
+    (call("ARRAY_AGG", "v", "ARRAY<BIGINT>", filter="f"), pa.list_(pa.int64())),
 )
 
 

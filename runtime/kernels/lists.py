@@ -1,0 +1,39 @@
+"""Lists that grow, for ARRAY_AGG: what rows add to their groups, and lists put one behind the other.
+
+>>> ones = one_each(pa.array(["x", None, "y"]), np.array([True, True, False]))
+>>> ones.to_pylist()
+[['x'], [None], None]
+>>> concatenated(np.array([1, 1, 0]), ones, 3).to_pylist()
+[None, ['x', None], None]
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from runtime.state.identity import Mask
+from runtime.state.layout import Int64s
+
+
+def one_each(values: pa.Array, used: Mask) -> pa.ListArray:
+    """Each of ``values`` as a list of it alone, NULL being a value; NULL for those that are not ``used``."""
+    kept = values if used.all() else values.take(pa.array(np.flatnonzero(used)))
+    return _lists(used.astype(np.int64), kept, used)
+
+
+def concatenated(groups: Int64s, lists: pa.ListArray, size: int) -> pa.ListArray:
+    """The ``lists`` of each of ``size`` groups as one, in their order; NULL if all of them are."""
+    there = np.flatnonzero(np.asarray(lists.is_valid()))
+    by_group = there[np.argsort(groups[there], kind="stable")]
+    behind = lists.take(pa.array(by_group))
+    lengths, found = np.zeros(size, np.int64), np.zeros(size, np.bool_)
+    np.add.at(lengths, groups[by_group], np.asarray(pc.list_value_length(behind)))
+    found[groups[by_group]] = True
+    return _lists(lengths, behind.flatten(), found)
+
+
+def _lists(lengths: Int64s, values: pa.Array, found: Mask) -> pa.ListArray:
+    offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), values, mask=pa.array(~found))
