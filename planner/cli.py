@@ -13,10 +13,11 @@ import os
 
 import click
 
-from plans.commands.options import allow_module_option, config_option, plan_output_option
+from plans.commands.options import allow_module_option, config_option, init_option, plan_output_option
 from plans.commands.rebase import rebase_options, write_rebased
 from plans.errors import PlanError, SqlError
 from plans.files.codec import dumps, put_plan_bytes
+from plans.files.plan_source import init_texts
 from plans.merge.overwrite import refuse_overwrite
 from plans.text.findings import rendered
 from plans.text.terminal import say
@@ -31,6 +32,7 @@ _STDIN = "<stdin>"
 @config_option
 @click.option("--strict-hints", is_flag=True, help="Make hints that do not do what they say errors.")
 @allow_module_option
+@init_option
 @click.option("--name", help="The plan's name, unless the script sets 'pipeline.name'.")
 @click.option("--keep-edits", metavar="OLD", help="Carry the edits of this plan over, as 'hintplan rebase' does.")
 @click.option("--overwrite", is_flag=True, help="Replace the file of -o even if it has edits, or is no plan.")
@@ -42,6 +44,7 @@ def compile_command(
     config: dict[str, str],
     strict_hints: bool,
     allow_modules: tuple[str, ...],
+    init: tuple[str, ...],
     name: str | None,
     keep_edits: str | None,
     overwrite: bool,
@@ -57,17 +60,19 @@ def compile_command(
         raise click.UsageError("--overwrite goes with -o")
     file = _STDIN if script == "-" else script
     text = read_text(script, file)
+    texts = init_texts(init)
     from planner.compile import compile_script  # sqlglot takes a while to load; --help does not need it
 
     try:
         done = compile_script(
-            text, config, name=name, file=file, strict_hints=strict_hints, allow_modules=allow_modules
+            text, config, name=name, file=file, strict_hints=strict_hints, allow_modules=allow_modules, init=texts
         )
     except SqlError as error:
-        shown = "\n".join(rendered(d, text, "error") for d in error.diagnostics)
+        shown = "\n".join(rendered(d, texts.get(d.file or "", text), "error") for d in error.diagnostics)
         raise click.ClickException(shown) from error
     for finding in done.findings:
-        say(rendered(finding.diagnostic, text, finding.severity))
+        about = finding.diagnostic
+        say(rendered(about, texts.get(about.file or "", text), finding.severity))
     missing = keep_edits is not None and not os.path.exists(keep_edits)
     if missing and keep_edits != output:
         raise PlanError("there is no such plan to keep the edits of", file=keep_edits)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 
+from planner.init_files import read_init_files
 from planner.job import Compilation, Job
 from planner.session import Declaration, Session, too_deep
 from planner.statements.model import CreateTable, Insert, ResetOption, SetOption, Statement, StatementSet, inserts_of
@@ -49,6 +50,7 @@ def compile_sql(
     strict_hints: bool = False,
     allow_modules: Sequence[str] = (),
     functions: Mapping[str, type | str] | None = None,
+    init: Mapping[str, str] | None = None,
     on_warning: Callable[[Diagnostic], None] | None = None,
 ) -> Plan:
     """Compile a SQL script to a plan; SqlError, with file, line and column, for everything wrong or unsupported.
@@ -56,7 +58,8 @@ def compile_sql(
     ``config`` overrides the script's SET. ``name`` is used if the script does not set ``pipeline.name``; else the
     stem of ``file``, else the names of the sinks. ``on_warning`` gets every warning and note; with ``strict_hints``
     a hint that does not do what it says is an error. CREATE FUNCTION loads classes from ``allow_modules``; functions
-    may be declared by ``functions`` too, by name: a class, or ``module.Class``.
+    may be declared by ``functions`` too, by name: a class, or ``module.Class``. ``init`` are texts of init files, by
+    their names, which come before the script.
     """
     done = compile_script(
         text,
@@ -66,6 +69,7 @@ def compile_sql(
         strict_hints=strict_hints,
         allow_modules=allow_modules,
         functions=functions,
+        init=init,
     )
     if on_warning is not None:
         for finding in done.findings:
@@ -82,11 +86,13 @@ def compile_script(
     strict_hints: bool = False,
     allow_modules: Sequence[str] = (),
     functions: Mapping[str, type | str] | None = None,
+    init: Mapping[str, str] | None = None,
 ) -> Compilation:
     """Like :func:`compile_sql`, with the account of all hints and the severity of each finding."""
     session = Session.open(
         config, file=file, strict_hints=strict_hints, allow_modules=allow_modules, functions=functions
     )
+    read_init_files(session, init or {})
     try:
         return _compile(session, text, name)
     except RecursionError:
@@ -115,14 +121,14 @@ def _compile(session: Session, text: str, name: str | None) -> Compilation:
     if job is None:
         message = "the script is empty" if empty else "the script has no INSERT INTO"
         advice = "write INSERT INTO <sink table> SELECT ...: a plan needs a sink"
-        raise source.error(message, len(source.text.rstrip()), advice)
+        raise source.error(message, max(len(source.text.rstrip()), source.begin), advice)
     _refuse_incomplete(session)
     _warn_of_idle_settings(session, said, job)
     _warn_of_idle_cached(session, said, job)
     file = os.path.basename(source.file) if source.file and not source.file.startswith("<") else None
     if name is None and file is not None:
         name = os.path.splitext(file)[0]
-    return job.finish(name, within=(0, len(source.text)), file=file)
+    return job.finish(name, within=(source.begin, len(source.text)), file=file)
 
 
 def _declare(session: Session, statement: Statement, *, compiled: bool) -> None:
@@ -138,10 +144,10 @@ def _declare(session: Session, statement: Statement, *, compiled: bool) -> None:
 
 
 def _refuse_incomplete(session: Session) -> None:
-    """SqlError for a table that lacks an option, and that neither LIKE took over nor a hint completes."""
+    """SqlError for a table of the script that lacks an option, and that neither LIKE took over nor a hint completes."""
     catalog = session.context.catalog
     for name, entry in catalog.tables.items():
-        if entry.missing is not None and name not in catalog.bases:
+        if entry.missing is not None and name not in catalog.bases and entry.offset >= session.source.begin:
             raise entry.missing
 
 
@@ -195,6 +201,7 @@ def _warn_of_idle_cached(session: Session, said: list[SetOption], job: Job) -> N
                 context.report.warn(f"'{statement.key}' has no effect: {reason}", statement.offset, "remove it")
     for name, table in context.catalog.cached.items():
         offset = table.places[ENABLED]
-        if table.settings[ENABLED] and offset not in context.ledger.statements.values():
+        idle = offset >= context.source.begin and offset not in context.ledger.statements.values()
+        if table.settings[ENABLED] and idle:
             message = f"CACHE TABLE has no effect: no INSERT below it reads '{name}'"
             context.report.warn(message, offset, "read it, or remove the statement")

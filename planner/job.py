@@ -6,6 +6,7 @@ Owns the plan's operators, the account of hints, and the findings. What the stat
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from dataclasses import dataclass
 
@@ -21,6 +22,7 @@ from planner.setting_positions import Positions, positions_of
 from planner.settings import Settings
 from planner.sinks.insert import build_insert, result_table
 from planner.statements.model import Insert, Select
+from planner.syntax.source import Source
 from plans.analysis.changelog import with_changelogs
 from plans.declarations.tables import FunctionKind
 from plans.errors import SqlError
@@ -33,12 +35,16 @@ from plans.text.findings import Finding
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compilation:
-    """A plan, what became of each hint key, what the user should know, and where each setting was asked for."""
+    """A plan, what became of each hint key, what the user should know, and where each setting was asked for.
+
+    ``source`` knows the files, lines and columns of offsets.
+    """
 
     plan: Plan
     hints: tuple[Outcome, ...]
     findings: tuple[Finding, ...]
     positions: Positions
+    source: Source
 
 
 class Job:
@@ -159,6 +165,7 @@ class Job:
         plan = Plan(
             name=self._settings.name or name or "_".join(dict.fromkeys(self._sinks)),
             source=file,
+            init=tuple(os.path.basename(name) for _, name in self._context.source.included),
             mode=self._settings.mode,
             config=self._settings.config,
             tables={name: tables[name].table for name in sorted(tables)},
@@ -174,6 +181,7 @@ class Job:
             hints=outcomes,
             findings=tuple(context.report.findings),
             positions=positions_of(context.source, context.ledger, self._settings.offsets, tables, plan),
+            source=context.source,
         )
 
     def _with_final_names(self) -> tuple[tuple[Operator, ...], dict[str, TableEntry]]:

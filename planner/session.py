@@ -100,7 +100,7 @@ class Session:
             config=configuration.settings().config,
             compiler=configuration.settings().compiler,
             batch=configuration.settings().mode == "batch",
-            classes=ClassAccess(modules=tuple(allow_modules), directories=_directories(file)),
+            classes=ClassAccess(modules=tuple(allow_modules), directories=directories_of(file)),
         )
         for name, declared in (functions or {}).items():
             register_function(context, name, declared)
@@ -117,6 +117,12 @@ class Session:
             # A unit that cannot be read is skipped like one that can.
             self.position = unit.end
             yield unit
+
+    def include(self, file: str, text: str) -> Iterator[Unit]:
+        """The statements of an init file, before those of the script."""
+        self.source.include(file, text)
+        yield from self.feed("")
+        self.skip()
 
     def skip(self) -> None:
         """Pass over what has been fed and not read."""
@@ -222,7 +228,7 @@ class Session:
                 )
 
 
-def _directories(file: str | None) -> tuple[str, ...]:
+def directories_of(file: str | None) -> tuple[str, ...]:
     """Where a user expects to put a module: beside the script, or where he stands."""
     beside = (os.path.dirname(os.path.abspath(file)),) if file and not file.startswith("<") else ()
     return tuple(dict.fromkeys((*beside, os.getcwd())))

@@ -26,11 +26,12 @@ from plans.operators import Operator, kind_of, state_of, table_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Position:
-    """A position in the script; line and column are counted from 1."""
+    """A position in the script, or in the init ``file``; line and column are counted from 1."""
 
     offset: int
     line: int
     column: int
+    file: str | None = None
 
 
 Positions = Mapping[tuple[str, str, str], Position]
@@ -101,4 +102,4 @@ def _paths(operator: Operator, target: str) -> Iterator[str]:
 
 def _position(source: Source, offset: int) -> Position:
     line, column = source.place(offset)
-    return Position(offset=offset, line=line, column=column)
+    return Position(offset=offset, line=line, column=column, file=source.included_at(offset))

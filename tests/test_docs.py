@@ -526,6 +526,13 @@ def test_what_the_readme_shows_is_what_the_commands_print(tmp_path: Path) -> Non
             assert executed(line, tmp_path) == shown, line
 
 
+def test_what_the_page_of_init_files_shows_is_what_the_commands_print(tmp_path: Path) -> None:
+    for sql in blocks("docs/init-files.md", "sql"):
+        (tmp_path / sql.partition("\n")[0].removeprefix("-- ")).write_text(sql, encoding="utf-8")
+    for line, shown in sessions("docs/init-files.md"):
+        assert executed(line, tmp_path) == shown, line
+
+
 @pytest.mark.spark
 def test_the_run_of_the_readme_prints_what_it_shows(tmp_path: Path) -> None:
     """The run itself; times are others, and rows and what is said of them are two streams."""

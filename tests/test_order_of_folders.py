@@ -67,6 +67,7 @@ PLANNER_ORDER = (
     "catalog",
     "caching",
     "session",
+    "init_files",
     "describe",
     "execute_statement",
     "compile",

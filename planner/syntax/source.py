@@ -21,28 +21,62 @@ CHECK_HERE = "check what stands here and just before"
 
 @dataclass(slots=True, kw_only=True)
 class Source:
-    """The whole text of a script and the name to show for it; what a session is told is added at the end."""
+    """The whole text of a script and the name to show for it; what a session is told is added at the end.
+
+    ``included`` are the init files before the script, and where each begins; the script is from ``begin`` on.
+    """
 
     text: str
     file: str | None = None
+    included: list[tuple[int, str]] = field(default_factory=list)
+    begin: int = 0
+
+    def include(self, file: str, text: str) -> None:
+        """Add the text of an init file, before the first of the script's."""
+        self.included.append((self.begin, file))
+        self.text += f"{text}\n"
+        self.begin = len(self.text)
+
+    def included_at(self, offset: int) -> str | None:
+        """The init file that ``offset`` is in; None for the script."""
+        return self._part(offset)[1]
+
+    def texts(self) -> dict[str, str]:
+        """The texts of the init files, by name."""
+        ends = [*(start for start, _ in self.included), self.begin][1:]
+        return {file: self.text[start : end - 1] for (start, file), end in zip(self.included, ends, strict=True)}
+
+    def text_of(self, file: str | None) -> str:
+        """The text of one file, in which its lines are counted."""
+        return self.texts().get(file or "", self.text[self.begin :])
+
+    def _part(self, offset: int) -> tuple[int, str | None]:
+        found: tuple[int, str | None] = (self.begin, None)
+        for start, file in self.included:
+            if start <= offset < self.begin:
+                found = (start, file)
+        return found
 
     def place(self, offset: int) -> tuple[int, int]:
-        """Line and column of ``offset``, both counted from 1; a tab counts as one column."""
+        """Line and column of ``offset`` in its file, both counted from 1; a tab counts as one column."""
         offset = min(max(offset, 0), len(self.text))
-        return self.text.count("\n", 0, offset) + 1, offset - (self.text.rfind("\n", 0, offset) + 1) + 1
+        start, _ = self._part(offset)
+        return self.text.count("\n", start, offset) + 1, offset - max(self.text.rfind("\n", 0, offset) + 1, start) + 1
 
     def diagnostic(self, message: str, offset: int, hint: str | None = None) -> Diagnostic:
         line, column = self.place(offset)
-        return Diagnostic(message=message, hint=hint, file=self.file, line=line, column=column)
+        file = self.included_at(offset) or self.file
+        return Diagnostic(message=message, hint=hint, file=file, line=line, column=column)
 
     def error(self, message: str, offset: int, hint: str | None = None) -> SqlError:
         """The error to raise for what stands at ``offset``; ``hint`` says what to write instead."""
         return SqlError(diagnostics=(self.diagnostic(message, offset, hint),))
 
     def where(self, offset: int) -> str:
-        """``line:column``, for messages that name a second place."""
+        """``line:column``, for messages that name a second place; with the file, if that is an init file."""
         line, column = self.place(offset)
-        return f"{line}:{column}"
+        file = self.included_at(offset)
+        return f"{line}:{column}" if file is None else f"{file}:{line}:{column}"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -84,8 +118,11 @@ class Report:
     def finish(self, on_warning: Callable[[Diagnostic], None] | None) -> None:
         """Hand out the findings in text order; SqlError with all hint warnings at once under ``strict_hints``."""
 
-        def place(found: Diagnostic) -> tuple[int, int]:
-            return found.line or 0, found.column or 0
+        files = [file for _, file in self.source.included]
+
+        def place(found: Diagnostic) -> tuple[int, int, int]:
+            file = files.index(found.file) if found.file in files else len(files)
+            return file, found.line or 0, found.column or 0
 
         if self.refusals:
             raise SqlError(diagnostics=tuple(sorted(self.refusals, key=place)))

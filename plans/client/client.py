@@ -71,7 +71,9 @@ class Client:
 
     def say_problem(self, problem: Diagnostic, severity: str) -> None:
         """Tell of an error or a warning, with its line; lines that are typed in have no numbers."""
-        say(rendered(problem, self.session.source.text, severity, placed=not self.typed))
+        source = self.session.source
+        placed = not self.typed or problem.file is not None
+        say(rendered(problem, source.text_of(problem.file), severity, placed=placed))
 
     def running(self) -> tuple[str, ...]:
         """The names of the jobs in the background."""

@@ -12,12 +12,12 @@ import click
 
 from plans.ci.checks import RULES, Checked, check_plan, removed_plan, with_lint
 from plans.commands.diff import FAIL_ON, least_level
-from plans.commands.options import allow_fact_edits_option, allow_module_option
+from plans.commands.options import allow_fact_edits_option, allow_module_option, init_option
 from plans.errors import Diagnostic, HintplanError, PlanError
 from plans.files import git
 from plans.files.codec import read_plan_bytes, write_plan_bytes
-from plans.files.named_script import named_script
-from plans.files.plan_source import compile_text
+from plans.files.named_script import init_of, named_script
+from plans.files.plan_source import compile_text, init_texts
 from plans.lint.run import lint
 from plans.review.annotations import Remark
 from plans.text.jsontext import MAX_BYTES
@@ -38,6 +38,7 @@ from plans.text.text_file import script_text
 @click.option("--junit", "junit_file", type=click.Path(dir_okay=False), help="Write JUnit XML here.")
 @click.option("--fail-on", type=click.Choice(FAIL_ON), help="Fail if a change has this effect, or a worse one.")
 @allow_module_option
+@init_option
 @allow_fact_edits_option
 def ci_command(
     paths: tuple[str, ...],
@@ -49,6 +50,7 @@ def ci_command(
     junit_file: str | None,
     fail_on: str | None,
     allow_modules: tuple[str, ...],
+    init: tuple[str, ...],
     allow_fact_edits: bool,
 ) -> int:
     """Check plans as a review needs it: layout, meaning, whether they fit their scripts, and what changed.
@@ -70,7 +72,7 @@ def ci_command(
                 file,
                 data,
                 base=before,
-                script=_script(file, data, sql_dir, allow_modules),
+                script=_script(file, data, sql_dir, allow_modules, init),
                 fail_on=least_level(fail_on),
                 allow_fact_edits=allow_fact_edits,
             )
@@ -154,10 +156,11 @@ def _in_repository(file: str) -> str:
     return path if path.startswith("../") else f"./{path}"
 
 
-def _script(file: str, data: bytes, sql_dir: str | None, allow_modules: Sequence[str]) -> Any:
+def _script(file: str, data: bytes, sql_dir: str | None, allow_modules: Sequence[str], init: Sequence[str]) -> Any:
     """What the script of a plan compiles to, or the problem why that is not known; None if the plan names none."""
     try:
-        source = json.loads(data).get("source")
+        document = json.loads(data)
+        source, recorded = document.get("source"), document.get("init", [])
     except (ValueError, AttributeError, RecursionError):
         return None
     if not isinstance(source, str):
@@ -171,7 +174,9 @@ def _script(file: str, data: bytes, sql_dir: str | None, allow_modules: Sequence
                 message=f"the script of the plan, {source!r}, was not found {where}, so they are not compared",
                 hint="name its folder: --sql-dir DIR, or sql-dir under [ci] in hintplan.toml",
             )
-        return compile_text(script_text(read_plan_bytes(path), path), path, {}, allow_modules)
+        names = [name for name in recorded if isinstance(name, str)] if isinstance(recorded, list) else []
+        texts = init_texts(init_of(path, names, init))
+        return compile_text(script_text(read_plan_bytes(path), path), path, {}, allow_modules, texts)
     except HintplanError as error:
         first = error.diagnostics[0]
         place = f"{first.file}:{first.line}: " if first.line is not None else f"{first.file}: " if first.file else ""

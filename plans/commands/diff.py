@@ -9,7 +9,13 @@ from collections.abc import Sequence
 
 import click
 
-from plans.commands.options import allow_fact_edits_option, allow_module_option, config_option, json_format_option
+from plans.commands.options import (
+    allow_fact_edits_option,
+    allow_module_option,
+    config_option,
+    init_option,
+    json_format_option,
+)
 from plans.compare.change import Change
 from plans.compare.diff import diff
 from plans.compare.report import of_level
@@ -38,6 +44,7 @@ FAIL_ON = ("incompatible", "drop", "rebuild", "ttl", "restart", "any")
 )
 @config_option
 @allow_module_option
+@init_option
 @allow_fact_edits_option
 @json_format_option
 def diff_command(
@@ -51,6 +58,7 @@ def diff_command(
     fail_on: str | None,
     config: dict[str, str],
     allow_modules: tuple[str, ...],
+    init: tuple[str, ...],
     allow_fact_edits: bool,
     as_json: bool,
 ) -> int:
@@ -71,8 +79,10 @@ def diff_command(
         raise click.UsageError(f"--sql is for --format {', '.join(_WITH_SQL)}")
     if config and not (is_script(before) or is_script(after)):
         raise click.UsageError("--config is for scripts, and neither side is one (they end in .sql)")
+    if init and not (is_script(before) or is_script(after)):
+        raise click.UsageError("--init is for scripts, and neither side is one (they end in .sql)")
     sources = [
-        read_source(name, config=config, allow_modules=allow_modules, allow_fact_edits=allow_fact_edits)
+        read_source(name, config=config, allow_modules=allow_modules, init=init, allow_fact_edits=allow_fact_edits)
         for name in (before, after)
     ]
     changes = diff(sources[0].plan, sources[1].plan)

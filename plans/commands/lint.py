@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from plans.commands.options import allow_module_option, json_format_option
+from plans.commands.options import allow_module_option, init_option, json_format_option
 from plans.lint.registry import RULES, rule_called
 from plans.lint.report import FORMATS, rendered, summary
 from plans.lint.run import LEVELS, failing, lint
@@ -28,6 +28,7 @@ from plans.text.terminal import say, show
 @click.option("--settings", "config", metavar="FILE", help="Read ignores from this hintplan.toml.")
 @click.option("--explain", "rule", metavar="RULE", help="Say what a rule finds, why, and what to do.")
 @allow_module_option
+@init_option
 @click.option("--allow-fact-edits", is_flag=True, help="Accept, and with --fix make, changes of facts.")
 @json_format_option
 def lint_command(
@@ -40,6 +41,7 @@ def lint_command(
     config: str | None,
     rule: str | None,
     allow_modules: tuple[str, ...],
+    init: tuple[str, ...],
     allow_fact_edits: bool,
     as_json: bool,
 ) -> int:
@@ -61,6 +63,7 @@ def lint_command(
         config=config,
         script=script,
         allow_modules=allow_modules,
+        init=init,
         allow_fact_edits=allow_fact_edits,
         fix=fix,
     )

@@ -82,3 +82,10 @@ allow_module_option = click.option(
     metavar="MODULE",
     help="Where the script's functions may be; their code is loaded.",
 )
+init_option = click.option(
+    "-i",
+    "--init",
+    metavar="FILE",
+    multiple=True,
+    help="Read what scripts share from this file first: CREATE, SET and the like. May be given several times.",
+)

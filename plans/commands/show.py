@@ -14,11 +14,11 @@ from collections.abc import Collection, Sequence
 
 import click
 
-from plans.commands.options import allow_fact_edits_option, allow_module_option, output_option
-from plans.errors import PlanError, SqlError
+from plans.commands.options import allow_fact_edits_option, allow_module_option, init_option, output_option
+from plans.errors import HintplanError, PlanError
 from plans.files.codec import read_plan_bytes, write_plan_bytes
-from plans.files.named_script import named_script
-from plans.files.plan_source import PlanSource, compile_text, read_source
+from plans.files.named_script import init_of, named_script
+from plans.files.plan_source import PlanSource, compile_text, init_texts, read_source
 from plans.model.plan import Plan
 from plans.show.page_script import Script, script_of
 from plans.show.tree import show_tree
@@ -48,6 +48,7 @@ _ENDINGS = {
 @click.option("--around", "centre", metavar="ID", multiple=True, help="Only this operator and what is near it.")
 @click.option("--hops", type=click.IntRange(min=0), default=1, show_default=True, help="How far --around reaches.")
 @allow_module_option
+@init_option
 @allow_fact_edits_option
 def show_command(
     path: str,
@@ -58,6 +59,7 @@ def show_command(
     centre: tuple[str, ...],
     hops: int,
     allow_modules: tuple[str, ...],
+    init: tuple[str, ...],
     allow_fact_edits: bool,
 ) -> None:
     """Draw a plan: a page to look at, a picture, a graph for other tools, or a tree.
@@ -76,12 +78,12 @@ def show_command(
         raise click.UsageError("only a page shows the script: write one with -o plan.html")
     if chosen == "html" and output is None and sys.stdout.isatty():
         raise click.UsageError("a page is for a browser; write it to a file with -o plan.html")
-    source = read_source(path, allow_modules=allow_modules, allow_fact_edits=allow_fact_edits)
+    source = read_source(path, allow_modules=allow_modules, init=init, allow_fact_edits=allow_fact_edits)
     plan, before = source.plan, None
     if older:
-        before = read_source(older, allow_modules=allow_modules, allow_fact_edits=allow_fact_edits).plan
+        before = read_source(older, allow_modules=allow_modules, init=init, allow_fact_edits=allow_fact_edits).plan
     _check_ids(centre, plan, before)
-    script = _script(source, sql, allow_modules) if chosen == "html" else None
+    script = _script(source, sql, allow_modules, init) if chosen == "html" else None
     if chosen == "tree" and output is None:
         show_tree(plan)
         return
@@ -145,7 +147,7 @@ def _check_ids(ids: Collection[str], plan: Plan, before: Plan | None) -> None:
             raise PlanError(f"there is no operator '{name}'", hint=hint)
 
 
-def _script(source: PlanSource, sql: str | None, allow_modules: Sequence[str]) -> Script | None:
+def _script(source: PlanSource, sql: str | None, allow_modules: Sequence[str], init: Sequence[str]) -> Script | None:
     """The script of the plan: the given one, or the one it names if that lies beside it. None if there is none."""
     plan = source.plan
     if source.places is not None and sql is None:
@@ -158,8 +160,9 @@ def _script(source: PlanSource, sql: str | None, allow_modules: Sequence[str]) -
         return None
     text = script_text(read_plan_bytes(found), found)
     try:
-        done = compile_text(text, found, {}, allow_modules)
-    except SqlError as error:
+        texts = init_texts(init_of(found, plan.init, init))
+        done = compile_text(text, found, {}, allow_modules, texts)
+    except HintplanError as error:
         say(f"warning: {found} does not compile, so its lines are not linked: {error.diagnostics[0].message}")
         return Script(file=os.path.basename(found), text=text)
     return script_of(os.path.basename(found), text, plan, done.plan, done.positions)

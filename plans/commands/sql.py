@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
 
 from plans.client.client import Client
-from plans.commands.options import allow_fact_edits_option, config_option
+from plans.commands.options import allow_fact_edits_option, config_option, init_option
 from plans.commands.run_options import (
     allow_state_drop_option,
     conf_option,
@@ -26,6 +26,7 @@ from plans.commands.run_options import (
     trigger_option,
 )
 from plans.errors import SqlError
+from plans.files.plan_source import init_texts
 from plans.lazy import load
 from plans.text.terminal import say
 from plans.text.text_file import read_text
@@ -37,6 +38,7 @@ _STDIN = "<stdin>"
 @click.argument("script", required=False, type=click.Path(dir_okay=False, allow_dash=True))
 @click.option("--continue-on-error", is_flag=True, help="Go on with the next statement after one that fails.")
 @config_option
+@init_option
 @click.option("--strict-hints", is_flag=True, help="Make hints that do not do what they say errors.")
 @click.option("--checkpoint", metavar="DIR", help="Where INSERTs keep state between runs, a directory per plan.")
 @trigger_option("Time between batches of background jobs.")
@@ -52,6 +54,7 @@ def sql_command(
     script: str | None,
     continue_on_error: bool,
     config: dict[str, str],
+    init: tuple[str, ...],
     strict_hints: bool,
     as_json: bool,
     allow_fact_edits: bool,
@@ -74,12 +77,30 @@ def sql_command(
         typed=typed,
     )
     try:
+        if not _read_init_files(client, init, debug=options["debug"]):
+            return 1
         if typed:
             run_shell: Callable[..., int] = load("plans.client.shell:run_shell")
             return run_shell(client, debug=options["debug"])
         return _run_script(client, text, continue_on_error=continue_on_error, debug=options["debug"])
     finally:
         client.close()
+
+
+def _read_init_files(client: Client, names: Sequence[str], *, debug: bool) -> bool:
+    """Whether the init files could be read; what is wrong with them, and what their statements say, is told."""
+    session = client.session
+    try:
+        load("planner.init_files:read_init_files")(session, init_texts(names))
+    except SqlError as error:
+        if debug:
+            say(traceback.format_exc())
+        for problem in error.diagnostics:
+            client.say_problem(problem, "error")
+        return False
+    for finding in session.context.report.findings:
+        client.say_problem(finding.diagnostic, finding.severity)
+    return True
 
 
 def _run_script(client: Client, text: str, *, continue_on_error: bool, debug: bool) -> int:

@@ -9,12 +9,19 @@ from typing import Any
 
 import click
 
-from plans.commands.options import allow_fact_edits_option, allow_module_option, config_option, json_option, show_json
+from plans.commands.options import (
+    allow_fact_edits_option,
+    allow_module_option,
+    config_option,
+    init_option,
+    json_option,
+    show_json,
+)
 from plans.edit.why import ScriptSays, Step, Why, settings_below, why
 from plans.errors import HintplanError
 from plans.files import git
-from plans.files.named_script import is_plain_name, named_script
-from plans.files.plan_source import PlanSource, compile_text, is_script, read_bytes, read_source
+from plans.files.named_script import init_of, is_plain_name, named_script
+from plans.files.plan_source import PlanSource, compile_text, init_texts, is_script, read_bytes, read_source
 from plans.format.paths import find
 from plans.model.plan import Plan
 from plans.model.settings import PlanSetting
@@ -30,6 +37,7 @@ from plans.text.text_file import script_text
 @click.option("--sql", metavar="SCRIPT", help="The script, if it is not found beside the plan.")
 @config_option
 @allow_module_option
+@init_option
 @allow_fact_edits_option
 @json_option
 def why_command(
@@ -38,6 +46,7 @@ def why_command(
     sql: str | None,
     config: dict[str, str],
     allow_modules: tuple[str, ...],
+    init: tuple[str, ...],
     allow_fact_edits: bool,
     as_json: bool,
 ) -> None:
@@ -49,7 +58,7 @@ def why_command(
     hintplan why plan.json config.table.exec.state.ttl
     hintplan why plan.json join_o_c
     """
-    source = read_source(name, config=config, allow_modules=allow_modules, allow_fact_edits=allow_fact_edits)
+    source = read_source(name, config=config, allow_modules=allow_modules, init=init, allow_fact_edits=allow_fact_edits)
     below = settings_below(source.plan, path)
     if below:
         if as_json:
@@ -58,7 +67,7 @@ def why_command(
             show(_listed(below, source.plan))
         return
     why(source.plan, path)  # a wrong path is an error before a script is looked for
-    script = _script(source, sql, config, allow_modules)
+    script = _script(source, sql, config, allow_modules, init)
     found = why(source.plan, path, script)
     edit_place = _place_in_plan(source, found.path) if source.places is None else None
     if as_json:
@@ -70,12 +79,16 @@ def why_command(
 
 
 def _script(
-    source: PlanSource, sql: str | None, config: Mapping[str, str], allow_modules: Sequence[str]
+    source: PlanSource, sql: str | None, config: Mapping[str, str], allow_modules: Sequence[str], init: Sequence[str]
 ) -> ScriptSays | None:
     """The given script, or the one that the plan names if it lies beside it; None if there is none."""
     if source.places is not None and sql is None:
         return ScriptSays(
-            file=source.file or source.name, text=source.data.decode(), plan=source.plan, places=source.places
+            file=source.file or source.name,
+            text=source.data.decode(),
+            plan=source.plan,
+            places=source.places,
+            init=source.init,
         )
     name = sql if sql is not None else _beside(source)
     if name is None:
@@ -83,13 +96,14 @@ def _script(
     data, file, shown_as = read_bytes(name)
     try:
         text = script_text(data, shown_as)
-        done = compile_text(text, file or shown_as, config, allow_modules)
+        texts = init_texts(init_of(name, source.plan.init, init))
+        done = compile_text(text, file or shown_as, config, allow_modules, texts)
     except HintplanError as error:
         if sql is not None:
             raise
         say(f"{shown_as} does not compile, so no lines are shown: {error.diagnostics[0]}")
         return None
-    return ScriptSays(file=file or shown_as, text=text, plan=done.plan, places=done.positions)
+    return ScriptSays(file=file or shown_as, text=text, plan=done.plan, places=done.positions, init=texts)
 
 
 def _beside(source: PlanSource) -> str | None:
@@ -148,7 +162,7 @@ def _place(
     """File, line and column of what a layer says: in the script, or of an edit in the plan."""
     if step.layer == "edit" and edit_place is not None:
         return source.file, *edit_place
-    return (script.file if script and step.line else None), step.line, step.column
+    return (step.file or script.file if script and step.line else None), step.line, step.column
 
 
 def _advice(found: Why, script: ScriptSays | None, source: PlanSource) -> list[str]:
@@ -162,7 +176,7 @@ def _advice(found: Why, script: ScriptSays | None, source: PlanSource) -> list[s
         lines.append(f"change it: hintplan set {name} {shlex.quote(found.path)}=... --reason '...'")
     winner = next((step for step in found.steps if step.wins), None)
     if winner is not None and winner.line is not None and script is not None:
-        lines.append(f"or for good: change {script.file}:{winner.line} and compile again")
+        lines.append(f"or for good: change {winner.file or script.file}:{winner.line} and compile again")
     return lines
 
 

@@ -51,8 +51,9 @@ def set_value(plan: Plan, path: str, value: str, *, reason: str | None = None) -
         edited = _set_in_operator(plan, path, by_id[head], rest, value)
     elif path in ("format", "mode", "functions", "operators", "digests", "tables", "config"):
         raise PlanError(f"'{path}' cannot be set", path=path, hint=_settable(plan))
-    elif path in ("source", "reasons") or path.startswith("reasons."):
-        about = "it names the script" if path == "source" else "give a reason with --reason when setting a value"
+    elif path in ("source", "init", "reasons") or path.startswith("reasons."):
+        names = {"source": "it names the script", "init": "it names the script's init files"}
+        about = names.get(path, "give a reason with --reason when setting a value")
         raise PlanError(f"'{path}' cannot be set", path=path, hint=about)
     elif (key := canonical_key(path)) in KEYS and KEYS[key].in_config:
         message = f"'{path}' is a configuration key, and no path"

@@ -12,7 +12,7 @@ still says so. Knows no command line.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from plans.errors import PlanError
@@ -38,17 +38,24 @@ _STRONGER = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptSays:
-    """A script that was compiled now: its text, the plan that it gives, and the places of settings in it."""
+    """A script that was compiled now: its text, the plan that it gives, and the places of settings in it.
+
+    ``init`` are the texts of its init files, by name.
+    """
 
     file: str
     text: str
     plan: Plan
     places: Mapping[tuple[str, str, str], Any]
+    init: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """What one layer says. ``now`` is what the script says today where that differs; ``note`` tells what is known."""
+    """What one layer says. ``now`` is what the script says today where that differs; ``note`` tells what is known.
+
+    ``file`` is the init file that the line is of; None for the script.
+    """
 
     layer: str
     value: str
@@ -58,6 +65,7 @@ class Step:
     text: str = ""
     now: str | None = None
     note: str = ""
+    file: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,7 +212,8 @@ def _step(setting: PlanSetting, layer: str, value: Any, script: ScriptSays | Non
         if note:
             note += ": set with -c, or by default"
         return Step(layer=layer, value=shown(value), wins=layer == by, now=changed, note=note)
-    line = script.text.split("\n")[place.line - 1]
+    text = script.text if place.file is None else script.init[place.file]
+    line = text.split("\n")[place.line - 1]
     return Step(
         layer=layer,
         value=shown(value),
@@ -213,6 +222,7 @@ def _step(setting: PlanSetting, layer: str, value: Any, script: ScriptSays | Non
         column=place.column,
         text=line.strip(),
         now=changed,
+        file=place.file,
     )
 
 

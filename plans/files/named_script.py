@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Sequence
 
 from plans.errors import PlanError
-from plans.files.plan_source import is_script
+from plans.files import git
+from plans.files.plan_source import at_revision, is_script
 
 
 def is_plain_name(source: str) -> bool:
@@ -34,3 +36,26 @@ def named_script(source: str | None, folder: str) -> str | None:
         what = "a symbolic link" if stat.S_ISLNK(mode) else "no regular file"
         raise PlanError(f"the script of a plan must be a regular file, and this is {what}", file=path)
     return path
+
+
+def init_of(script: str, recorded: Sequence[str], given: Sequence[str]) -> tuple[str, ...]:
+    """The init files of a plan's ``script``: those that are ``given``, else the ``recorded`` ones, beside the script.
+
+    PlanError if one is not there. ``script`` may be a file in git.
+    """
+    if given:
+        return at_revision(given, script)
+    found = []
+    for name in recorded:
+        if script.startswith(git.PREFIX):
+            where = git.parse(script)
+            folder = os.path.dirname(where.path)
+            there = git.GitPath(where.revision, f"{folder}/{name}" if folder else name)
+            path = f"{git.PREFIX}{there.revision}:{there.path}" if is_plain_name(name) and git.exists(there) else None
+        else:
+            path = named_script(name, os.path.dirname(script))
+        if path is None:
+            message = f"its init file '{name}' is not beside it"
+            raise PlanError(message, file=script, hint="name all of them, in their order: --init FILE")
+        found.append(path)
+    return tuple(found)

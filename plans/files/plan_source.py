@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
+from plans.errors import PlanError
 from plans.files import git
 from plans.files.codec import loads, plan_bytes
 from plans.model.plan import Plan
@@ -28,7 +29,7 @@ class PlanSource:
     """A plan and the text it came from. ``file`` is the path of that text, None for standard input.
 
     ``places`` is what the planner says of a script: operator id, path of the setting and layer to offset, line and
-    column; None for a plan file.
+    column; None for a plan file. ``init`` are the texts of a script's init files, by name.
     """
 
     name: str
@@ -36,6 +37,7 @@ class PlanSource:
     data: bytes
     plan: Plan
     places: Mapping[tuple[str, str, str], Any] | None = None
+    init: Mapping[str, str] = field(default_factory=dict)
 
 
 def is_script(name: str) -> bool:
@@ -48,24 +50,60 @@ def read_source(
     *,
     config: Mapping[str, str] | None = None,
     allow_modules: Sequence[str] = (),
+    init: Sequence[str] = (),
     allow_fact_edits: bool = False,
     check_meaning: bool = False,
 ) -> PlanSource:
-    """The plan that ``name`` stands for; of a script ``config`` overrides SET, and ``allow_modules`` have functions."""
+    """The plan that ``name`` stands for.
+
+    Of a script ``config`` overrides SET, ``allow_modules`` have functions, and ``init`` are the init files, which are
+    read at the revision of the script.
+    """
     data, file, shown = read_bytes(name)
     if is_script(name):
         text = script_text(data, shown)
-        done = compile_text(text, file or shown, config or {}, allow_modules)
+        texts = init_texts(at_revision(init, name))
+        done = compile_text(text, file or shown, config or {}, allow_modules, texts)
         for finding in done.findings:
             say(f"{finding.severity}: {finding.diagnostic}")
-        return PlanSource(name=name, file=file, data=text.encode(), plan=done.plan, places=done.positions)
+        return PlanSource(name=name, file=file, data=text.encode(), plan=done.plan, places=done.positions, init=texts)
     plan = loads(data, file=shown, allow_fact_edits=allow_fact_edits, check_meaning=check_meaning)
     return PlanSource(name=name, file=file, data=data, plan=plan)
 
 
-def compile_text(text: str, file: str, config: Mapping[str, str], allow_modules: Sequence[str] = ()) -> Any:
+def compile_text(
+    text: str,
+    file: str,
+    config: Mapping[str, str],
+    allow_modules: Sequence[str] = (),
+    init: Mapping[str, str] | None = None,
+) -> Any:
     """What the planner makes of a script: its ``Compilation``; SqlError for what is wrong with it."""
-    return import_module("planner.compile").compile_script(text, config, file=file, allow_modules=allow_modules)
+    compile_script = import_module("planner.compile").compile_script
+    return compile_script(text, config, file=file, allow_modules=allow_modules, init=init)
+
+
+def init_texts(names: Sequence[str]) -> dict[str, str]:
+    """The texts of init files by their names, in this order; PlanError or SqlError for one that cannot be read."""
+    found: dict[str, str] = {}
+    for name in names:
+        data, _, shown = read_bytes(name)
+        if name in found:
+            raise PlanError("is given twice with --init", file=name, hint="name it once")
+        found[shown] = script_text(data, shown)
+    return found
+
+
+def at_revision(init: Sequence[str], script: str) -> tuple[str, ...]:
+    """``init`` as they are where ``script`` is: at the same revision, if it is at one."""
+    if not script.startswith(git.PREFIX):
+        return tuple(init)
+    revision = git.parse(script).revision
+    here = [name if name.startswith(("./", "../")) else f"./{name}" for name in init]
+    return tuple(
+        name if name.startswith(git.PREFIX) else f"{git.PREFIX}{revision}:{path}"
+        for name, path in zip(init, here, strict=True)
+    )
 
 
 def read_bytes(name: str) -> tuple[bytes, str | None, str]:

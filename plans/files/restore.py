@@ -16,8 +16,8 @@ from plans.compare.facts import Fact, facts_between
 from plans.errors import HintplanError, PlanError
 from plans.files import git
 from plans.files.codec import FactsChanged, loads
-from plans.files.named_script import named_script
-from plans.files.plan_source import compile_text
+from plans.files.named_script import init_of, named_script
+from plans.files.plan_source import compile_text, init_texts
 from plans.format.digest import operator_facts, plan_digests, table_facts
 from plans.format.document import function_document
 from plans.model.plan import Plan
@@ -46,8 +46,11 @@ def _originals(plan: Plan, file: str) -> Iterator[tuple[Plan, str]]:
     try:
         script = named_script(plan.source, os.path.dirname(file))
         if script is not None:
-            done = compile_text(read_text(script, script), script, {})
-            yield done.plan, f"hintplan compile {shlex.quote(script)} -o {name} --keep-edits {name} --allow-fact-edits"
+            init = init_of(script, plan.init, ())
+            done = compile_text(read_text(script, script), script, {}, init=init_texts(init))
+            words = "".join(f" --init {shlex.quote(file)}" for file in init)
+            compiling = f"hintplan compile {shlex.quote(script)}{words}"
+            yield done.plan, f"{compiling} -o {name} --keep-edits {name} --allow-fact-edits"
     except HintplanError:
         pass  # its mistakes are for who compiles it
     try:

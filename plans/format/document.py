@@ -31,11 +31,13 @@ Json = dict[str, Any]
 def to_document(plan: Plan) -> Json:
     """The whole plan without its digests; maps are sorted, table options start with ``connector``."""
     source = {"source": plan.source} if plan.source is not None else {}
+    init = {"init": list(plan.init)} if plan.init else {}
     reasons = {"reasons": {path: plan.reasons[path] for path in sorted(plan.reasons)}} if plan.reasons else {}
     return {
         "format": plan.format,
         "name": plan.name,
         **source,
+        **init,
         "mode": plan.mode,
         "config": {key: plan.config[key] for key in sorted(plan.config)},
         "tables": {name: table_document(plan.tables[name]) for name in sorted(plan.tables)},
@@ -97,6 +99,7 @@ def from_document(document: Json) -> Plan:
         format=document["format"],
         name=document["name"],
         source=document.get("source"),
+        init=tuple(document.get("init", ())),
         mode=document["mode"],
         config={key: _config_value(key, value) for key, value in document["config"].items()},
         tables={name: _read_table(table) for name, table in document["tables"].items()},

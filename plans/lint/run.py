@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from plans.files.codec import loads, plan_bytes, write_plan_bytes
-from plans.files.plan_source import compile_text
+from plans.files.named_script import init_of
+from plans.files.plan_source import compile_text, init_texts
 from plans.lint.check import Checked, Found, check, fixed
 from plans.lint.ignores import Config, Ignore, config_for, is_for, matching, read_config
 from plans.lint.registry import RULES
@@ -36,6 +37,7 @@ def lint(
     config: str | None = None,
     script: str | None = None,
     allow_modules: Sequence[str] = (),
+    init: Sequence[str] = (),
     allow_fact_edits: bool = False,
     fix: bool = False,
 ) -> Report:
@@ -53,7 +55,7 @@ def lint(
         if fix:
             checked, repaired = _mended(path, plan, checked, settings, allow_fact_edits)
             mended += repaired
-        here = [*checked.found, *(_idle_hints(script, allow_modules) if script is not None else ())]
+        here = [*checked.found, *(_idle_hints(script, allow_modules, init, checked) if script is not None else ())]
         for one in here:
             ignore = next(matching(settings, plan, one.rule.id, one.finding.path), None) if settings else None
             if settings is None or ignore is None:
@@ -97,16 +99,17 @@ def _mended(
     return check(data, file=path, allow_fact_edits=facts), repaired
 
 
-def _idle_hints(script: str, allow_modules: Sequence[str]) -> Iterator[Found]:
+def _idle_hints(script: str, allow_modules: Sequence[str], init: Sequence[str], checked: Checked) -> Iterator[Found]:
     """The keys of hints of which the planner says that they have no effect."""
     text = read_text(script, script)
-    for outcome in compile_text(text, script, {}, allow_modules).hints:
+    recorded = checked.plan.init if checked.plan is not None else ()
+    done = compile_text(text, script, {}, allow_modules, init_texts(init_of(script, recorded, init)))
+    for outcome in done.hints:
         if outcome.status != "applied":
-            line = text.count("\n", 0, outcome.offset) + 1
-            column = outcome.offset - text.rfind("\n", 0, outcome.offset)
             message = f"'{outcome.key}' in {outcome.hint} has no effect: it is {outcome.status}, {outcome.detail}"
+            at = done.source.diagnostic(message, outcome.offset)
             finding = Finding(path=f"{outcome.hint}.{outcome.key}", message=message)
-            yield Found(rule=RULES["HP103"], finding=finding, file=script, line=line, column=column)
+            yield Found(rule=RULES["HP103"], finding=finding, file=at.file, line=at.line, column=at.column)
 
 
 def _of_ignores(config: Config, used: set[tuple[Path, int]]) -> Iterator[Found]:

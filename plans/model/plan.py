@@ -34,13 +34,14 @@ class Plan:
 
     A ``batch`` plan keeps no state, and all its edges are insert-only.
 
-    ``source`` is the base name of the script it was compiled from; ``reasons`` are notes by the path of a setting.
-    Neither is a fact.
+    ``source`` is the base name of the script it was compiled from, ``init`` has those of its init files; ``reasons``
+    are notes by the path of a setting. None of them is a fact.
     ``compiled`` has the digests of settings without origin as the compiler wrote them, by path.
     """
 
     name: str
     source: str | None = None
+    init: tuple[str, ...] = ()
     mode: Mode = "streaming"
     config: Mapping[str, str] = field(default_factory=dict)
     tables: Mapping[str, Table] = field(default_factory=dict)

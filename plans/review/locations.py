@@ -47,7 +47,7 @@ def _in_script(file: str, places: Mapping[tuple[str, str, str], Any], change: Ch
     for layer in _LAYERS:
         place = places.get((operator, below, layer))
         if place is not None:
-            return Location(file=file, line=place.line, column=place.column)
+            return Location(file=place.file or file, line=place.line, column=place.column)
     return Location(file=file)
 
 

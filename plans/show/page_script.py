@@ -32,6 +32,8 @@ def script_of(file: str, text: str, plan: Plan, compiled: Plan, places: Mapping[
     found = set()
     for (operator_id, below, layer), place in places.items():
         path = f"{operator_id}.{below}"
+        if place.file is not None:
+            continue  # the page shows the script, without its init files
         if path in ours and path in theirs and ours[path].layers.get(layer) == theirs[path].layers.get(layer):
             found.add((place.line, path, layer))
     return Script(file=file, text=text, places=tuple(sorted(found)))

@@ -97,7 +97,7 @@ def test_a_bad_ttl_is_refused(patched: Patched, refusal: Refusal, written: str, 
         ),
         (
             ('"mode": "streaming",', '"mode": "streaming",\n  "notes": 1,'),
-            "plan.json:5:3: notes: unknown key 'notes'\n  hint: other keys here: source, reasons",
+            "plan.json:5:3: notes: unknown key 'notes'\n  hint: other keys here: source, init, reasons",
         ),
         (
             ('"mode": "streaming"', '"mode": "bach"'),
