@@ -34,6 +34,7 @@ from planner.statements.model import (
     StatementSet,
     StopJob,
     UncacheTable,
+    UseDefault,
     inserts_of,
 )
 from planner.syntax.dialect import Token, TokenType
@@ -93,6 +94,8 @@ def _action(session: Session, unit: Unit, statement: Statement) -> Action:
             return _cached(session, unit, statement)
         case UncacheTable():
             return _uncached(session, unit, statement)
+        case UseDefault():
+            return actions.Told(text="all tables are in default_catalog.default_database anyway")
         case Show():
             return _show(session, statement)
         case Describe():

@@ -41,6 +41,7 @@ from planner.statements.model import (
     SetOption,
     Statement,
     UncacheTable,
+    UseDefault,
 )
 from planner.statements.script import read_statement
 from planner.syntax.dialect import Token, refuse_long_numbers, tokenize
@@ -63,6 +64,7 @@ Declaration = (
     | Drop
     | CacheTable
     | UncacheTable
+    | UseDefault
 )
 """The statements that change the session and do nothing else."""
 
@@ -91,11 +93,12 @@ class Session:
         current directory too. ``functions`` are declared at once, by classes or their names, which are allowed.
         """
         source = Source(text="", file=file)
-        configuration = Configuration.of(config or {})
+        report = Report(source=source, strict_hints=strict_hints)
+        configuration = Configuration.of(_heeded(config or {}, report))
         context = Context(
             source=source,
             text="",
-            report=Report(source=source, strict_hints=strict_hints),
+            report=report,
             ledger=Ledger(Hints(after_select={}, after_name={})),
             config=configuration.settings().config,
             compiler=configuration.settings().compiler,
@@ -168,6 +171,8 @@ class Session:
                 return cache_table(context, statement)
             case UncacheTable():
                 return uncache_table(context, statement)
+            case UseDefault():
+                return False
             case SetOption() | ResetOption():
                 return self._configure(statement)
             case _:
@@ -181,14 +186,12 @@ class Session:
     def _configure(self, statement: SetOption | ResetOption) -> bool:
         """Change the configuration; False for a key that means nothing here."""
         context = self.context
-        idle = why_idle(statement.key) if statement.key else None
-        if idle is not None:
-            if isinstance(statement, SetOption):
-                context.report.note(f"'{statement.key}' has no effect: {idle}", statement.offset)
+        if isinstance(statement, SetOption) and (found := _no_effect(statement.key, statement.value)) is not None:
+            if isinstance(found, RefusedKey):
+                raise self.source.error(_not_supported(statement.key, found), statement.offset, found.instead)
+            context.report.note(found, statement.offset)
             return False
-        if statement.key and (refused := refused_key(statement.key)) is not None:
-            if isinstance(statement, SetOption):
-                self._refuse_key(statement, refused)
+        if statement.key and (why_idle(statement.key) is not None or refused_key(statement.key) is not None):
             return False
         if isinstance(statement, ResetOption):
             self.configuration.reset(self.source, statement)
@@ -200,13 +203,6 @@ class Session:
         context.config, context.compiler = settings.config, settings.compiler
         context.batch = settings.mode == "batch"
         return True
-
-    def _refuse_key(self, statement: SetOption, refused: RefusedKey) -> None:
-        """SqlError for a key that is not supported, unless it is set to what is the case anyway."""
-        if refused.default is None or statement.value.strip().lower() != refused.default.lower():
-            message = f"'{statement.key}' is not supported: {refused.reason}"
-            raise self.source.error(message, statement.offset, refused.instead)
-        self.context.report.note(f"'{statement.key}' has no effect: it is so anyway", statement.offset)
 
     def job(self) -> Job:
         """A new job, with the configuration as it stands."""
@@ -232,6 +228,35 @@ def directories_of(file: str | None) -> tuple[str, ...]:
     """Where a user expects to put a module: beside the script, or where he stands."""
     beside = (os.path.dirname(os.path.abspath(file)),) if file and not file.startswith("<") else ()
     return tuple(dict.fromkeys((*beside, os.getcwd())))
+
+
+def _heeded(config: Mapping[str, str], report: Report) -> dict[str, str]:
+    """``config`` without the keys of Flink that mean nothing here, each with a note; SqlError for one not supported."""
+    found: dict[str, str] = {}
+    for key, value in config.items():
+        idle = _no_effect(key, value)
+        if isinstance(idle, RefusedKey):
+            raise SqlError(_not_supported(key, idle), hint=idle.instead)
+        if idle is None:
+            found[key] = value
+        else:
+            report.note(idle)
+    return found
+
+
+def _no_effect(key: str, value: str) -> str | RefusedKey | None:
+    """What to say of a key of Flink that has no effect set to ``value``, or why it cannot be; None if it has one."""
+    idle = why_idle(key)
+    if idle is not None:
+        return f"'{key}' has no effect: {idle}"
+    refused = refused_key(key)
+    if refused is None or refused.default is None or value.strip().lower() != refused.default.lower():
+        return refused
+    return f"'{key}' has no effect: it is so anyway"
+
+
+def _not_supported(key: str, refused: RefusedKey) -> str:
+    return f"'{key}' is not supported: {refused.reason}"
 
 
 def too_deep(file: str | None) -> SqlError:

@@ -1,4 +1,4 @@
-"""The grammar of DROP, SHOW and DESCRIBE. What they find is :mod:`planner.describe`'s business.
+"""The grammar of DROP, SHOW, DESCRIBE and USE. What they find is :mod:`planner.describe`'s business.
 
 >>> from planner.syntax.dialect import tokenize
 >>> from planner.syntax.source import Source
@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from planner.statements.ddl import table_name
-from planner.statements.model import Describe, Drop, Show
+from planner.statements.ddl import DEFAULT_PATH, table_name
+from planner.statements.model import Describe, Drop, Show, UseDefault
 from planner.syntax.cursor import Cursor
 
 _Kind = Literal["TABLE", "VIEW", "FUNCTION"]
@@ -21,11 +21,18 @@ _Listed = Literal["TABLES", "VIEWS", "FUNCTIONS", "USER FUNCTIONS", "JOBS"]
 
 _KINDS: tuple[_Kind, ...] = ("TABLE", "VIEW", "FUNCTION")
 _LISTED: tuple[_Listed, ...] = ("TABLES", "VIEWS", "FUNCTIONS", "USER FUNCTIONS", "JOBS")
+ONE_DATABASE = (
+    f"all tables live in {'.'.join(DEFAULT_PATH)}: leave this out, and write the names of tables alone; "
+    "what several scripts declare stands in files that --init reads"
+)
 _CAN_SHOW = "SHOW knows TABLES, VIEWS, [USER] FUNCTIONS, JOBS, CREATE TABLE name and CREATE VIEW name"
 
 
 def read_drop(cursor: Cursor, offset: int) -> Drop:
     """Read a DROP from after the word to the end of the statement."""
+    for what in ("CATALOG", "DATABASE"):
+        if cursor.peek(what):
+            raise cursor.source.error(f"DROP {what} is not supported", offset, ONE_DATABASE)
     temporary = cursor.take("TEMPORARY")
     if cursor.take("SYSTEM") and not cursor.peek("FUNCTION"):
         raise cursor.unexpected("FUNCTION", "only functions can be SYSTEM")
@@ -68,3 +75,31 @@ def read_describe(cursor: Cursor, offset: int) -> Describe:
     name = table_name(cursor, "the name of a table or view")
     cursor.end()
     return Describe(name=name, offset=place)
+
+
+def read_use(cursor: Cursor, offset: int) -> UseDefault:
+    """Read ``USE [CATALOG] name`` from after the word; SqlError for what is not the default."""
+    if cursor.peek("MODULES"):
+        message = "USE MODULES is not supported"
+        raise cursor.source.error(message, offset, "leave it out: there are no modules to load")
+    catalog, database = DEFAULT_PATH
+    what = "catalog" if cursor.take("CATALOG") else "database"
+    place = cursor.offset
+    path = cursor.path(f"the name of a {what}")
+    cursor.end()
+    if path not in (((catalog,),) if what == "catalog" else ((database,), DEFAULT_PATH)):
+        raise cursor.source.error(f"there is no {what} '{'.'.join(path)}'", place, ONE_DATABASE)
+    return UseDefault(offset=offset)
+
+
+def read_create_database(cursor: Cursor, offset: int) -> UseDefault:
+    """Read ``CREATE DATABASE IF NOT EXISTS`` of the default one, from after DATABASE; SqlError for any other."""
+    if_not_exists = cursor.take("IF", "NOT", "EXISTS")
+    path = cursor.path("the name of a database")
+    if path not in (DEFAULT_PATH[1:], DEFAULT_PATH):
+        raise cursor.source.error("CREATE DATABASE is not supported", offset, ONE_DATABASE)
+    if not if_not_exists:
+        message = f"database '{path[-1]}' is there already"
+        raise cursor.source.error(message, offset, "write IF NOT EXISTS, or remove it")
+    cursor.rest()
+    return UseDefault(offset=offset)

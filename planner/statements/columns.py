@@ -82,9 +82,12 @@ def at_table_key(cursor: Cursor) -> bool:
     """Whether a constraint of the table comes next."""
     if cursor.peek("UNIQUE") or cursor.peek("PERIOD"):
         place = cursor.offset
-        raise cursor.source.error(
-            f"{cursor.next().text.upper()} is not supported", place, "only PRIMARY KEY (...) NOT ENFORCED is"
-        )
+        word = cursor.next().text
+        if cursor.peek("(") or cursor.peek("FOR"):
+            message = f"{word.upper()} is not supported"
+            raise cursor.source.error(message, place, "only PRIMARY KEY (...) NOT ENFORCED is")
+        message = f"{word.upper()} is a word of the language, in Flink, too"
+        raise cursor.source.error(message, place, f"quote the name of the column: `{word}`")
     return cursor.peek("PRIMARY", "KEY") or cursor.peek("CONSTRAINT")
 
 

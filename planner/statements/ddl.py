@@ -29,7 +29,8 @@ from planner.statements.model import (
 from planner.syntax.cursor import Cursor
 from planner.syntax.dialect import Token
 
-_CATALOG = ("default_catalog", "default_database")
+DEFAULT_PATH = ("default_catalog", "default_database")
+"""The catalog and the database of all tables."""
 _NEVER_OVERWRITTEN = ("ALL", "CONSTRAINTS", "DISTRIBUTION", "PARTITIONS")
 _LIKE_FORM = "write LIKE table (INCLUDING ALL EXCLUDING OPTIONS), or name other features"
 
@@ -38,11 +39,11 @@ def table_name(cursor: Cursor, what: str) -> str:
     """Step over a table's name; a path is accepted if it leads to the default database."""
     offset = cursor.offset
     path = cursor.path(what)
-    if path[:-1] != _CATALOG[3 - len(path) :][: len(path) - 1] or len(path) > 3:
+    if path[:-1] != DEFAULT_PATH[3 - len(path) :][: len(path) - 1] or len(path) > 3:
         raise cursor.source.error(
             f"'{'.'.join(path)}' lies in another catalog or database",
             offset,
-            f"tables live in {'.'.join(_CATALOG)}: write '{path[-1]}'",
+            f"tables live in {'.'.join(DEFAULT_PATH)}: write '{path[-1]}'",
         )
     return path[-1]
 

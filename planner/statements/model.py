@@ -239,6 +239,13 @@ class Show:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UseDefault:
+    """``USE`` of the default catalog or database, in which all tables are anyway."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Describe:
     """``DESCRIBE name``."""
 
@@ -300,6 +307,7 @@ Statement = (
     | Drop
     | CacheTable
     | UncacheTable
+    | UseDefault
     | Insert
     | StatementSet
     | Select

@@ -15,7 +15,14 @@ import re
 
 from planner.statements.alter import read_alter_table, read_alter_view
 from planner.statements.cached_statements import read_cache, read_uncache
-from planner.statements.catalog_statements import read_describe, read_drop, read_show
+from planner.statements.catalog_statements import (
+    ONE_DATABASE,
+    read_create_database,
+    read_describe,
+    read_drop,
+    read_show,
+    read_use,
+)
 from planner.statements.ddl import create_function, create_table, create_view
 from planner.statements.model import ResetOption, SetOption, Statement, StopJob
 from planner.statements.plan_statements import read_compile, read_execute, read_explain, read_set
@@ -29,7 +36,6 @@ __all__ = ["read_statement", "tokenize"]
 
 _INSTEAD = {
     "ANALYZE": "leave it out: there are no statistics",
-    "USE": "tables live in default_catalog.default_database",
     "LOAD": "leave it out: there are no modules to load",
     "UNLOAD": "leave it out: there are no modules to load",
     "ADD": "pass --allow-module for Python classes",
@@ -46,10 +52,8 @@ _INSTEAD = {
     "CALL": "leave it out: there are no procedures",
     "VALUES": "read the rows from a table",
 }
-_ONE_DATABASE = "there is one catalog with one database: declare the tables in the script, and leave this out"
 _NOT_CREATED = {
-    "CATALOG": _ONE_DATABASE,
-    "DATABASE": _ONE_DATABASE,
+    "CATALOG": ONE_DATABASE,
     "MATERIALIZED": "write CREATE TABLE ... AS SELECT, whose plan keeps the table up to date as long as it runs",
     "MODEL": "call the model in a function of your own: CREATE FUNCTION ... LANGUAGE PYTHON",
 }
@@ -116,6 +120,8 @@ def _statement(cursor: Cursor) -> Statement:
             return create_view(cursor, temporary=temporary, replace=replace)
         if cursor.take("FUNCTION") or cursor.take("SYSTEM", "FUNCTION"):
             return create_function(cursor, temporary=temporary)
+        if cursor.take("DATABASE"):
+            return read_create_database(cursor, offset)
         for what, instead in _NOT_CREATED.items():
             if cursor.peek(what):
                 raise source.error(f"CREATE {what} is not supported", offset, instead)
@@ -130,6 +136,8 @@ def _statement(cursor: Cursor) -> Statement:
         return read_show(cursor, offset)
     if cursor.take("DESCRIBE") or cursor.take("DESC"):
         return read_describe(cursor, offset)
+    if cursor.take("USE"):
+        return read_use(cursor, offset)
     if cursor.take("CACHE"):
         return read_cache(cursor, offset)
     if cursor.take("UNCACHE"):

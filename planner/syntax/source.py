@@ -91,7 +91,8 @@ class Report:
     def warn(self, message: str, offset: int, hint: str | None = None) -> None:
         self._add("warning", message, offset, hint)
 
-    def note(self, message: str, offset: int, hint: str | None = None) -> None:
+    def note(self, message: str, offset: int | None = None, hint: str | None = None) -> None:
+        """A note; without ``offset``, on what was said outside of the script."""
         self._add("note", message, offset, hint)
 
     def note_bare(self, text: str, offset: int) -> None:
@@ -110,8 +111,9 @@ class Report:
         else:
             self._add("warning", message, offset, hint)
 
-    def _add(self, severity: Severity, message: str, offset: int, hint: str | None) -> None:
-        found = Finding(severity=severity, diagnostic=self.source.diagnostic(message, offset, hint))
+    def _add(self, severity: Severity, message: str, offset: int | None, hint: str | None) -> None:
+        said = Diagnostic(message=message, hint=hint) if offset is None else None
+        found = Finding(severity=severity, diagnostic=said or self.source.diagnostic(message, offset or 0, hint))
         if found not in self.findings:
             self.findings.append(found)
 

@@ -33,6 +33,10 @@ REFUSED_HERE: dict[str, tuple[str, ...]] = {
     "PARTITIONED BY is not supported": (
         *("like parted own excluding", "like own partition", "as partitioned", "partitioned"),
     ),
+    "CREATE DATABASE is not supported": ("create database",),
+    "CREATE CATALOG is not supported": ("create catalog", "create default catalog"),
+    "DROP DATABASE is not supported": ("drop database",),
+    "DROP CATALOG is not supported": ("drop catalog",),
     "DISTRIBUTED is not supported": ("distributed", "distributed into"),
     # Flink finds out when the table is used.
     "connector has no option": (

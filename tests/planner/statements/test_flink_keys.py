@@ -98,3 +98,25 @@ def test_strict_hints_do_not_mind_and_a_reset_is_taken() -> None:
     text = "SET 'execution.checkpointing.interval' = '1 min'; RESET 'execution.checkpointing.interval';"
     assert compile_script(text + SQL, strict_hints=True).findings[0].severity == "note"
     assert Session.open().configuration.values == {}
+
+
+@pytest.mark.parametrize("key", IDLE)
+def test_the_command_line_may_set_what_means_nothing_here(key: str) -> None:
+    done = compile_script(SQL, {key: IDLE[key]}, file="job.sql")
+    (finding,) = done.findings
+    assert finding.severity == "note"
+    assert (finding.diagnostic.file, finding.diagnostic.line) == (None, None)
+    assert finding.diagnostic.message.startswith(f"'{key}' has no effect: ")
+    assert plans.dumps(done.plan) == plans.dumps(compile_script(SQL, file="job.sql").plan)
+
+
+@pytest.mark.parametrize("key", REFUSED)
+def test_the_command_line_is_refused_what_could_change_results(key: str) -> None:
+    with pytest.raises(SqlError, match=f"'{key}' is not supported: ") as caught:
+        compile_script(SQL, {key: REFUSED[key]}, file="job.sql")
+    assert caught.value.diagnostics[0].hint
+
+
+def test_the_command_line_may_say_what_is_the_case_anyway() -> None:
+    done = compile_script(SQL, {"table.sql-dialect": "default"}, file="job.sql")
+    assert [f.diagnostic.message for f in done.findings] == ["'table.sql-dialect' has no effect: it is so anyway"]
