@@ -30,10 +30,11 @@ from plans.declarations.durations import parse_duration
 from plans.declarations.functions import ALLOWED_FUNCTIONS
 from plans.edit.edit import set_value
 from plans.format.schema import schema_text
-from plans.model.config import known_keys
+from plans.model.config import canonical_key, known_keys
 from plans.operators import BY_OP as OPS
 from plans.settings.cached import STORAGE_LEVELS
 from plans.settings.calls import CALL_KINDS, CONFIG_SYNONYMS, call_groups
+from plans.settings.flink_keys import refused_key, why_idle
 from plans.settings.lookup import SETTINGS
 from plans.settings.setting import shown as written
 from plans.show.explain import explain
@@ -526,11 +527,37 @@ def test_what_the_readme_shows_is_what_the_commands_print(tmp_path: Path) -> Non
             assert executed(line, tmp_path) == shown, line
 
 
-def test_what_the_page_of_init_files_shows_is_what_the_commands_print(tmp_path: Path) -> None:
-    for sql in blocks("docs/init-files.md", "sql"):
+@pytest.mark.parametrize("page", ["docs/init-files.md", "docs/moving-from-flink.md"])
+def test_what_a_page_shows_of_its_scripts_is_what_the_commands_print(page: str, tmp_path: Path) -> None:
+    for sql in blocks(page, "sql"):
         (tmp_path / sql.partition("\n")[0].removeprefix("-- ")).write_text(sql, encoding="utf-8")
-    for line, shown in sessions("docs/init-files.md"):
+    for line, shown in sessions(page):
         assert executed(line, tmp_path) == shown, line
+
+
+def test_what_the_page_for_jobs_of_flink_counts_is_so() -> None:
+    page = text("docs/moving-from-flink.md")
+    scripts = len([*(ROOT / "tests" / "flink" / "jobs").glob("*.sql")])
+    keys = json.loads(text("tests/flink/keys.json"))
+    carried = [key for key in keys if canonical_key(key) in known_keys()]
+    noted = [key for key in keys if why_idle(key) is not None]
+    refused = [key for key in keys if refused_key(key) is not None]
+    assert f"has {scripts} scripts" in page
+    assert f"Of the {len(keys)} keys that Flink 2.3 documents, {len(carried)} are" in page
+    assert f"{len(noted)} are taken\nwith a note" in page
+    assert f"{len(refused)} are refused with what to do instead" in page
+
+
+def test_what_moves_from_flink_with_a_note_is_refused_or_taken_as_the_page_says() -> None:
+    tables = """
+    CREATE TABLE t (id BIGINT, ts TIMESTAMP(3)) WITH ('connector' = 'datagen');
+    CREATE TABLE s (ts TIMESTAMP(3), n BIGINT) WITH ('connector' = 'print');
+    """
+    hour = "SELECT FLOOR(ts TO HOUR), COUNT(*) FROM t GROUP BY FLOOR(ts TO HOUR)"
+    assert compile_sql(f"{tables} INSERT INTO s {hour}").operators
+    with pytest.raises(plans.SqlError, match="TUMBLE is not supported") as caught:
+        compile_sql(f"{tables} INSERT INTO s {hour.replace('FLOOR(ts TO HOUR)', 'TUMBLE(ts, INTERVAL 1 HOUR)')}")
+    assert "FLOOR(ts TO HOUR)" in str(caught.value.diagnostics[0].hint)
 
 
 @pytest.mark.spark

@@ -31,6 +31,11 @@ from planner.syntax.dialect import Token
 
 DEFAULT_PATH = ("default_catalog", "default_database")
 """The catalog and the database of all tables."""
+_NOT_CARRIED = {
+    "PARTITIONED BY": "remove it: a source finds columns in names of directories, such as day=1, by itself, and a sink "
+    "writes one directory, with all columns in its files",
+    "DISTRIBUTED": "remove it: rows are spread by the keys of operators",
+}
 _NEVER_OVERWRITTEN = ("ALL", "CONSTRAINTS", "DISTRIBUTION", "PARTITIONS")
 _LIKE_FORM = "write LIKE table (INCLUDING ALL EXCLUDING OPTIONS), or name other features"
 
@@ -81,9 +86,9 @@ def create_table(cursor: Cursor, *, temporary: bool) -> CreateTable:
     if in_parentheses:
         cursor.expect(")", "separate columns with commas and close the list with ')'")
     comment = cursor.string("a comment") if cursor.take("COMMENT") else None
-    for words in (("PARTITIONED", "BY"), ("DISTRIBUTED",)):
-        if cursor.peek(*words):
-            raise cursor.source.error(f"{' '.join(words)} is not supported", cursor.offset, "remove it")
+    for words, instead in _NOT_CARRIED.items():
+        if cursor.peek(*words.split()):
+            raise cursor.source.error(f"{words} is not supported", cursor.offset, instead)
     options, option_offsets = read_options(cursor) if cursor.take("WITH") else ({}, {})
     like = _like(cursor) if cursor.take("LIKE") else None
     query = _query(cursor, name) if cursor.peek("AS") else ()
