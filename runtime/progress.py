@@ -18,6 +18,7 @@ from runtime.engine.process import METRICS
 from runtime.functions.metrics import FUNCTION_METRICS
 from runtime.lookup.metrics import GAUGES, LOOKUP_METRICS
 from runtime.sources import SourceProgress, source_progress
+from runtime.spark.once import is_one_row
 from runtime.storage.operations import OPERATIONS
 
 
@@ -105,12 +106,14 @@ def batch_progress(
 ) -> BatchProgress:
     """The record of Spark's ``progress``; ``before`` has the operators as they were after the previous batch.
 
-    ``unread_files`` says how many files wait to be read, by Spark's description of the source.
+    ``unread_files`` says how many files wait to be read, by Spark's description of the source. The row that VALUES are
+    made of is not read: neither it nor its source is told of.
     """
     operators = dict(before)
     lookups: dict[str, LookupProgress] = {}
     functions: dict[str, FunctionProgress] = {}
-    rows_in, rows_out = progress.numInputRows, 0
+    of_values = [source for source in progress.sources if is_one_row(source.description, source.endOffset)]
+    rows_in, rows_out = progress.numInputRows - sum(source.numInputRows for source in of_values), 0
     for name, observed in progress.observedMetrics.items():
         metrics = _metrics(observed)
         if UNCOUNTED in metrics:
@@ -135,7 +138,7 @@ def batch_progress(
         operators=operators,
         lookups=lookups,
         functions=functions,
-        sources=tuple(source_progress(source, unread_files) for source in progress.sources),
+        sources=tuple(source_progress(s, unread_files) for s in progress.sources if s not in of_values),
     )
 
 

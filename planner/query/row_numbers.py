@@ -145,7 +145,9 @@ def _ordered(
         by_time=is_time and len(items) == 1 and (context.batch or is_insert_only(relation)),
         number=number,
         unlimited=source.error(
-            "ROW_NUMBER() needs a condition that says up to which number rows are kept", place, f"write {_EXAMPLE}"
+            "ROW_NUMBER() needs a condition that says up to which number rows are kept",
+            place,
+            f"write {_EXAMPLE}, or rn <= k AND rn <= 100 beside a comparison with a column",
         ),
         many_latest=source.error(
             "by processing time, the latest first, only number 1 can be kept, of rows that are only added",

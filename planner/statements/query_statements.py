@@ -19,6 +19,7 @@ from planner.syntax.cursor import Cursor, word_of
 from planner.syntax.dialect import Token, TokenType
 
 _WINDOWS = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
+_GROUP_INSTEAD = "group by a computed column, such as FLOOR(ts TO HOUR), and give its state a TTL"
 
 
 def check_form(cursor: Cursor) -> None:
@@ -55,10 +56,12 @@ def _check_commas(cursor: Cursor) -> None:
         if before.token_type == TokenType.COMMA and word_of(token) in (",", ")", "FROM", "WHERE"):
             message = f"nothing stands between ',' and '{token.text}'"
             raise cursor.source.error(message, before.start, "remove the ','")
-    for token, after, function in zip(cursor.tokens, cursor.tokens[1:], (*cursor.tokens[2:], None), strict=False):
-        if word_of(token) == "TABLE" and after.text == "(" and function and word_of(function) in _WINDOWS:
-            message = "table functions such as TUMBLE are not supported"
-            raise cursor.source.error(message, token.start, "use a table, a view or a sub-query")
+    words = ["", *map(word_of, cursor.tokens)]
+    for previous, token, after in zip(words, cursor.tokens, cursor.tokens[1:], strict=False):
+        if word_of(token) in _WINDOWS and after.text == "(" and previous != "AS":
+            # Below TABLE and in GROUP BY alike; SESSION is a word of its own to the parser.
+            message = f"{word_of(token)} is not supported: there are no windows of event time"
+            raise cursor.source.error(message, token.start, _GROUP_INSTEAD)
         if word_of(token) in ("FROM", "JOIN") and word_of(after) == "VALUES":
             message, advice = "VALUES stands in parentheses here", "write (VALUES (1, 'a')) AS t(x, y)"
             raise cursor.source.error(message, after.start, advice)

@@ -9,6 +9,7 @@ has the row again, one after a restart has not. Its code goes where Spark runs i
 
 from __future__ import annotations
 
+import json
 import sys
 import uuid
 from collections.abc import Iterator
@@ -22,6 +23,16 @@ from pyspark.sql.types import StructType
 from runtime.spark.versions import available_now
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
+
+
+_AFTERWARDS = {"row": 1}
+"""The offset once the row has been put out, which no other source of ours in Python has."""
+_ITS_CLASSES = "org.apache.spark.sql.execution.datasources.v2.python."
+
+
+def is_one_row(description: str, end_offset: str | None) -> bool:
+    """Whether a source that Spark's progress has under ``description`` is one of ours, whose row is nobody's data."""
+    return description.startswith(_ITS_CLASSES) and end_offset is not None and json.loads(end_offset) == _AFTERWARDS
 
 
 def one_row(spark: SparkSession) -> DataFrame:
@@ -62,7 +73,7 @@ class OnceReader(DataSourceStreamReader, available_now()):  # type: ignore[misc]
         pass
 
     def latestOffset(self, *limits: Any) -> dict[str, int]:
-        return {"row": 1}
+        return _AFTERWARDS
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
         return [InputPartition(row) for row in range(start["row"], end["row"])]

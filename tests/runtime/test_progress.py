@@ -47,3 +47,33 @@ def test_all_partitions_say_what_is_there_and_fewer_what_has_changed() -> None:
 def test_what_a_kind_of_operators_counts_besides_stands_apart() -> None:
     (found,) = operators({}, reports=PARTITIONS, state_rows=9, rows_passed_over=4).values()
     assert found == OperatorProgress(state_rows=9, counts={"rows_passed_over": 4})
+
+
+def test_the_row_that_values_are_made_of_is_not_read() -> None:
+    def source(description: str, rows: int, end: str) -> SimpleNamespace:
+        return SimpleNamespace(
+            description=description,
+            numInputRows=rows,
+            inputRowsPerSecond=1.0,
+            processedRowsPerSecond=1.0,
+            endOffset=end,
+            latestOffset=None,
+            metrics={},
+        )
+
+    in_python = "org.apache.spark.sql.execution.datasources.v2.python.PythonMicroBatchStream@2c63f7a1"
+    progress = SimpleNamespace(
+        numInputRows=9,
+        sources=(
+            source("FileStreamSource[file:/in]", 3, '{"logOffset": 0}'),
+            source(in_python, 1, '{"row": 1}'),
+            source(in_python, 5, '{"row": 1, "time": 17}'),
+        ),
+        batchId=0,
+        timestamp="t",
+        durationMs={},
+        observedMetrics={},
+    )
+    found = batch_progress("sink_r", progress, {}, PARTITIONS)
+    assert found.rows_in == 8
+    assert [each.rows_in for each in found.sources] == [3, 5]

@@ -23,7 +23,10 @@ _JSON_TEXT = (
     "the functions that a plan may call do not write all numbers and texts into a document as Flink does",
     "write a function of your own in Python, or write the column as JSON",
 )
-_WINDOW = ("windows of time are not supported", "group by a computed column, such as FLOOR(ts TO HOUR)")
+_WINDOW = (
+    "there are no windows of event time",
+    "group by a computed column, such as FLOOR(ts TO HOUR), and give its state a TTL",
+)
 _OVER = ("window functions (OVER) are not supported, but for ROW_NUMBER() that keeps the first rows", "use GROUP BY")
 _PATTERN = ("MATCH_RECOGNIZE is not supported", "use joins and aggregates")
 _MODEL = ("models are not supported", "call a function of your own in Python")
@@ -100,6 +103,7 @@ _REASONS: dict[str, tuple[str, str]] = {
         "write CURRENT_TIMESTAMP, the time of the micro-batch",
     ),
     "CURRENT_WATERMARK": ("a micro-batch has no watermark", "compare with CURRENT_TIMESTAMP"),
+    "SOURCE_WATERMARK": ("a micro-batch has no watermark", "declare WATERMARK FOR ts AS ts in the table"),
     "INET_ATON": (
         "Flink also takes addresses of fewer than four parts, in ways of its own",
         "write SPLIT_INDEX(s, '.', 0)",

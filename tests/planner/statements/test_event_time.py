@@ -1,0 +1,161 @@
+"""What Flink has of event time is refused by its name, at its place, with what to write instead; some of it is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner.compile import compile_sql
+from plans.errors import Diagnostic, SqlError
+from plans.operators import Join
+
+TABLES = """CREATE TABLE t (id BIGINT, k BIGINT, v BIGINT, ts TIMESTAMP(3), pt AS PROCTIME(),
+ WATERMARK FOR ts AS ts - INTERVAL '5' SECOND) WITH ('connector' = 'filesystem', 'path' = 't', 'format' = 'json');
+CREATE TABLE d (k BIGINT, rate BIGINT, PRIMARY KEY (k) NOT ENFORCED)
+WITH ('connector' = 'jdbc', 'url' = 'jdbc:sqlite:x.db', 'table-name' = 'd');
+CREATE TABLE r (a BIGINT, b BIGINT) WITH ('connector' = 'print');
+INSERT INTO r
+"""
+
+WINDOWS = "is not supported: there are no windows of event time"
+COMPUTED = "group by a computed column, such as FLOOR(ts TO HOUR), and give its state a TTL"
+OVER = "window functions (OVER) are not supported"
+NO_WATERMARK = "is not supported: a micro-batch has no watermark"
+HOUR = "INTERVAL '1' HOUR"
+MINUTES = "INTERVAL '5' MINUTE"
+
+# A query with a '^' before the place that is named, the message, and the hint.
+REFUSED = {
+    "TUMBLE": (
+        f"SELECT k, SUM(v)\nFROM TABLE(^TUMBLE(TABLE t, DESCRIPTOR(ts), {HOUR}))\nGROUP BY k, window_start, window_end",
+        f"TUMBLE {WINDOWS}",
+        COMPUTED,
+    ),
+    "TUMBLE with names": (
+        f"SELECT k, v FROM TABLE(^TUMBLE(DATA => TABLE t, TIMECOL => DESCRIPTOR(ts), SIZE => {HOUR}))",
+        f"TUMBLE {WINDOWS}",
+        COMPUTED,
+    ),
+    "HOP": (
+        f"SELECT k, v FROM TABLE(^HOP(TABLE t, DESCRIPTOR(ts), {MINUTES}, {HOUR}))",
+        f"HOP {WINDOWS}",
+        COMPUTED,
+    ),
+    "CUMULATE": (
+        f"SELECT k, v\n  FROM TABLE(^CUMULATE(TABLE t, DESCRIPTOR(ts), {MINUTES}, {HOUR}))",
+        f"CUMULATE {WINDOWS}",
+        COMPUTED,
+    ),
+    "SESSION": (
+        f"SELECT k, v FROM TABLE(^SESSION(TABLE t PARTITION BY k, DESCRIPTOR(ts), {MINUTES}))",
+        f"SESSION {WINDOWS}",
+        COMPUTED,
+    ),
+    "groups of TUMBLE": (
+        f"SELECT k, SUM(v) FROM t\nGROUP BY k, ^TUMBLE(ts, {HOUR})",
+        f"TUMBLE {WINDOWS}",
+        COMPUTED,
+    ),
+    "groups of HOP": (
+        f"SELECT k, SUM(v) FROM t GROUP BY k, ^HOP(ts, {MINUTES}, {HOUR})",
+        f"HOP {WINDOWS}",
+        COMPUTED,
+    ),
+    "groups of SESSION": (
+        f"SELECT k, SUM(v) FROM t\nGROUP BY ^SESSION(ts, {MINUTES}), k",
+        f"SESSION {WINDOWS}",
+        COMPUTED,
+    ),
+    "the start of a window": (
+        f"SELECT k, EXTRACT(HOUR FROM ^TUMBLE_START(ts, {HOUR})) FROM t GROUP BY k",
+        f"TUMBLE_START {WINDOWS}",
+        COMPUTED,
+    ),
+    "the rowtime of a window": (
+        f"SELECT k, EXTRACT(HOUR FROM ^HOP_ROWTIME(ts, {MINUTES}, {HOUR})) FROM t GROUP BY k",
+        f"HOP_ROWTIME {WINDOWS}",
+        COMPUTED,
+    ),
+    "a table at a rowtime": (
+        "SELECT t.k, d.rate FROM t\nJOIN d FOR SYSTEM_TIME AS OF ^t.ts ON t.k = d.k",
+        "'ts' is not a processing time: a table is looked up as it is when a row is processed",
+        "declare a column proc_time AS PROCTIME() in the table, and write FOR SYSTEM_TIME AS OF o.proc_time",
+    ),
+    "OVER a range": (
+        f"SELECT k, ^SUM(v) OVER (PARTITION BY k ORDER BY ts RANGE BETWEEN {HOUR} PRECEDING AND CURRENT ROW) FROM t",
+        OVER,
+        "use GROUP BY",
+    ),
+    "OVER rows": (
+        "SELECT k,\n  ^COUNT(*) OVER (PARTITION BY k ORDER BY pt ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) FROM t",
+        OVER,
+        "use GROUP BY",
+    ),
+    "LAG": ("SELECT k, ^LAG(v) OVER (PARTITION BY k ORDER BY ts) FROM t", OVER, "use GROUP BY"),
+    "a named window": (
+        "SELECT k, SUM(v) OVER w FROM t\nWINDOW ^w AS (PARTITION BY k ORDER BY ts)",
+        "WINDOW is not supported",
+        "window functions are not available; use GROUP BY",
+    ),
+    "MATCH_RECOGNIZE": (
+        "SELECT k, v FROM t\n^MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES A.v AS v PATTERN (A B) "
+        "DEFINE B AS B.v > A.v) AS m",
+        "MATCH_RECOGNIZE is not supported",
+        "join the table with itself, or aggregate the rows of a key",
+    ),
+    "$rowtime": (
+        "SELECT k, v FROM t WHERE ^$rowtime > TIMESTAMP '2024-01-01 00:00:00'",
+        "'$rowtime' is not supported: there is no event time, and a table has the columns that it declares",
+        "declare a column with the time of a row, such as ts TIMESTAMP(3)",
+    ),
+    "$rowtime in quotes": (
+        "SELECT k, v FROM t\n WHERE t.id > 0 AND ^t.`$rowtime` > TIMESTAMP '2024-01-01 00:00:00'",
+        "'$rowtime' is not supported: there is no event time, and a table has the columns that it declares",
+        "declare a column with the time of a row, such as ts TIMESTAMP(3)",
+    ),
+    "CURRENT_WATERMARK": (
+        "SELECT k, v FROM t WHERE ts <= ^CURRENT_WATERMARK(ts)",
+        f"CURRENT_WATERMARK {NO_WATERMARK}",
+        "compare with CURRENT_TIMESTAMP",
+    ),
+    "SOURCE_WATERMARK": (
+        "SELECT k, v FROM t WHERE ^SOURCE_WATERMARK() IS NULL",
+        f"SOURCE_WATERMARK {NO_WATERMARK}",
+        "declare WATERMARK FOR ts AS ts in the table",
+    ),
+    "an order of time": (
+        "SELECT k, v FROM t\n^ORDER BY ts",
+        "ORDER BY is not supported in streaming",
+        "a stream of changes has no end: add LIMIT, or write SET 'execution.runtime-mode' = 'batch'",
+    ),
+    "the last rows as they come": (
+        "SELECT k, n FROM (SELECT k, ^ROW_NUMBER() OVER (PARTITION BY k ORDER BY pt DESC) AS n FROM t) WHERE n <= 2",
+        "by processing time, the latest first, only number 1 can be kept, of rows that are only added",
+        "keep number 1 of such rows, or order by a column with the time of a row",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_event_time_is_refused_by_name_and_place(name: str) -> None:
+    marked, message, hint = REFUSED[name]
+    before, _, after = (TABLES + marked).partition("^")
+    with pytest.raises(SqlError) as caught:
+        compile_sql(f"{before}{after};")
+    (found,) = caught.value.diagnostics
+    assert (found.message, found.hint) == (message, hint)
+    assert (found.line, found.column) == (before.count("\n") + 1, len(before.rpartition("\n")[2]) + 1)
+
+
+def test_a_join_that_bounds_times_is_a_regular_one_with_a_warning() -> None:
+    query = "SELECT x.k, y.v FROM t AS x JOIN t AS y\nON x.k = y.k AND x.ts BETWEEN y.ts - INTERVAL '1' HOUR AND y.ts"
+    warnings: list[Diagnostic] = []
+    plan = compile_sql(f"{TABLES}{query};", on_warning=warnings.append)
+    assert [o.join_type for o in plan.operators if isinstance(o, Join)] == ["inner"]
+    (warning,) = warnings
+    assert "event time is not supported: it is no interval join" in warning.message
+    assert (warning.line, warning.column) == (7, 29)
+
+
+def test_names_of_windows_may_be_those_of_inputs() -> None:
+    plan = compile_sql(f"{TABLES}SELECT t.k, hop.x FROM t JOIN (VALUES (1, 2)) AS hop(x, y) ON t.k = hop.y;")
+    assert plan.operators
