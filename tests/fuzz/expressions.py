@@ -168,6 +168,11 @@ class Expressions:
         if shape < 0.63 and kind != "bytes":
             c = self._comparable(kind, depth, beside=a)
             word = dice.choice(("BETWEEN", "NOT BETWEEN"))
+            if dice.random() < 0.3:
+                either = _both("({0} BETWEEN {1} AND {2} OR {0} BETWEEN {2} AND {1})", "BOOLEAN", a, b, c)
+                negated = "NOT " if word != "BETWEEN" else ""
+                written = f"{a.flink} {word} SYMMETRIC {b.flink} AND {c.flink}"
+                return Sql(written, negated + either.duck, "BOOLEAN")
             return _both(f"{{0}} {word} {{1}} AND {{2}}", "BOOLEAN", a, b, c)
         if shape < 0.7:
             word = dice.choice(("IS DISTINCT FROM", "IS NOT DISTINCT FROM"))

@@ -1,7 +1,8 @@
 """Random queries over the tables of a world, for hintplan and for DuckDB at once.
 
-Joins of all kinds with conditions, sub-queries (IN, NOT IN, EXISTS, scalar, correlated or not), GROUP BY with HAVING,
-DISTINCT and filtered aggregates, GROUPING SETS, set operations, views, WITH, and for a batch job ORDER BY and LIMIT.
+Joins of all kinds with and without equalities, sub-queries (IN, NOT IN, EXISTS, ANY, ALL, scalar, correlated or not),
+GROUP BY with HAVING, DISTINCT and filtered aggregates, GROUPING SETS, set operations, VALUES, UNNEST, numbers of rows,
+views, WITH, and for a batch job ORDER BY and LIMIT.
 Lookups and functions of the user's are left to their simulations (tests/lookup, tests/functions), aggregates that go by
 the order of rows to tests/runtime/operators/test_aggregate_in_order.py, but for what an array has in any order.
 """
@@ -14,6 +15,7 @@ from random import Random
 
 from tests.fuzz.data import World
 from tests.fuzz.expressions import Expressions, Sql, decimal_of, duck_type, family, wrapped
+from tests.fuzz.forms import compared_rows, given, joined_using, parts_of, quantified, ranked, unnested
 from tests.fuzz.trees import (
     Derived,
     Join,
@@ -23,6 +25,7 @@ from tests.fuzz.trees import (
     SetOperation,
     Source,
     Table,
+    Unnested,
     aliases_of,
     columns_of,
     joins_of,
@@ -47,9 +50,16 @@ class _Random:
         shape = self.dice.random()
         if depth and shape < 0.14:
             return self.set_operation(depth)
+        if depth and shape < 0.22:
+            return self.numbered(depth)
         if shape < 0.45:
             return self.grouped(depth)
         return self.select(depth)
+
+    def numbered(self, depth: int) -> Query:
+        """The first rows of a query by their numbers."""
+        source = Derived(self.query(depth - 1), self.alias(), "inline")
+        return ranked(self.dice, source, self.columns(source)) or source.query
 
     def select(self, depth: int, wanted: tuple[str, ...] | None = None) -> Select:
         """A query without grouping, whose columns are of the families ``wanted``, if given."""
@@ -68,7 +78,7 @@ class _Random:
             items.append(self.scalar(columns))
         distinct = dice.random() < 0.15 and not any(family(i.sql.type) == "nested" for i in items)
         hint = ""
-        if not self.batch and isinstance(source, Join) and dice.random() < 0.1:
+        if not self.batch and _is_hinted(source) and dice.random() < 0.1:
             hint = " /*+ STATE_TTL(" + ", ".join(f"'{a}' = '400 d'" for a in aliases_of(source)) + ") */"
         return Select(_named(items), source, where, distinct=distinct, hint=hint)
 
@@ -149,12 +159,15 @@ class _Random:
                 part = Part(null)
             items.append((part, name))
         right = replace(right, items=tuple(items))
-        word = self.dice.choice(("UNION ALL", "UNION ALL", "UNION", "INTERSECT", "EXCEPT"))
+        words = ("UNION ALL", "UNION ALL", "UNION", "INTERSECT", "EXCEPT", "INTERSECT ALL", "EXCEPT ALL")
+        word = self.dice.choice(words)
         return SetOperation(word, left, right)
 
     def source(self, depth: int) -> tuple[Source, tuple[Sql, ...], tuple[Part, ...]]:
         """A FROM clause, its columns, and conditions for WHERE that its joins need."""
         dice = self.dice
+        if depth and dice.random() < 0.07 and (found := self.using(depth)) is not None:
+            return *found, ()
         source, columns = self.input(depth)
         free: list[Part] = []
         for _ in range(dice.choice((0, 0, 1, 1, 2)) if depth else dice.choice((0, 0, 0, 1))):
@@ -167,6 +180,10 @@ class _Random:
                 source, columns = Join("JOIN", source, right, tuple(on)), columns + added
                 continue
             right, added = self.input(depth)
+            if dice.random() < 0.1:
+                source = self.without_key(source, right, columns + added)
+                columns += added
+                continue
             key = self.equality(columns, added)
             if key is None:
                 continue
@@ -180,10 +197,30 @@ class _Random:
                 free += on
                 on = []
             source, columns = Join(kind, source, right, tuple(on)), columns + added
-        if any(j.kind in ("RIGHT JOIN", "FULL JOIN", "LEFT JOIN") for j in joins_of(source)):
+        if any(j.kind != "JOIN" and j.kind != "," for j in joins_of(source)):
             # A comma binds less tightly than the JOINs after it.
             source, free = _without_commas(source, free)
+        if dice.random() < 0.08 and (more := unnested(dice, source, columns, self.alias())) is not None:
+            if any(j.kind == "," for j in joins_of(source)):
+                source, free = _without_commas(source, free)
+                assert isinstance(more[0], Unnested)
+                more = replace(more[0], left=source), more[1]
+            source, columns = more
         return source, columns, tuple(free)
+
+    def using(self, depth: int) -> tuple[Source, tuple[Sql, ...]] | None:
+        """Two queries whose columns are called alike, joined by these."""
+        kinds = tuple(self.dice.choice(("int", "text")) for _ in range(2))
+        left = Derived(self.select(depth - 1, kinds), self.alias(), "inline")
+        right = Derived(self.select(0, kinds), self.alias(), "inline")
+        return joined_using(self.dice, left, right, natural=self.dice.random() < 0.3)
+
+    def without_key(self, left: Source, right: Source, columns: tuple[Sql, ...]) -> Source:
+        """A join in which nothing need be equal."""
+        kind = self.dice.choice(("CROSS JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"))
+        if kind == "CROSS JOIN":
+            return Join(kind, left, right, ())
+        return Join(kind, left, right, (Part(Expressions(self.dice, columns, simple=True).condition()),))
 
     def equality(self, left: tuple[Sql, ...], right: tuple[Sql, ...]) -> Part | None:
         dice = self.dice
@@ -206,10 +243,12 @@ class _Random:
                 how = self.dice.choice(("inline", "inline", "with", "view"))
                 source: Source = Derived(query, self.alias(), how)
                 return source, self.columns(source)
+        if self.dice.random() < 0.06:
+            return given(self.dice, self.alias())
         source = Table(self.dice.choice(self.world.tables).name, self.alias())
         return source, self.columns(source)
 
-    def columns(self, source: Source) -> tuple[Sql, ...]:
+    def columns(self, source: Table | Derived | Join) -> tuple[Sql, ...]:
         if isinstance(source, Join):
             return self.columns(source.left) + self.columns(source.right)
         if isinstance(source, Derived):
@@ -218,10 +257,11 @@ class _Random:
                 for c, n in zip(columns_of(source.query), names_of(source.query), strict=True)
             )
         table = next(t for t in self.world.tables if t.name == source.name)
-        return tuple(
+        found = tuple(
             Sql(f"{source.alias}.{c.name}", f"{source.alias}.{c.name}", c.type, nan=c.wild, exact=not c.wild)
             for c in table.columns
         )
+        return (*found, *(part for column in found for part in parts_of(column)))
 
     def where(self, columns: tuple[Sql, ...], depth: int) -> tuple[Part, ...]:
         dice = self.dice
@@ -235,6 +275,8 @@ class _Random:
     def sub_query(self, columns: tuple[Sql, ...], depth: int) -> Part | None:
         """IN, EXISTS or a comparison with a scalar sub-query, correlated or not."""
         dice = self.dice
+        if dice.random() < 0.2 and (made := self.compared(columns)) is not None:
+            return made
         shape = dice.random()
         if shape < 0.35:
             value = dice.choice([c for c in columns if family(c.type) in ("int", "text", "date")] or [None])
@@ -271,6 +313,18 @@ class _Random:
         sign = dice.choice(("=", "<", ">=", "<>"))
         return Part(Sql(f"{beside.flink} {sign} {scalar.sql.flink}", f"{beside.duck} {sign} {scalar.sql.duck}",
                         "BOOLEAN"), scalar.query)  # fmt: skip
+
+    def compared(self, columns: tuple[Sql, ...]) -> Part | None:
+        """A comparison with ANY or ALL rows of a query, or of several columns with them."""
+        able = [c for c in columns if family(c.type) in ("int", "text", "date") and "." in c.flink]
+        if not able:
+            return None
+        values = [self.dice.choice(able) for _ in range(self.dice.choice((1, 1, 2)))]
+        query = self.select(0, tuple(family(v.type) for v in values))
+        query = replace(query, items=query.items[: len(values)])
+        if len(values) == 1:
+            return quantified(self.dice, values[0], query)
+        return compared_rows(self.dice, values, query)
 
     def scalar(self, columns: tuple[Sql, ...]) -> Part:
         """A scalar sub-query: an aggregate, most often of rows that have something equal with the outer row."""
@@ -359,6 +413,15 @@ def _array(dice: Random, value: Sql, clause: tuple[str, str]) -> Sql:
     if dice.random() < 0.5:
         return Sql(f"CARDINALITY({flink})", f"CAST(len({duck}) AS INTEGER)", "INT")
     return Sql(f"ARRAY_SORT({flink})[1]", f"list_sort({duck}, 'ASC', 'NULLS FIRST')[1]", value.type)
+
+
+def _is_hinted(source: Source) -> bool:
+    """Whether a hint may name all that ``source`` reads: tables and queries, joined."""
+    if isinstance(source, Join):
+        return not source.using and all(
+            isinstance(s, Table | Derived) or _is_hinted(s) for s in (source.left, source.right)
+        )
+    return False
 
 
 def _joinable(a: Sql, b: Sql) -> bool:

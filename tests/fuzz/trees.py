@@ -16,6 +16,7 @@ from tests.fuzz.expressions import Sql, family
 
 __all__ = [
     "Derived",
+    "Given",
     "Join",
     "Part",
     "Query",
@@ -24,6 +25,7 @@ __all__ = [
     "SetOperation",
     "Source",
     "Table",
+    "Unnested",
     "aliases_of",
     "columns_of",
     "joins_of",
@@ -57,14 +59,35 @@ class Derived:
 
 
 @dataclass(frozen=True, slots=True)
+class Given:
+    """VALUES in FROM, with columns c0, c1, ..."""
+
+    rows: tuple[tuple[Sql, ...], ...]
+    alias: str
+
+
+@dataclass(frozen=True, slots=True)
 class Join:
+    """``using`` is USING (...) instead of ON; a ``kind`` that is NATURAL has neither."""
+
     kind: str
     left: Source
     right: Source
     on: tuple[Part, ...]
+    using: str = ""
 
 
-Source = Table | Derived | Join
+@dataclass(frozen=True, slots=True)
+class Unnested:
+    """The elements e of an array beside the row that has it, with their places n; an ``outer`` one keeps all rows."""
+
+    left: Source
+    array: Sql
+    alias: str
+    outer: bool
+
+
+Source = Table | Derived | Given | Join | Unnested
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +100,7 @@ class Select:
     group: tuple[Part, ...] | None = None
     sets: str = ""
     having: tuple[Part, ...] = ()
+    qualify: Part | None = None
     distinct: bool = False
     one_row: bool = False
     hint: str = ""
@@ -104,6 +128,8 @@ class Rendered:
 
 
 def joins_of(source: Source) -> Iterator[Join]:
+    if isinstance(source, Unnested):
+        yield from joins_of(source.left)
     if isinstance(source, Join):
         yield source
         yield from joins_of(source.left)
@@ -113,6 +139,8 @@ def joins_of(source: Source) -> Iterator[Join]:
 def aliases_of(source: Source) -> list[str]:
     if isinstance(source, Join):
         return aliases_of(source.left) + aliases_of(source.right)
+    if isinstance(source, Unnested):
+        return [*aliases_of(source.left), source.alias]
     return [source.alias]
 
 
@@ -197,6 +225,8 @@ class _Writer:
             text += f" GROUP BY {', '.join(keys)}"
         if query.having:
             text += " HAVING " + " AND ".join(self.part(part, dialect) for part in query.having)
+        if query.qualify is not None:
+            text += f" QUALIFY {self.part(query.qualify, dialect)}"
         return text
 
     def part(self, part: Part, dialect: str) -> str:
@@ -208,6 +238,12 @@ class _Writer:
     def from_flink(self, source: Source) -> str:
         if isinstance(source, Table):
             return f"{source.name} AS {source.alias}"
+        if isinstance(source, Given):
+            return self.given(source, "flink")
+        if isinstance(source, Unnested):
+            word, on = ("LEFT", " ON TRUE") if source.outer else ("CROSS", "")
+            array = f"UNNEST({source.array.flink}) WITH ORDINALITY AS {source.alias}(e, n)"
+            return f"{self.from_flink(source.left)} {word} JOIN {array}{on}"
         if isinstance(source, Join):
             return self.joined(source, "flink")
         if source.how == "inline":
@@ -230,15 +266,27 @@ class _Writer:
     def from_duck(self, source: Source) -> str:
         if isinstance(source, Table):
             return f"{source.name} AS {source.alias}"
+        if isinstance(source, Given):
+            return self.given(source, "duck")
+        if isinstance(source, Unnested):
+            array = source.array.duck
+            elements = f"(SELECT unnest({array}) AS e, generate_subscripts({array}, 1) AS n) AS {source.alias}"
+            return f"{self.from_duck(source.left)} {'LEFT ' if source.outer else ''}JOIN LATERAL {elements} ON TRUE"
         if isinstance(source, Join):
             return self.joined(source, "duck")
         return f"({self.duck(source.query, in_value=False)}) AS {source.alias}"
+
+    def given(self, given: Given, dialect: str) -> str:
+        rows = ", ".join(f"({', '.join(getattr(value, dialect) for value in row)})" for row in given.rows)
+        return f"(VALUES {rows}) AS {given.alias}({', '.join(f'c{i}' for i in range(len(given.rows[0])))})"
 
     def joined(self, join: Join, dialect: str) -> str:
         write = getattr(self, f"from_{dialect}")
         left, right = write(join.left), write(join.right)
         if join.kind == ",":
             return f"{left}, {right}"
+        if join.kind.startswith(("NATURAL", "CROSS")) or join.using:
+            return f"{left} {join.kind} {right}{f' USING ({join.using})' if join.using else ''}"
         on = " AND ".join(self.part(part, dialect) for part in join.on) or "TRUE"
         return f"{left} {join.kind} {right} ON {on}"
 
@@ -263,6 +311,8 @@ def smaller(query: Query) -> Iterator[Query]:
             yield replace(query, **{name: ""})
     if query.distinct:
         yield replace(query, distinct=False)
+    if query.qualify is not None:
+        yield replace(query, qualify=None)
     yield from (replace(query, source=source) for source in _smaller_source(query.source))
     for name in ("where",):
         parts = getattr(query, name)
@@ -274,6 +324,8 @@ def smaller(query: Query) -> Iterator[Query]:
 def _inner(source: Source) -> Iterator[Query]:
     if isinstance(source, Derived):
         yield source.query
+    if isinstance(source, Unnested):
+        yield from _inner(source.left)
     if isinstance(source, Join):
         yield from _inner(source.left)
         yield from _inner(source.right)
@@ -284,12 +336,17 @@ def _smaller_source(source: Source) -> Iterator[Source]:
         if source.how != "inline":
             yield replace(source, how="inline")
         yield from (replace(source, query=query) for query in smaller(source.query))
+    if isinstance(source, Given) and len(source.rows) > 1:
+        yield from (replace(source, rows=(*source.rows[:i], *source.rows[i + 1 :])) for i in range(len(source.rows)))
+    if isinstance(source, Unnested):
+        yield source.left
+        yield from (replace(source, left=left) for left in _smaller_source(source.left))
     if isinstance(source, Join):
         yield source.left
         yield source.right
         for index in range(len(source.on)):
             yield replace(source, on=source.on[:index] + source.on[index + 1 :])
-        if source.kind not in ("JOIN", ","):
+        if source.kind not in ("JOIN", ",", "CROSS JOIN") and not source.kind.startswith("NATURAL"):
             yield replace(source, kind="JOIN")
         yield from (replace(source, left=left) for left in _smaller_source(source.left))
         yield from (replace(source, right=right) for right in _smaller_source(source.right))
