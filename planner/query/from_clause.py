@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from planner.context import Context, Cte, Environment, TableEntry
+from planner.expressions.coercion import cast, common_type
 from planner.expressions.comparisons import compared
 from planner.expressions.operands import comparable
 from planner.expressions.typed import Expr, Field, Ref, call, conjuncts
@@ -278,8 +279,10 @@ def _using(
         parts.append(compared("=", pair, offset))
         merged[name] = a.field
         if either:
-            merged[name] = context.field(name, pair[0].type)
-            items.append(Item(field=merged[name], expr=call("coalesce", pair, pair[0].type, offset)))
+            kind = common_type([value.type for value in pair]) or pair[0].type
+            values = tuple(cast(value, kind, offset) for value in pair)
+            merged[name] = context.field(name, kind.as_nullable())
+            items.append(Item(field=merged[name], expr=call("coalesce", values, kind, offset)))
         hidden |= {a.field.id, b.field.id}
     shown = replace(scope, merged={**scope.merged, **merged}, hidden=frozenset(hidden))
     return tuple(parts), shown, tuple(items)
