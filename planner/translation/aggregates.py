@@ -14,39 +14,30 @@ from dataclasses import replace
 from sqlglot import exp
 
 from planner.context import FunctionEntry
+from planner.expressions.casts import flink_cast
 from planner.expressions.coercion import cast
-from planner.expressions.operands import arithmetic
 from planner.expressions.typed import (
     BIGINT,
     BOOLEAN,
     DOUBLE,
-    INT,
     STRING,
     AggregateCallExpr,
     Expr,
     Literal,
     call,
-    literal,
     walk,
 )
 from planner.syntax.dialect import offset_of
 from planner.translation.translator import Translator
 from planner.translation.user_calls import fitted_arguments
 from plans.declarations.types import DataType, parse_type
-from plans.operators.aggregate import ORDERED
+from plans.operators.aggregate import BUILT_IN, VARIANCES
 
 __all__ = ["NAMES", "parse_type", "result_type", "translate"]
 
-_VARIANCES = {
-    "VAR_POP": (False, False),
-    "VAR_SAMP": (True, False),
-    "VARIANCE": (True, False),
-    "STDDEV_POP": (False, True),
-    "STDDEV_SAMP": (True, True),
-    "STDDEV": (True, True),
-}
-"""Whether they divide by one less than the number of values, and whether they take the root."""
-NAMES = frozenset(("COUNT", "SUM", "AVG", "MIN", "MAX", *ORDERED, *_VARIANCES))
+_SAMPLES = {"VARIANCE": "VAR_SAMP", "STDDEV": "STDDEV_SAMP"}
+"""Other names of variances and deviations."""
+NAMES = frozenset((*BUILT_IN, *_SAMPLES))
 _USERS = "hintplan aggregate"
 _ORDERED = ("BOOLEAN", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ")
 
@@ -118,10 +109,10 @@ def translate(t: Translator, node: exp.Expr, condition: exp.Expr | None) -> Expr
     where = inner.condition(condition) if condition is not None else None
     if leaves_null and argument is not None:
         where = call("IS NOT NULL", (argument,), BOOLEAN, offset)
-    if name in _VARIANCES and argument is not None:
+    if _SAMPLES.get(name, name) in VARIANCES and argument is not None:
         if distinct:
             raise t.source.error(f"{name} does not take DISTINCT", offset, "use a sub-query with SELECT DISTINCT")
-        return _variance(t, name, argument, where, offset)
+        return _variance(name, argument, where, offset)
     if name in ("MIN", "MAX"):
         distinct = False
     return AggregateCallExpr(
@@ -212,40 +203,14 @@ def _one_argument(name: str, distinct: bool) -> str:
     return "aggregate one expression"
 
 
-def _variance(t: Translator, name: str, value: Expr, where: Expr | None, offset: int) -> Expr:
-    """Variance or deviation from sums of values and of their squares, as Flink computes them: in the argument's type.
-
-    Rounding cannot make a variance negative here, so a deviation is never NaN because of it.
-    """
-    given = value.type.as_nullable()
-    if given.root == "DECIMAL":
-        raise t.source.error(f"{name} does not take {given}", offset, "convert the argument: CAST(... AS DOUBLE)")
-    value = cast(value, BIGINT if given.is_integer else DOUBLE, offset)
-
-    def total(function: str, argument: Expr) -> Expr:
-        found = result_type(function, argument.type)
-        assert found is not None
-        return AggregateCallExpr(
-            function=function, arguments=(argument,), distinct=False, filter=where, type=found, offset=offset
-        )
-
-    def compute(operator: str, left: Expr, right: Expr) -> Expr:
-        if operator == "/" and not given.is_integer:
-            return call("/", (left, right), DOUBLE, offset)
-        return arithmetic(t.source, operator, left, right, offset)
-
-    sample, root = _VARIANCES[name]
-    count, values = total("COUNT", value), total("SUM", value)
-    some = call(">", (count, literal(int(sample), BIGINT)), BOOLEAN, offset)
-    divisor = compute("-", count, literal(1, BIGINT)) if sample else count
-    divisor = call("CASE", (some, divisor, literal(None, BIGINT)), BIGINT, offset)
-    squares = total("SUM", compute("*", value, value))
-    spread = compute("-", squares, compute("/", compute("*", values, values), count))
-    spread = call("greatest", (spread, literal(0, INT)), spread.type, offset)
-    variance = compute("/", spread, divisor)
-    if root:
-        variance = call("sqrt", (variance,), DOUBLE, offset)
-    return cast(variance, given, offset)
+def _variance(name: str, value: Expr, where: Expr | None, offset: int) -> Expr:
+    """A variance or deviation, which is a DOUBLE, in Flink's type: that of the argument, or a DECIMAL as of AVG."""
+    wanted = result_type("AVG", value.type)
+    assert wanted is not None
+    found = AggregateCallExpr(
+        function=_SAMPLES.get(name, name), arguments=(value,), distinct=False, filter=where, type=DOUBLE, offset=offset
+    )
+    return flink_cast(found, wanted, offset)
 
 
 def contains_aggregate(expression: Expr) -> bool:

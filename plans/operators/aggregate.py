@@ -21,7 +21,9 @@ from plans.settings.layers import Settings
 from plans.settings.phases import PHASES, STRATEGY, PhaseStrategy
 from plans.text.names import did_you_mean
 
-BUILT_IN = ("COUNT", "SUM", "AVG", "MIN", "MAX", "FIRST_VALUE", "LAST_VALUE", "LISTAGG", "ARRAY_AGG")
+VARIANCES = {"VAR_POP": (0, False), "VAR_SAMP": (1, False), "STDDEV_POP": (0, True), "STDDEV_SAMP": (1, True)}
+"""Variances and deviations: how many values fewer they divide by than there are, and whether they take the root."""
+BUILT_IN = ("COUNT", "SUM", "AVG", "MIN", "MAX", *VARIANCES, "FIRST_VALUE", "LAST_VALUE", "LISTAGG", "ARRAY_AGG")
 ORDERED = ("FIRST_VALUE", "LAST_VALUE", "LISTAGG", "ARRAY_AGG")
 """Aggregate functions that depend on the order of rows."""
 
@@ -30,9 +32,10 @@ ORDERED = ("FIRST_VALUE", "LAST_VALUE", "LISTAGG", "ARRAY_AGG")
 class AggregateCall:
     """``function(argument)`` over the rows whose ``filter`` column is true; no argument means ``COUNT(*)``.
 
-    ``function`` is COUNT, SUM, AVG, MIN, MAX, or one whose result depends on the order in which rows come: FIRST_VALUE,
-    LAST_VALUE, LISTAGG, which joins texts with ``separator``, and ARRAY_AGG. Any other is an aggregate function of the
-    user's, called with ``arguments``. ``argument``, ``arguments`` and ``filter`` name input columns.
+    ``function`` is COUNT, SUM, AVG, MIN, MAX, VAR_POP, VAR_SAMP, STDDEV_POP, STDDEV_SAMP, all four DOUBLE of any
+    numbers, or one whose result depends on the order in which rows come: FIRST_VALUE, LAST_VALUE, LISTAGG, which joins
+    texts with ``separator``, and ARRAY_AGG. Any other is an aggregate function of the user's, called with
+    ``arguments``. ``argument``, ``arguments`` and ``filter`` name input columns.
     """
 
     name: Name
@@ -154,6 +157,11 @@ def _check_call(call: AggregateCall, types: Mapping[str, str], path: str) -> Ite
         yield Diagnostic(message=message, path=f"{path}.separator")
     if call.function == "LISTAGG" and not (argument is not None and argument.is_text and result.is_text):
         yield Diagnostic(message=f"LISTAGG joins texts, found {argument} and {call.type}", path=f"{path}.type")
+    if call.function in VARIANCES and (argument is None or not argument.is_numeric or result.root != "DOUBLE"):
+        message = f"{call.function} makes DOUBLE of numbers, found {argument} and {call.type}"
+        yield Diagnostic(message=message, path=f"{path}.type")
+    if call.distinct and call.function in VARIANCES:
+        yield Diagnostic(message=f"{call.function} does not take DISTINCT", path=f"{path}.distinct")
     if call.function == "ARRAY_AGG" and argument is not None:
         wanted = DataType(root="ARRAY", children=(argument.as_nullable(),))
         if result.as_nullable() != wanted:
@@ -194,7 +202,8 @@ def _state_facts(aggregate: Aggregate, facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _bounded(aggregate: Aggregate) -> bool:
-    sums = all(call.function in ("COUNT", "SUM", "AVG") and not call.distinct for call in aggregate.aggregates)
+    summed = ("COUNT", "SUM", "AVG", *VARIANCES)
+    sums = all(call.function in summed and not call.distinct for call in aggregate.aggregates)
     return not aggregate.keys and sums
 
 
@@ -221,6 +230,8 @@ def one_phase_because(
             return f"{call.function} takes rows of a changing input back from what it has of them"
         if call.is_users and not (call.function in functions and functions[call.function].merges):
             return f"{call.function} has no merge"
+        if call.function in VARIANCES and not insert_only:
+            return f"{call.function} takes values of a changing input from what it is of all before them"
         if (extreme or call.function in ORDERED) and not insert_only:
             return f"{call.function} of a changing input keeps every value"
     return "changes of a source stay in their order" if in_order else None

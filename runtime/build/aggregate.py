@@ -23,6 +23,7 @@ from pyspark.sql.types import DecimalType
 
 from plans.declarations.types import DataType, parse_type
 from plans.operators import Aggregate, AggregateCall
+from plans.operators.aggregate import VARIANCES
 from runtime.build.builder import OperatorBuilder, loaded_aggregates, with_state
 from runtime.build.edges import Edges
 from runtime.engine.named import named
@@ -73,6 +74,8 @@ def _call(call: AggregateCall, kind: DataType | None) -> Column:
         return (F.collect_set if call.distinct else F.collect_list)(value).alias(call.name)
     if kind is None or call.function == "COUNT":
         result = F.count_distinct(value) if call.distinct else F.count(value)
+    elif call.function in VARIANCES:
+        result = F.call_function(call.function.lower(), value.cast("double"))
     elif call.function == "ARRAY_AGG":
         result = _array(call, used)
     elif call.function == "LISTAGG":

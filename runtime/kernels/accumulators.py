@@ -3,7 +3,8 @@
 COUNT, SUM and AVG are linear: the change is a weighted sum over the batch, whatever its mix of row kinds. Under
 retraction a sum of floating-point numbers is that of the finite ones, with counts of NaN and of either infinity beside
 it, which could not be subtracted again. MIN and MAX keep the extreme, NaN being greater than all numbers; under
-retraction they and DISTINCT calls also need the values themselves (:mod:`runtime.kernels.values`). FIRST_VALUE,
+retraction they and DISTINCT calls also need the values themselves (:mod:`runtime.kernels.values`). Variances and
+deviations come of the mean and the squared distances from it (:mod:`runtime.kernels.folds.moments`). FIRST_VALUE,
 LAST_VALUE, LISTAGG and ARRAY_AGG go by the order in which rows come, and all but ARRAY_AGG pass over NULL; under
 retraction or DISTINCT they need the values in that order (:mod:`runtime.kernels.ordered_values`). Result types and NULL
 rules are Flink's: AVG of an integer is truncated to that integer type, integer sums wrap around, AVG of a DECIMAL
@@ -26,7 +27,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from plans.operators import AggregateCall
-from runtime.kernels.lists import concatenated, one_each
+from plans.operators.aggregate import VARIANCES
+from runtime.kernels.folds import moments
+from runtime.kernels.folds.lists import concatenated, one_each
 from runtime.state.identity import Mask
 from runtime.state.layout import Int64s
 
@@ -75,8 +78,9 @@ class UsersCalls(Protocol):
 class Accumulator:
     """One stored number or value per group: ``function`` of ``argument`` where ``filter``.
 
-    ``function`` is count, sum, min, max, first, last, array or list, whose texts are joined with ``separator``; or
-    finite, the sum of the finite values, and nan, inf and -inf, which count the others. No ``argument`` counts rows.
+    ``function`` is count, sum, moments, min, max, first, last, array or list, whose texts are joined with
+    ``separator``; or finite and finite moments, of the finite values, and nan, inf and -inf, which count the others. No
+    ``argument`` counts rows.
     ``type`` is the Arrow type in state: int64, float64, decimal128(38, s), a list for array, or the argument's own for
     min, max, first, last and list. A function of the user's has ``arguments`` instead, and what calls it in ``user``.
     """
@@ -102,6 +106,11 @@ class Accumulator:
         return self.function in ("list", "array")
 
     @property
+    def is_moments(self) -> bool:
+        """Whether it is what variances and deviations come of."""
+        return self.function in _MOMENTS
+
+    @property
     def keeps_null(self) -> bool:
         """Whether NULL is a value to it as others are, and not passed over."""
         return self.function == "array"
@@ -125,7 +134,9 @@ _NEEDS = {
     "LAST_VALUE": ("last",),
     "LISTAGG": ("list",),
     "ARRAY_AGG": ("array",),
+    **dict.fromkeys(VARIANCES, ("moments",)),
 }
+_MOMENTS = ("moments", "finite moments")
 _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 _FINITE_AND_NOT = ("finite", *_NOT_FINITE)
 
@@ -140,8 +151,8 @@ def accumulators_of(
     if call.is_users:
         return (_users_accumulator(call, users[call.function]),)
     needs = _NEEDS[call.function]
-    if changelog and needs[0] == "sum" and pa.types.is_floating(columns.field(call.argument).type):
-        needs = (*_FINITE_AND_NOT, "count")
+    if changelog and needs[0] in ("sum", "moments") and pa.types.is_floating(columns.field(call.argument).type):
+        needs = (*_FINITE_AND_NOT, "count") if needs[0] == "sum" else ("finite moments", *_NOT_FINITE)
     return tuple(_accumulator(function, call, columns) for function in needs)
 
 
@@ -177,6 +188,8 @@ def _accumulator(function: str, call: AggregateCall, columns: pa.Schema) -> Accu
             name += " or NaN"  # earlier versions stored a maximum that had passed over NaN as __max(...)
         if function == "array":
             kind = pa.list_(argument)
+        elif function in _MOMENTS:
+            kind = moments.TYPE
         elif function not in ("sum", "finite"):
             kind = argument
         elif pa.types.is_floating(argument):
@@ -237,6 +250,11 @@ def contribution(accumulator: Accumulator, rows: pa.Table, weights: Int64s | Non
         return one_each(values, used_rows(accumulator.filter, rows))
     if used is not None:
         values = pc.if_else(pc.fill_null(used, False), values, pa.scalar(None, values.type)).combine_chunks()
+    if accumulator.is_moments:
+        numbers = pc.cast(values, pa.float64(), safe=False)
+        if accumulator.function == "finite moments":
+            numbers = pc.if_else(pc.is_finite(numbers), numbers, pa.scalar(None, pa.float64()))
+        return moments.each(numbers, weights)
     if not accumulator.is_linear:
         return values
     if accumulator.function in _NOT_FINITE:
@@ -275,6 +293,8 @@ def _summed(groups: Int64s, accumulator: Accumulator, part: pa.Array, size: int)
         return _joined(groups, part, size, accumulator)
     if accumulator.function == "array":
         return concatenated(groups, part, size)
+    if accumulator.is_moments:
+        return moments.folded(groups, part, size)
     if accumulator.is_linear and not pa.types.is_decimal(accumulator.type):
         # Some twenty times as fast as Arrow's group_by, for the groups are numbered already.
         values = np.asarray(_zero_for_null(part, accumulator.type))
@@ -355,6 +375,8 @@ def combine(accumulator: Accumulator, old: pa.Array, change: pa.Array) -> pa.Arr
         if accumulator.function == "max" and pa.types.is_floating(accumulator.type):
             extreme = _or_nan(extreme, pc.or_(*(pc.fill_null(pc.is_nan(each), False) for each in (old, change))))
         return extreme
+    if accumulator.is_moments:
+        return moments.combined(old, change)
     if not accumulator.is_linear:
         return _in_order(accumulator, old, change)
     if pa.types.is_decimal(accumulator.type):
@@ -390,6 +412,8 @@ def result(
         return user.values(needed[0], wanted)
     if call.function == "COUNT":
         return pc.fill_null(needed[0], 0)
+    if call.function in VARIANCES:
+        return _variance(*VARIANCES[call.function], *needed)
     if call.function not in ("SUM", "AVG"):
         return pc.cast(needed[0], kind)
     *parts, count = needed
@@ -397,6 +421,19 @@ def result(
     empty = pc.or_kleene(pc.equal(pc.fill_null(count, 0), 0), pc.is_null(total))
     value = _narrow(total, kind) if call.function == "SUM" else _average(total, count, kind)
     return pc.if_else(empty, pa.scalar(None, kind), value)
+
+
+def _variance(less: int, root: bool, found: pa.Array, *others: pa.Array) -> pa.Array:
+    """A variance, or its root; NaN if there are ``others``, values that are not finite, of which these are counts."""
+    value = moments.variance(found, less)
+    if root:
+        value = pc.sqrt(value)
+    if not others:
+        return value
+    odd = np.sum([np.asarray(pc.fill_null(count, 0)) for count in others], axis=0)
+    number = odd + np.asarray(pc.fill_null(pc.struct_field(found, [0]), 0))
+    value = _or_nan(value, pa.array(odd > 0))
+    return pc.if_else(pa.array(number > less), value, pa.scalar(None, value.type))
 
 
 def _with_others(total: pa.Array, *counts: pa.Array) -> pa.Array:

@@ -159,6 +159,8 @@ class AggregateOperator:
         """How rows are summed up before they are shuffled; None if the aggregate runs in one phase."""
         if self.phases == "ONE_PHASE" or self.arguments or self.orders or self.distinct_rows:
             return None
+        if self.changelog and any(a.is_moments for a in self.accumulators):
+            return None
         users = [a.user for a in self.accumulators if a.user is not None]
         if users and (self.changelog or not all(user.merges for user in users)):
             return None

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from runtime.kernels.accumulators import Accumulator, combine, summed
+from runtime.kernels.folds.lists import one_each
 from runtime.kernels.grouped import GroupedRows, RowValues
-from runtime.kernels.lists import one_each
 from runtime.kernels.ordered_values import OrderedChange, Placed, all_placed, update_ordered_values
 from runtime.state.identity import Mask, encode_groups
 from runtime.state.keyed import KeyedState

@@ -814,6 +814,23 @@ PROGRAMS: dict[str, Program] = {
         "s STRING, a ARRAY<BIGINT>",
         "SELECT s, ARRAY_AGG(v) FROM g GROUP BY ROLLUP (s)",
     ),
+    # How far values differ
+    "variances": (
+        "k BIGINT, a DOUBLE, b DOUBLE, c DOUBLE, e DOUBLE",
+        "SELECT k, VAR_POP(d), VAR_SAMP(d), STDDEV_POP(d), STDDEV_SAMP(d) FROM o GROUP BY k",
+    ),
+    "filtered variances of all": (
+        "a DOUBLE, b DOUBLE, c DOUBLE",
+        "SELECT VARIANCE(d) FILTER (WHERE s = 'x'), STDDEV(d), VAR_POP(d) FILTER (WHERE s = 'none') FROM o",
+    ),
+    "variances of a changelog": (
+        "s STRING, a DOUBLE, b DOUBLE, c DOUBLE",
+        "SELECT s, VAR_POP(CAST(v AS DOUBLE)), VAR_SAMP(CAST(v AS DOUBLE)), STDDEV_POP(CAST(k AS DOUBLE)) FROM g GROUP BY s",
+    ),
+    "variances of all of a changelog": (
+        "a DOUBLE, b DOUBLE, c DOUBLE",
+        "SELECT VAR_POP(CAST(v AS DOUBLE)), STDDEV_SAMP(CAST(v AS DOUBLE)), VAR_SAMP(CAST(k AS DOUBLE)) FROM g",
+    ),
     # Upserts
     "upserts": ("k BIGINT, v BIGINT, s STRING", "SELECT k, v, s FROM u"),
     "upserts without their key": ("v BIGINT", "SELECT v FROM u"),

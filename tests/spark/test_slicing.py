@@ -34,6 +34,11 @@ QUERIES = {
         "ARRAY_JOIN(ARRAY_SORT(ARRAY_AGG(DISTINCT CAST(n AS STRING))), '+') FROM (SELECT customer, amount, "
         "COUNT(*) AS n FROM orders WHERE amount IS NOT NULL GROUP BY customer, amount) AS t GROUP BY customer",
     ),
+    "spread": (
+        "customer BIGINT, variance BIGINT",
+        "SELECT customer, CAST(VAR_POP(CAST(n AS DOUBLE)) * 1000 + 0.5 AS BIGINT) FROM "
+        "(SELECT customer, amount, COUNT(*) AS n FROM orders GROUP BY customer, amount) AS t GROUP BY customer",
+    ),
 }
 
 

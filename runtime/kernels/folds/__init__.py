@@ -1,0 +1,1 @@
+"""How the values of a group become one: lists one behind the other, and moments of numbers."""
