@@ -36,7 +36,7 @@ QUERIES = {
     ),
     "spread": (
         "customer BIGINT, variance BIGINT",
-        "SELECT customer, CAST(VAR_POP(CAST(n AS DOUBLE)) * 1000 + 0.5 AS BIGINT) FROM "
+        "SELECT customer, CAST(VAR_POP(CAST(n AS DOUBLE)) * 1000 + 0.3 AS BIGINT) FROM "
         "(SELECT customer, amount, COUNT(*) AS n FROM orders GROUP BY customer, amount) AS t GROUP BY customer",
     ),
 }
