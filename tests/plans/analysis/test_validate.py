@@ -110,6 +110,14 @@ def test_the_sample_plan_is_valid(plan: Plan) -> None:
             "operators.aggregate_t.aggregates.revenue: SUM needs an argument",
         ),
         (
+            ('"function": "SUM"', '"function": "ARRAY_AGG"'),
+            "operators.aggregate_t.aggregates.revenue.type: ARRAY_AGG makes ARRAY<DOUBLE> of DOUBLE, found DOUBLE",
+        ),
+        (
+            ('"function": "SUM", "argument": "net"', '"function": "VAR_POP", "argument": "c_country"'),
+            "operators.aggregate_t.aggregates.revenue.type: VAR_POP makes DOUBLE of numbers, found STRING and DOUBLE",
+        ),
+        (
             ('"argument": "net"', '"argument": "net", "filter": "net"'),
             "operators.aggregate_t.aggregates.revenue.filter: expected a BOOLEAN column, but 'net' is DOUBLE",
         ),
