@@ -12,13 +12,26 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from planner.context import Context, Environment
+from planner.expressions.typed import Expr
 from planner.query.subquery_values import Value
 from planner.relations import Relation
 from planner.syntax.dialect import offset_of
+from planner.translation.scope import Input, Scope
 from planner.translation.translator import Translator
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lateral:
+    """The rows of a query that refers to what stands before it, by ``conditions``; ``input`` is what it offers."""
+
+    relation: Relation
+    input: Input
+    conditions: tuple[Expr, ...]
+
 
 CompileQuery = Callable[["QueryCompiler", exp.Expr], Relation]
 CompileValue = Callable[["QueryCompiler", Translator, exp.Expr], Value]
+CompileLateral = Callable[["QueryCompiler", exp.Lateral, Scope], Lateral]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +42,7 @@ class QueryCompiler:
     environment: Environment
     compile_query: CompileQuery
     compile_value: CompileValue
+    compile_lateral: CompileLateral
 
     @property
     def block(self) -> str:
@@ -42,6 +56,10 @@ class QueryCompiler:
     def query(self, node: exp.Expr) -> Relation:
         """The relation of a query, which sees nothing of the block but its environment."""
         return self.compile_query(self, node)
+
+    def lateral(self, node: exp.Lateral, outer: Scope) -> Lateral:
+        """The query after LATERAL, which sees what stands before it."""
+        return self.compile_lateral(self, node, outer)
 
     def values(self, translator: Translator, nodes: Iterable[exp.Expr]) -> dict[int, Value]:
         """What the sub-queries ``nodes`` are worth, by their place; ``translator`` is that of their clause."""

@@ -20,7 +20,7 @@ from planner.query.cached_results import cached_table
 from planner.query.columns import filtered, renamed
 from planner.query.compiler import QueryCompiler
 from planner.query.hint_scope.state_ttl import BlockHints
-from planner.query.sources.inputs import alias_of, find_table, inputs_of
+from planner.query.sources.inputs import alias_of, find_table, inputs_of, is_lateral_query
 from planner.query.sources.laterals import lateral
 from planner.query.sources.lookups import Lookup, check_time, lookup_join
 from planner.query.sources.scans import scan
@@ -143,13 +143,21 @@ def _named(
 def _join(compiler: QueryCompiler, left: From, join: exp.Join, hints: BlockHints) -> From:
     context, offset = compiler.context, offset_of(join)
     only(context.source, join, "this", "on", "using", "side", "kind", "method")
-    if isinstance(join.this, exp.Lateral | exp.Unnest):
+    is_lateral = is_lateral_query(join.this)
+    if isinstance(join.this, exp.Lateral | exp.Unnest) and not is_lateral:
         return _call(compiler, left, join)
     _check_form(context, join)
+    correlated: tuple[Expr, ...] = ()
     side, version = _word(join, "side"), join.this.args.get("version")
     if version is not None:
         right = _input(compiler, join.this, looked_up=True)
         check_time(context, version, left.relation, left.scope)
+    elif is_lateral:
+        _check_lateral(context, join)
+        lateral_query = compiler.lateral(join.this, left.scope)
+        correlated = lateral_query.conditions
+        name = lateral_query.input.name
+        right = From(relation=lateral_query.relation, scope=Scope(inputs=(lateral_query.input,)), name=name)
     else:
         right = _source(compiler, join.this, hints)
     _check_names(context, left, right.scope.inputs)
@@ -170,7 +178,7 @@ def _join(compiler: QueryCompiler, left: From, join: exp.Join, hints: BlockHints
         left=left.relation,
         right=right.relation,
         join_type=_JOIN_TYPES[side],
-        on=parts,
+        on=(*correlated, *parts),
         items=identity((*left.relation.fields, *right.relation.fields)),
         states=(
             StateInput(name=left.name, hint=hints.of(left.name)),
@@ -185,6 +193,15 @@ def _join(compiler: QueryCompiler, left: From, join: exp.Join, hints: BlockHints
         columns = Calc(input=relation, filter=None, items=items, base=relation.base, block=compiler.block)
         return From(relation=columns, scope=scope, name=None)
     return From(relation=relation, scope=scope, name=None)
+
+
+def _check_lateral(context: Context, join: exp.Join) -> None:
+    side = _word(join, "side")
+    if side not in ("", "LEFT") or join.args.get("using") or _word(join, "method"):
+        what = f"a {side} JOIN" if side not in ("", "LEFT") else "USING or NATURAL"
+        raise context.source.error(
+            f"{what} of LATERAL is not supported", offset_of(join), "write JOIN or LEFT JOIN LATERAL (...) ON TRUE"
+        )
 
 
 def _word(join: exp.Join, part: str) -> str:
@@ -220,6 +237,8 @@ def _condition(
         merged={**left.scope.merged, **right.scope.merged},
         hidden=left.scope.hidden | right.scope.hidden,
     )
+    if isinstance(on, exp.Boolean) and on.this and is_lateral_query(join.this):
+        return (), scope, ()
     if on is not None:
         return conjuncts(clause_translator(context, scope, "ON").condition(on)), scope, ()
     if not using and not _word(join, "method"):

@@ -130,7 +130,7 @@ def over_select(
     fields = []
     for ordered, position, expression in zip(keys.nodes, keys.positions, expressions, strict=True):
         if position is not None or expression is None:
-            fields.append(_at(context, ordered, position or 0, relation.fields))
+            fields.append(at_position(context, ordered, position or 0, relation.fields))
             continue
         found = next((i for i in (*listed.items, *hidden) if i.expr == expression), None)
         if found is None and relation is not listed:
@@ -157,7 +157,7 @@ def over_output(context: Context, node: exp.Expr, relation: Relation, block: str
     fields = []
     for ordered, position, key in zip(keys.nodes, keys.positions, keys.expressions, strict=True):
         if position is not None or key is None:
-            fields.append(_at(context, ordered, position or 0, relation.fields))
+            fields.append(at_position(context, ordered, position or 0, relation.fields))
             continue
         expression = translator.expression(key)
         if not isinstance(expression, Ref):
@@ -170,7 +170,8 @@ def over_output(context: Context, node: exp.Expr, relation: Relation, block: str
     return _without(hidden, relation.fields, _sorted(context, node, below, keys, fields, block), block)
 
 
-def _at(context: Context, ordered: exp.Ordered, position: int, fields: tuple[Field, ...]) -> Field:
+def at_position(context: Context, ordered: exp.Ordered, position: int, fields: tuple[Field, ...]) -> Field:
+    """The column that ORDER BY names by its ``position``, from 0; SqlError if there is none."""
     if 0 <= position < len(fields):
         return fields[position]
     message = f"ORDER BY {position + 1} names no column: the query has {len(fields)}"
@@ -180,6 +181,22 @@ def _at(context: Context, ordered: exp.Ordered, position: int, fields: tuple[Fie
 def _sorted(
     context: Context, node: exp.Expr, relation: Relation, keys: SortKeys, fields: Sequence[Field], block: str
 ) -> Relation:
+    order = _order(context, keys, fields)
+    if not context.batch and node.args.get("limit") is not None:
+        return first_of_each(context, node, relation, keys, fields, (), block)
+    offset, limit = _rows(context, node)
+    return Sort(
+        input=relation,
+        order=order,
+        offset=offset,
+        limit=limit,
+        place=starts_at(node, *CLAUSES),
+        base=relation.base,
+        block=block,
+    )
+
+
+def _order(context: Context, keys: SortKeys, fields: Sequence[Field]) -> tuple[SortItem, ...]:
     order: dict[int, SortItem] = {}
     for ordered, field in zip(keys.nodes, fields, strict=True):
         if field.type.root in _UNSORTABLE:
@@ -192,27 +209,31 @@ def _sorted(
         )
         # Listing a column a second time does not change the order.
         order.setdefault(field.id, item)
+    return tuple(order.values())
+
+
+def first_of_each(
+    context: Context,
+    node: exp.Expr,
+    relation: Relation,
+    keys: SortKeys,
+    fields: Sequence[Field],
+    partition: tuple[Field, ...],
+    block: str,
+) -> RowNumber:
+    """The rows of each ``partition`` that LIMIT and OFFSET of ``node`` keep, ordered by ``fields`` as ``keys`` say."""
     offset, limit = _rows(context, node)
-    if not context.batch and limit is not None:
-        return RowNumber(
-            input=relation,
-            partition=(),
-            order=tuple(order.values()),
-            latest=False,
-            by_time=False,
-            number=context.field("", parse_type(NUMBER_TYPE)),
-            is_shown=False,
-            first=offset + 1,
-            last=offset + limit,
-            base=relation.base,
-            block=block,
-        )
-    return Sort(
+    assert limit is not None
+    return RowNumber(
         input=relation,
-        order=tuple(order.values()),
-        offset=offset,
-        limit=limit,
-        place=starts_at(node, *CLAUSES),
+        partition=partition,
+        order=_order(context, keys, fields),
+        latest=False,
+        by_time=False,
+        number=context.field("", parse_type(NUMBER_TYPE)),
+        is_shown=False,
+        first=offset + 1,
+        last=offset + limit,
         base=relation.base,
         block=block,
     )

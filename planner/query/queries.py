@@ -12,6 +12,7 @@ from planner.query.compiler import QueryCompiler
 from planner.query.from_clause import view_relation
 from planner.query.refused_clauses import refuse_clauses
 from planner.query.select_block import compile_select
+from planner.query.subqueries.lateral import compile_lateral
 from planner.query.subqueries.scalar import compile_value
 from planner.query.values import given_rows
 from planner.relations import Relation
@@ -32,7 +33,11 @@ def build_view(context: Context, view: CreateView) -> Relation:
 
 def _compiler(context: Context, environment: Environment) -> QueryCompiler:
     return QueryCompiler(
-        context=context, environment=environment, compile_query=_compile_query, compile_value=compile_value
+        context=context,
+        environment=environment,
+        compile_query=_compile_query,
+        compile_value=compile_value,
+        compile_lateral=compile_lateral,
     )
 
 

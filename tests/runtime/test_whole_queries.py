@@ -120,6 +120,19 @@ QUERIES = {
 }
 # What SQLite does not know: the columns of the sink, the query, and one for SQLite that numbers duplicates.
 OTHERWISE = {
+    "lateral rows": (
+        "a BIGINT, b BIGINT",
+        "SELECT t.id, x.w FROM o AS t LEFT JOIN LATERAL (SELECT w FROM c WHERE c.k = t.k AND c.w < t.v) AS x ON TRUE",
+        "SELECT t.id, x.w FROM o AS t LEFT JOIN c AS x ON x.k = t.k AND x.w < t.v",
+    ),
+    "the first lateral rows": (
+        "a BIGINT, b BIGINT, d BIGINT",
+        "SELECT t.k, x.id, x.n FROM (SELECT k, COUNT(*) AS n FROM c GROUP BY k) AS t, "
+        "LATERAL (SELECT id, v + 1 AS n FROM o WHERE o.k = t.k ORDER BY v DESC, id, s LIMIT 2) AS x",
+        "SELECT t.k, x.id, x.v + 1 FROM (SELECT DISTINCT k FROM c) AS t JOIN "
+        "(SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC, id, s) AS r FROM o) AS x "
+        "ON x.k = t.k AND r <= 2",
+    ),
     "intersect all": (
         "a BIGINT, b STRING",
         "SELECT k, s FROM o INTERSECT ALL SELECT w, name FROM c",

@@ -39,6 +39,17 @@ def alias_of(node: exp.Expr) -> str | None:
     return alias.name if isinstance(alias, exp.TableAlias) and alias.name else None
 
 
+def is_lateral_query(node: exp.Expr) -> bool:
+    """Whether ``node`` is ``LATERAL (SELECT ...)``, which is more than the call of a function."""
+    if not isinstance(node, exp.Lateral) or not isinstance(node.this, exp.Subquery):
+        return False
+    select = node.this.this
+    if not isinstance(select, exp.Select) or select.args.get("from_") is None:
+        return False
+    table = select.args["from_"].this
+    return not (isinstance(table, exp.Table) and isinstance(table.this, exp.Anonymous))
+
+
 def find_table(context: Context, environment: Environment, node: exp.Table) -> TableEntry | CreateView | Cte:
     """What the name of ``node`` refers to; SqlError if to nothing."""
     offset = offset_of(node)
@@ -97,6 +108,8 @@ def inputs_of(context: Context, environment: Environment, node: exp.Expr) -> Ite
         yield from inputs_of(context, environment, node.this)
         for join in node.args.get("joins") or []:
             yield from inputs_of(context, environment, join.this)
+    elif is_lateral_query(node):
+        yield Input(name=alias, kind="sub-query", fields=(), offset=offset)
     elif isinstance(node, exp.Lateral):
         yield Input(name=alias, kind="function", fields=(), offset=offset, called=True)
     elif isinstance(node, exp.Unnest):

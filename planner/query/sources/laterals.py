@@ -22,10 +22,6 @@ from planner.translation.translator import only
 from planner.translation.user_calls import find_function, fitted_arguments
 
 _FORM = "write LATERAL TABLE(f(x)) AS T(a)"
-_OF_QUERIES = (
-    "join it: JOIN (SELECT k, v FROM u QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC) <= 3) AS x "
-    "ON x.k = t.k"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,10 +136,11 @@ def _only_call(context: Context, node: exp.Subquery) -> tuple[exp.Anonymous, tup
     """The call of ``(SELECT * FROM TABLE(f(x)))``; what else such a query could say has its place outside of it."""
     source, select = context.source, node.this
     if not isinstance(select, exp.Select):
-        raise source.error("this query is not supported after LATERAL", offset_of(node), _FORM)
+        advice = "write one SELECT there, with this query in its FROM"
+        raise source.error("this query is not supported after LATERAL", offset_of(node), advice)
     table = select.args["from_"].this if select.args.get("from_") else None
-    if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Anonymous) or table.args.get("joins"):
-        raise source.error("LATERAL takes the call of a function, not another query", offset_of(select), _OF_QUERIES)
+    if table is None or table.args.get("joins"):
+        raise source.error("a LATERAL query without FROM is not supported", offset_of(select), _FORM)
     place = next((select.args[k] for k in ("where", "group", "having") if select.args.get(k)), None)
     if place is not None:
         message = "a condition inside LATERAL is not supported: its operator makes the call and nothing else"

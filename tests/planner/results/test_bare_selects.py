@@ -137,7 +137,7 @@ def test_a_sub_query_without_from_is_what_sql_says(query: str) -> None:
         ),
         (
             "SELECT a.v FROM a, LATERAL (SELECT 1) AS t",
-            "LATERAL takes the call of a function, not another query",
+            "a LATERAL query without FROM is not supported",
             "SELECT 1) AS t",
         ),
         ("SELECT x FROM (SELECT 1 AS x WHERE TRUE) t", "WHERE without FROM is not supported", "WHERE"),
