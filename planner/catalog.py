@@ -12,11 +12,12 @@ from dataclasses import replace
 from planner.context import ComputedColumn, Context, TableEntry
 from planner.declarations.alter import altered
 from planner.declarations.like import derived
+from planner.expressions.typed import Call, Expr, is_user_call, named, walk
 from planner.query.queries import build_view
 from planner.sinks.create_as import with_query_columns
 from planner.statements.model import AlterTable, AlterView, CreateTable, CreateView, Drop, Like
 from planner.syntax.dialect import parse_expression
-from planner.translation.expressions import declaration_translator
+from planner.translation.expressions import clause_translator
 from planner.translation.scope import Input, Scope
 from plans.connectors.check import check_table
 from plans.declarations.tables import Table, TableColumn, Watermark
@@ -68,14 +69,12 @@ def _entry(context: Context, statement: CreateTable) -> TableEntry:
             raise context.source.error(message, statement.key_offset, "list it once")
     physical = tuple(context.field(c.name, c.type) for c in statement.columns if c.type is not None)
     scope = Scope(inputs=(Input(name=statement.name, kind="table", fields=physical, offset=statement.offset),))
-    translator = declaration_translator(context, scope, "a computed column")
+    translator = clause_translator(context, scope, "a computed column")
     computed = tuple(
-        ComputedColumn(
-            name=c.name,
-            expr=translator.expression(parse_expression(context.source, context.text, list(c.expression))),
-        )
+        _computed(context, c.name, translator.expression(parsed))
         for c in statement.columns
         if c.type is None
+        for parsed in (parse_expression(context.source, context.text, list(c.expression)),)
     )
     types = {c.name: c.expr.type for c in computed}
     columns = tuple(
@@ -109,6 +108,13 @@ def _entry(context: Context, statement: CreateTable) -> TableEntry:
         declaration=statement,
         missing=_checked_options(context, statement, table),
     )
+
+
+def _computed(context: Context, name: str, expr: Expr) -> ComputedColumn:
+    """The column ``name``, with the functions as they are declared now."""
+    called = {named(call) for call in walk(expr) if isinstance(call, Call) and is_user_call(call)}
+    functions = {function: context.catalog.functions[function] for function in sorted(called)}
+    return ComputedColumn(name=name, expr=expr, functions=functions)
 
 
 def _checked_options(context: Context, statement: CreateTable, table: Table) -> SqlError | None:

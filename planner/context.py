@@ -25,10 +25,11 @@ MAX_SCANS = 5000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComputedColumn:
-    """A computed column: ``expr`` over the physical ``columns``, which are fields of the declaration."""
+    """A computed column: ``expr`` over the physical columns, and the user's ``functions`` that it was declared with."""
 
     name: str
     expr: Expr
+    functions: Mapping[str, FunctionEntry] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -61,7 +61,7 @@ _HANDLERS: dict[type, Handler] = {
 
 
 def clause_translator(context: Context, scope: Scope, clause: str, *, aggregates: bool = False) -> Translator:
-    """What translates the expressions of a clause of a query, which can call the declared functions."""
+    """What translates the expressions of a clause, which can call the declared functions."""
     return Translator(
         source=context.source,
         scope=scope,
@@ -70,8 +70,3 @@ def clause_translator(context: Context, scope: Scope, clause: str, *, aggregates
         functions=context.catalog.functions,
         handlers=_HANDLERS,
     )
-
-
-def declaration_translator(context: Context, scope: Scope, clause: str) -> Translator:
-    """What translates the expressions of a declaration, which can call built-in functions only."""
-    return Translator(source=context.source, scope=scope, clause=clause, handlers=_HANDLERS)

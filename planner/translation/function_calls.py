@@ -8,7 +8,6 @@ from sqlglot import exp
 
 from planner.expressions import scalars
 from planner.expressions.casts import castable, flink_cast
-from planner.expressions.functions.refused import refusal
 from planner.expressions.functions.times import PARTS, UNIT_FUNCTIONS, UNITS, unit_literal
 from planner.expressions.literals import temporal_literal
 from planner.expressions.typed import Expr, Literal
@@ -24,7 +23,7 @@ def function_call(t: Translator, node: exp.Expr) -> Expr:
     name, offset = node.name.upper(), offset_of(node)
     if name in ("CAST", "TRY_CAST"):
         return _cast(t, node, name)
-    if t.functions is not None and name.lower() in t.functions:
+    if name.lower() in t.functions:
         return _user_call(t, node)
     if name == "ROW":
         return nested.row(t, node)
@@ -58,11 +57,6 @@ def _arguments(t: Translator, name: str, node: exp.Expr) -> Iterator[Expr]:
 
 def _user_call(t: Translator, node: exp.Expr) -> Expr:
     name, offset = node.name, offset_of(node)
-    if t.functions is None:
-        if refusal(name):
-            raise scalars.unknown(t.source, name, offset)
-        message = f"{t.clause} can call built-in functions only, and '{name}' is none"
-        raise t.source.error(message, offset, "call it in the query, or in a view")
     entry = t.functions.get(name.lower())
     if entry is None:
         values = [other for other, found in t.functions.items() if found.is_scalar or found.is_aggregate]

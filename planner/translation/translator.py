@@ -38,16 +38,15 @@ _REFUSED: dict[type, tuple[str, str]] = {
 class Translator:
     """What an expression is translated in: the names it may use, and where it stands (``clause``, for messages).
 
-    ``functions`` are the user-defined ones by name in lower case; None where none can be called. ``values`` are what
-    sub-queries that are values are worth, by their place; none where there can be none. ``handlers`` translate each
-    kind of node.
+    ``functions`` are the user-defined ones by name in lower case. ``values`` are what sub-queries that are values are
+    worth, by their place; none where there can be none. ``handlers`` translate each kind of node.
     """
 
     source: Source
     scope: Scope
     clause: str
     aggregates: bool = False
-    functions: Mapping[str, FunctionEntry] | None = None
+    functions: Mapping[str, FunctionEntry]
     values: Mapping[int, Expr] = field(default_factory=dict)
     handlers: Mapping[type, Handler]
 

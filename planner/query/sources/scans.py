@@ -46,6 +46,11 @@ def scan(
 
 def _with_computed(context: Context, entry: TableEntry, scan: Scan, fields: dict[int, Field]) -> Calc:
     """The columns as they are declared; ``fields`` of the scan stand for the physical ones."""
+    for column in entry.computed:
+        for name, function in column.functions.items():
+            if context.catalog.functions.get(name) is not function:
+                message = f"column '{column.name}' of '{scan.declared}' calls '{name}', which was dropped since"
+                raise context.source.error(message, scan.offset, "declare the table anew, below the function")
     values: dict[int, Expr] = {old: Ref(field=new) for old, new in fields.items()}
     physical = {f.name: Item(field=f, expr=Ref(field=f)) for f in fields.values()}
     computed = {
