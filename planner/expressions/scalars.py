@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from planner.expressions.coercion import cast, common_type, convert
 from planner.expressions.comparisons import compared
-from planner.expressions.functions import encodings, nested, numbers, rounded_times, text, times
+from planner.expressions.functions import encodings, nested, numbers, rounded_times, text, times, wall_clocks
 from planner.expressions.functions.arguments import Builder, Signature, check, first_null
 from planner.expressions.functions.refused import refusal
 from planner.expressions.typed import BIGINT, Expr, Literal, call, literal
@@ -121,6 +121,7 @@ _BUILDERS: dict[str, Builder] = {
     **times.BUILDERS,
     **encodings.BUILDERS,
     **rounded_times.BUILDERS,
+    **wall_clocks.BUILDERS,
     "COALESCE": _coalesce,
     "GREATEST": _extreme,
     "IF": _if,

@@ -9,6 +9,7 @@ from planner.expressions.comparisons import between, compared, is_in
 from planner.expressions.likes import like_pattern, similar_pattern
 from planner.expressions.nested_parts import is_constructor
 from planner.expressions.operands import arithmetic, comparable, mismatch, not_distinct, shift_time
+from planner.expressions.texts_read import read_texts
 from planner.expressions.typed import BOOLEAN, NULL, STRING, Call, Expr, Literal, call, literal
 from planner.syntax.dialect import offset_of
 from planner.translation.translator import Translator, only
@@ -44,8 +45,8 @@ def comparison(t: Translator, node: exp.Expr) -> Expr:
             "write [NOT] EXISTS (SELECT ... WHERE inner.x <> outer.x): Flink 2.3 answers it otherwise than SQL says"
         )
         raise t.source.error(f"{what} is not supported", offset, advice)
-    values = comparable(t.source, f"'{operator}'", (t.expression(node.this), t.expression(node.expression)), offset)
-    return compared(operator, values, offset)
+    pair = read_texts(t.source, operator, (t.expression(node.this), t.expression(node.expression)))
+    return compared(operator, comparable(t.source, f"'{operator}'", pair, offset), offset)
 
 
 def _compared_with_list(t: Translator, node: exp.Expr, listed: exp.Anonymous) -> Expr:
@@ -93,7 +94,7 @@ def between_bounds(t: Translator, node: exp.Expr) -> Expr:
     only(t.source, node, "this", "low", "high", "symmetric")
     offset = offset_of(node)
     parts = (t.expression(node.this), t.expression(node.args["low"]), t.expression(node.args["high"]))
-    value, low, high = comparable(t.source, "BETWEEN", parts, offset)
+    value, low, high = comparable(t.source, "BETWEEN", read_texts(t.source, "BETWEEN", parts), offset)
     found = between((value, low, high), offset)
     if not node.args.get("symmetric"):
         return found
@@ -112,6 +113,7 @@ def in_list(t: Translator, node: exp.Expr) -> Expr:
         )
     only(t.source, node, "this", "expressions")
     values = (t.expression(node.this), *(t.expression(e) for e in node.expressions))
+    values = read_texts(t.source, "IN", values)
     return is_in(comparable(t.source, "IN", values, offset_of(node)), offset_of(node))
 
 

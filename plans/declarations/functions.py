@@ -23,9 +23,9 @@ radians round shiftleft shiftright sign signum sin sinh sqrt tan tanh try_add tr
 """
 
 _TIME = """
-add_months current_timestamp date_add date_format date_sub date_trunc datediff day dayofmonth dayofweek dayofyear
-from_unixtime hour last_day minute month now quarter second timestamp_micros timestamp_millis timestamp_seconds
-timestampadd timestampdiff to_date to_timestamp trunc try_to_timestamp
+add_months convert_timezone current_timestamp date_add date_format date_sub date_trunc datediff day dayofmonth dayofweek
+dayofyear from_unixtime hour last_day minute month now quarter second timestamp_micros timestamp_millis
+timestamp_seconds timestampadd timestampdiff to_date to_timestamp trunc try_to_timestamp
 unix_micros unix_millis unix_seconds weekofyear year
 """
 

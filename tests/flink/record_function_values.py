@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from function_values import FAILS, TABLES
+from function_values import FAILS, TABLES, ZONES
 from py4j.protocol import Py4JJavaError
 from pyflink.table import DataTypes, EnvironmentSettings, Table, TableEnvironment
 from pyflink.util.exceptions import TableException
@@ -22,9 +22,21 @@ from values import plain
 
 HERE = Path(__file__).parent
 RECORDED = HERE / "functions_of_rows.json"
-_READ = {"FLOAT": float, "DOUBLE": float, "TIMESTAMP": datetime.fromisoformat, "TIMESTAMP_LTZ": datetime.fromisoformat}
-"""What PyFlink cannot read, NaN and parts of a millisecond, is read as text."""
+
+
+def _moment(text: str) -> datetime | str:
+    """A time, or the text of one that is beyond the years that Python has."""
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return text
+
+
+_READ = {"FLOAT": float, "DOUBLE": float, "DATE": str, "TIMESTAMP": _moment, "TIMESTAMP_LTZ": _moment}
+"""What PyFlink cannot read, NaN, parts of a millisecond and years beyond 9999, is read as text."""
 _AT_ONCE = 25
+_REFUSALS = (Py4JJavaError, TableException)
+"""What Flink itself raises; that there is no JVM any more is no answer."""
 
 
 def expressions() -> Iterator[tuple[str, str]]:
@@ -40,7 +52,6 @@ def expressions() -> Iterator[tuple[str, str]]:
 def environment() -> TableEnvironment:
     made = TableEnvironment.create(EnvironmentSettings.in_batch_mode())
     made.get_config().set("parallelism.default", "1")
-    made.get_config().set("table.local-time-zone", "UTC")
     for name, (columns, rows) in TABLES.items():
         fields = [DataTypes.FIELD("n", DataTypes.INT()), *(DataTypes.FIELD(c, DataTypes.STRING()) for c in columns)]
         given = made.from_elements([(i, *row) for i, row in enumerate(rows)], DataTypes.ROW(fields))
@@ -79,7 +90,7 @@ def answers(tables: TableEnvironment, name: str, chosen: list[str]) -> Iterator[
         try:
             tables.sql_query(f"SELECT n, {text} AS c FROM {name}").explain()
             taken.append(text)
-        except (Py4JJavaError, TableException) as error:
+        except _REFUSALS as error:
             reasons = [line for line in str(error).splitlines() if "Exception" in line or "Error" in line]
             yield text, {"error": (reasons or [str(error)])[-1].strip()}
     yield from computed(tables, name, taken)
@@ -91,7 +102,7 @@ def computed(tables: TableEnvironment, name: str, chosen: list[str]) -> Iterator
         return
     try:
         types, found = asked(tables, name, chosen)
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is an answer
+    except _REFUSALS as error:
         if len(chosen) > 1:
             yield from computed(tables, name, chosen[: len(chosen) // 2])
             yield from computed(tables, name, chosen[len(chosen) // 2 :])
@@ -110,7 +121,7 @@ def values_of(tables: TableEnvironment, name: str, text: str, start: int, stop: 
     try:
         (kind,), rows = asked(tables, name, [text], f" WHERE n >= {start} AND n < {stop}")
         yield from ((kind, row[0]) for row in rows)
-    except Exception:  # noqa: BLE001
+    except _REFUSALS:
         if stop - start == 1:
             yield "", FAILS
             return
@@ -124,6 +135,7 @@ def main() -> None:
     tables, wanted = environment(), list(expressions())
     recorded: dict[str, dict[str, Any]] = {name: {} for name, _ in wanted}
     for name in recorded:
+        tables.get_config().set("table.local-time-zone", ZONES.get(name, "UTC"))
         texts = [text for table, text in wanted if table == name]
         new = [text for text in texts if text not in known.get(name, {})]
         found = known.get(name, {})

@@ -93,10 +93,6 @@ _REASONS: dict[str, tuple[str, str]] = {
         "Flink has it in batch jobs only, as an estimate",
         "write COUNT(DISTINCT x)",
     ),
-    "CONVERT_TZ": (
-        "Flink reads other texts than Spark, and takes a time zone that it does not know for UTC",
-        "cast to TIMESTAMP_LTZ(3), and set the session time zone",
-    ),
     "CURRENT_DATABASE": ("there is one database", "write 'default_database'"),
     "CURRENT_ROW_TIMESTAMP": (
         "a row could not be taken back as it was written, for it is another time for each row",

@@ -8,6 +8,7 @@ from planner.expressions.casts import flink_cast
 from planner.expressions.coercion import cast
 from planner.expressions.functions.arguments import Builder, Signature, check, choose, integer_or_none, literal_text
 from planner.expressions.functions.rounded_times import MONTH_UNITS, months_between
+from planner.expressions.functions.wall_clocks import parsed, read_seconds, written
 from planner.expressions.typed import BIGINT, BOOLEAN, INT, STRING, Expr, Literal, call, literal
 from planner.syntax.source import Source
 from plans.declarations.types import DataType
@@ -139,8 +140,15 @@ def _format(source: Source, name: str, pattern: Expr, offset: int) -> None:
 
 
 def _date_format(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    check(source, name, args, ("time", "text"), offset)
+    """Days are the same by Spark's ``date_format``; the hours of a TIMESTAMP would go through the session time zone."""
+    is_text = bool(args) and args[0].type.is_text
+    check(source, name, args, ("text" if is_text else "time", "text"), offset)
     _format(source, name, args[1], offset)
+    pattern = literal_text(args[1]) or ""
+    if is_text:
+        return written(read_seconds(args[0], offset), pattern, offset)
+    if args[0].type.root == "TIMESTAMP" and ("HH" in pattern or "mm" in pattern) and "SSSSSS" not in pattern:
+        return written(args[0], pattern, offset)
     return call("date_format", args, STRING, offset)
 
 
@@ -153,6 +161,9 @@ def _parsed(source: Source, name: str, args: tuple[Expr, ...], default: str, off
 
 
 def _to_date(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    if len(args) == 1:
+        check(source, name, args, ("text",), offset)
+        return cast(args[0], _DATE, offset, function="TRY_CAST")
     return cast(_parsed(source, name, args, "yyyy-MM-dd", offset), _DATE, offset)
 
 
@@ -160,7 +171,9 @@ def _to_timestamp(source: Source, name: str, args: tuple[Expr, ...], offset: int
     if len(args) == 1:
         check(source, name, args, ("text",), offset)
         return cast(args[0], _TIMESTAMP3, offset, function="TRY_CAST")
-    return cast(_parsed(source, name, args, _TO_SECONDS, offset), _TIMESTAMP3, offset)
+    check(source, name, args, ("text", "text"), offset)
+    _format(source, name, args[1], offset)
+    return parsed(args[0], literal_text(args[1]) or "", offset)
 
 
 def _from_unixtime(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:

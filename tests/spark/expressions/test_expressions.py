@@ -166,6 +166,7 @@ SAME_MEANING = [
 CALLS = [
     "abs(-a)", "ascii(s)", "btrim(s)", "btrim(s, 'b')", "ceil(2.5)", "ceiling(2.5)", "char_length(s)",
     "character_length(s)", "coalesce(NULL, s)", "concat(s, 'x', a)", "concat_ws('-', s, a)", "contains(s, 'an')",
+    "convert_timezone('UTC', 'Asia/Tokyo', ts)",
     "current_timestamp() > ts", "date_add(ts, 1 + 2)", "date_format(ts, 'yyyy-MM')", "date_sub(ts, 1 + 2)",
     "date_trunc('MONTH', ts)", "datediff(DATE '2024-03-01', ts)", "day(ts)", "dayofmonth(ts)", "dayofweek(ts)",
     "dayofyear(ts)", "endswith(s, '_1')", "exp(0)", "floor(2.5)", "greatest(a, 9)", "hour(ts)", "if(b, 1, 2)",

@@ -1,0 +1,102 @@
+"""Times without a zone as text, and text as times, by the clock on the wall: none goes through the session time zone.
+
+In that zone some hours are not there, and Spark's ``date_format`` and ``try_to_timestamp`` would move what is in them.
+
+>>> from planner.expressions.typed import Field, Ref
+>>> from planner.expressions.spark_text import spark_text
+>>> ts = Ref(field=Field(id=1, name="ts", type=DataType(root="TIMESTAMP", precision=0)))
+>>> spark_text(written(ts, "yyyy-MM-dd HH:mm", 0), {1: "ts"})
+'substring(CAST(ts AS STRING), 1, 16)'
+>>> print(spark_text(written(ts, "HH:mm dd/MM", 0), {1: "ts"}))
+regexp_replace(CAST(ts AS STRING), '(....).(..).(..).(..).(..).(..).*', '$4:$5 $3/$2')
+"""
+
+from __future__ import annotations
+
+import re
+import zoneinfo
+
+from planner.expressions.coercion import cast
+from planner.expressions.functions.arguments import Builder, check, text_of
+from planner.expressions.typed import BIGINT, INT, STRING, Expr, Literal, call, literal
+from planner.syntax.source import Source
+from plans.declarations.types import DataType
+
+_SECONDS = DataType(root="TIMESTAMP", precision=0)
+_MILLISECONDS = DataType(root="TIMESTAMP", precision=3)
+_LTZ6 = DataType(root="TIMESTAMP_LTZ", precision=6)
+_UNIT = DataType(root="INTERVAL")
+_SHOWN = "yyyy-MM-dd HH:mm:ss.SSS"
+_PARTS = ("yyyy", "MM", "dd", "HH", "mm", "ss", "SSS")
+_GROUPS = "(....).(..).(..).(..).(..).(..).*"
+_WITH_MILLISECONDS = "(....).(..).(..).(..).(..).(..).(...)"
+_SECONDS_TEXT = "^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2} [0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}(?![0-9])"
+_ZONE = re.compile(r"UTC|GMT([+-][0-9]{2}:[0-9]{2})?|[A-Z][A-Za-z_]*(/[A-Z][A-Za-z_+-]*){1,2}")
+
+
+def written(time: Expr, pattern: str, offset: int) -> Expr:
+    """DATE_FORMAT of a TIMESTAMP, its own text with the parts that ``pattern`` names; one that DATE_FORMAT takes."""
+    fine = "SSS" in pattern
+    shown = cast(cast(time, _MILLISECONDS, offset), STRING, offset) if fine else call("CAST", (time,), STRING, offset)
+    if pattern in _SHOWN:
+        place = (literal(_SHOWN.index(pattern) + 1, INT), literal(len(pattern), INT))
+        return call("substring", (shown, *place), STRING, offset)
+    for number, part in enumerate(_PARTS, 1):
+        pattern = pattern.replace(part, f"${number}")
+    groups = literal(_WITH_MILLISECONDS if fine else _GROUPS, STRING)
+    return call("regexp_replace", (shown, groups, literal(pattern.replace("'", ""), STRING)), STRING, offset)
+
+
+def parsed(text: Expr, pattern: str, offset: int) -> Expr:
+    """TO_TIMESTAMP of ``text`` by ``pattern``: read in UTC, and counted from 1970."""
+    there = call("concat", (text, literal("Z", STRING)), STRING, offset)
+    moment = call("try_to_timestamp", (there, literal(pattern + "XXX", STRING)), _LTZ6, offset)
+    passed = call("unix_micros", (moment,), BIGINT, offset)
+    start = literal("1970-01-01 00:00:00", _SECONDS)
+    return call("timestampadd", (literal("MICROSECOND", _UNIT), passed, start), _MILLISECONDS, offset)
+
+
+def read_seconds(text: Expr, offset: int) -> Expr:
+    """The TIMESTAMP(0) that ``text`` begins with, as DATE_FORMAT and CONVERT_TZ read it; NULL if it says none."""
+    found = call("regexp_extract", (text, literal(_SECONDS_TEXT, STRING), literal(0, INT)), STRING, offset)
+    return call("TRY_CAST", (found,), _SECONDS, offset)
+
+
+def _convert_tz(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    """The time that a text says in one zone, as text in another.
+
+    Of a time that is there twice the second is meant, where Spark has the first: so an hour later, less an hour. One
+    that is not there is as much later as the clock is set forward, so the later of both is right.
+    """
+    check(source, name, args, ("text", "text", "text"), offset)
+    given, wanted = (_zone(source, name, zone, offset) for zone in args[1:])
+    utc = literal("UTC", STRING)
+
+    def moved(time: Expr, begin: Expr, end: Expr) -> Expr:
+        return time if begin == end else call("convert_timezone", (begin, end, time), _SECONDS, offset)
+
+    def later(time: Expr, hours: int) -> Expr:
+        return call("timestampadd", (literal("HOUR", _UNIT), literal(hours, INT), time), _SECONDS, offset)
+
+    local = moment = read_seconds(args[0], offset)
+    if given != utc:
+        both = (moved(local, given, utc), later(moved(later(local, 1), given, utc), -1))
+        moment = call("greatest", both, _SECONDS, offset)
+    return call("CAST", (moved(moment, utc, wanted),), STRING, offset)
+
+
+def _zone(source: Source, name: str, zone: Expr, offset: int) -> Literal:
+    text = text_of(source, f"a time zone of {name}", zone, offset)
+    known = _ZONE.fullmatch(text) is not None
+    if known and not text.startswith("GMT"):
+        try:
+            zoneinfo.ZoneInfo(text)
+        except (ValueError, OSError, KeyError):
+            known = False
+    if not known:
+        message = f"'{text}' is no time zone that {name} knows, which Flink takes for UTC"
+        raise source.error(message, zone.offset or offset, "write a name such as 'Europe/Berlin', 'UTC' or 'GMT+08:00'")
+    return literal(text, STRING, zone.offset)
+
+
+BUILDERS: dict[str, Builder] = {"CONVERT_TZ": _convert_tz}
