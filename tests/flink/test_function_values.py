@@ -65,8 +65,15 @@ BEFORE_1970 = re.compile(
 """Where Flink goes towards 1970."""
 OF_CENTURIES = "TIMESTAMPDIFF(WEEK"
 """Flink's weeks between times that are further apart than INT has seconds."""
-OTHER_TYPES = ("COALESCE(y, ts)",)
-"""Flink makes a DATE of the time."""
+OTHER_TYPES = (
+    # Flink makes a DATE of the time.
+    "COALESCE(y, ts)",
+    # Flink cuts the result of a FLOAT and a DOUBLE to a FLOAT.
+    *("f * d", "f + d", "f / d"),
+)
+"""What has another type, as docs/functions.md says."""
+ZERO_COUNTED = ("i % 0.7",)
+"""Flink counts the zero before the point into the type of a literal; values are compared."""
 READING = re.compile(
     r"(?:TO_TIMESTAMP|TO_DATE|UNIX_TIMESTAMP)\(s(?:, '(.+)')?\)|TRY_CAST\(s AS TIMESTAMP|DATE_FORMAT\(s|CONVERT_TZ\(s"
 )
@@ -192,7 +199,7 @@ def test_expressions_over_rows_have_the_values_that_flink_recorded(spark: SparkS
         one, other = parse_type(kind), parse_type(recorded["type"])
         if sql in OTHER_TYPES:
             continue
-        if one != other and not {one.root, other.root} <= {"CHAR", "VARCHAR", "STRING"}:
+        if one != other and sql not in ZERO_COUNTED and not {one.root, other.root} <= {"CHAR", "VARCHAR", "STRING"}:
             different.append(f"{sql}: {one}, not {other}")
         answered = [i for i, value in enumerate(recorded["values"]) if value != FAILS and not beyond(value)]
         if FAILS in recorded["values"] and not sql.startswith(NOT_FAILING):
