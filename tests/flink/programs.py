@@ -1467,6 +1467,14 @@ PROGRAMS: dict[str, Program] = {
         "k BIGINT, v BIGINT, id BIGINT",
         "SELECT v AS k, k AS v, id FROM o ORDER BY k, id LIMIT 3",
     ),
+    "texts beside numbers in a group by": (
+        "k BIGINT, n BIGINT, v BIGINT",
+        "SELECT k, COUNT(*), SUM(v) FROM o WHERE k IN ('1', '2', '3') AND v BETWEEN '1' AND '20' AND d > '1.5' GROUP BY k",
+    ),
+    "texts beside numbers over an aggregate": (
+        "k BIGINT, v BIGINT",
+        "SELECT k, v FROM (SELECT k, SUM(v) AS v FROM o GROUP BY k) WHERE v > '10' OR k <= '2'",
+    ),
 }
 
 # What Flink's streams give as NULL and its batch jobs, as standard SQL, as 0: a COUNT of no rows, in the last column.
