@@ -275,8 +275,8 @@ def test_a_result_may_be_an_array() -> None:
         table = delta(operator.inputs[0], [("+I", row[:2]) for row in rows])
         result = operator.process((table,), manifest, store, 0)
         manifest, found = result.manifest, found + events_of(result.output)
-    assert sorted(found[:2]) == [("+I", ("a", ["1"])), ("+I", ("b", ["None"]))]
-    assert found[2:] == [("-U", ("a", ["1"])), ("+U", ("a", ["1", "2"]))]
+    assert sorted(found[:2]) == [("+I", ("a", ("1",))), ("+I", ("b", ("None",)))]
+    assert found[2:] == [("-U", ("a", ("1",))), ("+U", ("a", ("1", "2")))]
 
 
 def test_state_of_another_accumulator_is_not_read() -> None:
