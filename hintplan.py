@@ -9,8 +9,9 @@
 
 The functions do what the commands of the same names do, on :class:`Plan` values instead of files; what they return
 prints as the command does, and shows itself in a notebook. Nothing is loaded before it is used: importing this module
-takes some milliseconds, and only what runs plans waits for PySpark. Nothing in ``plans``, ``planner`` and
-``runtime`` imports it, so a program of the user's that is called ``hintplan.py`` hides it from that program alone.
+takes some milliseconds, and only what runs plans waits for PySpark, which ``hintplan[spark]`` brings. Nothing in
+``plans``, ``planner`` and ``runtime`` imports it, so a program of the user's that is called ``hintplan.py`` hides it
+from that program alone.
 
 mypy reads the types of an installed module, which this is, only with ``follow_untyped_imports`` (PEP 561).
 """
@@ -114,7 +115,18 @@ if not TYPE_CHECKING:  # a type checker would take any misspelt name for one tha
     def __getattr__(name):
         if name not in _HOMES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(_HOMES[name]), name)
+        from hintplan_command import stranger
+
+        if found := stranger():
+            raise ImportError(found)
+        home = _HOMES[name]
+        try:
+            return getattr(import_module(home), name)
+        except ModuleNotFoundError:
+            from plans.extras import require
+
+            require("state" if home.startswith("runtime.inspect.") else "spark")
+            raise
 
 
 def __dir__() -> list[str]:

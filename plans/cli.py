@@ -1,8 +1,9 @@
 """The command line: runs a command, renders errors, chooses the exit code.
 
 Exit codes: 0 done; 1 the input is wrong or the run failed; 2 there are differences (only with ``--exit-code``);
-64 wrong usage; 130 interrupted. A command is a ``click.Command`` that returns its exit code, or None for 0, and raises
-HintplanError. None is imported before its turn: ``hintplan diff`` must not wait for pyspark to load.
+64 wrong usage, or a package is not installed; 130 interrupted. A command is a ``click.Command`` that returns its exit
+code, or None for 0, and raises HintplanError. None is imported before its turn: ``hintplan diff`` must not wait for
+pyspark to load.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 import click
 
 from plans.commands.root import root
-from plans.errors import HintplanError, PlanError, clipped
+from plans.errors import HintplanError, NotInstalled, PlanError, clipped
 from plans.text.terminal import say
 
 EXIT_FAILED = 1
@@ -76,7 +77,7 @@ def _guarded(run: Callable[[], Any], debug: bool) -> int:
         say(str(error))
         if isinstance(error, PlanError):
             _say_how_to_restore(error)
-        return EXIT_FAILED
+        return EXIT_USAGE if isinstance(error, NotInstalled) else EXIT_FAILED
     except click.ClickException as error:
         if debug:
             say(traceback.format_exc())

@@ -4,6 +4,7 @@
     ├── SqlError             the SQL is wrong or unsupported (planner)
     ├── PlanError            the plan document is wrong (plans)
     └── RunError             the plan cannot be run, or the run failed (runtime)
+        └── NotInstalled     packages that it needs are not installed
 
 Every error says what, where and what to do next:
 
@@ -94,3 +95,7 @@ class PlanError(HintplanError):
 
 class RunError(HintplanError):
     """The plan cannot be run as asked, or the run failed."""
+
+
+class NotInstalled(RunError):
+    """What is asked for needs packages of an extra of hintplan, which this Python lacks."""

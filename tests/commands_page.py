@@ -60,7 +60,7 @@ standard input, except in `set` and `ci`. Data goes to standard output, talk to 
 | 0 | done |
 | 1 | the input is wrong, or the run failed |
 | 2 | there are differences: {differ} |
-| 64 | wrong usage |
+| 64 | wrong usage, or something is not installed, which the last line names |
 | 130, 143 | stopped by a signal |
 """
 

@@ -77,6 +77,7 @@ PLANNER_ORDER = (
 
 PLANS_ORDER = (
     "errors",
+    "extras",
     "lazy",
     "text",
     "declarations",

@@ -19,7 +19,7 @@ from plans.client import actions
 from plans.client.actions import Action, Performed
 from plans.client.plan_files import local_path, plan_to_run, written
 from plans.client.table import TableWriter, is_number
-from plans.errors import Diagnostic, HintplanError, SqlError
+from plans.errors import Diagnostic, HintplanError, NotInstalled, SqlError
 from plans.files.codec import dumps, load
 from plans.lazy import load as load_by_name
 from plans.model.plan import Plan
@@ -56,7 +56,7 @@ class Client:
     def run(self, unit: Any) -> int:
         """Do what a statement says; 0, or the exit code of the signal that stopped it.
 
-        SqlError, with its place, for whatever goes wrong.
+        SqlError, with its place, for whatever goes wrong; NotInstalled where it needs Spark and there is none.
         """
         self.statement += 1
         performed: Performed = self._perform(self.session, unit)
@@ -64,7 +64,7 @@ class Client:
             self.say_problem(finding.diagnostic, finding.severity)
         try:
             return self._do(performed.action)
-        except SqlError:
+        except (SqlError, NotInstalled):
             raise
         except HintplanError as error:
             raise SqlError(diagnostics=tuple(_placed(d, performed.place) for d in error.diagnostics)) from error

@@ -29,7 +29,7 @@ from prompt_toolkit.shortcuts import clear
 
 from plans.client.client import Client
 from plans.client.completion import Names, complete
-from plans.errors import SqlError
+from plans.errors import NotInstalled, SqlError
 from plans.lazy import load
 from plans.text.terminal import say, show
 
@@ -98,6 +98,9 @@ def _run(client: Client, text: str, *, debug: bool) -> None:
             say(traceback.format_exc())
         for problem in error.diagnostics:
             client.say_problem(problem, "error")
+    except NotInstalled as error:
+        client.session.skip()
+        say(str(error))
     except KeyboardInterrupt:
         client.session.skip()
         say("interrupted")

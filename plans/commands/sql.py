@@ -1,7 +1,7 @@
 """``hintplan sql``: a script from beginning to end, or a shell.
 
 Owns the command's options, what becomes of errors in a script, and exit codes: 0, 1 if a statement was wrong or failed,
-130 and 143 if a signal stopped one.
+64 if one needs Spark and there is none, 130 and 143 if a signal stopped one.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from plans.compare.query_record import QueryRecord
+from plans.extras import require
 from runtime.checkpoint.files import CheckpointFiles, Damage
 from runtime.storage.manifest import DamagedFile
 from runtime.storage.names import PINS, batch_of
@@ -31,6 +32,7 @@ def pin_damages(files: CheckpointFiles, query: QueryRecord, *, began: int, ended
     needed = [path for path, batch in batches.items() if ended < batch == began]
     if not needed:
         return
+    require("state")
     from runtime.storage.pins import decode  # with pyarrow, which takes a while to load
 
     for path, content in files.read(needed).items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 import click
@@ -14,16 +14,14 @@ from plans.checkpoint.record import absolute, is_local_path
 from plans.commands.options import allow_fact_edits_option, read_plan, show_json
 from plans.edit.edit import set_value
 from plans.errors import PlanError, RunError
+from plans.extras import require
 from plans.model.config import TIME_ZONE, canonical_key
 from plans.model.plan import Plan
 from plans.settings.state import STATE_TTL
 from plans.text.terminal import say, show, wants_colour
-from runtime.inspect.compact import compact_state
-from runtime.inspect.opening import last_plan
-from runtime.inspect.read import read_state
-from runtime.inspect.report import Part, state_json, state_text
-from runtime.inspect.snapshot import take_snapshot
-from runtime.inspect.upkeep_report import compaction_json, compaction_text, snapshot_json, snapshot_text
+
+if TYPE_CHECKING:
+    from runtime.inspect.report import Part
 
 
 @click.command("state")
@@ -54,10 +52,17 @@ def state_command(**given: Any) -> None:
     options = StateOptions(**given)
     if options.snapshot is not None and options.compact:
         raise click.UsageError("--snapshot and --compact are two things: make the snapshot first")
+    require("state")
     if options.snapshot is not None:
+        from runtime.inspect.snapshot import take_snapshot
+        from runtime.inspect.upkeep_report import snapshot_json, snapshot_text
+
         found = take_snapshot(_alone(options, "--snapshot DIR"), options.snapshot)
         _print(options, snapshot_json(found), snapshot_text(found))
     elif options.compact:
+        from runtime.inspect.compact import compact_state
+        from runtime.inspect.upkeep_report import compaction_json, compaction_text
+
         compacted = compact_state(_alone(options, "--compact"), at=_time(options.at, "UTC"))
         _print(options, compaction_json(compacted), compaction_text(compacted))
     else:
@@ -116,10 +121,15 @@ def _plan_and_checkpoint(options: StateOptions) -> tuple[Plan, str]:
     if is_local_path(options.path) and _local(options.path).is_file():
         raise click.UsageError("Missing option '--checkpoint': where the plan keeps its state.")
     _refuse_missing(options.path)
+    from runtime.inspect.opening import last_plan
+
     return last_plan(options.path), options.path
 
 
 def _show_state(options: StateOptions) -> None:
+    from runtime.inspect.read import read_state
+    from runtime.inspect.report import state_json, state_text
+
     plan, checkpoint = _plan_and_checkpoint(options)
     edited = _edited(plan, options.edits)
     now = _time(options.at, plan.config.get(TIME_ZONE, "UTC"))

@@ -17,6 +17,7 @@ from plans.checkpoint.continuation import Continuation, continuation
 from plans.checkpoint.record import CheckpointRecord, absolute, is_local_path
 from plans.checkpoint.report import Paint, Verdict, check_json, check_text, verdict_of
 from plans.errors import RunError
+from plans.extras import require
 from plans.model.plan import Plan
 from plans.text.names import nearest
 from plans.text.printed import Printed
@@ -68,6 +69,7 @@ def check(plan: Plan, checkpoint: str, spark: SparkSession | None = None) -> Che
         raise RunError(f"{plan.name} is a batch plan: it keeps no state, so it has no checkpoint")
     if spark is None and is_local_path(checkpoint):
         return checked_here(plan, checkpoint)
+    require("spark")
     from pyspark.sql import SparkSession
 
     from runtime.spark.session import start_session

@@ -34,6 +34,7 @@ from plans.commands.run_options import (
 )
 from plans.connectors.policy import Policy, refuse_reach
 from plans.errors import PlanError, RunError
+from plans.extras import require
 from plans.files.codec import fingerprint
 from plans.model.plan import Plan
 from plans.text.terminal import say
@@ -101,6 +102,7 @@ class RunOptions:
 def _run(options: RunOptions) -> int:
     if options.once and options.trigger:
         raise click.UsageError("--once takes what is there and stops; it has no --trigger")
+    require("spark")
     plan = read_plan(options.path, allow_fact_edits=options.allow_fact_edits)
     _tell_digest(plan, options.path, options.expect)
     if plan.mode == "batch":
@@ -163,7 +165,11 @@ def _refuse_streaming_options(plan: Plan, options: RunOptions) -> None:
 
 @contextmanager
 def opened_session(options: SparkOptions) -> Iterator[Any]:
-    """A Spark session for the time of the block; what Spark says goes to a file that an error names."""
+    """A Spark session for the time of the block; what Spark says goes to a file that an error names.
+
+    NotInstalled if there is no PySpark.
+    """
+    require("spark")
     from py4j.protocol import Py4JError, Py4JNetworkError
     from pyspark.errors import PySparkException
 

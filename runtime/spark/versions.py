@@ -101,7 +101,7 @@ def require_pandas(spark: str) -> None:
         has = f"which has {found}" if found else "which has none"
         raise RunError(
             f"Spark {_minor(spark)} needs pandas {wanted} or newer in the driver's Python, {has}",
-            hint=f"{sys.executable} -m pip install 'pandas>={wanted},<3'; Spark 4.3 needs none",
+            hint=f"{sys.executable} -m pip install 'pandas>={wanted}'; Spark 4.3 needs none",
         )
 
 

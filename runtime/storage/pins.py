@@ -18,6 +18,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +29,9 @@ from runtime.storage import partition
 from runtime.storage.files import Files
 from runtime.storage.manifest import RESTORE, DamagedFile, FileFormat, framed, offsets, unframed
 from runtime.storage.names import PIN, batch_of
-from runtime.storage.place import Int64s
+
+if TYPE_CHECKING:
+    from runtime.storage.place import Int64s
 
 FORMAT = 1
 _FILES = FileFormat(magic="hintplan-pin", version=FORMAT, one="a pin", of="pin")

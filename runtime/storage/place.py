@@ -7,17 +7,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Int64s = npt.NDArray[np.int64]
 
 _PREFIX = 40
 """Bits of a hash that decide on its partition: those that are the same in all hashes of a key's rows."""
 _REST = 64 - _PREFIX
 END = 1 << 63
 """Beyond all hashes."""
-
-Int64s = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,8 @@ def folder_of(scale: int, partition: int) -> str:
 
 def partitions_of(hashes: Int64s, partitions: int) -> Int64s:
     """The partition of each hash: each partition owns a range of them, so that a segment's part of it is a slice."""
+    import numpy as np  # here, for who checks a checkpoint has no use for it
+
     prefixes = (hashes.view(np.uint64) ^ np.uint64(END)) >> np.uint64(_REST)
     found: Int64s = (prefixes * np.uint64(partitions) >> np.uint64(_PREFIX)).view(np.int64)
     return found

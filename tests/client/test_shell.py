@@ -24,6 +24,7 @@ from prompt_toolkit.output import DummyOutput
 from planner.session import Session
 from plans.client.client import Client
 from plans.client.shell import SqlCompleter, history_file, run_shell
+from plans.errors import NotInstalled
 from tests.client.conftest import TABLES, Engine
 
 ROOT = Path(__file__).parents[2]
@@ -70,6 +71,17 @@ def test_an_error_shows_its_line_and_the_session_goes_on(typed: Callable[..., An
     assert "error: unknown table 'nothing'\n  SELECT 1 FROM nothing;\n                ^\n  hint: " in err
     assert err.endswith("0 rows\n")
     assert "view name" in out
+
+
+def test_without_spark_the_session_goes_on(typed: Callable[..., Any]) -> None:
+    class Without(Engine):
+        def select(self, plan: Any, show: Any) -> int:
+            raise NotInstalled("pip install 'hintplan[spark]'")
+
+    _, err, _ = typed(
+        lines(*TABLES.splitlines(), "SELECT id FROM orders; SHOW JOBS;", "SHOW VIEWS;", "QUIT"), Without()
+    )
+    assert err.endswith("table sums created\npip install 'hintplan[spark]'\n0 rows\n")
 
 
 def test_of_several_statements_in_a_line_none_follows_one_that_fails(typed: Callable[..., Any]) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -23,7 +24,15 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-__all__ = ["NEEDED_BY_SERVERS", "NEEDED_BY_WORKERS", "Installed", "environment", "installed", "python_with"]
+__all__ = [
+    "NEEDED_BY_SERVERS",
+    "NEEDED_BY_WORKERS",
+    "Installed",
+    "environment",
+    "installed",
+    "installed_for_reviews",
+    "python_with",
+]
 
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / ".integration"
@@ -70,20 +79,9 @@ def environment(**more: str) -> dict[str, str]:
 
 def installed() -> Installed:
     """The wheel of the code as it is now, installed with all it needs, also for Spark Connect, on the Spark of here."""
-    wanted = _project()
     spark = f"pyspark=={version('pyspark')}"
     with _alone():
-        digest = _digest()
-        # One environment for all wheels with the same requirements: only the wheel itself is installed anew.
-        driver = _environment("driver", [*_requirements(wanted), spark])
-        if _read(driver / "wheel") != digest:
-            (driver / "wheel").unlink(missing_ok=True)
-            builder = _environment("builder", wanted["build-system"]["requires"])
-            with tempfile.TemporaryDirectory() as directory:
-                wheel = _wheel(builder, Path(directory))
-                _pip(driver, "--no-deps", "--force-reinstall", str(wheel))
-            _run(driver / "bin" / "python", "-m", "pip", "check")
-            (driver / "wheel").write_text(digest, encoding="utf-8")
+        driver = _with_wheel("driver", [*_requirements("connect"), spark])
     return Installed(
         hintplan=driver / "bin" / "hintplan",
         python=driver / "bin" / "python",
@@ -92,9 +90,30 @@ def installed() -> Installed:
     )
 
 
+def installed_for_reviews() -> Path:
+    """The folder of an environment with the wheel and what ``pip install hintplan`` brings with it, no more."""
+    with _alone():
+        return _with_wheel("review", _requirements())
+
+
+def _with_wheel(name: str, requirements: Sequence[str]) -> Path:
+    """An environment for all wheels with the same requirements: only the wheel itself is installed anew."""
+    made = _environment(name, requirements)
+    digest = _digest()
+    if _read(made / "wheel") != digest:
+        (made / "wheel").unlink(missing_ok=True)
+        builder = _environment("builder", _project()["build-system"]["requires"])
+        with tempfile.TemporaryDirectory() as directory:
+            wheel = _wheel(builder, Path(directory))
+            _pip(made, "--no-deps", "--force-reinstall", str(wheel))
+        _run(made / "bin" / "python", "-m", "pip", "check")
+        (made / "wheel").write_text(digest, encoding="utf-8")
+    return made
+
+
 def python_with(names: Sequence[str]) -> Path:
     """A Python with the distributions called ``names``, in versions that hintplan takes, and what these need."""
-    versions = {line.rstrip("0123456789.,<>=*"): line for line in _requirements(_project())}
+    versions = {line.rstrip("0123456789.,<>=*"): line for line in _requirements("connect")}
     with _alone():
         return _environment("workers", sorted(versions.get(name, name) for name in names)) / "bin" / "python"
 
@@ -103,10 +122,15 @@ def _project() -> dict[str, Any]:
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
-def _requirements(wanted: dict[str, Any]) -> list[str]:
-    """What hintplan asks for, as installed by who uses Spark Connect."""
-    project = wanted["project"]
-    return [*project["dependencies"], *project["optional-dependencies"]["connect"]]
+def _requirements(*extras: str) -> list[str]:
+    """What hintplan asks for, as installed with ``extras``."""
+    project = _project()["project"]
+    found = list(project["dependencies"])
+    for extra in extras:
+        for line in project["optional-dependencies"][extra]:
+            own = re.fullmatch(r"hintplan\[(\w+)\]", line)
+            found += [more for more in _requirements(own[1]) if more not in found] if own else [line]
+    return found
 
 
 class _alone:

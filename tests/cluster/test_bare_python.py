@@ -94,13 +94,18 @@ def test_the_wheel_asks_for_what_it_needs_and_takes_four_versions_of_spark() -> 
     found = re.findall(
         r"^Requires-Dist: ([\w-]+)(\[\w+\])?([^;\n]*?)(?: ?; (.*))?$", metadata.read_text(), re.MULTILINE
     )
-    always = {name: versions for name, extra, versions, marker in found if not marker}
-    assert sorted(always) == [
-        "click", "jsonschema-rs", "numpy", "prompt_toolkit", "pyarrow", "pyspark", "rich", "sqlglot"
+    assert [name for name, _, _, marker in found if not marker] == [
+        "click", "jsonschema-rs", "prompt_toolkit", "rich", "sqlglot"
     ]  # fmt: skip
-    assert set(always["pyspark"].split(",")) == {">=4.0", "<4.4"}
-    of_connect = [(name, extra) for name, extra, _, marker in found if "connect" in marker]
-    assert of_connect == [("pyspark", "[connect]"), ("pandas", "")]
+    needed = {extra: [] for extra in ("state", "spark", "connect")}
+    for name, own, versions, marker in found:
+        if (asked := re.fullmatch(r'extra == "(\w+)"', marker)) and asked[1] in needed:
+            needed[asked[1]].append((name, own, {*versions.split(",")}))
+    assert needed == {
+        "state": [("numpy", "", {">=1.26", "<3"}), ("pyarrow", "", {">=18"})],
+        "spark": [("hintplan", "[state]", {""}), ("pyspark", "", {">=4.0", "<4.4"})],
+        "connect": [("hintplan", "[spark]", {""}), ("pyspark", "[connect]", {""})],
+    }
 
 
 def test_programs_have_the_front_door_and_commands_of_its_name_do_without(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def run_with(python: Path, directory: Path, *arguments: str) -> subprocess.Compl
 def test_the_versions_are_those_that_are_installed_and_tested() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert list(VERSIONS) == ["4.0", "4.1", "4.2", "4.3"]
-    assert "pyspark>=4.0,<4.4" in project["dependencies"]
+    assert "pyspark>=4.0,<4.4" in project["optional-dependencies"]["spark"]
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert re.findall(r"^SPARKS := (.*)$", makefile, re.MULTILINE) == [" ".join(VERSIONS)]
 

@@ -1,0 +1,193 @@
+"""The wheel as reviewers install it, without Spark: what each command does there, how large it is, and what it says
+where something is missing, or where another distribution has packages of its names.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from plans.commands.root import COMMANDS
+from tests.cluster.conftest import Run
+from tests.cluster.installed import environment, installed, installed_for_reviews
+
+SQL = """\
+SET 'table.exec.state.ttl' = '1 d';
+CREATE TABLE orders (id BIGINT, country STRING) WITH ('connector' = 'filesystem', 'path' = 'orders', 'format' = 'json');
+CREATE TABLE counts (country STRING, n BIGINT) WITH ('connector' = 'print');
+"""
+COUNTS = "INSERT INTO counts SELECT country, COUNT(*) FROM orders GROUP BY country;\n"
+TTL = "aggregate_orders.state.groupAggregateState.ttl"
+MEGABYTE = 1_000_000
+
+Hintplan = Callable[..., str]
+
+
+@pytest.fixture(scope="module")
+def packages() -> Path:
+    """Where the wheel and what came with it are."""
+    (found,) = installed_for_reviews().glob("lib/python3*/site-packages")
+    return found
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A repository with a script, not beside any code of hintplan's."""
+    (tmp_path / "orders").mkdir()
+    (tmp_path / "orders" / "1.json").write_text('{"id": 1, "country": "se"}\n{"id": 2, "country": "se"}\n')
+    (tmp_path / "job.sql").write_text(SQL + COUNTS)
+    git = ("git", "-c", "user.name=A", "-c", "user.email=a@example.org", "-C", str(tmp_path))
+    subprocess.run([*git, "init", "-q", "-b", "main"], check=True)
+    (tmp_path / ".gitignore").write_text("orders\nstate\n")
+    return tmp_path
+
+
+@pytest.fixture
+def hintplan(folder: Path) -> Hintplan:
+    """``hintplan("explain", "job.json")`` is what the installed command prints; ``code`` is what it must exit with."""
+
+    def run(*words: str, code: int = 0) -> str:
+        done = subprocess.run(
+            [installed_for_reviews() / "bin" / "hintplan", *words],
+            cwd=folder, env=environment(), capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+        assert done.returncode == code, done.stderr
+        assert "Traceback" not in done.stderr
+        return done.stdout + done.stderr
+
+    return run
+
+
+def commit(folder: Path) -> None:
+    git = ("git", "-c", "user.name=A", "-c", "user.email=a@example.org", "-C", str(folder))
+    subprocess.run([*git, "add", "-A"], check=True)
+    subprocess.run([*git, "commit", "-qm", "Counts"], check=True)
+
+
+def test_every_command_that_reviews_works_and_the_others_say_what_they_lack(folder: Path, hintplan: Hintplan) -> None:
+    used = set()
+
+    def said(command: str, *words: str, code: int = 0) -> str:
+        used.add(command)
+        return hintplan(command, *words, code=code)
+
+    said("compile", "job.sql", "-o", "job.json")
+    commit(folder)
+    assert json.loads((folder / "job.json").read_text())["name"] == "job"
+    assert "job.json" in said("validate", "job.json")
+    assert "1 d" in said("explain", "job.json")
+    said("show", "job.json", "-o", "job.html")
+    assert "aggregate_orders" in (folder / "job.html").read_text()
+    shutil.copy(folder / "job.json", folder / "base.json")
+    assert "1 d → 3 d" in said("set", "job.json", f"{TTL}=3 d", "--reason", "late orders")
+    assert "1 d → 3 d" in said("diff", "base.json", "job.json")
+    assert "1 d → 3 d" in said("diff", "git:HEAD:job.json", "job.json")
+    assert "edit wins" in said("why", "job.json", TTL)
+    assert said("fmt", "--check", "job.json") == ""
+    assert f"{TTL} = 3 d" in said("flat", "job.json")
+    assert "1 setting changed" in said("ci", "--base", "git:main", "job.json")
+    said("lint", "job.json")
+
+    (folder / "job.sql").write_text(SQL.replace("'1 d'", "'2 d'") + COUNTS)
+    hintplan("compile", "job.sql", "-o", "newer.json", "--name", "job")
+    said("rebase", "job.json", "--onto", "newer.json", "-o", "rebased.json")
+    assert "3 d" in hintplan("explain", "rebased.json")
+    said("merge", "base.json", "job.json", "newer.json", "-o", "merged.json")
+    assert "3 d" in hintplan("explain", "merged.json")
+    said("git-setup", "*.json")
+    assert "merge=hintplan" in (folder / ".gitattributes").read_text()
+
+    assert "there is no directory state yet" in said("check", "job.json", "--checkpoint", "state")
+    (folder / "declared.sql").write_text(SQL + f"EXPLAIN {COUNTS}")
+    assert "aggregate_orders" in said("sql", "declared.sql")
+    said("init", ".")
+    assert (folder / ".vscode" / "settings.json").exists()
+    assert "hintplan" in said("completion", "bash")
+    assert json.loads(said("schema"))["$schema"]
+
+    on_spark = ("run job.json", "sql job.sql", "check job.json --checkpoint s3://bucket/state")
+    for words in map(str.split, (*on_spark, "state .")):
+        last = said(*words, code=64).splitlines()[-1]
+        assert re.search(r", which this Python \(.*\) lacks: pip install 'hintplan\[(spark|state)\]'$", last)
+    assert used == COMMANDS.keys()
+
+
+def test_what_a_run_left_is_judged_without_spark(folder: Path, hintplan: Hintplan, run: Run, tmp_path: Path) -> None:
+    """``check`` with what reviewers have, ``state`` with pyarrow and no PySpark."""
+    hintplan("compile", "job.sql", "-o", "job.json")
+    done = run("job.json", "--once", "--checkpoint", "state")
+    assert done.returncode == 0, done.stderr
+    assert "+I[se, 2]" in done.stdout
+    hintplan("set", "job.json", f"{TTL}=3 d")
+    assert "goes on" in hintplan("check", "job.json", "--checkpoint", "state")
+    (packages,) = installed().python.parents[1].glob("lib/python3*/site-packages")
+    (tmp_path / "packages").mkdir()
+    for entry in packages.iterdir():
+        if not entry.name.startswith(("pyspark", "py4j")):
+            (tmp_path / "packages" / entry.name).symlink_to(entry)
+    command = f"import sys; sys.path.append({str(tmp_path / 'packages')!r}); from plans.cli import main; main()"
+    words = ("state", "job.json", "--checkpoint", "state", "--entry", "aggregate_orders", "--show", "1")
+    seen = subprocess.run(
+        [installed().python, "-I", "-S", "-c", command, *words],
+        cwd=folder, env=environment(), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (seen.returncode, seen.stderr) == (0, "")
+    assert re.search(r"\bse\b.*\b2\b", seen.stdout)
+
+
+def test_reviewers_install_less_than_a_tenth_of_what_a_run_needs(packages: Path) -> None:
+    names = {path.name.partition("-")[0] for path in packages.glob("*.dist-info")}
+    assert names.isdisjoint({"pyspark", "py4j", "pyarrow", "numpy", "pandas"})
+    brought = [path for path in packages.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    tools = ("pip", "setuptools", "pkg_resources", "_distutils_hack")
+    size = sum(path.stat().st_size for path in brought if not path.relative_to(packages).parts[0].startswith(tools))
+    assert size < 60 * MEGABYTE
+
+
+def wheel(folder: Path, name: str) -> Path:
+    """A wheel of the distribution ``strangers`` that has a package ``name``."""
+    content = b'"""Plans of another kind."""\nfrom strangers_own import everything\n'
+    digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+    files = {
+        f"{name}/__init__.py": content.decode(),
+        "strangers-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: strangers\nVersion: 1.0\n",
+        "strangers-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        "strangers-1.0.dist-info/RECORD": f"{name}/__init__.py,sha256={digest},{len(content)}\n",
+    }
+    with zipfile.ZipFile(folder / "strangers-1.0-py3-none-any.whl", "w") as archive:
+        for path, text in files.items():
+            archive.writestr(path, text)
+    return folder / "strangers-1.0-py3-none-any.whl"
+
+
+@pytest.mark.parametrize("name", ["plans", "planner", "runtime"])
+def test_a_distribution_that_was_installed_over_it_is_named(packages: Path, tmp_path: Path, name: str) -> None:
+    """In a copy of what is installed, into which pip installs another's wheel."""
+    environment_ = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment_], check=True)
+    (site,) = environment_.glob("lib/python3*/site-packages")
+    shutil.copytree(packages, site, dirs_exist_ok=True)
+    python = environment_ / "bin" / "python"
+    command = [python, "-c", "from hintplan_command import main; main()", "--version"]
+
+    def run() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
+
+    assert run().returncode == 0
+    pip = [python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", wheel(tmp_path, name)]
+    subprocess.run(pip, cwd=tmp_path, env=environment(), check=True)
+    done = run()
+    assert (done.returncode, done.stdout) == (1, "")
+    first, hint = done.stderr.splitlines()
+    assert first == f"hintplan's package '{name}' in {site / name} was written over by strangers 1.0"
+    assert hint == "  hint: install hintplan in an environment of its own, with pipx install or uv tool install"
