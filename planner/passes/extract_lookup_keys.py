@@ -2,8 +2,8 @@
 
 ``table column = value`` becomes a key if the column stands alone: what the value needs is computed in a calc below. Of
 the rest, what concerns the input alone decides whether a row of a left lookup is looked up (``pre_filter``), what
-concerns the table alone is its ``filter``, and what concerns both its ``condition``. As far as the lookup cannot
-evaluate it, it follows an inner lookup in a calc, and is refused in a left one.
+concerns the table alone is its ``filter``, and what concerns both its ``condition``. What is more than comparisons and
+arithmetic follows an inner lookup in a calc; of a left one it stays a condition, as it decides what is padded.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import replace
 from planner.context import Context
 from planner.expressions.coercion import cast, common_type
 from planner.expressions.typed import (
+    USER,
     Call,
     Expr,
     Field,
@@ -29,7 +30,6 @@ from planner.passes.compute_below import (
     Guards,
     Side,
     as_simple,
-    first_refused,
     guards_before,
     is_simple,
     shared_out,
@@ -166,14 +166,16 @@ def _no_equality(context: Context, lookup: LookupJoin, refused: list[tuple[Expr,
 
 
 def _simplified(context: Context, part: Expr, left: Side, guards: Guards) -> Expr:
-    """``part`` with what the lookup cannot evaluate computed below it, as far as it concerns the input alone."""
+    """``part`` with what is not simple computed below it, as far as it concerns the input alone.
+
+    SqlError for a call of a user's function with what is found.
+    """
     simplified = as_simple(part, (left,), guards)
-    bad = first_refused(simplified)
-    if bad is not None:
-        what = named(bad) if isinstance(bad, Call) else "this"
+    asked = next((e for e in walk(simplified) if isinstance(e, Call) and e.function.startswith(USER)), None)
+    if asked is not None:
         raise context.source.error(
-            f"{what} cannot be part of this condition of a LEFT lookup join",
-            getattr(bad, "offset", 0) or getattr(part, "offset", 0),
+            f"{named(asked)} cannot be part of this condition of a LEFT lookup join",
+            asked.offset or getattr(part, "offset", 0),
             "compare columns of the table directly, compute what concerns the stream below, or use an inner join",
         )
     return simplified

@@ -1,8 +1,8 @@
 """A lookup join as a step between DataFrames: keys in, ``mapInArrow`` or the engine, filter, metrics.
 
 What an INNER join keeps is decided by Spark, after the lookup; what a LEFT join pads depends on its conditions, so they
-are evaluated with the lookup. A pre-filter is evaluated by Spark, before. Works the same on Spark classic and Spark
-Connect.
+are evaluated with the lookup if Arrow can, and else by Spark, on a list of all that a row has found. A pre-filter is
+evaluated by Spark, before. Works the same on Spark classic and Spark Connect.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pyspark.sql import functions as F
 
 from plans.declarations.durations import parse_duration
 from plans.declarations.tables import Column, Table
+from plans.errors import RunError
 from plans.operators import JoinColumn, LookupJoin
 from runtime.build.builder import OperatorBuilder, from_frames
 from runtime.build.edges import Edges
@@ -28,7 +29,7 @@ from runtime.engine.named import named
 from runtime.engine.stateful import apply_operator
 from runtime.expressions.allowed import check_expression, quoted
 from runtime.expressions.analysis import analysed, refusing
-from runtime.expressions.arithmetic import spark_expression
+from runtime.expressions.arithmetic import spark_expression, spark_text
 from runtime.expressions.condition import compile_condition, compile_filter
 from runtime.kernels.pairs import JoinCondition
 from runtime.lookup.enrich import enrich
@@ -41,11 +42,17 @@ from runtime.spark.waking import waking_source
 from runtime.types import to_arrow, to_spark
 
 ASKS = "__asks"
+FOUND = "__found"
+ONE = "__one"
+"""A row of the list ``FOUND``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Checked:
-    """The expressions that Spark evaluates on joined rows, and the columns they need under names of their own."""
+    """The expressions that Spark evaluates on joined rows, and the columns they need under names of their own.
+
+    Columns of the table are those of the joined row, or fields of ``ONE`` where conditions are about a list.
+    """
 
     filters: tuple[str, ...]
     carried: tuple[JoinColumn, ...]
@@ -60,26 +67,32 @@ def look_up(op: LookupJoin, inputs: Sequence[DataFrame], edges: Edges) -> DataFr
     columns, table = edges.columns[op.inputs[0]], edges.plan.tables[op.table]
     metadata = edges.metadata(op.id)
     types = {column.name: column.type for column in columns}
-    checked = _checked(op, types, fetched_columns(op, table))
     native = op.join_type == "inner"
-    output = (*op.output, *checked.carried) if native else op.output
+    conditions = () if native else _compiled(op, columns, fetched_columns(op, table))
+    gathered = conditions is None
+    checked = _checked(op, types, fetched_columns(op, table), listed=gathered)
+    output = (*op.output, *checked.carried) if native or gathered else op.output
+    if gathered:
+        output = tuple(column for column in output if column.side == "left")
     origins: list[tuple[Literal["left", "right"], str]] = [(column.side, column.column) for column in output]
     fields = [pa.field(column.name, to_arrow(column.type)) for column in output]
     origins += [("left", name) for name in metadata.names]
     fields += list(metadata)
-    conditions = () if native else _compiled(op, columns, fetched_columns(op, table))
+    if gathered:
+        fields.append(pa.field(FOUND, pa.list_(pa.struct(list(_schema(fetched_columns(op, table)))))))
     keys, computed = _inputs(op, frame, columns, table, metadata)
     rows = LookupRows(
         keys=keys,
         asks=ASKS if op.pre_filter is not None else None,
         found=_schema(fetched_columns(op, table)),
         padded=op.join_type == "left",
-        conditions=conditions,
+        conditions=conditions or (),
         output=pa.schema(fields),
         origins=tuple(origins),
+        gathered=FOUND if gathered else None,
     )
     wanted = {name for side, name in rows.origins if side == "left"} | {*keys, ASKS}
-    wanted |= {name for condition in conditions for name in condition.left}
+    wanted |= {name for condition in rows.conditions for name in condition.left}
     chosen = {name: column for name, column in computed.items() if name in wanted}
     with refusing(op.id, f"operators.{op.id}"):
         prepared = analysed(frame.select(*(column.alias(name) for name, (column, _) in chosen.items())))
@@ -101,6 +114,8 @@ def look_up(op: LookupJoin, inputs: Sequence[DataFrame], edges: Edges) -> DataFr
     else:
         run_task = partial(enrich, spec=spec, schema=schema)
         joined = map_batches(prepared, named(run_task, op.id), rows.output, edges.observe_as(op.id), LOOKUP_METRICS)
+    if gathered:
+        return _padded(op, joined, checked, metadata)
     if not native:
         return joined
     for text in checked.filters:
@@ -113,10 +128,30 @@ def _schema(columns: tuple[Column, ...]) -> pa.Schema:
     return pa.schema([(column.name, to_arrow(column.type)) for column in columns])
 
 
-def _checked(op: LookupJoin, types: Mapping[str, str], fetched: tuple[Column, ...]) -> _Checked:
-    """Check filter and condition, whoever evaluates them."""
-    bare: dict[tuple[str, ...], str] = {(column.name,): f"__r_{column.name}" for column in fetched}
-    left: dict[tuple[str, ...], str] = {("l", name): f"__l_{name}" for name in types}
+def _padded(op: LookupJoin, joined: DataFrame, checked: _Checked, metadata: pa.Schema) -> DataFrame:
+    """A row for each that is left of the list ``FOUND``, and one with NULL for an empty list."""
+    rows = F.col(FOUND)
+    with refusing(op.id, f"operators.{op.id}"):
+        typed = joined.select("*", F.get(rows, F.lit(0)).alias(ONE))
+        texts = [spark_text(typed, text) for text in checked.filters]
+        holds = " AND ".join(f"({text})" for text in texts)
+        left = analysed(joined.withColumn(FOUND, F.expr(f"filter({quoted(FOUND)}, {quoted(ONE)} -> {holds})")))
+    single = left.select(*(quoted(name) for name in left.columns if name != FOUND), F.explode_outer(FOUND).alias(ONE))
+
+    def value(column: JoinColumn) -> SparkColumn:
+        if column.side == "left":
+            return F.col(quoted(column.name))
+        return F.col(f"{ONE}.{quoted(column.column)}").cast(to_spark(column.type)).alias(column.name)
+
+    return single.select(*map(value, op.output), *metadata.names)
+
+
+def _checked(op: LookupJoin, types: Mapping[str, str], fetched: tuple[Column, ...], *, listed: bool) -> _Checked:
+    """Check filter and condition, whoever evaluates them; ``listed`` if that is Spark on a list of what was found."""
+    bare: dict[tuple[str, ...], str | tuple[str, ...]] = {
+        (column.name,): (ONE, column.name) if listed else f"__r_{column.name}" for column in fetched
+    }
+    left: dict[tuple[str, ...], str | tuple[str, ...]] = {("l", name): f"__l_{name}" for name in types}
     right = {("r", *name): text for name, text in bare.items()}
     filters: list[str] = []
     carried: dict[str, JoinColumn] = {}
@@ -129,18 +164,23 @@ def _checked(op: LookupJoin, types: Mapping[str, str], fetched: tuple[Column, ..
         filters.append(checked.sql)
         for names in checked.columns:
             side, name = names if len(names) == 2 else ("r", names[0])
-            carried[known[names]] = JoinColumn(
-                name=known[names], type=kinds[side, name], side="left" if side == "l" else "right", column=name
-            )
+            if isinstance(under := known[names], str):
+                carried[under] = JoinColumn(
+                    name=under, type=kinds[side, name], side="left" if side == "l" else "right", column=name
+                )
     return _Checked(filters=tuple(filters), carried=tuple(carried.values()))
 
 
-def _compiled(op: LookupJoin, left: tuple[Column, ...], right: tuple[Column, ...]) -> tuple[JoinCondition, ...]:
+def _compiled(op: LookupJoin, left: tuple[Column, ...], right: tuple[Column, ...]) -> tuple[JoinCondition, ...] | None:
+    """Filter and condition for Arrow; None if one of them is beyond it."""
     conditions = []
-    if op.filter is not None:
-        conditions.append(compile_filter(op.filter, _schema(right), path=f"operators.{op.id}.filter"))
-    if op.condition is not None:
-        conditions.append(compile_condition(op, _schema(left), _schema(right)))
+    try:
+        if op.filter is not None:
+            conditions.append(compile_filter(op.filter, _schema(right), path=f"operators.{op.id}.filter"))
+        if op.condition is not None:
+            conditions.append(compile_condition(op, _schema(left), _schema(right)))
+    except RunError:
+        return None
     return tuple(conditions)
 
 

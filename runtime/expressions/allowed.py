@@ -88,12 +88,12 @@ def quoted(name: str) -> str:
 
 
 def check_expression(
-    text: str, columns: Mapping[tuple[str, ...], str], *, operator: str, path: str
+    text: str, columns: Mapping[tuple[str, ...], str | tuple[str, ...]], *, operator: str, path: str
 ) -> CheckedExpression:
     """Check ``text`` and rewrite it for Spark; RunError, naming ``operator`` and ``path``, for what may not run.
 
     ``columns`` maps how the text may address a column, such as ``("o_id",)`` or ``("l", "o_id")``, to the name of that
-    column in the DataFrame; longer references go on into fields of a ROW.
+    column in the DataFrame, or to the path of a field in one; longer references go on into fields of a ROW.
     """
     check = _Check(text, operator, path)
     with _deep_recursion():
@@ -103,7 +103,7 @@ def check_expression(
             replaced, used = check.resolve(tree, columns)
             sql = check.written(tokens, replaced)
             # What Spark parses is the new text, so that is what must be harmless.
-            check.resolve(check.tree(sql), {(name,): name for name in columns.values()})
+            check.resolve(check.tree(sql), {_path(found): found for found in columns.values()})
             check.words(check.tokens(sql))
         except RecursionError:
             raise check.refused("is nested too deeply") from None
@@ -182,7 +182,7 @@ class _Check:
         return tree
 
     def resolve(
-        self, tree: exp.Expr, columns: Mapping[tuple[str, ...], str]
+        self, tree: exp.Expr, columns: Mapping[tuple[str, ...], str | tuple[str, ...]]
     ) -> tuple[dict[int, tuple[int, str]], tuple[tuple[str, ...], ...]]:
         """What to write for identifiers, as start -> (end, text), and the used keys of ``columns``."""
         # Names that sqlglot has made up have no place in the text, whose words are checked one by one.
@@ -200,7 +200,7 @@ class _Check:
             first, last = column.parts[0], column.parts[len(key) - 1]
             if not {"start", "end"} <= first.meta.keys() & last.meta.keys():
                 raise self.refused("is not an expression in Spark SQL")
-            replaced[first.meta["start"]] = (last.meta["end"], quoted(columns[key]))
+            replaced[first.meta["start"]] = (last.meta["end"], ".".join(map(quoted, _path(columns[key]))))
         return replaced, tuple(used)
 
     def written(self, tokens: list[Token], replaced: Mapping[int, tuple[int, str]]) -> str:
@@ -266,6 +266,10 @@ class _Check:
             if not allowed:
                 hint = did_you_mean(name.lower(), sorted(ALLOWED_FUNCTIONS), what="functions that a plan may call")
                 raise self.refused(f"uses {name.lower()!r}, which is not allowed in a plan", hint=hint)
+
+
+def _path(column: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (column,) if isinstance(column, str) else column
 
 
 def _is_allowed(node: exp.Expr) -> bool:

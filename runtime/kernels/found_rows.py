@@ -32,19 +32,26 @@ class JoinedRows:
     """How rows of a batch and found rows make output rows.
 
     ``output`` fields come from (side, column) pairs in ``origins``. ``conditions`` apply to pairs of input row and
-    found row, before padding.
+    found row, before padding. If ``gathered``, a column of that name follows, with a list of all that a row found, and
+    each row of the batch is one row of the output: what is padded is decided by whoever reads the list.
     """
 
     padded: bool
     conditions: tuple[JoinCondition, ...]
     output: pa.Schema
     origins: tuple[tuple[Literal["left", "right"], str], ...]
+    gathered: str | None = None
 
     def join(self, table: pa.Table, codes: Int64s, found: KeyedRows) -> pa.Table:
         """The output rows of a batch: ``codes`` says which entry of ``found`` is a row's, -1 that none is."""
         # The last entry stands for rows without one: -1 indexes it.
         count = np.append(found.count, np.int64(0))[codes]
         start = np.append(found.start, np.int64(0))[codes]
+        if self.gathered is not None:
+            columns = [
+                table[name].cast(field.type) for field, (_, name) in zip(self.output, self.origins, strict=False)
+            ]
+            return pa.table([*columns, _lists(found.table, start, count)], schema=self.output)
         left, right = _pairs(start, count)
         for condition in self.conditions:
             of_left, of_right = _taken(table, left, condition.left), _taken(found.table, right, condition.right)
@@ -72,6 +79,13 @@ def ranges(start: Int64s, count: Int64s) -> Int64s:
     ends = np.cumsum(count)
     total = int(ends[-1]) if len(ends) else 0
     return np.arange(total, dtype=np.int64) - np.repeat(ends - count - start, count)
+
+
+def _lists(table: pa.Table, start: Int64s, count: Int64s) -> pa.Array:
+    """For each range of ``start`` and ``count``, the rows of ``table`` in it as one list of structs."""
+    rows = table.take(pa.array(ranges(start, count)))
+    structs = pa.StructArray.from_arrays([c.combine_chunks() for c in rows.columns], fields=list(table.schema))
+    return pa.ListArray.from_arrays(pa.array(np.append(0, np.cumsum(count)), pa.int32()), structs)
 
 
 def _pairs(start: Int64s, count: Int64s) -> tuple[Int64s, Int64s]:
