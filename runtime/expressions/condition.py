@@ -4,7 +4,7 @@ An outer, semi or anti join must know how many partners of a row satisfy the who
 evaluated inside the join, on candidate pairs, with SQL's three-valued logic. Each part gets the type that it has in
 Spark, so that it means there what it means here; integers wrap around at the width of their type, as in
 :mod:`runtime.expressions.arithmetic`. It is parsed on the driver; workers get a tree of nodes. Column references are
-``l.column`` and ``r.column``. What has no exact kernel is refused.
+``l.column`` and ``r.column``, with the names of fields behind them. What has no exact kernel is refused.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from runtime.kernels.comparison import compare, compare_nested, holds, is_member
 from runtime.kernels.computation import compute, compute_wide, divide, remainder, shift
 from runtime.kernels.conversion import by_row, convert, converts, may_not_fit
 from runtime.kernels.evaluation import Apply, Choose, Coalesce, Connect, Constant, Node, Read
+from runtime.kernels.nested_parts import element_of, field_of, size_of, value_of
 from runtime.kernels.pairs import JoinCondition
 
 
@@ -216,12 +217,64 @@ class _Compiler:
         return self._apply(node, pc.invert, (self._truth(node.this),), pa.bool_())
 
     def _column(self, node: exp.Column) -> Node:
-        schema = self.sides.get(node.table) if len(node.parts) == 1 + bool(node.table) else None
-        if schema is None or node.name not in schema.names:
+        """A column, with the names of fields behind it if it is a ROW."""
+        names = [part.name for part in node.parts]
+        side = "" if "" in self.sides else names.pop(0)
+        schema = self.sides.get(side)
+        if schema is None or not names or names[0] not in schema.names:
             raise RunError(f"unknown column {node.sql(dialect='spark')}", path=self.path)
-        side = node.table or "r"
-        self.used[side].add(node.name)
-        return Read(name=f"{side}.{node.name}", kind=schema.field(node.name).type)
+        name, *fields = names
+        side = side or "r"
+        self.used[side].add(name)
+        found: Node = Read(name=f"{side}.{name}", kind=schema.field(name).type)
+        for field in fields:
+            found = self._field(found, field, node)
+        return found
+
+    def _dot(self, node: exp.Dot) -> Node:
+        if not isinstance(node.expression, exp.Identifier):
+            raise self._refused(node)
+        return self._field(self.compile(node.this), node.expression.name, node)
+
+    def _field(self, whole: Node, name: str, node: exp.Expr) -> Node:
+        kind = whole.kind
+        names = [field.name for field in kind] if pa.types.is_struct(kind) else []
+        if isinstance(whole, Constant) or names.count(name) != 1:
+            raise self._refused(node)
+        place = names.index(name)
+        return self._apply(node, partial(field_of, place=place), (whole,), kind.field(place).type)
+
+    def _bracket(self, node: exp.Bracket) -> Node:
+        """``m['k']``, whose key is written out; Spark reads ``a[0]`` of an array otherwise than ``get``."""
+        whole = self.compile(node.this)
+        if len(node.expressions) != 1 or not pa.types.is_map(whole.kind) or isinstance(whole, Constant):
+            raise self._refused(node)
+        key, kind = self.compile(node.expressions[0]), whole.kind.key_type
+        plain = pa.types.is_string(kind) or pa.types.is_integer(kind)
+        if not plain or not isinstance(key, Constant) or not key.value.is_valid:
+            raise self._refused(node)
+        if key.kind != kind and not (pa.types.is_integer(kind) and pa.types.is_integer(key.kind)):
+            raise self._refused(node)
+        with suppress(pa.ArrowInvalid):
+            function = partial(value_of, key=key.value.cast(kind))
+            return self._apply(node, function, (whole,), whole.kind.item_type)
+        raise self._refused(node)
+
+    def _anonymous(self, node: exp.Anonymous) -> Node:
+        if node.name.lower() != "get" or len(node.expressions) != 2:
+            raise self._refused(node)
+        whole, position = (self.compile(part) for part in node.expressions)
+        short = pa.types.is_integer(position.kind) and position.kind.bit_width <= 32
+        if not short or not pa.types.is_list(whole.kind) or isinstance(whole, Constant):
+            raise self._refused(node)
+        return self._apply(node, element_of, (whole, position), whole.kind.value_type)
+
+    def _arraysize(self, node: exp.ArraySize) -> Node:
+        whole = self.compile(node.this)
+        nested = pa.types.is_list(whole.kind) or pa.types.is_map(whole.kind)
+        if not nested or isinstance(whole, Constant):
+            raise self._refused(node)
+        return self._apply(node, size_of, (whole,), pa.int32())
 
     def _paren(self, node: exp.Paren) -> Node:
         return self.compile(node.this)

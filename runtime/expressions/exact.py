@@ -31,6 +31,10 @@ _MOST_CONJUNCTS, _MOST_NODES, _DEEPEST, _LONGEST = 64, 256, 16, 4096
 """Conditions beyond are Spark's: the compiler and Arrow walk an expression recursively."""
 
 
+_LONGEST_PATH = 3
+"""Names of a column and of fields behind it that have room for a name before them."""
+
+
 class Split(NamedTuple):
     """What a join checks and what Spark checks of the pairs that are left; None for nothing."""
 
@@ -74,12 +78,14 @@ def exact_below(condition: str, output: Sequence[JoinColumn], left: pa.Schema, r
     for part in conjuncts(condition)[:_MOST_CONJUNCTS]:
         tree = _parsed(part)
         columns = [] if tree is None else list(tree.find_all(exp.Column))
-        if tree is None or not all(len(column.parts) == 1 and column.name in sides for column in columns):
+        if tree is None or not all(len(c.parts) <= _LONGEST_PATH and c.parts[0].name in sides for c in columns):
             continue
         for column in columns:
-            of = sides[column.name]
-            column.set("table", exp.to_identifier(of.side[0]))
-            column.set("this", exp.to_identifier(of.column, quoted=True))
+            of, *fields = column.parts
+            side = sides[of.name]
+            names = [side.side[0], side.column, *(field.name for field in fields)]
+            for key, name in zip(("this", "table", "db", "catalog"), reversed(names), strict=False):
+                column.set(key, exp.to_identifier(name, quoted=name != names[0]))
         if _is_exact(tree, {"l": left, "r": right}):
             text = tree.sql(dialect="spark")
             found.append(f"({text})" if isinstance(tree, exp.Or) else text)

@@ -37,3 +37,20 @@ def test_a_filter_above_an_outer_join_passes_row_kinds_on(spark: SparkSession, t
     for step in in_arrow.steps:
         joined = step(joined)
     assert joined.to_pylist() == [{"k": 1, "__kind": 0}, {"k": 2, "__kind": 0}]
+
+
+@pytest.mark.spark
+def test_fields_of_rows_are_read_where_the_rows_are(spark: SparkSession, tmp_path: Path) -> None:
+    files = f"WITH ('connector' = 'filesystem', 'format' = 'json', 'path' = '{tmp_path}')"
+    plan = planner.compile_sql(
+        f"CREATE TABLE o (id BIGINT, customer ROW<id BIGINT, tags ARRAY<STRING>>, amount BIGINT) {files};"
+        f"CREATE TABLE c (k BIGINT, w BIGINT) {files};"
+        "CREATE TABLE s (k BIGINT, tag STRING, n BIGINT) WITH ('connector' = 'print');"
+        "INSERT INTO s SELECT customer.id, customer.tags[1], SUM(amount) FROM o JOIN c ON o.id = c.k "
+        "WHERE CARDINALITY(customer.tags) < w GROUP BY customer.id, customer.tags[1];"
+    )
+    places = {name: Place(root="nowhere", operator=name) for name in plan.by_id}
+    rows = build(edges_of(plan, spark, places=places, lookups=LookupRun(token="1")), [sink.id for sink in plan.sinks])
+    above = [o.id for o in plan.operators if isinstance(o, Calc) and o.inputs[0].startswith("join")]
+    assert above
+    assert all(rows[calc].in_arrow is not None for calc in above)
