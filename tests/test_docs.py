@@ -190,7 +190,7 @@ def test_every_function_is_documented() -> None:
 
 def test_the_functions_documented_for_plans_are_those_allowed() -> None:
     lists = re.findall(
-        r"^- (?:text|numbers|time|arrays|choice): ((?:.+\n)+?)(?=-|\n)", text("docs/plan-format.md"), re.MULTILINE
+        r"^- (?:text|numbers|time|arrays|choice|JSON): ((?:.+\n)+?)(?=-|\n)", text("docs/plan-format.md"), re.MULTILINE
     )
     assert {name for names in lists for name in re.findall(r"`(\w+)`", names)} == ALLOWED_FUNCTIONS
 

@@ -14,7 +14,16 @@ from collections.abc import Sequence
 
 from planner.expressions.coercion import cast, common_type, convert
 from planner.expressions.comparisons import compared
-from planner.expressions.functions import encodings, nested, numbers, rounded_times, text, times, wall_clocks
+from planner.expressions.functions import (
+    encodings,
+    json_values,
+    nested,
+    numbers,
+    rounded_times,
+    text,
+    times,
+    wall_clocks,
+)
 from planner.expressions.functions.arguments import Builder, Signature, check, first_null
 from planner.expressions.functions.refused import refusal
 from planner.expressions.typed import BIGINT, Expr, Literal, call, literal
@@ -26,7 +35,7 @@ from plans.text.names import nearest
 def known_functions() -> tuple[str, ...]:
     """All scalar functions that a query may call, sorted; those of two words are forms of others."""
     called = {*_SIGNATURES, *_BUILDERS} - rounded_times.BUILDERS.keys()
-    return tuple(sorted({*called, "CAST", "TRY_CAST", "EXTRACT", "MOD"}))
+    return tuple(sorted({*called, *json_values.FORMS, "CAST", "TRY_CAST", "EXTRACT", "MOD"}))
 
 
 def translate(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
@@ -120,6 +129,7 @@ _BUILDERS: dict[str, Builder] = {
     **text.BUILDERS,
     **times.BUILDERS,
     **encodings.BUILDERS,
+    **json_values.BUILDERS,
     **rounded_times.BUILDERS,
     **wall_clocks.BUILDERS,
     "COALESCE": _coalesce,

@@ -19,6 +19,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from planner.syntax import json_forms
 from planner.syntax.source import CHECK_HERE, Source
 
 __all__ = [
@@ -60,7 +61,7 @@ _WITHOUT_PLACE = (
     *(exp.Localtime, exp.Localtimestamp),
 )
 """Nodes of a single word, whose place sqlglot does not keep."""
-_UNREAD = ("JSON_ARRAY", "JSON_ARRAYAGG", "JSON_EXISTS", "JSON_OBJECT", "JSON_OBJECTAGG", "JSON_QUERY", "JSON_VALUE")
+_UNREAD = ("JSON_ARRAYAGG", "JSON_OBJECTAGG")
 """Functions with words among their arguments that are refused, whatever these are."""
 
 
@@ -91,6 +92,7 @@ class Flink(Dialect):
             "FLOOR": lambda self: self._parse_rounding("FLOOR"),
             "OVERLAY": lambda self: self._parse_flink_overlay(),
             **{name: lambda self, name=name: self._parse_unread(name) for name in _UNREAD},
+            **json_forms.PARSERS,
             "EXTRACT": lambda self: self._parse_extract(),
             "POSITION": lambda self: self._parse_position(),
             "SUBSTRING": lambda self: self._parse_substring(),

@@ -13,6 +13,7 @@ from planner.expressions.literals import temporal_literal
 from planner.expressions.typed import Expr, Literal
 from planner.syntax.dialect import offset_of
 from planner.translation import aggregates, grouping_sets, nested
+from planner.translation.json_calls import FORMS, json_call
 from planner.translation.operators import arithmetic_operation
 from planner.translation.translator import Handler, Translator, only
 from planner.translation.user_calls import scalar_call
@@ -29,6 +30,8 @@ def function_call(t: Translator, node: exp.Expr) -> Expr:
         return nested.row(t, node)
     if name in aggregates.NAMES:
         return aggregates.translate(t, node, None)
+    if name in FORMS:
+        return json_call(t, node)
     if name in grouping_sets.FUNCTIONS:
         return grouping_sets.translate(t, node)
     if any(isinstance(a, exp.Distinct) for a in node.expressions):

@@ -12,6 +12,7 @@ from planner.expressions.operands import arithmetic, comparable, mismatch, not_d
 from planner.expressions.texts_read import read_texts
 from planner.expressions.typed import BOOLEAN, NULL, STRING, Call, Expr, Literal, call, literal
 from planner.syntax.dialect import offset_of
+from planner.translation.json_calls import is_json
 from planner.translation.translator import Translator, only
 
 
@@ -85,7 +86,7 @@ def is_condition(t: Translator, node: exp.Expr) -> Expr:
         wanted = truth if node.expression.this else call("NOT", (truth,), BOOLEAN, offset)
         return call("coalesce", (wanted, literal("FALSE", BOOLEAN, offset)), BOOLEAN, offset)
     if isinstance(node.expression, exp.JSON):
-        raise scalars.unknown(t.source, "IS JSON", offset)
+        return is_json(t, node)
     raise t.source.error("this IS is not supported", offset, "write IS NULL, IS TRUE, IS FALSE or IS DISTINCT FROM")
 
 

@@ -1,14 +1,16 @@
-"""The Spark functions that expressions in a plan may call.
+"""The functions that expressions in a plan may call.
 
-Pure functions of their arguments and the clock only: nothing that calls into the JVM, reads files, raises errors on
-purpose or tells about the cluster. What the planner emits is among them; the rest is what a person may want to
-write by hand. Operators, CAST, CASE and literals are not functions and are always allowed.
+Spark's, and hintplan's own of JSON. Pure functions of their arguments and the clock only: nothing that calls into the
+JVM, reads files, raises errors on purpose or tells about the cluster. What the planner emits is among them; the rest is
+what a person may want to write by hand. Operators, CAST, CASE and literals are not functions and are always allowed.
 
 >>> "upper" in ALLOWED_FUNCTIONS, "java_method" in ALLOWED_FUNCTIONS
 (True, False)
 """
 
 from __future__ import annotations
+
+from plans.declarations.json_functions import JSON_FUNCTIONS
 
 _TEXT = """
 ascii base64 btrim char_length character_length chr concat concat_ws contains encode endswith format_string get initcap
@@ -35,7 +37,9 @@ array_min array_position array_prepend array_remove array_repeat array_sort arra
 map_from_arrays map_keys map_values named_struct size slice sort_array str_to_map
 """
 
+_JSON = f"to_json {' '.join(JSON_FUNCTIONS)}"
+
 _CHOICE = "coalesce greatest if ifnull isnull isnotnull isnan least nullif nvl nvl2"
 
-ALLOWED_FUNCTIONS: frozenset[str] = frozenset(f"{_TEXT} {_NUMBERS} {_TIME} {_NESTED} {_CHOICE}".split())
+ALLOWED_FUNCTIONS: frozenset[str] = frozenset(f"{_TEXT} {_NUMBERS} {_TIME} {_NESTED} {_JSON} {_CHOICE}".split())
 """Names in lower case."""

@@ -27,6 +27,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from plans.analysis.run_limits import MAX_NESTING
 from plans.declarations.functions import ALLOWED_FUNCTIONS
+from plans.declarations.json_functions import JSON_FUNCTIONS, call_fault
 from plans.errors import RunError
 from plans.text.names import did_you_mean
 
@@ -176,10 +177,20 @@ class _Check:
                 raise self.refused(f"chains more than {_MAX_CHAIN} operators", hint="compute it in several steps")
             if not _is_allowed(node):
                 raise self.refused(f"contains a {node.key}, which a plan may not")
+            self.own_call(node)
             for child in node.iter_expressions():
                 flat = isinstance(node, exp.Connector) and type(child) is type(node)
                 pending.append((child, depth if flat else depth + 1))
         return tree
+
+    def own_call(self, node: exp.Expr) -> None:
+        """Refuse a call of one of hintplan's functions that has other arguments than it takes."""
+        name = node.name.lower() if isinstance(node, exp.Anonymous) else ""
+        if name in JSON_FUNCTIONS:
+            given = [arg.name if isinstance(arg, exp.Literal) and arg.is_string else None for arg in node.expressions]
+            fault = call_fault(name, given)
+            if fault is not None:
+                raise self.refused(f"calls {name}, which {fault}")
 
     def resolve(
         self, tree: exp.Expr, columns: Mapping[tuple[str, ...], str | tuple[str, ...]]

@@ -23,6 +23,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from plans.errors import RunError
+from runtime.expressions.json_functions import register_called
 
 _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _TRY = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}
@@ -67,7 +68,8 @@ def spark_expression(frame: DataFrame, text: str) -> Column:
 
 
 def spark_text(frame: DataFrame, text: str) -> str:
-    """The same in Spark SQL."""
+    """The same in Spark SQL; the session of ``frame`` then knows hintplan's own functions in it."""
+    register_called(frame, text)
 
     def types(texts: Sequence[str]) -> list[str]:
         asked = frame.select(*(F.expr(each).alias(f"c{i}") for i, each in enumerate(texts)))

@@ -5,6 +5,138 @@ from __future__ import annotations
 FAILS = {"fails": True}
 """What is recorded where an expression fails for a row; one that Flink does not take has its ``error`` instead."""
 
+_DEEP = 1000
+"""Levels of nesting, and digits of a number, that Flink's parser of JSON reads."""
+_DOCUMENTS = r"""
+null
+true
+false
+1
+-0
+1.0
+1.50
+1e3
+1E-10
+-0.0
+0.1e1
+0.000001
+0.0000001
+123456789012345678901234567890
+12345.678901234567890123456789
+1e400
+-1E-400
+1e99999999999
+01
+-01
+1.
+.5
++1
+-
+1e
+1e+
+NaN
+-Infinity
+1 2
+1x
+1]
+1,
+1"
+1{
+[1x]
+true1
+true$
+truex
+true"
+true é
+trueé
+true,
+"a"b
+tru
+nulll
+"text"
+"a\"b\\c\/d\b\f\n\r\t\u0041\u00e9\ud83d\ude00"
+"größer 😀 日本"
+"\ud800x"
+"x\udc00\ud800\ud83d"
+"\x"
+"\u12"
+"\u00zz"
+'a'
+"open
+""
+{}
+[]
+ { "a" : 1 } 
+{"a":1}
+{"a":"x","b":2.50,"c":true,"d":null}
+{"a":{"b":[0,{"c":"deep"},[7,8]],"c":1e3},"e":"é"}
+{"a":1,"a":2}
+{"b":1,"a":2,"b":{"z":1,"y":2}}
+{"a":[1,"x",null,true,{"k":1.10,"b":[]}]}
+{"a":[]}
+{"a":{}}
+{"a":null}
+{"a":""}
+{"a":"null"}
+{"a.b":1,"a b":2,"ä":3,"it's":4,"0":5,"":6,"a-b":7,"$x":8,"@x":9,"a:b":10}
+{"a":{"b":null}}
+{"a":{"b":"v"}}
+{"a":"{\"b\":1}"}
+{"a":1}}
+{"a":1} x
+{"a":1,}
+{,}
+[1,2,]
+[,1]
+[1,,2]
+[1 2]
+{a:1}
+{'a':1}
+{"a" 1}
+{"a":1
+{"a":
+{"a"
+[1,[2,[3]]]
+[{"a":1},{"a":2},{"b":3}]
+["x"]
+[null]
+[null,1.0,"y"]
+{"a":12345678901234567890,"b":-9223372036854775808}
+{"a":1e3,"b":0.0000001,"c":-0,"d":1.0,"e":0.00}
+{"a":"5"}
+{"a":true}
+{"z":1,"Z":2,"é":3,"😀":4,"_":6,"10":7,"9":8,"":9}
+{"a":"\u0000\u001f\u007f\u2028/\"\\"}
+/* c */ {"a":1}
+// c
+{"a":1/* c */}
+# c
+ 1
+{"a":{"a":{"a":{"a":"end"}}}}
+[[[["x"]]]]
+[true,false]
+{"a":[{"b":[10,20,30]}]}
+"""
+_MEMBERS = (
+    (None, "x"),
+    ("{}", None),
+    ("x", "5"),
+    ('{"a":null}', ""),
+    ('{"a":7}', "7"),
+    ('{"a":-2147483648}', 'a"b\\c/d\n\u0001'),
+    ('{"a":2147483648}', "größer 😀"),
+    ('{"a":1.0}', "TRUE"),
+    ('{"a":1.5e-7}', "null"),
+    ('{"a":1e400}', '{"a":1}'),
+    ('{"a":true}', "[1]"),
+    ('{"a":"true"}', '"q"'),
+    ('{"a":"7"}', "\u2028\u007f"),
+    ('{"a":[1,"x",null,1.50,{"b":2},[3]]}', "\t"),
+    ('{"a":{"b":1}}', " "),
+    ("null", "\u0000"),
+)
+"""Documents whose member `a` is of each kind, and a text."""
+
 TABLES: dict[str, tuple[dict[str, str], list[tuple[str | None, ...]]]] = {
     "texts": (
         {"s": "STRING", "r": "STRING", "k": "INT"},
@@ -102,6 +234,38 @@ TABLES: dict[str, tuple[dict[str, str], list[tuple[str | None, ...]]]] = {
             ("2024-07-04 12:00:00.123", "2024-07-04 12:00:00.123", "2024-07-04 12:00:00"),
         ],
     ),
+    "documents": (
+        {"d": "STRING"},
+        [
+            *((text,) for text in (None, "", " ", "\n[1 ,\t2]\r\n", '"a\tb"', '{"a":"\u007f"}', "\u00a01",
+               "\f1", "\ufeff1", '{"\U00010000":1,"\uffff":2}')),
+            *((text,) for text in _DOCUMENTS.strip("\n").split("\n")),
+            *(("[" * deep + "]" * deep,) for deep in (200, _DEEP, _DEEP + 1)),
+            *(("1" * digits,) for digits in (_DEEP, _DEEP + 1)),
+            ("0." + "1" * (_DEEP - 1),),
+            ("0." + "1" * _DEEP,),
+        ],
+    ),
+    "numerals": (
+        {"d": "STRING"},
+        [
+            *((f"0.{'1' * digits}",) for digits in (_DEEP + 1, 2 * _DEEP, 5 * _DEEP)),
+            *((f"{'1' * digits}.5",) for digits in (_DEEP - 1, _DEEP, _DEEP + 1, 5 * _DEEP)),
+            *((f"{'1' * digits}e5",) for digits in (_DEEP, _DEEP + 1)),
+            *((f"-{'1' * digits}",) for digits in (_DEEP, _DEEP + 1)),
+            *((f'{{"a":[{"1" * digits}]}}',) for digits in (_DEEP, _DEEP + 1)),
+            (f"1e{'0' * _DEEP}1",),
+            (f'[0.{"1" * (2 * _DEEP)},"x"]',),
+            ("1e2147483647",),
+            ("1e2147483648",),
+            ("1e-2147483647",),
+            ("1e-2147483648",),
+            ("0.1e-2147483647",),
+            ("12.5e2147483648",),
+            ("0e99999999999",),
+        ],
+    ),
+    "members": ({"d": "STRING", "s": "STRING"}, list(_MEMBERS)),
 }  # fmt: skip
 """By name: the columns with their types, and the rows."""
 

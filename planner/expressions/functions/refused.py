@@ -15,10 +15,6 @@ _RANDOM = (
     "a row could not be taken back as it was written, for it is another value each time",
     "compute it before the rows are read",
 )
-_JSON_PATH = (
-    "none of Spark's functions reads numbers, NULLs, keys that are there twice and broken documents as Flink does",
-    "write a function of your own in Python, or read the column as JSON",
-)
 _JSON_TEXT = (
     "the functions that a plan may call do not write all numbers and texts into a document as Flink does",
     "write a function of your own in Python, or write the column as JSON",
@@ -61,8 +57,7 @@ _REASONS: dict[str, tuple[str, str]] = {
         _BITMAP,
     ),
     **dict.fromkeys(("RAND", "RAND_INTEGER", "UUID"), _RANDOM),
-    **dict.fromkeys(("JSON_EXISTS", "JSON_QUERY", "JSON_VALUE"), _JSON_PATH),
-    **dict.fromkeys(("JSON_ARRAY", "JSON_OBJECT", "JSON_STRING", "JSON_ARRAYAGG", "JSON_OBJECTAGG"), _JSON_TEXT),
+    **dict.fromkeys(("JSON_ARRAYAGG", "JSON_OBJECTAGG"), _JSON_TEXT),
     **dict.fromkeys(
         [
             "TUMBLE",
@@ -110,12 +105,6 @@ _REASONS: dict[str, tuple[str, str]] = {
         "write CONCAT(UPPER(`LEFT`(s, 1)), LOWER(SUBSTRING(s, 2))) for one word",
     ),
     "IS_DECIMAL": ("Flink's numbers are not those that Spark reads", "write TRY_CAST(s AS DOUBLE) IS NOT NULL"),
-    "IS JSON": (
-        "none of Spark's functions tells all documents that Flink takes from those that it does not",
-        "write a function of your own in Python",
-    ),
-    "JSON_QUOTE": ("Flink writes all but ASCII as escapes of its own", "write a function of your own in Python"),
-    "JSON_UNQUOTE": ("Flink reads escapes in a way of its own", "write a function of your own in Python"),
     "OVERLAPS": ("periods are compared by their ends", "write a.start < b.end AND b.start < a.end"),
     "PERCENTILE": ("all values of a group would have to be kept in order", "rank the rows with ROW_NUMBER()"),
     "SINGLE_VALUE": ("Flink itself makes it of a scalar sub-query", "write the sub-query, or MAX(x)"),

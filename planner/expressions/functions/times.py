@@ -41,6 +41,8 @@ PARTS = {
 }
 _MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 _PATTERN = re.compile(r"(?:yyyy|MM|dd|HH|mm|ss|SSS|'T'|[-/:. ])*")
+_WRITTEN = re.compile(r"(?:yyyy|MM|dd|HH|mm|ss|SSS|'T'|[-/:. 0-9])*")
+"""What is only written may also have digits, such as those of a full hour: ``HH:00``."""
 _TO_SECONDS = "yyyy-MM-dd HH:mm:ss"
 
 
@@ -129,11 +131,12 @@ def _timestamp_diff(source: Source, name: str, args: tuple[Expr, ...], offset: i
     return flink_cast(call("timestampdiff", (args[0], *times), BIGINT, offset), INT, offset)
 
 
-def _format(source: Source, name: str, pattern: Expr, offset: int) -> None:
+def _format(source: Source, name: str, pattern: Expr, offset: int, known: re.Pattern[str] = _PATTERN) -> None:
     text = literal_text(pattern)
-    if not text or not _PATTERN.fullmatch(text):
+    if not text or not known.fullmatch(text):
+        digits = "" if known is _PATTERN else ", digits"
         raise source.error(
-            f"the pattern of {name} must be a literal of yyyy, MM, dd, HH, mm, ss, SSS, 'T' and - / : . blank",
+            f"the pattern of {name} must be a literal of yyyy, MM, dd, HH, mm, ss, SSS, 'T'{digits} and - / : . blank",
             pattern.offset or offset,
             "such as 'yyyy-MM-dd HH:mm'",
         )
@@ -143,7 +146,7 @@ def _date_format(source: Source, name: str, args: tuple[Expr, ...], offset: int)
     """Days are the same by Spark's ``date_format``; the hours of a TIMESTAMP would go through the session time zone."""
     is_text = bool(args) and args[0].type.is_text
     check(source, name, args, ("text" if is_text else "time", "text"), offset)
-    _format(source, name, args[1], offset)
+    _format(source, name, args[1], offset, _WRITTEN)
     pattern = literal_text(args[1]) or ""
     if is_text:
         return written(read_seconds(args[0], offset), pattern, offset)

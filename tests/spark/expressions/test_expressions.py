@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 from plans.declarations.functions import ALLOWED_FUNCTIONS
 from plans.errors import RunError
 from runtime.expressions.allowed import MAX_LENGTH, check_expression
+from runtime.expressions.json_functions import register_called
 
 COLUMNS = {(name,): name for name in ("a", "b", "s", "ts", "arr", "m", "o", "two words", "back`tick", "select")}
 PATH = "operators.calc_t.filter"
@@ -64,6 +65,12 @@ REFUSED = {
     "N'x'": "contains",
     "regexp_replace(s)": "not an expression",
     "a + .5": "write 0.5",
+    "hp_json_value(s, s)": "takes a literal as argument 2, the path",
+    "hp_json_value(s, '$[*]')": "is given a path that it cannot follow: '\\[\\*\\]' in the path",
+    "hp_json_value(s)": "takes 2 to 4 arguments, found 1",
+    "HP_IS_JSON(s, 'number')": "takes 'value', 'object', 'array' or 'scalar' as argument 2",
+    "hp_json_number(s, s)": "takes 1 argument, found 2",
+    "hp_json_length(s)": "hp_json_length",
     "nothing": "'nothing', which is no column",
     "A": "'A', which is no column",
     "(" * 201 + "a" + ")" * 201: "200 levels",
@@ -199,6 +206,10 @@ CALLS = [
     "array_sort(array(9, a, NULL))", "array_union(array(a), array(9))", "map('x', a, s, 9)",
     "map_concat(map('x', a), map('y', 9))", "map_entries(map('x', a))", "map_from_arrays(array('x', s), array(a, 9))",
     "map_keys(map('x', a))", "map_values(map('x', a))", "named_struct('x', a, 'y z', s)", "size(array(a, 9))",
+    "to_json(array(s, NULL))", "hp_is_json(s, 'value')", "hp_json_boolean('[true]', '$[0]')",
+    "hp_json_double('[1.5]', '$[0]', 0.5D, 2.5D)", "hp_json_exists(s, '$', true)", "hp_json_integer('[7]', '$[0]')",
+    "hp_json_number('1.0E10')", "hp_json_query('{\"b\":1,\"a\":[2]}', 'lax $', 'conditional')", "hp_json_quote(s)",
+    "hp_json_unquote('\"x\"')", "hp_json_value('{\"a b\":1e3}', '$[\\'a b\\']', 'none')",
     "slice(array(a, 8, 9), 2, 2)", "sort_array(array(9, a, NULL), false)", "str_to_map('a=1,b=2', ',', '=')",
 ]  # fmt: skip
 
@@ -211,6 +222,8 @@ def test_every_allowed_function_is_called_in_these_tests() -> None:
 def test_rewriting_does_not_change_what_spark_computes(spark: SparkSession) -> None:
     texts = [*SAME_MEANING, *CALLS]
     frame = spark.sql("SELECT 7 AS a, true AS b, 'banana_1' AS s, TIMESTAMP_NTZ '2024-02-28 23:30:00' AS ts")
+    for text in CALLS:
+        register_called(frame, text)
     columns = [F.expr(text).alias(f"given{i}") for i, text in enumerate(texts)]
     columns += [F.expr(checked(text)).alias(f"checked{i}") for i, text in enumerate(texts)]
     both = frame.select(*columns)

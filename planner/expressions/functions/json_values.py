@@ -1,0 +1,134 @@
+"""Documents in JSON put together of values: what is written for a value of each type, for objects and for arrays.
+
+Texts are written by Spark's ``to_json``, which escapes as Flink does: both use Jackson. The names in an object are
+known when a query is compiled, and stand in order, as in Flink.
+
+>>> from planner.expressions.spark_text import spark_text
+>>> spark_text(json_object({"k": document(literal("1", STRING))}, absent=False, offset=0), {})
+'\\'{"k":1}\\''
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from planner.expressions.functions.arguments import Builder, check
+from planner.expressions.typed import DOUBLE, NULL, STRING, Expr, Literal, call, literal
+from planner.syntax.source import Source
+from plans.text.json_strings import json_string
+
+FORMS = ("JSON_ARRAY", "JSON_EXISTS", "JSON_OBJECT", "JSON_QUERY", "JSON_STRING", "JSON_VALUE")
+"""Functions with words among their arguments, or that see what these are: :mod:`planner.translation.json_calls`."""
+_NULL = literal("null", STRING)
+_PLAIN_SCALE = 6
+"""Digits behind the point up to which a decimal is never written with an exponent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """What stands for a value in a document; ``or_null`` is ``null`` where the value is NULL, and ``text`` NULL."""
+
+    text: Expr
+    or_null: Expr
+
+
+def document(text: Expr) -> Part:
+    """A document that is a part of another one as it is."""
+    return Part(text=text, or_null=text)
+
+
+def part_of(source: Source, name: str, value: Expr, offset: int) -> Part:
+    """What ``value`` is in a document; SqlError for a type that is none there."""
+    place = value.offset or offset
+    if value.type == NULL:
+        raise source.error(f"{name} does not take NULL without a type", place, "write CAST(NULL AS STRING)")
+    if isinstance(value, Literal) and value.text is None:
+        return Part(text=literal(None, STRING), or_null=_NULL)
+    if value.type.is_text:
+        if isinstance(value, Literal):
+            return document(literal(json_string(value.text or ""), STRING))
+        array = call("to_json", (call("array", (value,), STRING, place),), STRING, place)
+        # A text has its quotes: what comes without is no text.
+        or_null = call("btrim", (array, literal("[]", STRING)), STRING, place)
+        return Part(text=call("nullif", (or_null, _NULL), STRING, place), or_null=or_null)
+    if isinstance(value, Literal) and (value.type.root == "BOOLEAN" or value.type.is_integer):
+        return document(literal((value.text or "").lower(), STRING))
+    text = _text_of(value, place)
+    if text is None:
+        kind = value.type.as_nullable()
+        advice = "write its parts one by one" if kind.is_nested else "write it as text: CAST(... AS STRING)"
+        raise source.error(f"{name} does not take {kind}", place, advice)
+    return Part(text=text, or_null=call("coalesce", (text, _NULL), STRING, place))
+
+
+def _text_of(value: Expr, place: int) -> Expr | None:
+    """What is written for a value that is no text; None for a type that is no part of a document."""
+    root = value.type.root
+    text = call("CAST", (value,), STRING, place)
+    if root == "BOOLEAN" or value.type.is_integer:
+        return text
+    if root == "DECIMAL":
+        exponent = (value.type.scale or 0) > _PLAIN_SCALE
+        return call("hp_json_number", (text,), STRING, place) if exponent else text
+    if root in ("FLOAT", "DOUBLE"):
+        double = value if root == "DOUBLE" else call("CAST", (value,), DOUBLE, place)
+        return call("hp_json_number", (call("CAST", (double,), STRING, place),), STRING, place)
+    if root in ("BYTES", "BINARY", "VARBINARY"):
+        return _joined([literal('"', STRING), call("base64", (value,), STRING, place), literal('"', STRING)], place)
+    if root == "TIMESTAMP":
+        local = call("replace", (text, literal(" ", STRING), literal("T", STRING)), STRING, place)
+        return _joined([literal('"', STRING), local, literal('"', STRING)], place)
+    return None
+
+
+def json_object(members: Mapping[str, Part], *, absent: bool, offset: int) -> Expr:
+    """The object with ``members``; those that are NULL are left out if ``absent``, or else are null."""
+    named = {name: literal(json_string(name) + ":", STRING) for name in sorted(members, key=_in_java)}
+    parts = [([before], members[name]) for name, before in named.items()]
+    return _enclosed("{", "}", parts, absent=absent, offset=offset)
+
+
+def json_array(elements: Sequence[Part], *, absent: bool, offset: int) -> Expr:
+    """The array of ``elements``; those that are NULL are left out if ``absent``, or else are null."""
+    return _enclosed("[", "]", [([], element) for element in elements], absent=absent, offset=offset)
+
+
+def _enclosed(
+    opening: str, closing: str, parts: Sequence[tuple[Sequence[Expr], Part]], *, absent: bool, offset: int
+) -> Expr:
+    comma = literal(",", STRING)
+    if absent and any(part.text != part.or_null for _, part in parts):
+        # NULL is no text among others to concat_ws.
+        each = [_joined([*before, part.text], offset) for before, part in parts]
+        inside: list[Expr] = [call("concat_ws", (comma, *each), STRING, offset)]
+    else:
+        inside = []
+        for number, (before, part) in enumerate(parts):
+            inside += [*([comma] if number else []), *before, part.or_null]
+    return _joined([literal(opening, STRING), *inside, literal(closing, STRING)], offset)
+
+
+def _joined(texts: Sequence[Expr], offset: int) -> Expr:
+    """``texts`` one after the other; literals that meet are one."""
+    found: list[Expr] = []
+    for text in texts:
+        last = found[-1] if found else None
+        if isinstance(text, Literal) and isinstance(last, Literal) and None not in (text.text, last.text):
+            found[-1] = literal(f"{last.text}{text.text}", STRING)
+        else:
+            found.append(text)
+    return found[0] if len(found) == 1 else call("concat", tuple(found), STRING, offset)
+
+
+def _in_java(name: str) -> bytes:
+    """Java compares texts by their units of UTF-16."""
+    return name.encode("utf-16-be", "surrogatepass")
+
+
+def _quoted(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    check(source, name, args, ("text",), offset)
+    return call(f"hp_{name.lower()}", args, STRING, offset)
+
+
+BUILDERS: Mapping[str, Builder] = {"JSON_QUOTE": _quoted, "JSON_UNQUOTE": _quoted}

@@ -1,0 +1,136 @@
+"""Calls of Flink's functions of JSON, which have words among their arguments, read with sqlglot's parser.
+
+A call stays a call: its arguments in order, and each clause as a ``Kwarg`` with its name, such as ``ON EMPTY``, and
+what is said there, a word or an expression. So calls that differ in a clause only are not equal. Which clauses mean
+what is the affair of :mod:`planner.translation.json_calls`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+_START = "start"
+RETURNING, WRAPPER, ON_EMPTY, ON_ERROR, ON_NULL = "RETURNING", "WRAPPER", "ON EMPTY", "ON ERROR", "ON NULL"
+
+
+def _document_call(name: str) -> Callable[[Any], exp.Expr]:
+    """``JSON_VALUE``, ``JSON_QUERY`` or ``JSON_EXISTS`` ``(document, path [clauses])``."""
+
+    def parse(parser: Any) -> exp.Expr:
+        arguments = parser._parse_csv(parser._parse_disjunction)
+        while parser._curr and parser._curr.token_type != TokenType.R_PAREN:
+            clause = _clause(parser)
+            if clause is None:
+                parser.raise_error(f"this does not belong into {name}")
+                break
+            arguments.append(clause)
+        return exp.Anonymous(this=name, expressions=arguments)
+
+    return parse
+
+
+def _clause(parser: Any) -> exp.Expr | None:
+    first = parser._curr
+    if parser._match_text_seq(RETURNING):
+        return _placed(first, RETURNING, _type(parser))
+    if parser._match_text_seq("WITHOUT"):
+        parser._match_text_seq("ARRAY")
+        return _placed(first, WRAPPER, exp.var("without")) if parser._match_text_seq(WRAPPER) else None
+    if parser._match_text_seq("WITH"):
+        conditional = parser._match_text_seq("CONDITIONAL")
+        if not conditional:
+            parser._match_text_seq("UNCONDITIONAL")
+        parser._match_text_seq("ARRAY")
+        word = exp.var("conditional" if conditional else "unconditional")
+        return _placed(first, WRAPPER, word) if parser._match_text_seq(WRAPPER) else None
+    said = _behaviour(parser)
+    if said is None or not parser._match_text_seq("ON"):
+        return None
+    for clause in (ON_EMPTY, ON_ERROR):
+        if parser._match_text_seq(clause.removeprefix("ON ")):
+            return _placed(first, clause, said)
+    return None
+
+
+def _behaviour(parser: Any) -> exp.Expr | None:
+    if parser._match_text_seq("DEFAULT"):
+        found: exp.Expr | None = parser._parse_disjunction()
+        return found
+    if parser._match_text_seq("EMPTY", "ARRAY"):
+        return exp.var("EMPTY ARRAY")
+    if parser._match_text_seq("EMPTY", "OBJECT"):
+        return exp.var("EMPTY OBJECT")
+    for word in ("NULL", "ERROR", "TRUE", "FALSE", "UNKNOWN"):
+        if parser._match_text_seq(word):
+            return exp.var(word)
+    return None
+
+
+def _type(parser: Any) -> exp.Expr:
+    """The text of a type: up to a closing bracket that it has not opened, or the next clause."""
+    first, depth = parser._curr, 0
+    opening = (TokenType.L_PAREN, TokenType.LT)
+    closing = (TokenType.R_PAREN, TokenType.GT)
+    while parser._curr and not (depth == 0 and _ends_type(parser._curr)):
+        depth += (parser._curr.token_type in opening) - (parser._curr.token_type in closing)
+        parser._advance()
+    end = parser._prev.end
+    found = exp.Literal.string(parser.sql[first.start : end + 1] if first and end >= first.start else "")
+    found.meta[_START] = first.start if first else parser._prev.start
+    return found
+
+
+def _ends_type(token: Any) -> bool:
+    words = ("NULL", "ERROR", "DEFAULT", "EMPTY", "WITH", "WITHOUT")
+    return token.token_type == TokenType.R_PAREN or token.text.upper() in words
+
+
+def _object(parser: Any) -> exp.Expr:
+    """``JSON_OBJECT([KEY] name VALUE value, ... [NULL | ABSENT ON NULL])``; names and values take turns."""
+    arguments: list[exp.Expr] = []
+    while parser._curr and (arguments or parser._curr.token_type != TokenType.R_PAREN):
+        parser._match_text_seq("KEY")
+        arguments.append(parser._parse_bitwise())
+        if not parser._match_text_seq("VALUE") and not parser._match(TokenType.COLON):
+            parser.raise_error("Expected VALUE in JSON_OBJECT(KEY 'name' VALUE value)")
+        arguments.append(parser._parse_disjunction())
+        if not parser._match(TokenType.COMMA):
+            break
+    return _with_nulls(parser, "JSON_OBJECT", arguments)
+
+
+def _array(parser: Any) -> exp.Expr:
+    """``JSON_ARRAY(value, ... [NULL | ABSENT ON NULL])``."""
+    arguments: list[exp.Expr] = []
+    while parser._curr and (arguments or parser._curr.token_type != TokenType.R_PAREN):
+        arguments.append(parser._parse_disjunction())
+        if not parser._match(TokenType.COMMA):
+            break
+    return _with_nulls(parser, "JSON_ARRAY", arguments)
+
+
+def _with_nulls(parser: Any, name: str, arguments: list[exp.Expr]) -> exp.Expr:
+    first = parser._curr
+    for word in ("NULL", "ABSENT"):
+        if parser._match_text_seq(word, "ON", "NULL"):
+            arguments = [*arguments, _placed(first, ON_NULL, exp.var(word))]
+    return exp.Anonymous(this=name, expressions=arguments)
+
+
+def _placed(first: Any, clause: str, said: exp.Expr) -> exp.Expr:
+    said.meta.setdefault(_START, first.start)
+    found = exp.Kwarg(this=exp.var(clause), expression=said)
+    found.meta[_START] = first.start
+    return found
+
+
+PARSERS: Mapping[str, Callable[[Any], exp.Expr]] = {
+    **{name: _document_call(name) for name in ("JSON_EXISTS", "JSON_QUERY", "JSON_VALUE")},
+    "JSON_ARRAY": _array,
+    "JSON_OBJECT": _object,
+}
+"""What reads the brackets of each call, with sqlglot's parser as its argument."""

@@ -1,0 +1,192 @@
+"""Flink's functions of JSON with clauses: which are there, what they take, and hintplan's own function for each.
+
+What documents, numbers and paths mean is settled in :mod:`runtime.expressions.json_documents`, and how values are
+written into documents in :mod:`planner.expressions.functions.json_values`.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from planner.expressions.coercion import cast
+from planner.expressions.functions.json_values import FORMS, Part, document, json_array, json_object, part_of
+from planner.expressions.typed import BOOLEAN, DOUBLE, INT, NULL, STRING, Expr, Literal, call, literal
+from planner.syntax.dialect import offset_of
+from planner.syntax.json_forms import ON_EMPTY, ON_ERROR, ON_NULL, RETURNING, WRAPPER
+from planner.translation.translator import Translator
+from plans.declarations.json_paths import ADVICE, parse_json_path
+from plans.declarations.types import DataType, parse_type
+
+_READERS = {"BOOLEAN": "hp_json_boolean", "DOUBLE": "hp_json_double", "INT": "hp_json_integer"}
+_EMPTY_PARTS = {"EMPTY ARRAY": "[]", "EMPTY OBJECT": "{}"}
+_TRUTH = {"TRUE": "TRUE", "FALSE": "FALSE", "UNKNOWN": None}
+_CLAUSES = {"JSON_EXISTS": (ON_ERROR,), "JSON_QUERY": (RETURNING, WRAPPER, ON_EMPTY, ON_ERROR)}
+
+Clauses = dict[str, exp.Expr]
+
+
+def is_json(t: Translator, node: exp.Expr) -> Expr:
+    """``x IS JSON [VALUE | OBJECT | ARRAY | SCALAR]``."""
+    said, offset = node.expression, offset_of(node)
+    if said.args.get("with_") is not None or said.args.get("unique"):
+        raise t.source.error("IS JSON does not take UNIQUE KEYS", offset, "remove it, Flink has no such condition")
+    value = _document(t, "IS JSON", t.expression(node.this), offset)
+    kind = str(said.this or "VALUE").lower()
+    return call("hp_is_json", (value, literal(kind, STRING)), BOOLEAN, offset)
+
+
+def json_call(t: Translator, node: exp.Expr) -> Expr:
+    """A call of one of the functions in ``FORMS``."""
+    name, offset = node.name.upper(), offset_of(node)
+    clauses: Clauses = {}
+    for clause in node.expressions:
+        if isinstance(clause, exp.Kwarg):
+            if clause.name in clauses or clause.name not in _CLAUSES.get(name, (clause.name,)):
+                raise t.source.error(f"{name} does not take this {clause.name}", offset_of(clause), "remove it")
+            clauses[clause.name] = clause.expression
+    arguments = [argument for argument in node.expressions if not isinstance(argument, exp.Kwarg)]
+    if name == "JSON_STRING":
+        return _string(t, arguments, offset)
+    if name in ("JSON_ARRAY", "JSON_OBJECT"):
+        return _constructed(t, name, arguments, clauses, offset)
+    if len(arguments) != 2:
+        raise t.source.error(f"{name} takes a document and a path", offset, f"write {name}(document, '$.path')")
+    document = _document(t, name, t.expression(arguments[0]), offset)
+    path = _path(t, name, arguments[1])
+    build = {"JSON_EXISTS": _exists, "JSON_QUERY": _query, "JSON_VALUE": _value}[name]
+    return build(t, document, path, clauses, offset)
+
+
+def _document(t: Translator, name: str, value: Expr, offset: int) -> Expr:
+    if not (value.type.is_text or value.type == NULL):
+        message = f"{name} takes text, found {value.type.as_nullable()}"
+        raise t.source.error(message, value.offset or offset, "write CAST(... AS STRING)")
+    return cast(value, STRING, offset) if value.type == NULL else value
+
+
+def _path(t: Translator, name: str, node: exp.Expr) -> Expr:
+    if not (isinstance(node, exp.Literal) and node.is_string):
+        raise t.source.error(f"the path of {name} must be a literal", offset_of(node), "write it out, such as '$.a'")
+    try:
+        parse_json_path(node.name)
+    except ValueError as error:
+        raise t.source.error(str(error), offset_of(node), ADVICE) from None
+    return literal(node.name, STRING, offset_of(node))
+
+
+def _exists(t: Translator, document: Expr, path: Expr, clauses: Clauses, offset: int) -> Expr:
+    said = clauses.get(ON_ERROR)
+    if said is None:
+        return call("hp_json_exists", (document, path), BOOLEAN, offset)
+    word = said.name
+    if not isinstance(said, exp.Var) or word not in _TRUTH:
+        raise _failing(t, "JSON_EXISTS", word, ON_ERROR, said, "TRUE, FALSE or UNKNOWN")
+    return call("hp_json_exists", (document, path, literal(_TRUTH[word], BOOLEAN)), BOOLEAN, offset)
+
+
+def _query(t: Translator, document: Expr, path: Expr, clauses: Clauses, offset: int) -> Expr:
+    kind = _returned(t, "JSON_QUERY", clauses, (STRING,))
+    arguments = [document, path]
+    defaults = []
+    for clause in (ON_EMPTY, ON_ERROR):
+        said = clauses.get(clause)
+        word = "NULL" if said is None else said.name
+        if said is not None and (not isinstance(said, exp.Var) or (word != "NULL" and word not in _EMPTY_PARTS)):
+            raise _failing(t, "JSON_QUERY", word, clause, said, "NULL, EMPTY ARRAY or EMPTY OBJECT")
+        defaults.append(literal(_EMPTY_PARTS.get(word), STRING))
+    given = [default for default in defaults if default.text is not None]
+    if WRAPPER in clauses or given:
+        arguments.append(literal(clauses[WRAPPER].name if WRAPPER in clauses else "without", STRING))
+    return call("hp_json_query", (*arguments, *(defaults if given else ())), kind, offset)
+
+
+def _value(t: Translator, document: Expr, path: Expr, clauses: Clauses, offset: int) -> Expr:
+    kind = _returned(t, "JSON_VALUE", clauses, (STRING, BOOLEAN, INT, DOUBLE))
+    defaults = [_default(t, clauses, clause, kind) for clause in (ON_EMPTY, ON_ERROR)]
+    given = any(default.text is not None for default in defaults)
+    return call(_READERS.get(kind.root, "hp_json_value"), (document, path, *(defaults if given else ())), kind, offset)
+
+
+def _default(t: Translator, clauses: Clauses, clause: str, kind: DataType) -> Literal:
+    said = clauses.get(clause)
+    if said is None or (isinstance(said, exp.Var) and said.name == "NULL"):
+        return literal(None, kind)
+    if isinstance(said, exp.Var):
+        raise _failing(t, "JSON_VALUE", said.name, clause, said, "NULL, or DEFAULT with a literal")
+    value = t.expression(said)
+    if isinstance(value, Literal) and value.text is not None:
+        if value.type == kind or (value.type.is_text and kind.is_text):
+            return literal(value.text, kind, value.offset)
+        if value.type.is_integer and kind.is_text:
+            return literal(value.text, kind, value.offset)
+        if value.type.root == "DECIMAL" and kind == DOUBLE:
+            return literal(f"{value.text}E0", kind, value.offset)
+    message = f"DEFAULT {clause} of JSON_VALUE must be a literal of {kind}"
+    raise t.source.error(message, offset_of(said), "write one, or COALESCE around the call")
+
+
+def _returned(t: Translator, name: str, clauses: Clauses, known: tuple[DataType, ...]) -> DataType:
+    said = clauses.get(RETURNING)
+    if said is None:
+        return STRING
+    if said.name.upper() == "VARCHAR":  # of any length here, though not in a declaration
+        return STRING
+    try:
+        kind = parse_type(said.name).as_nullable()
+    except ValueError as error:
+        raise t.source.error(str(error), offset_of(said), "use a type such as STRING") from None
+    if kind not in known:
+        listed = ", ".join(map(str, known))
+        advice = f"use {listed}, and CAST around the call" if len(known) > 1 else "leave it out"
+        raise t.source.error(f"{name} does not return {kind}", offset_of(said), advice)
+    return kind
+
+
+def _failing(t: Translator, name: str, word: str, clause: str, said: exp.Expr, known: str) -> Exception:
+    """The error for what may not stand before a clause: ERROR, as in Flink some others."""
+    if word == "ERROR":
+        message = f"ERROR {clause} is not supported: {name} is computed also for rows that no branch asks for"
+        return t.source.error(message, offset_of(said), f"write {known}")
+    return t.source.error(f"{name} does not take {word} {clause}", offset_of(said), f"write {known}")
+
+
+def _constructed(t: Translator, name: str, arguments: list[exp.Expr], clauses: Clauses, offset: int) -> Expr:
+    said = clauses.get(ON_NULL)
+    absent = said.name == "ABSENT" if said is not None else name == "JSON_ARRAY"
+    if name == "JSON_ARRAY":
+        return json_array([_part(t, name, each, offset) for each in arguments], absent=absent, offset=offset)
+    members: dict[str, Part] = {}
+    for key, value in zip(arguments[::2], arguments[1::2], strict=True):
+        if not (isinstance(key, exp.Literal) and key.is_string):
+            raise t.source.error("a name in JSON_OBJECT must be a literal", offset_of(key), "write KEY 'name' VALUE x")
+        if key.name in members:
+            raise t.source.error(f"JSON_OBJECT has the name '{key.name}' twice", offset_of(key), "remove one of them")
+        members[key.name] = _part(t, name, value, offset)
+    return json_object(members, absent=absent, offset=offset)
+
+
+def _string(t: Translator, arguments: list[exp.Expr], offset: int) -> Expr:
+    if len(arguments) != 1:
+        raise t.source.error("JSON_STRING takes one value", offset, "write JSON_STRING(x)")
+    return _part(t, "JSON_STRING", arguments[0], offset).text
+
+
+def _part(t: Translator, name: str, node: exp.Expr, offset: int) -> Part:
+    """A call of JSON_OBJECT or JSON_ARRAY is a document within another; anything else is a value."""
+    value = t.expression(node)
+    return document(value) if _is_document(node) else part_of(t.source, name, value, offset)
+
+
+def _is_document(node: exp.Expr) -> bool:
+    """Whether Flink takes ``node`` for a call of JSON_OBJECT or JSON_ARRAY, which are never NULL, and never cast."""
+    if isinstance(node, exp.Paren):
+        return _is_document(node.this)
+    if not isinstance(node, exp.Anonymous):
+        return False
+    name = node.name.upper()
+    if name in ("COALESCE", "IFNULL") or (name == "CAST" and node.expressions[1].name.upper() == "STRING"):
+        return _is_document(node.expressions[0])
+    return name in ("JSON_ARRAY", "JSON_OBJECT")
+
+
+__all__ = ["FORMS", "is_json", "json_call"]

@@ -1,0 +1,87 @@
+"""Functions of JSON give for each document what Flink recorded for it; without Spark."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlglot import exp, parse_one
+
+from runtime.expressions import json_documents
+from runtime.expressions.json_functions import FUNCTIONS
+from tests.flink.function_values import FAILS, TABLES
+from tests.flink.test_function_values import compiled
+from tests.flink.test_functions import same
+
+FLINK = Path(__file__).parents[2] / "flink"
+RECORDED: dict[str, dict[str, Any]] = json.loads((FLINK / "functions_of_rows.json").read_text(encoding="utf-8"))
+
+
+def argument(node: exp.Expr) -> Any:
+    """The value of a literal."""
+    if isinstance(node, exp.Cast) and isinstance(node.this, exp.Null):
+        return None
+    if isinstance(node, exp.Literal):
+        return node.name if node.is_string else float(node.name) if "E" in node.name else int(node.name)
+    if isinstance(node, exp.Neg):
+        return -argument(node.this)
+    assert isinstance(node, exp.Boolean)
+    return node.this
+
+
+def single_calls() -> dict[str, tuple[str, str, list[Any]]]:
+    """Of recorded expressions, those that are one call over the documents: the function and its other arguments."""
+    found = {}
+    for table in ("documents", "members"):
+        for sql, recorded in RECORDED[table].items():
+            plan = compiled(table, sql)
+            node = (
+                parse_one(plan[0], dialect="spark") if not isinstance(plan, str) and "error" not in recorded else None
+            )
+            if isinstance(node, exp.Anonymous) and node.name in FUNCTIONS and node.expressions[0].name == "d":
+                found[f"{table}: {sql}"] = (table, sql, [node.name, *map(argument, node.expressions[1:])])
+    return found
+
+
+CALLS = single_calls()
+
+
+def test_most_recorded_expressions_are_such_calls() -> None:
+    assert len(CALLS) > 80
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_function_gives_what_flink_recorded(call: str) -> None:
+    table, sql, (name, *arguments) = CALLS[call]
+    function, _ = FUNCTIONS[name]
+    different = {}
+    for (document, *_), recorded in zip(TABLES[table][1], RECORDED[table][sql]["values"], strict=True):
+        found = function(document, *arguments)
+        if recorded != FAILS and not same(found, recorded):
+            different[document] = (found, recorded)
+    assert different == {}, "ours and Flink's"
+
+
+def test_documents_are_as_deep_as_flink_reads_them_wherever_they_are_read() -> None:
+    deep, deeper = "[" * 1000 + "]" * 1000, "[" * 1001 + "]" * 1001
+
+    def below(frames: int) -> tuple[Any, ...]:
+        if frames:
+            return below(frames - 1)
+        return (
+            json_documents.is_json(deep, "array"),
+            json_documents.json_query(deep, "$") == deep,
+            json_documents.is_json(deeper, "array"),
+            json_documents.is_json("[" + "{}," * 5000 + "1]", "array"),
+        )
+
+    for frames in (0, 300):
+        json_documents._document.cache_clear()
+        assert below(frames) == (True, True, False, True)
+
+
+def test_an_endless_number_of_brackets_is_no_document() -> None:
+    assert json_documents.is_json("[" * 1_000_000, "value") is False
+    assert json_documents.json_value('{"a":' * 100_000, "lax $.a", "empty", "error") == "empty"
