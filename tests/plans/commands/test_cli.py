@@ -268,19 +268,3 @@ def test_set_removes_a_setting_and_shows_what_follows(run: Run, plan_file: Path)
     assert again.returncode == 1
     assert "'table.exec.state.ttl' is not set in config" in again.stderr
     assert run("set", plan_file).returncode == 64
-
-
-@pytest.mark.parametrize("name", ["plans", "planner", "runtime"])
-def test_a_package_of_the_users_that_takes_the_place_of_ours_is_named(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).mkdir()
-    (tmp_path / name / "__init__.py").write_text("raise SystemExit('the code of the user ran')")
-    command = Path(sys.executable).parent / "hintplan"
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    done = subprocess.run([command, "schema"], env=environment, capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith(f"Python finds hintplan's package '{name}' in {tmp_path / name}, not in ")
-    assert "take its folder out of PYTHONPATH, or rename it" in done.stderr
-    # Folders of plans without an __init__.py are none, wherever they stand.
-    (tmp_path / name / "__init__.py").unlink()
-    done = subprocess.run([command, "schema"], env=environment, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
