@@ -31,8 +31,12 @@ _ITS_CLASSES = "org.apache.spark.sql.execution.datasources.v2.python."
 
 
 def is_one_row(description: str, end_offset: str | None) -> bool:
-    """Whether a source that Spark's progress has under ``description`` is one of ours, whose row is nobody's data."""
-    return description.startswith(_ITS_CLASSES) and end_offset is not None and json.loads(end_offset) == _AFTERWARDS
+    """Whether a source that Spark's progress has under ``description`` is one of ours, whose row is nobody's data.
+
+    PySpark 4.0 has an offset as Python writes it, newer ones as JSON.
+    """
+    offsets = (json.dumps(_AFTERWARDS), json.dumps(_AFTERWARDS, separators=(",", ":")), str(_AFTERWARDS))
+    return description.startswith(_ITS_CLASSES) and end_offset in offsets
 
 
 def one_row(spark: SparkSession) -> DataFrame:

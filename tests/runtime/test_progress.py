@@ -63,10 +63,11 @@ def test_the_row_that_values_are_made_of_is_not_read() -> None:
 
     in_python = "org.apache.spark.sql.execution.datasources.v2.python.PythonMicroBatchStream@2c63f7a1"
     progress = SimpleNamespace(
-        numInputRows=9,
+        numInputRows=10,
         sources=(
             source("FileStreamSource[file:/in]", 3, '{"logOffset": 0}'),
             source(in_python, 1, '{"row": 1}'),
+            source(in_python, 1, "{'row': 1}"),
             source(in_python, 5, '{"row": 1, "time": 17}'),
         ),
         batchId=0,
