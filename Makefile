@@ -19,7 +19,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: demo enrich cache quick test test-spark test-sparks test-oldest integration lint ruff mypy flink-goldens faults fuzz soak java servers browser clean
+.PHONY: demo enrich cache quick test test-spark test-sparks test-oldest integration lint ruff mypy flink-goldens faults fuzz soak java servers kafka \
+	browser clean
 
 demo: $(INSTALLED) java
 	PATH="$(CURDIR)/$(BIN):$$PATH" examples/flights/demo.sh
@@ -34,12 +35,12 @@ quick: $(INSTALLED)
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not integration and not spark and not slow" tests/planner tests/plans \
 		tests/test_boundaries.py tests/test_order_of_folders.py
 
-test: $(INSTALLED) java servers browser
+test: $(INSTALLED) java servers kafka browser
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not integration"
 
 TESTS ?=
 
-integration: $(INSTALLED) java servers browser
+integration: $(INSTALLED) java servers kafka browser
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m integration $(TESTS)
 
 # The versions that pyproject.toml takes, each by its newest patch release.
@@ -47,7 +48,7 @@ SPARKS := 4.0 4.1 4.2 4.3
 SPARK ?= $(firstword $(SPARKS))
 OLDEST := $(firstword $(SPARKS))
 
-test-spark: .spark$(SPARK)/.installed java servers
+test-spark: .spark$(SPARK)/.installed java servers kafka
 	.spark$(SPARK)/bin/python -m pytest -n 2 --dist worksteal -m "spark and not integration" $(TESTS)
 	.spark$(SPARK)/bin/python -m pytest -n 2 -m "spark and integration" tests/test_operator_kinds.py \
 		tests/spark/run/test_versions.py
@@ -56,7 +57,7 @@ test-sparks:
 	@for spark in $(SPARKS); do $(MAKE) test-spark SPARK=$$spark || failed="$$failed $$spark"; done; \
 	test -z "$$failed" || { echo "failed on Spark$$failed" >&2; exit 1; }
 
-test-oldest: $(INSTALLED) .spark$(OLDEST)/.installed java servers
+test-oldest: $(INSTALLED) .spark$(OLDEST)/.installed java servers kafka
 	.spark$(OLDEST)/bin/python -m pytest -n 2 --dist worksteal -m spark $$(grep -v '^#' .ci/oldest-spark)
 
 lint: ruff mypy
@@ -106,6 +107,9 @@ java:
 
 servers:
 	@.ci/servers
+
+kafka:
+	@.ci/kafka
 
 browser:
 	@.ci/browser

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.messages.broker import spark_conf
 from tests.spark.quick import quick_jvms
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session = start_session(
         "local[2]",
         {
+            **spark_conf(),
             "spark.driver.memory": "2g",
             "spark.sql.shuffle.partitions": "2",
             "spark.sql.session.timeZone": "UTC",

@@ -151,7 +151,9 @@ def test_every_connector_option_and_its_default_is_documented(name: str) -> None
 
 
 def test_what_connectors_read_and_write_is_documented() -> None:
-    rows = re.findall(r"^\| \[`(\w+)`\]\(#\w+\) \| (yes)? ?\| (yes)? ?\|", text("docs/connectors.md"), re.MULTILINE)
+    rows = re.findall(
+        r"^\| \[`([\w-]+)`\]\(#[\w-]+\) \| (yes)? ?\| (yes)? ?\|", text("docs/connectors.md"), re.MULTILINE
+    )
     documented = {name: (bool(reads), bool(writes)) for name, reads, writes in rows}
     assert documented == {
         name: (spec.reading is not None, spec.writing is not None) for name, spec in CONNECTORS.items()

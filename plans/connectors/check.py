@@ -48,10 +48,9 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
     for key, value in table.options.items():
         if key == "connector" or (spec.column_options and key.startswith(COLUMN_OPTIONS)):
             continue
-        if any(key.startswith(family) and key != family for family in spec.families):
-            found: Setting | None = option(key, environment=True)
-        else:
-            found = spec.settings.get(key)
+        found: Setting | None = spec.settings.get(key)
+        if found is None and any(key.startswith(family) and key != family for family in spec.families):
+            found = option(key, environment=True)
         if found is None:
             yield _unknown(path, spec, key)
         elif problem := bad_value(found, value):

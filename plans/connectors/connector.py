@@ -37,12 +37,14 @@ COLUMN_OPTIONS = "fields."
 class Reading:
     """How a table is scanned: the row ``kinds`` that a scan emits, and whether it ends.
 
-    ``bounding_option`` makes one that does not end do so. ``is_suggested`` where a source is asked for.
+    ``bounding_option`` makes one that does not end do so; ``takes_what_is_there`` says that a run which takes what is
+    there can stop even so. ``is_suggested`` where a source is asked for.
     """
 
     kinds: Callable[[Table], tuple[RowKind, ...]] = lambda table: INSERT_ONLY
     is_bounded: Callable[[Table], bool] = lambda table: True
     bounding_option: str = ""
+    takes_what_is_there: bool = False
     is_suggested: bool = False
 
 
@@ -91,7 +93,9 @@ class Connector:
     column, after ``COLUMN_OPTIONS`` and the column's name. ``check`` finds what is wrong with more than one option, or
     with options and columns, with paths below the one it is given. ``reaches`` gives the places that a checked table
     reads, writes or asks. ``overlaps`` says whether what is written to the second table could be read from the first.
-    ``extra`` is the extra of the distribution with the packages that it needs.
+    ``extra`` is the extra of the distribution with the packages that it needs. ``spark_package`` is what Spark needs
+    besides what PySpark brings: the group and artefact, in Maven's repositories, of a package that Spark publishes with
+    each of its versions.
     """
 
     name: str
@@ -106,6 +110,7 @@ class Connector:
     reaches: Callable[[Table], Iterable[Place]] = lambda table: ()
     overlaps: Callable[[Table, Table], bool] = lambda source, sink: False
     extra: str = ""
+    spark_package: str = ""
 
     @property
     def settings(self) -> Mapping[str, Setting]:

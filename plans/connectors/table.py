@@ -9,7 +9,7 @@ Option names are Flink's. How a connector reads and writes belongs to the runtim
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from plans.connectors.blackhole import BLACKHOLE
 from plans.connectors.connector import INSERT_ONLY, UPSERT_KINDS, Connector, LookupMode, Reading, Writing
@@ -17,15 +17,18 @@ from plans.connectors.datagen import DATAGEN
 from plans.connectors.filesystem import FILESYSTEM
 from plans.connectors.http import HTTP
 from plans.connectors.jdbc import JDBC
+from plans.connectors.kafka import KAFKA
 from plans.connectors.print_sink import PRINT
 from plans.connectors.python import PYTHON
 from plans.connectors.reach import Place
 from plans.connectors.redis import REDIS
+from plans.connectors.upsert_kafka import UPSERT_KAFKA
 from plans.declarations.row_kinds import RowKind
 from plans.declarations.tables import Table
 
 CONNECTORS: Mapping[str, Connector] = {
-    connector.name: connector for connector in (BLACKHOLE, DATAGEN, FILESYSTEM, HTTP, JDBC, PRINT, PYTHON, REDIS)
+    connector.name: connector
+    for connector in (BLACKHOLE, DATAGEN, FILESYSTEM, HTTP, JDBC, KAFKA, PRINT, PYTHON, REDIS, UPSERT_KAFKA)
 }
 
 
@@ -54,6 +57,18 @@ def is_bounded(table: Table) -> bool:
     """Whether reading the table comes to an end."""
     reading = _reading(table)
     return reading is None or reading.is_bounded(table)
+
+
+def takes_what_is_there(table: Table) -> bool:
+    """Whether a run that takes what is there comes to an end."""
+    reading = _reading(table)
+    return is_bounded(table) or (reading is not None and reading.takes_what_is_there)
+
+
+def spark_packages(tables: Iterable[Table]) -> tuple[str, ...]:
+    """What Spark needs for ``tables`` besides what PySpark brings, each package once."""
+    found = (connector.spark_package for table in tables if (connector := connector_of(table)) is not None)
+    return tuple(sorted({package for package in found if package}))
 
 
 def bounding_option(table: Table) -> str:

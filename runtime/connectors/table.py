@@ -15,10 +15,21 @@ from typing import TypeVar
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from plans.connectors.table import bounding_option, is_bounded
+from plans.connectors.table import bounding_option, takes_what_is_there
 from plans.declarations.tables import Table
 from plans.errors import RunError
-from runtime.connectors import blackhole, datagen, filesystem, http, jdbc, print_sink, python, redis
+from runtime.connectors import (
+    blackhole,
+    datagen,
+    filesystem,
+    http,
+    jdbc,
+    kafka,
+    print_sink,
+    python,
+    redis,
+    upsert_kafka,
+)
 from runtime.connectors.connector import ConnectorCode, FilesBelow
 from runtime.connectors.micro_batch import MicroBatch
 from runtime.engine.arrow_rows import ArrowRows
@@ -26,7 +37,7 @@ from runtime.lookup.source import LookupSource
 
 CODE: Mapping[str, ConnectorCode] = {
     module.CODE.connector.name: module.CODE
-    for module in (blackhole, datagen, filesystem, http, jdbc, print_sink, python, redis)
+    for module in (blackhole, datagen, filesystem, http, jdbc, kafka, print_sink, python, redis, upsert_kafka)
 }
 
 
@@ -120,7 +131,7 @@ def lookup_source(options: Mapping[str, str]) -> LookupSource:
 
 def refuse_unbounded(name: str, table: Table) -> None:
     """RunError if table ``name`` never ends, so that a run that stops when all is read would not stop."""
-    if not is_bounded(table):
+    if not takes_what_is_there(table):
         option = bounding_option(table)
         raise RunError(
             f"table {name} generates rows without end, so a run that takes what is there and stops cannot read it",

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
@@ -33,6 +33,7 @@ from plans.commands.run_options import (
     trigger_option,
 )
 from plans.connectors.policy import Policy, refuse_reach
+from plans.connectors.table import spark_packages
 from plans.errors import PlanError, RunError
 from plans.extras import require
 from plans.files.codec import fingerprint
@@ -112,7 +113,7 @@ def _run(options: RunOptions) -> int:
         _refuse_checkpoint(plan, options.checkpoint, options)
     if sys.stderr.isatty():
         say(f"connecting to {options.spark.remote}" if options.spark.remote else "starting Spark")
-    with opened_session(options.spark) as spark:
+    with opened_session(with_spark_packages(options.spark, plan)) as spark:
         from runtime.run.execute import execute
 
         def start() -> Any:
@@ -161,6 +162,19 @@ def _refuse_streaming_options(plan: Plan, options: RunOptions) -> None:
         raise click.UsageError(f"{plan.name} is a batch plan: it keeps no state, so it has no --checkpoint")
     if options.once:
         say(f"{plan.name} is a batch plan: it takes what is there and stops, with or without --once")
+
+
+def with_spark_packages(options: SparkOptions, plan: Plan) -> SparkOptions:
+    """``options`` for a Spark that has what the tables of ``plan`` need of it; says what it will fetch."""
+    packages = spark_packages(plan.tables.values())
+    if not packages or options.remote is not None:
+        return options
+    from runtime.spark.packages import with_packages
+
+    conf, notes = with_packages(options.conf, packages)
+    for note in notes:
+        say(note)
+    return replace(options, conf=conf)
 
 
 @contextmanager

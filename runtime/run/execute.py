@@ -33,6 +33,7 @@ from plans.checkpoint.continuation import (
 from plans.checkpoint.record import CheckpointRecord
 from plans.checkpoint.report import checkpoint_notes
 from plans.connectors.policy import OPEN, Policy, refuse_reach
+from plans.connectors.table import spark_packages
 from plans.declarations.durations import parse_duration
 from plans.errors import PlanError, RunError
 from plans.model.config import TIME_ZONE
@@ -52,6 +53,7 @@ from runtime.run.execution import Execution
 from runtime.run.noted import noted
 from runtime.run.sink_batches import refuse_other_batches
 from runtime.spark.explanation import failed
+from runtime.spark.packages import with_packages
 from runtime.spark.session import (
     is_remote,
     plan_batches_as_a_whole,
@@ -105,7 +107,7 @@ def execute(
     if once:
         for scan in plan.scans:
             connectors.refuse_unbounded(scan.table, plan.tables[scan.table])
-    spark = spark or SparkSession.getActiveSession() or start_session(None, {})
+    spark = spark or SparkSession.getActiveSession() or start_session(None, _with_packages(plan))
     own = prepare_session(spark, time_zone=plan.config.get(TIME_ZONE, "UTC"), once=once, take_over=take_over)
     if checkpoint is None and not shares_machine(own):
         raise RunError(
@@ -209,6 +211,11 @@ def _refuse_streaming_settings(checkpoint: str | None, trigger: str | None) -> N
         raise RunError("a batch plan keeps no state, so it has no checkpoint", hint="run it without one")
     if trigger is not None:
         raise RunError("a batch plan runs once, so it has no trigger", hint="run it without one")
+
+
+def _with_packages(plan: Plan) -> dict[str, str]:
+    """What a session is started with that has what the tables of ``plan`` need of Spark."""
+    return with_packages({}, spark_packages(plan.tables.values()))[0]
 
 
 def _refuse_cached(plan: Plan) -> None:

@@ -48,12 +48,14 @@ _SETTINGS = {
     # What an expression means must not depend on where it runs. Flink tells upper from lower case in names.
     "spark.sql.ansi.enabled": "true",
     "spark.sql.caseSensitive": "true",
+    # Spark's default but for kafka: only what is written by the second interface tells how many rows there were.
+    "spark.sql.sources.useV1SourceList": "avro,csv,json,orc,parquet,text",
     # Of a key that a MAP is given twice, the last value counts.
     "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
 }
 
 
-_SECRET = "(?i)secret|passw|token|credential|authorization|cookie|api[-_.]?key|access[-_.]?key"
+_SECRET = "(?i)secret|passw|token|credential|authorization|cookie|api[-_.]?key|access[-_.]?key|jaas"
 _REDACTION = {
     "spark.redaction.regex": _SECRET,
     "spark.sql.redaction.options.regex": f"{_SECRET}|url",
@@ -107,11 +109,23 @@ def start_session(master: str | None, conf: Mapping[str, str], *, remote: str | 
     try:
         return _connected(remote, conf) if remote is not None else _started(master, conf)
     except PySparkException as error:
-        raise RunError(f"Spark cannot be started: {str(error).splitlines()[0]}") from error
+        raise RunError(
+            f"Spark cannot be started: {str(error).splitlines()[0]}", hint=_without_packages(conf)
+        ) from error
     except Py4JJavaError as error:
         raise RunError(f"Spark cannot be started: {str(error.java_exception).splitlines()[0]}") from error
     except (Py4JError, ConnectionError) as error:
         raise RunError("Spark cannot be started: its JVM has ended, killed or out of memory") from error
+
+
+def _without_packages(conf: Mapping[str, str]) -> str | None:
+    """What to do where packages cannot be fetched, after which a JVM that starts ends without a word."""
+    if not (packages := conf.get("spark.jars.packages")):
+        return None
+    return (
+        f"if {packages} cannot be fetched from here, put its jars and those that it needs into a directory, and say "
+        "--conf spark.jars=DIR/*.jar"
+    )
 
 
 def _connected(remote: str, conf: Mapping[str, str]) -> SparkSession:

@@ -46,7 +46,8 @@ class SparkFacts:
     without which the driver's Python cannot run functions on Arrow, though none of ours uses it; ``client``, the
     distributions that a client of Spark Connect needs, and a module of each. ``kept_rows`` counts what the builder of a
     cached result has stored; ``of_rdd`` is what ``LogicalRDD.fromDataset`` wants after an RDD and the Dataset with the
-    same rows.
+    same rows. ``published`` are the versions whose packages beside PySpark are in Maven's repositories, with all that
+    these need.
     """
 
     log_files: str = f"{_STREAMING}.checkpointing.FileSystemBasedCheckpointFileManager"
@@ -57,6 +58,7 @@ class SparkFacts:
     client: Mapping[str, str]
     kept_rows: Callable[[Any], int] = lambda builder: int(builder.rowCountStats().value())
     of_rdd: tuple[bool, ...] = (False,)
+    published: tuple[str, ...] = ()
 
 
 VERSIONS: Mapping[str, SparkFacts] = {
@@ -66,9 +68,10 @@ VERSIONS: Mapping[str, SparkFacts] = {
         unix_sockets=False,
         pandas="2.0",
         client=_CLIENT,
+        published=("4.0.0",),
     ),
-    "4.1": SparkFacts(client=_COMPRESSING_CLIENT),
-    "4.2": SparkFacts(client=_COMPRESSING_CLIENT, kept_rows=_materialized),
+    "4.1": SparkFacts(client=_COMPRESSING_CLIENT, published=("4.1.1",)),
+    "4.2": SparkFacts(client=_COMPRESSING_CLIENT, kept_rows=_materialized, published=("4.2.0",)),
     "4.3": SparkFacts(
         restricted_mode=True, pandas=None, client=_COMPRESSING_CLIENT, kept_rows=_materialized, of_rdd=(False, True)
     ),

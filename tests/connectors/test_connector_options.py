@@ -49,8 +49,8 @@ def test_a_table_as_flink_would_declare_it_is_accepted(options):
 def test_an_unknown_connector_is_refused_with_the_nearest_and_all_known_names():
     assert findings({"connector": "filesytem"}) == [
         "tables.t.options.connector: there is no connector 'filesytem'\n"
-        "  hint: did you mean 'filesystem'? Known are blackhole, datagen, filesystem, http, jdbc, "
-        "print, python, redis"
+        "  hint: did you mean 'filesystem'? Known are blackhole, datagen, filesystem, http, jdbc, kafka, "
+        "print, python, redis, upsert-kafka"
     ]
 
 
@@ -200,7 +200,7 @@ def test_random_numbers_default_to_the_range_of_their_type_and_fractions_start_a
         (SQLITE, (), {"+I"}),
         (SQLITE, ("id",), {"+I", "+U", "-D"}),
         ({"connector": "datagen"}, (), set()),
-        ({"connector": "kafka"}, (), set()),
+        ({"connector": "pulsar"}, (), set()),
     ],
 )
 def test_a_sink_takes_the_row_kinds_its_connector_can_write(options, key, kinds):

@@ -38,16 +38,37 @@ OPTIONS: Mapping[str, tuple[Mapping[str, str], ...]] = {
         {"url": "jdbc:sqlite:x.db", "table-name": "t"},
         {"url": "jdbc:postgresql://localhost/d", "table-name": "t"},
     ),
+    "kafka": (
+        {"properties.bootstrap.servers": "localhost:9092", "topic": "t", "value.format": "json"},
+        {
+            "properties.bootstrap.servers": "localhost:9092",
+            "topic": "t",
+            "format": "debezium-json",
+            "scan.bounded.mode": "latest-offset",
+        },
+    ),
     "print": ({},),
     "python": (
         {"class": f"{CLASSES}.OneByOne", "async-class": f"{CLASSES}.Awaited", "scan-class": f"{CLASSES}.Whole"},
     ),
     "redis": ({"host": "localhost", "key-pattern": "{id}"},),
+    "upsert-kafka": (
+        {
+            "properties.bootstrap.servers": "localhost:9092",
+            "topic": "t",
+            "key.format": "json",
+            "value.format": "json",
+        },
+    ),
 }
 """A table of each kind that a connector tells apart."""
 
+NEED_A_KEY = ("upsert-kafka",)
+"""Connectors whose tables have a primary key."""
+
 TABLES = [
     pytest.param(Table(columns=(TableColumn(name="id", type="INT"), TableColumn(name="v", type="STRING")),
+                       primary_key=("id",) if name in NEED_A_KEY else (),
                        options={"connector": name, **options}), id=f"{name}-{number}")
     for name, each in OPTIONS.items() for number, options in enumerate(each)
 ]  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.connectors.jdbc.netting import Net, net
+from runtime.connectors.netting import Net, net
 from runtime.operator import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
 
 KIND = {"+I": INSERT, "-U": UPDATE_BEFORE, "+U": UPDATE_AFTER, "-D": DELETE}

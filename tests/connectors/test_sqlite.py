@@ -13,7 +13,6 @@ import pytest
 
 from plans.declarations.tables import Column
 from plans.errors import RunError
-from runtime.connectors.jdbc.netting import Net
 from runtime.connectors.jdbc.sqlite import (
     SqliteTable,
     append_rows,
@@ -23,6 +22,7 @@ from runtime.connectors.jdbc.sqlite import (
     storage_columns,
 )
 from runtime.connectors.jdbc.write import SqliteBatch
+from runtime.connectors.netting import Net
 from runtime.operator import DELETE, INSERT, KIND, UPDATE_AFTER, UPDATE_BEFORE
 
 REVENUE = SqliteTable(

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from plans.declarations.tables import Column
 from plans.declarations.types import parse_type
 from plans.errors import RunError
-from runtime.connectors.jdbc.netting import Net, Row
+from runtime.connectors.netting import Net, Row
 
 _COMMITS = "hintplan_commits"
 _STORAGE = {"FLOAT": "REAL", "DOUBLE": "REAL", "BYTES": "BLOB", "BINARY": "BLOB", "VARBINARY": "BLOB"}

@@ -26,7 +26,6 @@ from plans.connectors.jdbc import SQLITE_URL
 from plans.declarations.tables import Column, Table
 from plans.errors import RunError
 from runtime.connectors.connector import FilesBelow
-from runtime.connectors.jdbc.netting import Net, Row, net
 from runtime.connectors.jdbc.sqlite import (
     SqliteTable,
     append_rows,
@@ -37,6 +36,7 @@ from runtime.connectors.jdbc.sqlite import (
     storage_columns,
 )
 from runtime.connectors.micro_batch import MicroBatch
+from runtime.connectors.netting import Net, Row, net
 from runtime.operator import INSERT, KIND
 from runtime.secrets import resolve
 from runtime.spark.shipping import written_by

@@ -15,7 +15,9 @@ from plans.errors import SqlError
 from plans.settings.lookup import SETTINGS
 from plans.settings.setting import Setting
 
+SERVERS = {"properties.bootstrap.servers": "localhost:9092"}
 BASES = {
+    "upsert-kafka": {**SERVERS, "topic": "t", "key.format": "json", "value.format": "json"},
     "filesystem": {"path": "d", "format": "csv"},
     "jdbc": {"url": "jdbc:postgresql://localhost/shop", "table-name": "d"},
     "redis": {"host": "localhost", "key-pattern": "{k}"},
@@ -24,10 +26,47 @@ BASES = {
 }
 VALUES = {"duration": "7 s", "bool": "true", "int": "7", "character": ";", "text": "a_text"}
 SPECIAL = {"url": "{}_7", "key-pattern": "{}:7", "response.pointer": "/a", "class": "shop.Others"}
+SPECIAL |= {"properties.bootstrap.servers": "localhost:7", "key.fields": "k", "key.fields-prefix": "k"}
+SPECIAL |= dict.fromkeys(("scan.startup.specific-offsets", "scan.bounded.specific-offsets"), "partition:0,offset:7")
 SPECIAL |= {"async-class": "shop.Async", "scan-class": "shop.Scan"}
 SEQUENCE = {"fields.k.kind": "sequence", "fields.k.start": "1", "fields.k.end": "9"}
 BESIDE = dict.fromkeys(SEQUENCE, SEQUENCE) | {"json.ignore-parse-errors": {"format": "json"}}
 """What an option needs beside it."""
+IN_FAMILIES = {
+    "properties.": "properties.client.id",
+    "key.": "key.csv.null-literal",
+    "value.": "value.csv.null-literal",
+}
+"""An option of each family that does not take any name."""
+WITH_KEY = {"key.fields": "k", "key.format": "json"}
+BESIDE_IN_KAFKA = {
+    "value.format": {},
+    "key.fields": WITH_KEY,
+    "key.format": WITH_KEY,
+    "key.fields-prefix": {**WITH_KEY, "value.fields-include": "EXCEPT_KEY"},
+    "key.csv.null-literal": {**WITH_KEY, "key.format": "csv"},
+    "value.csv.null-literal": {"value.format": "csv"},
+    **{
+        f"scan.{end}.{what}": {f"scan.{end}.mode": what.removesuffix("-millis")}
+        for end in ("startup", "bounded") for what in ("specific-offsets", "timestamp-millis")
+    },
+    "raw.": {**WITH_KEY, "value.fields-include": "EXCEPT_KEY"},
+}  # fmt: skip
+
+
+def beside(connector: str, key: str) -> dict[str, str]:
+    """What an option of a connector needs beside it."""
+    if connector == "upsert-kafka":
+        prefix = {"value.fields-include": "EXCEPT_KEY"} if key == "key.fields-prefix" else {}
+        return prefix | ({f"{key.partition('.')[0]}.format": "csv"} if key.endswith("null-literal") else {})
+    if connector != "kafka":
+        return BESIDE.get(key, {})
+    format_ = next((f for f in ("csv", "raw", "debezium-json", "canal-json") if key.startswith(f"{f}.")), "json")
+    found = BESIDE_IN_KAFKA.get(key, BESIDE_IN_KAFKA["raw."] if format_ == "raw" else {})
+    topic = {} if key == "topic-pattern" else {"topic": "t"}
+    return SERVERS | topic | ({} if key.startswith("value.") and "fields" not in key else {"format": format_}) | found
+
+
 ORDERS = "CREATE TABLE o (k BIGINT, p AS PROCTIME()) WITH ('connector' = 'datagen');\n"
 SINK = "CREATE TABLE s (k BIGINT, v STRING) WITH ('connector' = 'print');\n"
 
@@ -45,7 +84,8 @@ def value_of(connector: str, option: Setting) -> str:
 def options_of(spec: Connector) -> dict[str, str]:
     """A value for each option that WITH takes, but for those of a lookup's cache."""
     found = {option.name: value_of(spec.name, option) for option in spec.options}
-    found |= {f"{family}x": "text" for family in spec.families}
+    of_messages = "properties.bootstrap.servers" in found
+    found |= {IN_FAMILIES[family] if of_messages else f"{family}x": "text" for family in spec.families}
     columns = {**SEQUENCE, "fields.k.min": "1", "fields.k.max": "9", "fields.v.length": "3"}
     assert not spec.column_options or {key.rpartition(".")[2] for key in columns} == {
         option.name for option in spec.column_options
@@ -58,7 +98,8 @@ def sql(spec: Connector, options: dict[str, str], hint: str) -> str:
     body = ", ".join(
         f"'{k}' = '{v}'" for k, v in {"connector": spec.name, **BASES.get(spec.name, {}), **options}.items()
     )
-    tables = f"{ORDERS}{SINK}CREATE TABLE d (k BIGINT, v STRING) WITH ({body});\n"
+    key = ", PRIMARY KEY (k) NOT ENFORCED" if spec.name == "upsert-kafka" else ""
+    tables = f"{ORDERS}{SINK}CREATE TABLE d (k BIGINT, v STRING{key}) WITH ({body});\n"
     if spec.looking_up is not None and spec.name != "filesystem":
         return f"{tables}INSERT INTO s SELECT d.k, d.v FROM o JOIN d {hint} FOR SYSTEM_TIME AS OF o.p ON o.k = d.k"
     if spec.reading is not None:
@@ -81,7 +122,7 @@ def answer(text: str) -> tuple[dict[str, str], str] | str:
 def test_every_option_of_every_connector_says_in_a_hint_what_it_says_in_with(connector: str, key: str) -> None:
     spec = CONNECTORS[connector]
     value = options_of(spec)[key]
-    options = BESIDE.get(key, {}) | {key: value}
+    options = beside(connector, key) | {key: value}
     in_with = answer(sql(spec, options, ""))
     assert isinstance(in_with, tuple), in_with
     assert in_with[0][key] == value

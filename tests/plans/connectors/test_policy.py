@@ -33,6 +33,15 @@ def http(address: str, **more: str) -> dict[str, str]:
     return {"connector": "http", "url": f"{address}/{{k}}", **more}
 
 
+def kafka(servers: str, **more: str) -> dict[str, str]:
+    return {"connector": "kafka", "properties.bootstrap.servers": servers, "topic": "t", "format": "json", **more}
+
+
+def upsert_kafka(servers: str) -> dict[str, str]:
+    formats = {"key.format": "json", "value.format": "json"}
+    return {"connector": "upsert-kafka", "properties.bootstrap.servers": servers, "topic": "t", **formats}
+
+
 def sqlite(path: str) -> dict[str, str]:
     return {"connector": "jdbc", "url": f"jdbc:sqlite:{path}", "table-name": "t"}
 
@@ -51,6 +60,9 @@ OPEN_PLACES = [
     redis("::1"),
     http("http://localhost:8080"),
     http("https://127.8.9.1"),
+    kafka("localhost:9092, 127.0.0.1:9093"),
+    kafka("[::1]:9092", **{"properties.ssl.truststore.location": "/etc/trust.jks"}),
+    upsert_kafka("localhost:9092"),
     {"connector": "print"},
     {"connector": "blackhole"},
     {"connector": "datagen"},
@@ -78,11 +90,13 @@ CLOSED_PLACES = [
     (http("http://rates.example.com"), "--allow-host http://rates.example.com"),
     (http("http://0x7f000001"), "--allow-host http://0x7f000001"),
     (http("http://127.0.0.1.example.com"), "--allow-host http://127.0.0.1.example.com"),
+    (kafka("localhost:9092,kafka.example.com:9092"), "--allow-host kafka.example.com"),
+    (upsert_kafka("kafka.example.com:9093"), "--allow-host kafka.example.com:9093"),
 ]
 
 
 def table(options: dict[str, str]) -> Table:
-    found = Table(columns=COLUMNS, options=options)
+    found = Table(columns=COLUMNS, options=options, primary_key=("k",) if "key.format" in options else ())
     assert [str(problem) for problem in check_table("t", found)] == []
     return found
 

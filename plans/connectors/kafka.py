@@ -1,0 +1,146 @@
+"""The kafka connector: the messages of topics, which are rows, or changes in a format of changes.
+
+>>> from plans.declarations.tables import TableColumn
+>>> options = {"connector": "kafka", "topic": "orders", "format": "json", "scan.startup.mode": "earliest-offset"}
+>>> table = Table(columns=(TableColumn(name="id", type="INT"),), primary_key=("id",), options=options)
+>>> print(*KAFKA.check("tables.orders.options", table))
+tables.orders.options.format: a topic of json keeps no row of each primary key: its messages are rows that only come
+  hint: use 'connector' = 'upsert-kafka', or remove the PRIMARY KEY
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from plans.connectors.connector import ALL_KINDS, INSERT_ONLY, Connector, Reading, Writing
+from plans.connectors.messages.formats import (
+    FORMAT_OPTIONS,
+    FORMATS,
+    PART_OPTIONS,
+    PREFIXED,
+    check_formats,
+    is_changelog,
+    key_columns,
+)
+from plans.connectors.messages.properties import PROPERTY, SERVERS, check_properties, reached
+from plans.connectors.messages.startup import BOUNDED, BOUNDED_OPTIONS, STARTUP_OPTIONS, check_startup, is_bounded
+from plans.connectors.options import option
+from plans.declarations.row_kinds import RowKind
+from plans.declarations.tables import Table
+from plans.errors import Diagnostic
+
+SPARK_PACKAGE = "org.apache.spark:spark-sql-kafka-0-10_2.13"
+"""What Spark reads and writes topics with, which PySpark does not bring."""
+
+TOPIC_OPTIONS = (
+    option(SERVERS, required=True, description="The servers that are asked first, as host:port,host:port."),
+    option("topic", description="The topic; a source may have several, with semicolons between them."),
+)
+PARALLEL = option(
+    "source.max-offsets-per-trigger", "int", description="The number of messages in a micro-batch; all if absent."
+)
+
+
+def _kinds(table: Table) -> tuple[RowKind, ...]:
+    return ALL_KINDS if is_changelog(table) else INSERT_ONLY
+
+
+def check_topic(path: str, table: Table) -> Iterator[Diagnostic]:
+    """That a table names its topics as brokers do."""
+    for name in table.options.get("topic", "x").split(";"):
+        if not name or not all(c.isascii() and (c.isalnum() or c in "._-") for c in name) or len(name) > 249:
+            message = f"'topic' is {table.options['topic']!r}, expected letters, digits, dots, underscores and hyphens"
+            yield Diagnostic(message=message, hint="write 'topic' = 'orders'", path=f"{path}.topic")
+
+
+def _check(path: str, table: Table) -> Iterator[Diagnostic]:
+    options = table.options
+    yield from check_properties(path, table)
+    yield from check_startup(path, table)
+    yield from check_topic(path, table)
+    if ("topic" in options) == ("topic-pattern" in options):
+        both = "topic" in options
+        yield Diagnostic(
+            message="the table has both 'topic' and 'topic-pattern'" if both else "the table names no topic",
+            hint="remove one of them" if both else "add 'topic' = '...'",
+            path=f"{path}.topic",
+        )
+    if ("format" in options) == ("value.format" in options):
+        both = "format" in options
+        yield Diagnostic(
+            message="the table has both 'format' and 'value.format'" if both else "the table has no format",
+            hint="remove one of them" if both else f"add 'format' = one of {', '.join(FORMATS)}",
+            path=f"{path}.format",
+        )
+    if ("key.fields" in options) != ("key.format" in options):
+        there, lacking = ("key.fields", "key.format") if "key.fields" in options else ("key.format", "key.fields")
+        yield Diagnostic(
+            message=f"{there!r} needs {lacking!r}, which the table does not have",
+            hint=f"add '{lacking}' = '...'",
+            path=f"{path}.{there}",
+        )
+    elif "key.fields" in options and not key_columns(table):
+        yield Diagnostic(message="'key.fields' is empty", hint="name a column", path=f"{path}.key.fields")
+    yield from check_formats(path, table)
+    if table.primary_key and not is_changelog(table) and ("format" in options or "value.format" in options):
+        chosen = "format" if "format" in options else "value.format"
+        yield Diagnostic(
+            message=f"a topic of {options[chosen]} keeps no row of each primary key: its messages are rows that only "
+            "come",
+            hint=f"use 'connector' = 'upsert-{KAFKA.name}', or remove the PRIMARY KEY",
+            path=f"{path}.{chosen}",
+        )
+    if options.get("sink.delivery-guarantee", "").lower() == "exactly-once":
+        yield Diagnostic(
+            message="'sink.delivery-guarantee' = 'exactly-once' is not held: a batch that is replayed is written again",
+            hint=f"write 'at-least-once', or use 'upsert-{KAFKA.name}', where messages that come again change nothing",
+            path=f"{path}.sink.delivery-guarantee",
+        )
+
+
+def _sink_kinds(table: Table) -> tuple[RowKind, ...]:
+    options = table.options
+    return () if "topic-pattern" in options or ";" in options.get("topic", "") else _kinds(table)
+
+
+def _overlaps(source: Table, sink: Table) -> bool:
+    topics = source.options.get("topic", "").split(";")
+    return sink.options.get("topic") in topics and source.options.get(SERVERS) == sink.options.get(SERVERS)
+
+
+KAFKA = Connector(
+    name="kafka",
+    description="The messages of topics of Apache Kafka.",
+    options=(
+        *TOPIC_OPTIONS,
+        option("topic-pattern", description="A regular expression of the topics of a source."),
+        option("format", "choice", choices=FORMATS, description="The format of values."),
+        option("key.fields", description="The columns of the key, with semicolons between them."),
+        *PART_OPTIONS,
+        *STARTUP_OPTIONS,
+        *BOUNDED_OPTIONS,
+        PARALLEL,
+        option(
+            "sink.delivery-guarantee",
+            "choice",
+            choices=("at-least-once", "exactly-once"),
+            default="at-least-once",
+            description="What a restart does to the rows of a sink.",
+        ),
+        option(
+            "sink.partitioner",
+            "choice",
+            choices=("default",),
+            default="default",
+            description="Which partition a message goes to: that of its key, or any if it has none.",
+        ),
+        *FORMAT_OPTIONS,
+    ),
+    families=(PROPERTY, *PREFIXED),
+    reading=Reading(kinds=_kinds, is_bounded=is_bounded, bounding_option=BOUNDED, takes_what_is_there=True),
+    writing=Writing(kinds=_sink_kinds, place="topic"),
+    check=_check,
+    reaches=reached,
+    overlaps=_overlaps,
+    spark_package=SPARK_PACKAGE,
+)

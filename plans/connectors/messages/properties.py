@@ -1,0 +1,155 @@
+"""The ``properties.*`` of a table: those of a client of the broker that are safe to take from a plan.
+
+A plan is untrusted, and some properties load classes, run log-ins or read files: only what is listed here passes. What
+is secret is a reference to the environment.
+
+>>> sorted(server.host for server in servers("a.example.com:9092, b.example.com:9093"))
+['a.example.com', 'b.example.com']
+>>> servers("a.example.com")
+Traceback (most recent call last):
+    ...
+ValueError: 'a.example.com' is not of the form host:port
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from plans.connectors.options import bad_value, option
+from plans.connectors.reach import HostPlace, Place, local_file
+from plans.declarations.tables import Table
+from plans.errors import Diagnostic
+from plans.settings.setting import Setting
+from plans.text.names import nearest
+
+PROPERTY = "properties."
+SERVERS = f"{PROPERTY}bootstrap.servers"
+
+_PORT = 9092
+_SERVER = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):(?P<port>[0-9]{1,5})")
+_FILES = ("ssl.truststore.location", "ssl.keystore.location")
+_SECRETS = ("sasl.jaas.config", "ssl.key.password", "ssl.keystore.password", "ssl.truststore.password")
+_TEXTS = ("client.id", "client.rack", "group.id", "sasl.kerberos.service.name")
+_CHOICES: Mapping[str, tuple[str, ...]] = {
+    "acks": ("all", "-1"),
+    "compression.type": ("none", "gzip", "snappy", "lz4", "zstd"),
+    "isolation.level": ("read_uncommitted", "read_committed"),
+    "sasl.mechanism": ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI"),
+    "security.protocol": ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
+    "ssl.keystore.type": ("JKS", "PKCS12", "PEM"),
+    "ssl.truststore.type": ("JKS", "PKCS12", "PEM"),
+}
+_NUMBERS = (
+    "batch.size",
+    "buffer.memory",
+    "connections.max.idle.ms",
+    "default.api.timeout.ms",
+    "delivery.timeout.ms",
+    "fetch.max.bytes",
+    "fetch.max.wait.ms",
+    "fetch.min.bytes",
+    "heartbeat.interval.ms",
+    "linger.ms",
+    "max.block.ms",
+    "max.partition.fetch.bytes",
+    "max.poll.records",
+    "max.request.size",
+    "metadata.max.age.ms",
+    "receive.buffer.bytes",
+    "reconnect.backoff.max.ms",
+    "reconnect.backoff.ms",
+    "request.timeout.ms",
+    "retries",
+    "retry.backoff.ms",
+    "send.buffer.bytes",
+    "session.timeout.ms",
+)
+_REASONS: Mapping[str, str] = {
+    "auto.offset.reset": "'scan.startup.mode' says where reading starts",
+    "enable.auto.commit": "offsets are kept in the checkpoint, not in the broker",
+    "key.deserializer": "'key.format' says what keys are",
+    "key.serializer": "'key.format' says what keys are",
+    "transactional.id": "no transactions are written",
+    "value.deserializer": "'format' says what values are",
+    "value.serializer": "'format' says what values are",
+}
+_LOADS = re.compile(r"\bclass(es)?\b|interceptor|reporter|provider|callback|assignor|partitioner|oauthbearer|engine")
+
+
+def _settings() -> Iterator[Setting]:
+    for name in (*_TEXTS, *_FILES):
+        yield option(name)
+    for name in _SECRETS:
+        yield option(name, secret=True)
+    for name, choices in _CHOICES.items():
+        yield option(name, choices=choices)
+    for name in _NUMBERS:
+        yield option(name, "int", minimum=0, maximum=2**31 - 1)
+
+
+ALLOWED: Mapping[str, Setting] = {setting.name: setting for setting in _settings()}
+"""The properties besides the servers that a table may have."""
+
+
+def client_properties(table: Table) -> Mapping[str, str]:
+    """The properties of a checked table by the client's names, secrets still unresolved."""
+    return {key.removeprefix(PROPERTY): value for key, value in table.options.items() if key.startswith(PROPERTY)}
+
+
+def servers(text: str) -> tuple[HostPlace, ...]:
+    """The servers of ``host:port,host:port``; ValueError for what is none."""
+    found = []
+    for each in filter(None, (part.strip() for part in text.split(","))):
+        match = _SERVER.fullmatch(each)
+        if match is None or not 1 <= int(match["port"]) <= 65535:
+            raise ValueError(f"{each!r} is not of the form host:port")
+        found.append(HostPlace(SERVERS, match["host"].strip("[]").lower(), int(match["port"]), _PORT))
+    if not found:
+        raise ValueError("there is no server")
+    return tuple(found)
+
+
+def reached(table: Table) -> Iterator[Place]:
+    """The servers of a checked table, and the files with certificates that its properties name."""
+    yield from servers(table.options[SERVERS])
+    for name in _FILES:
+        if (path := table.options.get(PROPERTY + name)) is not None:
+            yield local_file(PROPERTY + name, path)
+
+
+def check_properties(path: str, table: Table) -> Iterator[Diagnostic]:
+    """What is wrong with the properties of ``table``."""
+    if (text := table.options.get(SERVERS)) is not None:
+        if "${" in text:
+            problem = "the environment must not say which servers a table has"
+            yield Diagnostic(message=problem, hint="write host:port", path=f"{path}.{SERVERS}")
+        else:
+            try:
+                servers(text)
+            except ValueError as error:
+                hint = f"write '{SERVERS}' = 'host:9092', with commas between several"
+                yield Diagnostic(message=f"'{SERVERS}': {error}", hint=hint, path=f"{path}.{SERVERS}")
+    for name, value in client_properties(table).items():
+        key = PROPERTY + name
+        if key == SERVERS:
+            continue
+        setting = ALLOWED.get(name)
+        if setting is None:
+            yield _refused(name, f"{path}.{key}")
+        elif problem_and_hint := bad_value(setting, value):
+            message, hint = problem_and_hint
+            yield Diagnostic(message=f"'{PROPERTY}...': {message}", hint=hint, path=f"{path}.{key}")
+
+
+def _refused(name: str, path: str) -> Diagnostic:
+    if name in _REASONS:
+        return Diagnostic(message=f"the property {name!r} cannot be set: {_REASONS[name]}", hint="remove it", path=path)
+    if _LOADS.search(name):
+        message = (
+            f"the property {name!r} is refused, as a plan must not say which classes a client loads or whom it asks"
+        )
+        return Diagnostic(message=message, hint="remove it", path=path)
+    close = nearest(name, tuple(ALLOWED))
+    hint = f"did you mean {PROPERTY}{close}?" if close else f"a table may have {', '.join(sorted(ALLOWED))}"
+    return Diagnostic(message=f"the property {name!r} is not one that a plan may set", hint=hint, path=path)

@@ -1,0 +1,65 @@
+"""The upsert-kafka connector: a topic that has the row of each primary key, the last message of the key.
+
+>>> from plans.declarations.tables import TableColumn
+>>> options = {"connector": "upsert-kafka", "topic": "totals", "key.format": "json", "value.format": "json"}
+>>> table = Table(columns=(TableColumn(name="id", type="INT"),), options=options)
+>>> print(*UPSERT_KAFKA.check("tables.totals.options", table))
+tables.totals.options.key.format: messages replace each other by their key, but the table has no primary key
+  hint: declare PRIMARY KEY (...) NOT ENFORCED
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from plans.connectors.connector import UPSERT_KINDS, Connector, Reading, Writing
+from plans.connectors.kafka import PARALLEL, SPARK_PACKAGE, TOPIC_OPTIONS, check_topic
+from plans.connectors.messages.formats import (
+    PART_OPTIONS,
+    PREFIXED,
+    ROWS,
+    check_formats,
+)
+from plans.connectors.messages.properties import PROPERTY, SERVERS, check_properties, reached
+from plans.declarations.tables import Table
+from plans.errors import Diagnostic
+
+
+def _check(path: str, table: Table) -> Iterator[Diagnostic]:
+    yield from check_properties(path, table)
+    yield from check_topic(path, table)
+    if not table.primary_key:
+        yield Diagnostic(
+            message="messages replace each other by their key, but the table has no primary key",
+            hint="declare PRIMARY KEY (...) NOT ENFORCED",
+            path=f"{path}.key.format",
+        )
+    if ";" in table.options.get("topic", ""):
+        yield Diagnostic(message="the table has several topics", hint="name one", path=f"{path}.topic")
+    yield from check_formats(path, table)
+
+
+_REQUIRED = ("key.format", "value.format", "topic")
+
+UPSERT_KAFKA = Connector(
+    name="upsert-kafka",
+    description="A topic of Apache Kafka that has the row of each primary key.",
+    options=tuple(
+        replace(
+            each,
+            required=each.required or each.name in _REQUIRED,
+            choices=ROWS if each.name == "value.format" else each.choices,
+        )
+        for each in (*TOPIC_OPTIONS, *PART_OPTIONS, PARALLEL)
+    ),
+    families=(PROPERTY, *PREFIXED),
+    reading=Reading(kinds=lambda table: UPSERT_KINDS, is_bounded=lambda table: True),
+    writing=Writing(
+        kinds=lambda table: UPSERT_KINDS, upserts=lambda table: True, place="topic", takes_updates="with a PRIMARY KEY"
+    ),
+    check=_check,
+    reaches=reached,
+    overlaps=lambda source, sink: all(source.options.get(key) == sink.options.get(key) for key in ("topic", SERVERS)),
+    spark_package=SPARK_PACKAGE,
+)

@@ -1,0 +1,22 @@
+"""The kafka connector: topics as streams of rows or changes, and rows and changes as messages."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from plans.connectors.kafka import KAFKA
+from runtime.connectors.connector import ConnectorCode
+from runtime.connectors.kafka.source import read, read_batch, read_in_arrow
+from runtime.connectors.kafka.write import batch_writer, micro_batch_writer, writer
+
+__all__ = ["CODE"]
+
+CODE = ConnectorCode(
+    connector=KAFKA,
+    read=partial(read, upserts=False),
+    read_in_arrow=read_in_arrow,
+    read_batch=read_batch,
+    writer=partial(writer, upserts=False),
+    micro_batch_writer=partial(micro_batch_writer, upserts=False),
+    batch_writer=partial(batch_writer, upserts=False),
+)

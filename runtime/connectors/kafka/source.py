@@ -1,0 +1,133 @@
+"""Reads topics: Spark fetches messages and keeps offsets in the checkpoint, and the workers make rows of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from plans.connectors.kafka import SPARK_PACKAGE
+from plans.connectors.messages.formats import is_changelog, key_part, value_part
+from plans.connectors.messages.startup import BOUNDED, MODE, is_bounded, partition_offsets
+from plans.declarations.tables import Table
+from plans.errors import RunError
+from runtime.connectors.kafka.client import FORMAT, client_options, found
+from runtime.connectors.messages.rows import MESSAGE, Messages
+from runtime.engine.arrow_rows import ArrowRows
+
+_TRIGGER = "source.max-offsets-per-trigger"
+_FIRST, _LAST = "earliest", "latest"
+
+
+def read(
+    spark: SparkSession,
+    name: str,
+    table: Table,
+    columns: tuple[str, ...],
+    *,
+    upserts: bool,
+    row_order: bool = False,
+) -> DataFrame:
+    """The messages of ``table`` as a stream of ``columns``, with their kinds if they are changes.
+
+    ``row_order`` adds the columns of ``ROW_ORDER``. RunError if nothing says where reading starts.
+    """
+    return _rows(_stream(spark, name, table, upserts), name, table, columns, upserts, row_order).in_spark(name)
+
+
+def read_in_arrow(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> ArrowRows | None:
+    """The same rows, in Arrow in the workers; None for changes, whose order is asked of :func:`read`."""
+    if is_changelog(table):
+        return None
+    return _rows(_stream(spark, name, table, upserts=False), name, table, columns, upserts=False, row_order=False)
+
+
+def read_batch(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:
+    """The messages of ``table`` from its start to its end."""
+    start = _starting(name, table)
+    if start.get("startingOffsets") == _LAST:
+        raise RunError(
+            f"table {name} is read from its latest offset, behind which a batch job finds nothing",
+            hint=f"set '{MODE}' = 'earliest-offset'",
+            path=f"tables.{name}.options.{MODE}",
+        )
+    reader = spark.read.format(FORMAT).options(**_options(table), **start, **_ending(table))
+    messages = found(lambda: _loaded(reader), spark, name, table, SPARK_PACKAGE)
+    return _rows(messages, name, table, columns, upserts=False, row_order=False).in_spark(name)
+
+
+def _stream(spark: SparkSession, name: str, table: Table, upserts: bool) -> DataFrame:
+    if is_bounded(table):
+        raise RunError(
+            f"table {name} has an end, which only batch jobs heed",
+            hint="remove it, and run with --once to take what is there",
+            path=f"tables.{name}.options.{BOUNDED}",
+        )
+    start = {"startingOffsets": _FIRST} if upserts else _starting(name, table)
+    reader = spark.readStream.format(FORMAT).options(**_options(table), **start)
+    if (most := table.options.get(_TRIGGER)) is not None:
+        reader = reader.option("maxOffsetsPerTrigger", most)
+    return found(lambda: _loaded(reader), spark, name, table, SPARK_PACKAGE)
+
+
+def _loaded(reader: Any) -> DataFrame:
+    messages: DataFrame = reader.load().select(*MESSAGE)
+    messages.schema.fieldNames()  # on Spark Connect, only asking for the schema makes the server look for the connector
+    return messages
+
+
+def _rows(
+    messages: DataFrame, name: str, table: Table, columns: tuple[str, ...], upserts: bool, row_order: bool
+) -> ArrowRows:
+    made = Messages(
+        table=name,
+        columns=columns,
+        key=key_part(table),
+        value=value_part(table),
+        upserts=upserts,
+        changes=upserts or is_changelog(table),
+        ordered=row_order,
+    )
+    return ArrowRows(frame=messages, read=made.read, schema=made.schema)
+
+
+def _options(table: Table) -> Mapping[str, str]:
+    pattern = table.options.get("topic-pattern")
+    topics = {"subscribePattern": pattern} if pattern else {"subscribe": table.options["topic"].replace(";", ",")}
+    return {**client_options(table), **topics}
+
+
+def _starting(name: str, table: Table) -> dict[str, str]:
+    match table.options.get(MODE, "").lower():
+        case "earliest-offset":
+            return {"startingOffsets": _FIRST}
+        case "latest-offset":
+            return {"startingOffsets": _LAST}
+        case "timestamp":
+            moment = table.options["scan.startup.timestamp-millis"]
+            # Partitions without a message from then on are read from their end, as Flink does.
+            return {"startingTimestamp": moment, "startingOffsetsByTimestampStrategy": _LAST}
+        case "specific-offsets":
+            return {"startingOffsets": _specific(table, "scan.startup.specific-offsets")}
+    raise RunError(
+        f"nothing says where reading table {name} starts; the offsets of a consumer group, where Flink starts, are not "
+        "used",
+        hint=f"set '{MODE}' = 'earliest-offset', or to 'latest-offset', 'timestamp' or 'specific-offsets'",
+        path=f"tables.{name}.options.{MODE}",
+    )
+
+
+def _ending(table: Table) -> dict[str, str]:
+    match table.options[BOUNDED].lower():
+        case "timestamp":
+            return {"endingTimestamp": table.options["scan.bounded.timestamp-millis"]}
+        case "specific-offsets":
+            return {"endingOffsets": _specific(table, "scan.bounded.specific-offsets")}
+    return {"endingOffsets": _LAST}
+
+
+def _specific(table: Table, option: str) -> str:
+    offsets = partition_offsets(table.options[option])
+    return json.dumps({table.options["topic"]: {str(partition): offset for partition, offset in offsets.items()}})

@@ -1,0 +1,133 @@
+"""Writes rows as messages.
+
+A topic that only grows gets a message for each row, again if its micro-batch is replayed: at least once. In a topic of
+upserts, each key gets one message a micro-batch: its last row, or none if that is deleted. A replayed micro-batch
+writes the same messages behind those that are there, after which the topic says the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from plans.connectors.kafka import SPARK_PACKAGE
+from plans.connectors.messages.formats import Part, key_part, value_part
+from plans.declarations.tables import Table
+from runtime.connectors.kafka.client import FORMAT, client_options, found
+from runtime.connectors.messages.formats import change_encoder, row_encoder
+from runtime.connectors.micro_batch import MicroBatch
+from runtime.connectors.netting import net
+from runtime.expressions.allowed import quoted
+from runtime.operator import INSERT, KIND
+from runtime.spark.map_in_arrow import map_in_arrow
+from runtime.spark.shipping import written_by
+
+_MESSAGE = pa.schema([("key", pa.binary()), ("value", pa.binary())])
+_DDL = "key binary, value binary"
+_PLACE = "__place"
+_ROWS = "rows"
+_MOST = 4096
+"""Messages in a batch of Arrow."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """Writes rows of ``table`` into its topic; picklable, with secrets still unresolved."""
+
+    name: str
+    table: Table
+    upserts: bool
+
+    def __call__(self, df: DataFrame, batch: int) -> None:
+        self.write(df)
+
+    def write(self, df: DataFrame) -> None:
+        """Write all rows of ``df``, of which the last column may be the kind."""
+        messages = self.messages(df)
+        options = {**client_options(self.table), "topic": self.table.options["topic"]}
+        out = messages.write.format(FORMAT).mode("append").options(**options)
+        found(out.save, df.sparkSession, self.name, self.table, SPARK_PACKAGE)
+
+    def messages(self, df: DataFrame) -> DataFrame:
+        """The messages of the rows of ``df``; of upserts, one a key."""
+        key, value = key_part(self.table), value_part(self.table)
+        if not self.upserts:
+            return map_in_arrow(df, partial(_encoded, key=key, value=value), _DDL)
+        assert key is not None
+        placed = df.withColumn(_PLACE, F.monotonically_increasing_id())
+        by_key = placed.repartition(*(quoted(column.name) for column in key.columns)).sortWithinPartitions(_PLACE)
+        return map_in_arrow(by_key.drop(_PLACE), partial(_netted, key=key, value=value), _DDL)
+
+
+def writer(
+    df: DataFrame, name: str, table: Table, *, upserts: bool, changelog: bool, checkpoint: str | None = None
+) -> DataStreamWriter:
+    """A writer of each micro-batch."""
+    return written_by(Target(name=name, table=table, upserts=upserts), df)
+
+
+def micro_batch_writer(
+    name: str, table: Table, *, upserts: bool, changelog: bool, checkpoint: str | None = None, part: str = ""
+) -> Callable[[MicroBatch, int], int]:
+    """What writes a micro-batch."""
+    target = Target(name=name, table=table, upserts=upserts)
+
+    def write(rows: MicroBatch, batch: int) -> int:
+        seen = Observation()
+        target.write(rows.in_spark().observe(seen, F.count(F.lit(1)).alias(_ROWS)))
+        return int(seen.get[_ROWS])
+
+    return write
+
+
+def batch_writer(df: DataFrame, name: str, table: Table, *, upserts: bool) -> Callable[[], None]:
+    """What writes all rows; a call that fails leaves the messages that it has written."""
+    return partial(Target(name=name, table=table, upserts=upserts).write, df)
+
+
+def _encoded(batches: Iterable[pa.RecordBatch], *, key: Part | None, value: Part) -> Iterator[pa.RecordBatch]:
+    for _, keys, values in _messages(batches, key, value):
+        yield pa.record_batch([pa.array(keys, pa.binary()), pa.array(values, pa.binary())], schema=_MESSAGE)
+
+
+def _netted(batches: Iterable[pa.RecordBatch], *, key: Part, value: Part) -> Iterator[pa.RecordBatch]:
+    """The last message of each key among the rows of a task, which come in their order."""
+    kinds: list[int] = []
+    messages: list[tuple[Any, Any]] = []
+    for found_kinds, keys, values in _messages(batches, key, value):
+        kinds += found_kinds
+        messages += zip(keys, values, strict=True)
+    left = net(messages, kinds, key=(0,))
+    out = [*left.upserts, *((deleted, None) for (deleted,) in left.deletes)]
+    for start in range(0, len(out), _MOST):
+        columns = zip(*out[start : start + _MOST], strict=True)
+        yield pa.record_batch([pa.array(column, pa.binary()) for column in columns], schema=_MESSAGE)
+
+
+def _messages(
+    batches: Iterable[pa.RecordBatch], key: Part | None, value: Part
+) -> Iterator[tuple[Sequence[int], list[bytes | None], list[bytes | None]]]:
+    """The kinds, keys and values of each batch."""
+    encode_value = change_encoder(value)
+    encode_key = None if key is None else row_encoder(key)
+    for batch in batches:
+        kinds = batch.column(KIND).to_pylist() if KIND in batch.schema.names else [INSERT] * batch.num_rows
+        rows = _rows(batch, value)
+        values = [encode_value(kind, row) for kind, row in zip(kinds, rows, strict=True)]
+        if key is None or encode_key is None:
+            keys: list[bytes | None] = [None] * batch.num_rows
+        else:
+            keys = [encode_key(row) for row in _rows(batch, key)]
+        yield kinds, keys, values
+
+
+def _rows(batch: pa.RecordBatch, part: Part) -> Iterable[Sequence[Any]]:
+    columns = [batch.column(column.name).to_pylist() for column in part.columns]
+    return zip(*columns, strict=True) if columns else [()] * batch.num_rows

@@ -1,0 +1,125 @@
+"""Formats whose messages are changes of a database: debezium-json and canal-json, as Flink reads and writes them.
+
+A change of a row is -U with the row as it was and +U with the row as it is. What is written has no such pairs, as the
+sink sees rows one by one: +I and +U are a creation of the row, -U and -D its deletion.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any
+
+from plans.connectors.messages.formats import Part
+from runtime.connectors.messages.json_in import parse
+from runtime.connectors.messages.json_objects import Fields, fields_of, json_row_encoder, values_of
+from runtime.operator import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
+
+Change = tuple[int, Sequence[Any]]
+
+
+def debezium_decoder(part: Part, wanted: Collection[str]) -> Callable[[bytes], Iterable[Change]]:
+    """What reads a message as the changes that it tells."""
+    fields, with_schema = fields_of(part, wanted), part.option("schema-include") == "true"
+
+    def changes(found: dict[str, Any]) -> list[Change]:
+        payload = found.get("payload") if with_schema else found
+        if not isinstance(payload, dict):
+            raise ValueError("there is no payload" if with_schema else "it is no object of JSON")
+        op = payload.get("op")
+        if op in ("c", "r"):
+            return [(INSERT, _row(payload, "after", fields))]
+        if op == "u":
+            return [(UPDATE_BEFORE, _row(payload, "before", fields)), (UPDATE_AFTER, _row(payload, "after", fields))]
+        if op == "d":
+            return [(DELETE, _row(payload, "before", fields))]
+        raise ValueError(f"its op is {op!r}, expected c, r, u or d")
+
+    return _decoder(part, changes)
+
+
+def canal_decoder(part: Part, wanted: Collection[str]) -> Callable[[bytes], Iterable[Change]]:
+    """What reads a message as the changes that it tells; those of other databases and tables are passed over."""
+    fields = fields_of(part, wanted)
+    passing = [
+        (key, re.compile(pattern)) for key in ("database", "table") if (pattern := part.option(f"{key}.include"))
+    ]
+
+    def changes(found: dict[str, Any]) -> list[Change]:
+        if any(pattern.fullmatch(str(found.get(key))) is None for key, pattern in passing):
+            return []
+        kind = found.get("type")
+        if kind == "CREATE":
+            return []
+        if kind not in ("INSERT", "UPDATE", "DELETE"):
+            raise ValueError(f"its type is {kind!r}, expected INSERT, UPDATE or DELETE")
+        rows = _objects(found, "data")
+        if kind != "UPDATE":
+            return [(INSERT if kind == "INSERT" else DELETE, values_of(row, fields)) for row in rows]
+        old = _objects(found, "old")
+        if len(old) != len(rows):
+            raise ValueError("'old' and 'data' have not as many rows")
+        pairs = [({**row, **before}, row) for before, row in zip(old, rows, strict=True)]
+        return [
+            change
+            for before, after in pairs
+            for change in ((UPDATE_BEFORE, values_of(before, fields)), (UPDATE_AFTER, values_of(after, fields)))
+        ]
+
+    return _decoder(part, changes)
+
+
+def debezium_encoder(part: Part) -> Callable[[int, Sequence[Any]], bytes]:
+    """What writes a change as a message."""
+    write = json_row_encoder(part)
+
+    def encode(kind: int, values: Sequence[Any]) -> bytes:
+        row = write(values)
+        text = f'"before":null,"after":{row},"op":"c"' if _adds(kind) else f'"before":{row},"after":null,"op":"d"'
+        return f"{{{text}}}".encode()
+
+    return encode
+
+
+def canal_encoder(part: Part) -> Callable[[int, Sequence[Any]], bytes]:
+    """What writes a change as a message."""
+    write = json_row_encoder(part)
+    return lambda kind, values: (
+        f'{{"data":[{write(values)}],"type":"{"INSERT" if _adds(kind) else "DELETE"}"}}'.encode()
+    )
+
+
+def _adds(kind: int) -> bool:
+    return kind in (INSERT, UPDATE_AFTER)
+
+
+def _decoder(part: Part, changes: Callable[[dict[str, Any]], list[Change]]) -> Callable[[bytes], Iterable[Change]]:
+    lenient = part.option("ignore-parse-errors") == "true"
+
+    def decode(message: bytes) -> Iterable[Change]:
+        try:
+            found = parse(message)
+            if not isinstance(found, dict):
+                raise ValueError("it is no object of JSON")
+            return changes(found)
+        except ValueError:
+            if lenient:
+                return ()
+            raise
+
+    return decode
+
+
+def _row(payload: dict[str, Any], name: str, fields: Fields) -> Sequence[Any]:
+    row = payload.get(name)
+    if not isinstance(row, dict):
+        hint = "; in PostgreSQL the table needs REPLICA IDENTITY FULL" if name == "before" else ""
+        raise ValueError(f"{name!r} is {row if row is None else 'no object'}{hint}".replace("None", "null"))
+    return values_of(row, fields)
+
+
+def _objects(found: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    rows = found.get(name)
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise ValueError(f"{name!r} is no array of objects")
+    return rows

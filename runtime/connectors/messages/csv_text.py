@@ -1,0 +1,128 @@
+"""A message that is one line of CSV: an empty field is NULL, an empty one in quotes is the empty text.
+
+>>> split('1,"a ""b"", c",,""', CsvStyle())
+['1', 'a "b", c', None, '']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from plans.connectors.messages.formats import Part
+from plans.declarations.types import parse_type
+from runtime.connectors.messages.json_in import text_decoder
+from runtime.connectors.messages.texts_out import plain_text
+
+_UNQUOTED = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL", "BOOLEAN")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CsvStyle:
+    """What stands between fields, around them, and before what loses its meaning; and what means NULL."""
+
+    delimiter: str = ","
+    quote: str = '"'
+    escape: str = ""
+    null: str | None = None
+
+
+def style_of(part: Part) -> CsvStyle:
+    """The style that the options of ``part`` say."""
+    return CsvStyle(
+        delimiter=(part.option("field-delimiter") or ",").replace("\\t", "\t"),
+        quote="" if part.option("disable-quote-character") == "true" else part.option("quote-character") or "",
+        escape=part.option("escape-character") or "",
+        null=part.option("null-literal"),
+    )
+
+
+def csv_decoder(part: Part) -> Callable[[bytes], Sequence[Any] | None]:
+    """What reads a message as the fields of ``part``, in their order."""
+    style, lenient = style_of(part), part.option("ignore-parse-errors") == "true"
+    decoders = [(field, text_decoder(column.type)) for field, column in zip(part.fields, part.columns, strict=True)]
+
+    def decode(message: bytes) -> Sequence[Any] | None:
+        try:
+            texts = split(message.decode().rstrip("\r\n"), style)
+            if len(texts) != len(decoders):
+                raise ValueError(f"it has {len(texts)} fields, expected {len(decoders)}")
+        except ValueError:
+            if lenient:
+                return None
+            raise
+        values = []
+        for (field, convert), text in zip(decoders, texts, strict=True):
+            try:
+                values.append(None if text is None else convert(text))
+            except ValueError as error:
+                if not lenient:
+                    raise ValueError(f"field {field!r}: {error}") from None
+                values.append(None)
+        return values
+
+    return decode
+
+
+def csv_encoder(part: Part) -> Callable[[Sequence[Any]], bytes]:
+    """What writes values in the order of the fields of ``part`` as a message."""
+    style = style_of(part)
+    # As Flink does, what is no number is quoted if it has any character up to the last one that means something.
+    safe = chr(max(map(ord, (style.delimiter, style.quote or "\0", style.escape or "\0", "\r"))) + 1)
+    writers = [(plain_text(column.type), parse_type(column.type).root in _UNQUOTED) for column in part.columns]
+
+    def encode(values: Sequence[Any]) -> bytes:
+        texts = []
+        for (write, bare), value in zip(writers, values, strict=True):
+            if value is None:
+                texts.append(style.null or "")
+                continue
+            text = write(value)
+            texts.append(text if bare or (text and text != style.null and min(text) >= safe) else _quoted(text, style))
+        return style.delimiter.join(texts).encode()
+
+    return encode
+
+
+def split(line: str, style: CsvStyle) -> list[str | None]:
+    """The fields of a line; ValueError if a quote has no end."""
+    fields: list[str | None] = []
+    text: list[str] = []
+    quoted = inside = False
+    place = 0
+    while place <= len(line):
+        char = line[place : place + 1]
+        if style.escape and char == style.escape and place + 1 < len(line):
+            text.append(line[place + 1])
+            place += 1
+        elif inside:
+            if not char:
+                raise ValueError("a quote has no end")
+            if char != style.quote:
+                text.append(char)
+            elif line[place + 1 : place + 2] == style.quote:
+                text.append(char)
+                place += 1
+            else:
+                inside = False
+        elif char == style.quote and style.quote and not text and not quoted:
+            quoted = inside = True
+        elif not char or char == style.delimiter:
+            found = "".join(text)
+            fields.append(None if not quoted and found in ("", style.null) else found)
+            text, quoted = [], False
+        else:
+            text.append(char)
+        place += 1
+    return fields
+
+
+def _quoted(text: str, style: CsvStyle) -> str:
+    if style.escape:
+        text = text.replace(style.escape, style.escape * 2)
+    if not style.quote:
+        if style.delimiter in text:
+            raise ValueError(f"{text[:40]!r} has a {style.delimiter!r} in it, and there is no quoting")
+        return text
+    return style.quote + text.replace(style.quote, (style.escape or style.quote) + style.quote) + style.quote

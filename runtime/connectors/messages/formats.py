@@ -1,0 +1,62 @@
+"""What reads and what writes a key or a value, by its format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+from plans.connectors.messages.formats import Part
+from runtime.connectors.messages.change_events import (
+    Change,
+    canal_decoder,
+    canal_encoder,
+    debezium_decoder,
+    debezium_encoder,
+)
+from runtime.connectors.messages.csv_text import csv_decoder, csv_encoder
+from runtime.connectors.messages.json_objects import json_row_decoder, json_row_encoder
+from runtime.connectors.messages.raw_bytes import raw_decoder, raw_encoder
+from runtime.operator import INSERT
+
+RowDecoder = Callable[[bytes], Sequence[Any] | None]
+"""The values of a part's columns in a message, or None if nothing of it can be read and it is to be skipped."""
+
+
+def row_decoder(part: Part, wanted: Collection[str]) -> RowDecoder:
+    """What reads a message that is a row; ValueError for one that does not fit."""
+    if part.format == "json":
+        return json_row_decoder(part, wanted)
+    return csv_decoder(part) if part.format == "csv" else raw_decoder(part)
+
+
+def changes_decoder(part: Part, wanted: Collection[str]) -> Callable[[bytes], Iterable[Change]]:
+    """What reads a message as changes, of which each format that is none of changes has one."""
+    if part.format == "debezium-json":
+        return debezium_decoder(part, wanted)
+    if part.format == "canal-json":
+        return canal_decoder(part, wanted)
+    return partial(_inserted, decode=row_decoder(part, wanted))
+
+
+def _inserted(message: bytes, *, decode: RowDecoder) -> Iterable[Change]:
+    values = decode(message)
+    return () if values is None else ((INSERT, values),)
+
+
+def row_encoder(part: Part) -> Callable[[Sequence[Any]], bytes | None]:
+    """What writes the values of a part's columns as a message."""
+    if part.format == "json":
+        write = json_row_encoder(part)
+        return lambda values: write(values).encode()
+    return csv_encoder(part) if part.format == "csv" else raw_encoder(part)
+
+
+def change_encoder(part: Part) -> Callable[[int, Sequence[Any]], bytes | None]:
+    """What writes a change as a message; formats of rows write the row."""
+    if part.format == "debezium-json":
+        return debezium_encoder(part)
+    if part.format == "canal-json":
+        return canal_encoder(part)
+    write = row_encoder(part)
+    return lambda kind, values: write(values)

@@ -1,0 +1,132 @@
+"""Messages to rows, in the workers: the columns of a table out of keys and values, which are Arrow from here on.
+
+A message that does not fit fails the run and is named by topic, partition and offset. Knows no broker: messages come as
+batches with the columns of ``MESSAGE``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from plans.connectors.messages.formats import Part
+from plans.errors import RunError
+from runtime.connectors.messages.formats import changes_decoder, row_decoder
+from runtime.engine.row_order import ROW_ORDER
+from runtime.operator import DELETE, INSERT, KIND
+from runtime.types import to_arrow
+
+MESSAGE = ("key", "value", "topic", "partition", "offset")
+"""What is known of a message."""
+
+Places = Sequence[tuple[int, int]]
+"""Where a value stands in a row, and where it stands in what a message says."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Messages:
+    """How the messages of ``table`` become rows with ``columns``; picklable.
+
+    With ``upserts``, a message without a value deletes the row of its key. ``changes`` says that rows have their kind,
+    ``ordered`` that they say where they stand.
+    """
+
+    table: str
+    columns: tuple[str, ...]
+    key: Part | None
+    value: Part
+    upserts: bool
+    changes: bool
+    ordered: bool = False
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the rows, with their kind and their order if they have these."""
+        types = {c.name: to_arrow(c.type) for part in (self.key, self.value) if part for c in part.columns}
+        fields = [pa.field(name, types[name]) for name in self.columns]
+        kind = [pa.field(KIND, pa.int8())] if self.changes else []
+        return pa.schema([*fields, *kind, *(ROW_ORDER if self.ordered else ())])
+
+    def read(self, batches: Iterable[pa.RecordBatch], metrics: list[int]) -> Iterator[pa.Table]:
+        """The rows of the messages of a task, a table for each batch; RunError for a message that does not fit."""
+        schema = self.schema
+        in_value = {column.name: place for place, column in enumerate(self.value.columns)}
+        from_value = [(out, in_value[name]) for out, name in enumerate(self.columns) if name in in_value]
+        in_key = {column.name: place for place, column in enumerate(self.key.columns)} if self.key else {}
+        # What is in both is the value's, but for a message without one.
+        from_key = [
+            (out, in_key[name])
+            for out, name in enumerate(self.columns)
+            if name in in_key and (self.upserts or name not in in_value)
+        ]
+        decode_value = changes_decoder(self.value, frozenset(self.columns))
+        decode_key = row_decoder(self.key, frozenset(self.columns)) if self.key is not None and from_key else None
+        for batch in batches:
+            numbers: list[int] = []
+            rows: list[list[Any]] = []
+            kinds: list[int] = []
+            keys = batch.column("key").to_pylist() if decode_key is not None else [None] * batch.num_rows
+            for number, (key, value) in enumerate(zip(keys, batch.column("value").to_pylist(), strict=True)):
+                part = "value"
+                try:
+                    if value is None and not self.upserts and self.value.format != "raw":
+                        continue
+                    if value is not None:
+                        found = decode_value(value)
+                    else:
+                        found = ((DELETE if self.upserts else INSERT, [None] * len(in_value)),)
+                    part, of_key = "key", None
+                    if decode_key is not None:
+                        if key is not None:
+                            of_key = decode_key(key)
+                        elif self.upserts:
+                            raise ValueError("there is none, and rows replace each other by their key")
+                except ValueError as error:
+                    raise self._misfit(batch, number, part, str(error)) from None
+                for kind, values in found:
+                    row: list[Any] = [None] * len(self.columns)
+                    if of_key is not None:
+                        for out, place in from_key:
+                            row[out] = of_key[place]
+                    if value is not None or not self.upserts:
+                        for out, place in from_value:
+                            row[out] = values[place]
+                    rows.append(row)
+                    kinds.append(kind)
+                    numbers.append(number)
+            if rows:
+                columns = _columns(rows, schema, len(self.columns))
+                if self.changes:
+                    columns.append(pa.array(kinds, pa.int8()))
+                if self.ordered:
+                    columns += _order(batch, numbers)
+                yield pa.table(columns, schema=schema)
+
+    def _misfit(self, batch: pa.RecordBatch, number: int, part: str, problem: str) -> RunError:
+        topic, partition, offset = (batch.column(name)[number].as_py() for name in ("topic", "partition", "offset"))
+        name = (self.key if part == "key" and self.key else self.value).format
+        return RunError(
+            f"table {self.table}: the {part} of the message at topic {topic}, partition {partition}, offset {offset} "
+            f"is not what its format, {name}, and the columns say: {problem}",
+            hint="correct the table, or skip messages like it with the format's option 'ignore-parse-errors'",
+            path=f"tables.{self.table}",
+        )
+
+
+def _columns(rows: Sequence[Sequence[Any]], schema: pa.Schema, count: int) -> list[pa.Array]:
+    values = zip(*rows, strict=True) if count else ()
+    return [pa.array(list(found), field.type) for found, field in zip(values, list(schema)[:count], strict=True)]
+
+
+def _order(batch: pa.RecordBatch, numbers: Sequence[int]) -> list[pa.Array]:
+    """Changes of a key are in one partition, which one task reads from its first message to its last."""
+    taken = pa.array(numbers, pa.int32())
+    partitions = pc.cast(batch.column("partition"), pa.string())
+    topics = pc.cast(batch.column("topic"), pa.string())
+    places = pc.binary_join_element_wise(topics, partitions, "/").take(taken)
+    nothing = pa.array([0] * len(numbers), pa.int64())
+    return [nothing, places, nothing]

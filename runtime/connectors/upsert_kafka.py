@@ -1,0 +1,21 @@
+"""The upsert-kafka connector: a topic with the last row of each key, read as upserts, and written as such."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from plans.connectors.upsert_kafka import UPSERT_KAFKA
+from runtime.connectors.connector import ConnectorCode
+from runtime.connectors.kafka.source import read, read_batch
+from runtime.connectors.kafka.write import batch_writer, micro_batch_writer, writer
+
+__all__ = ["CODE"]
+
+CODE = ConnectorCode(
+    connector=UPSERT_KAFKA,
+    read=partial(read, upserts=True),
+    read_batch=read_batch,
+    writer=partial(writer, upserts=True),
+    micro_batch_writer=partial(micro_batch_writer, upserts=True),
+    batch_writer=partial(batch_writer, upserts=True),
+)

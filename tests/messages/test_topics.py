@@ -1,0 +1,281 @@
+"""Topics of a real broker, read and written by jobs, and looked at by a client that is not Spark's."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+import planner
+from plans.errors import RunError
+from runtime.run.execute import execute
+from tests.messages.broker import Broker
+
+pytestmark = pytest.mark.spark
+
+DEADLINE_SECONDS = 120
+
+
+def table(name: str, columns: str, broker: Broker, connector: str = "kafka", **options: str) -> str:
+    named = {key.replace("__", ".").replace("_", "-"): value for key, value in options.items()}
+    given = {"connector": connector, "properties.bootstrap.servers": broker.servers, **named}
+    listed = ", ".join(f"'{key}' = '{value}'" for key, value in given.items())
+    return f"CREATE TABLE {name} ({columns}) WITH ({listed});\n"
+
+
+def source(name: str, columns: str, broker: Broker, topic: str, **options: str) -> str:
+    given = {"format": "json"} if not any(key.startswith("value__") for key in options) else {}
+    return table(name, columns, broker, topic=topic, **{**given, "scan__startup__mode": "earliest-offset", **options})
+
+
+def run(spark: SparkSession, script: str, checkpoint: Path) -> Any:
+    execution = execute(planner.compile_sql(script), spark, checkpoint=str(checkpoint), once=True)
+    assert execution.await_termination(DEADLINE_SECONDS)
+    execution.raise_failure()
+    return execution
+
+
+def messages(*rows: dict[str, Any]) -> list[tuple[None, str]]:
+    return [(None, json.dumps(row)) for row in rows]
+
+
+def values(broker: Broker, topic: str) -> list[Any]:
+    return [json.loads(message.value or b"null") for message in broker.read(topic)]
+
+
+def test_rows_go_from_topic_to_topic_once_each_over_restarts(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    orders, copies = broker.create(3), broker.create(2)
+    script = (
+        source("orders", "id BIGINT, note STRING", broker, orders)
+        + table("copies", "id BIGINT, note STRING", broker, topic=copies, format="json")
+        + "INSERT INTO copies SELECT id, note FROM orders WHERE id <> 3;"
+    )
+    for first in (0, 4, 8):
+        broker.send(orders, messages(*({"id": i, "note": f"n{i}"} for i in range(first, first + 4))))
+        run(spark, script, tmp_path / "checkpoint")
+    found = sorted(values(broker, copies), key=lambda row: row["id"])
+    assert found == [{"id": i, "note": f"n{i}"} for i in range(12) if i != 3]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"scan__startup__mode": "earliest-offset"}, [0, 1, 2, 3]),
+        ({"scan__startup__mode": "latest-offset"}, []),
+        ({"scan__startup__mode": "timestamp", "scan__startup__timestamp_millis": "2000"}, [2, 3]),
+        ({"scan__startup__mode": "timestamp", "scan__startup__timestamp_millis": "9000"}, []),
+        (
+            {"scan__startup__mode": "specific-offsets", "scan__startup__specific_offsets": "partition:0,offset:1"},
+            [1, 2, 3],
+        ),
+    ],
+)  # fmt: skip
+def test_reading_starts_where_the_table_says(
+    spark: SparkSession, broker: Broker, tmp_path: Path, options: dict[str, str], expected: list[int]
+) -> None:
+    topic, result = broker.create(), broker.create()
+    for i in range(4):
+        broker.send(topic, messages({"id": i}), timestamp=i * 1000 + 1)
+    script = (
+        source("orders", "id BIGINT", broker, topic, **options)
+        + table("result", "id BIGINT", broker, topic=result, format="json")
+        + "INSERT INTO result SELECT id FROM orders;"
+    )
+    run(spark, script, tmp_path / "checkpoint")
+    assert [row["id"] for row in values(broker, result)] == expected
+    broker.send(topic, messages({"id": 9}))
+    run(spark, script, tmp_path / "checkpoint")
+    assert [row["id"] for row in values(broker, result)] == [*expected, 9], "the checkpoint knows how far it was read"
+
+
+def test_a_batch_job_reads_from_start_to_end(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    topic, result = broker.create(), broker.create()
+    broker.send(topic, messages(*({"id": i} for i in range(6))))
+    script = (
+        "SET 'execution.runtime-mode' = 'batch';"
+        + source(
+            "orders", "id BIGINT", broker, topic, scan__startup__mode="specific-offsets",
+            scan__startup__specific_offsets="partition:0,offset:1", scan__bounded__mode="specific-offsets",
+            scan__bounded__specific_offsets="partition:0,offset:5",
+        )
+        + table("result", "n BIGINT, s BIGINT", broker, topic=result, format="json")
+        + "INSERT INTO result SELECT COUNT(*), SUM(id) FROM orders;"
+    )  # fmt: skip
+    execution = execute(planner.compile_sql(script), spark)
+    assert execution.await_termination(DEADLINE_SECONDS)
+    execution.raise_failure()
+    assert values(broker, result) == [{"n": 4, "s": 10}]
+
+
+def test_a_message_that_does_not_fit_is_named_by_its_offset(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    topic = broker.create()
+    broker.send(topic, [*messages({"id": 1}), (None, '{"id": "one"}')])
+    script = (
+        source("orders", "id BIGINT", broker, topic)
+        + "CREATE TABLE result (id BIGINT) WITH ('connector' = 'blackhole');"
+        + "INSERT INTO result SELECT id FROM orders;"
+    )
+    execution = execute(planner.compile_sql(script), spark, checkpoint=str(tmp_path / "checkpoint"), once=True)
+    with pytest.raises(RunError, match=f"topic {topic}, partition 0, offset 1 .*field 'id': 'one' is not BIGINT"):
+        execution.await_termination(DEADLINE_SECONDS)
+    result = broker.create()
+    lenient = (
+        source("orders", "id BIGINT", broker, topic, json__ignore_parse_errors="true")
+        + table("result", "id BIGINT", broker, topic=result, format="json")
+        + "INSERT INTO result SELECT id FROM orders;"
+    )
+    run(spark, lenient, tmp_path / "lenient")
+    assert values(broker, result) == [{"id": 1}, {"id": None}]
+
+
+def test_a_source_that_says_no_start_is_refused(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    script = (
+        table("orders", "id BIGINT", broker, topic=broker.create(), format="json")
+        + "CREATE TABLE result (id BIGINT) WITH ('connector' = 'blackhole');"
+        + "INSERT INTO result SELECT id FROM orders;"
+    )
+    with pytest.raises(RunError, match="nothing says where reading table orders starts"):
+        execute(planner.compile_sql(script), spark, checkpoint=str(tmp_path / "checkpoint"), once=True)
+
+
+def test_a_topic_of_upserts_has_the_last_row_of_each_key(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    customers, totals = broker.create(2), broker.create(3)
+    declared = "id BIGINT, country STRING, PRIMARY KEY (id) NOT ENFORCED"
+    formats = {"key__format": "json", "value__format": "json"}
+    script = (
+        table("customers", declared, broker, "upsert-kafka", topic=customers, **formats)
+        + table(
+            "totals", "country STRING, customers BIGINT, PRIMARY KEY (country) NOT ENFORCED", broker, "upsert-kafka",
+            topic=totals, **formats,
+        )
+        + "INSERT INTO totals SELECT country, COUNT(*) FROM customers GROUP BY country;"
+    )  # fmt: skip
+
+    def upsert(number: int, country: str | None) -> tuple[str, str | None]:
+        row = None if country is None else json.dumps({"id": number, "country": country})
+        return json.dumps({"id": number}), row
+
+    steps: list[list[tuple[int, str | None]]] = [
+        [(1, "DE"), (2, "DE"), (3, "FR")],
+        [(1, "FR"), (1, "DE"), (2, None), (4, "IT"), (4, None)],
+        [(3, None), (5, "DE"), (1, "IT")],
+    ]
+    state: dict[int, str] = {}
+    for step in steps:
+        broker.send(customers, [upsert(*change) for change in step])
+        run(spark, script, tmp_path / "checkpoint")
+        for number, country in step:
+            state.pop(number, None)
+            if country is not None:
+                state[number] = country
+        expected = {
+            json.dumps({"country": country}, separators=(",", ":")).encode(): {
+                "country": country, "customers": sum(each == country for each in state.values()),
+            }
+            for country in state.values()
+        }  # fmt: skip
+        assert {key: json.loads(value) for key, value in broker.latest(totals).items()} == expected
+    deleted = [message.key for message in broker.read(totals) if message.value is None]
+    assert b'{"country":"FR"}' in deleted
+
+
+@pytest.mark.parametrize("include", ["ALL", "EXCEPT_KEY"])
+def test_keys_and_values_have_the_columns_that_the_table_says(
+    spark: SparkSession, broker: Broker, tmp_path: Path, include: str
+) -> None:
+    topic, result = broker.create(), broker.create()
+    value = {"v": "a"} if include == "EXCEPT_KEY" else {"k_id": 7, "v": "a"}
+    prefix = {"key__fields_prefix": "k_"} if include == "EXCEPT_KEY" else {}
+    key = {"id": 7} if include == "EXCEPT_KEY" else {"k_id": 7}
+    broker.send(topic, [(json.dumps(key), json.dumps(value))])
+    parts = {
+        "key__fields": "k_id",
+        "key__format": "json",
+        "value__format": "json",
+        "value__fields_include": include,
+        **prefix,
+    }
+    script = (
+        source("orders", "k_id BIGINT, v STRING", broker, topic, **parts)
+        + table("result", "k_id BIGINT, v STRING", broker, topic=result, **parts)
+        + "INSERT INTO result SELECT k_id + 1, UPPER(v) FROM orders;"
+    )
+    run(spark, script, tmp_path / "checkpoint")
+    (found,) = broker.read(result)
+    assert (json.loads(found.key or b""), json.loads(found.value or b"")) == (
+        dict.fromkeys(key, 8),
+        {name: 8 if name == "k_id" else "A" for name in value},
+    )
+
+
+CHANGES = {
+    "debezium-json": [
+        {"before": None, "after": {"id": 1, "v": "a"}, "op": "r"},
+        {"before": None, "after": {"id": 2, "v": "a"}, "op": "c"},
+        {"before": {"id": 1, "v": "a"}, "after": {"id": 1, "v": "b"}, "op": "u"},
+        {"before": {"id": 2, "v": "a"}, "after": None, "op": "d"},
+        {"before": None, "after": {"id": 3, "v": "b"}, "op": "c"},
+    ],
+    "canal-json": [
+        {"data": [{"id": 1, "v": "a"}, {"id": 2, "v": "a"}], "old": None, "type": "INSERT"},
+        {"data": [{"id": 1, "v": "b"}], "old": [{"v": "a"}], "type": "UPDATE"},
+        {"data": [{"id": 2, "v": "a"}], "type": "DELETE"},
+        {"data": [{"id": 3, "v": "b"}], "type": "INSERT"},
+    ],
+}
+
+
+@pytest.mark.parametrize("format_", CHANGES)
+def test_changes_of_a_database_are_aggregated_and_written_again(
+    spark: SparkSession, broker: Broker, tmp_path: Path, format_: str
+) -> None:
+    topic, counts, result = broker.create(), broker.create(), broker.create()
+    script = (
+        source("orders", "id BIGINT, v STRING", broker, topic, format=format_)
+        + table(
+            "counts", "v STRING, n BIGINT, PRIMARY KEY (v) NOT ENFORCED", broker, "upsert-kafka", topic=counts,
+            key__format="raw", value__format="csv",
+        )
+        + table("result", "id BIGINT, v STRING", broker, topic=result, format=format_)
+        + "INSERT INTO counts SELECT v, COUNT(*) FROM orders GROUP BY v;"
+        + "INSERT INTO result SELECT id, v FROM orders;"
+    )  # fmt: skip
+    for change in CHANGES[format_]:
+        broker.send(topic, [("k", json.dumps(change))])
+        run(spark, script, tmp_path / "checkpoint")
+    assert broker.latest(counts) == {b"b": b"b,2"}
+    rows: list[dict[str, Any]] = []
+    for change in values(broker, result):
+        if format_ == "debezium-json":
+            rows.append(change["after"]) if change["op"] == "c" else rows.remove(change["before"])
+        else:
+            (row,) = change["data"]
+            rows.append(row) if change["type"] == "INSERT" else rows.remove(row)
+    assert sorted(rows, key=lambda row: row["id"]) == [{"id": 1, "v": "b"}, {"id": 3, "v": "b"}]
+
+
+def test_two_topics_share_what_is_computed(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    topic, totals, changes = broker.create(), broker.create(), broker.create()
+    broker.send(topic, messages(*({"id": i, "v": "ab"[i % 2]} for i in range(5))))
+    script = (
+        source("orders", "id BIGINT, v STRING", broker, topic)
+        + table(
+            "totals", "v STRING, n BIGINT, PRIMARY KEY (v) NOT ENFORCED", broker, "upsert-kafka", topic=totals,
+            key__format="raw", value__format="json", value__fields_include="EXCEPT_KEY",
+        )
+        + table("changes", "v STRING, n BIGINT", broker, topic=changes, format="canal-json")
+        + "CREATE VIEW counted AS SELECT v, COUNT(*) AS n FROM orders GROUP BY v;"
+        + "INSERT INTO totals SELECT v, n FROM counted; INSERT INTO changes SELECT v, n FROM counted;"
+    )  # fmt: skip
+    execution = run(spark, script, tmp_path / "checkpoint")
+    assert broker.latest(totals) == {b"a": b'{"n":3}', b"b": b'{"n":2}'}
+    added = [change["data"][0] for change in values(broker, changes) if change["type"] == "INSERT"]
+    assert sorted(added, key=lambda row: row["v"]) == [{"v": "a", "n": 3}, {"v": "b", "n": 2}]
+    assert {name: each.rows_out for name, each in execution.progress.items()} == {"sink_totals": 2, "sink_changes": 2}
