@@ -21,6 +21,7 @@ from plans.connectors.messages.formats import (
     check_formats,
     is_changelog,
     key_columns,
+    registries,
 )
 from plans.connectors.messages.properties import PROPERTY, SERVERS, check_properties, reached
 from plans.connectors.messages.startup import BOUNDED, BOUNDED_OPTIONS, STARTUP_OPTIONS, check_startup, is_bounded
@@ -140,7 +141,7 @@ KAFKA = Connector(
     reading=Reading(kinds=_kinds, is_bounded=is_bounded, bounding_option=BOUNDED, takes_what_is_there=True),
     writing=Writing(kinds=_sink_kinds, place="topic"),
     check=_check,
-    reaches=reached,
+    reaches=lambda table: (*reached(table), *registries(table)),
     overlaps=_overlaps,
     spark_package=SPARK_PACKAGE,
 )

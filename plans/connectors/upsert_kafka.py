@@ -20,6 +20,7 @@ from plans.connectors.messages.formats import (
     PREFIXED,
     ROWS,
     check_formats,
+    registries,
 )
 from plans.connectors.messages.properties import PROPERTY, SERVERS, check_properties, reached
 from plans.declarations.tables import Table
@@ -59,7 +60,7 @@ UPSERT_KAFKA = Connector(
         kinds=lambda table: UPSERT_KINDS, upserts=lambda table: True, place="topic", takes_updates="with a PRIMARY KEY"
     ),
     check=_check,
-    reaches=reached,
+    reaches=lambda table: (*reached(table), *registries(table)),
     overlaps=lambda source, sink: all(source.options.get(key) == sink.options.get(key) for key in ("topic", SERVERS)),
     spark_package=SPARK_PACKAGE,
 )

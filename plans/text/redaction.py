@@ -21,7 +21,7 @@ from urllib.parse import quote, quote_plus
 
 SHORTEST = 4
 _REFERENCE = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
-_WORDS = r"(?:password|passwd|authorization|secret|token|credential|cookie|api-?key|jaas)"
+_WORDS = r"(?:password|passwd|authorization|secret|token|credential|cookie|api-?key|jaas|user-?info)"
 _LITERAL = re.compile(rf"('[^'\n]*{_WORDS}[^'\n]*'\s*=\s*)('(?:[^']|'')*'|'.*)", re.IGNORECASE)
 _IN_JSON = re.compile(rf'("[^"\n]*{_WORDS}[^"\n]*"\s*:\s*)("(?:[^"\\\n]|\\.)*"|".*)', re.IGNORECASE)
 

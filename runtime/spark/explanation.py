@@ -113,9 +113,32 @@ def _another_run(text: str) -> Explanation | None:
     )
 
 
+def _no_topic(text: str) -> Explanation | None:
+    if "UnknownTopicOrPartitionException" not in text:
+        return None
+    return (
+        "a topic that the plan reads or writes is not on its servers",
+        "create it, or correct the table's option 'topic', " + _RESUME,
+    )
+
+
+def _no_broker(text: str) -> Explanation | None:
+    if not re.search(
+        r"Timed out waiting for a node assignment|No resolvable bootstrap urls|not present in metadata", text
+    ):
+        return None
+    return (
+        "the servers of a topic do not answer",
+        "see that they run, and that the table's 'properties.bootstrap.servers' and what they call themselves "
+        "(advertised.listeners) can be reached from here and from where tasks run, " + _RESUME,
+    )
+
+
 _FAULTS: tuple[Callable[[str], Explanation | None], ...] = (
     _damaged_log,
     _another_run,
+    _no_topic,
+    _no_broker,
     _not_allowed,
 )
 

@@ -55,7 +55,7 @@ _SETTINGS = {
 }
 
 
-_SECRET = "(?i)secret|passw|token|credential|authorization|cookie|api[-_.]?key|access[-_.]?key|jaas"
+_SECRET = "(?i)secret|passw|token|credential|authorization|cookie|api[-_.]?key|access[-_.]?key|jaas|user[-.]?info"
 _REDACTION = {
     "spark.redaction.regex": _SECRET,
     "spark.sql.redaction.options.regex": f"{_SECRET}|url",

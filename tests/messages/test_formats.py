@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal as D
 from typing import Any
@@ -191,6 +192,52 @@ def test_the_format_raw_is_the_bytes_of_a_value(declared: str, value: Any, messa
     assert row_decoder(part, ["v"])(message) == [value]
 
 
+# Each field by the specification of Avro: the branch of a union, then zigzag numbers, sizes before text and bytes.
+AVRO = [
+    ("INT", 1, "02 02"),
+    ("INT NOT NULL", -2, "03"),
+    ("BIGINT", None, "00"),
+    ("STRING", "é", "02 04 c3a9"),
+    ("BYTES", b"\x00\xff", "02 04 00ff"),
+    ("BOOLEAN", True, "02 01"),
+    ("DOUBLE", 1.0, "02 000000000000f03f"),
+    ("DATE", date(1970, 1, 3), "02 04"),
+    ("DECIMAL(4, 2)", D("-1.00"), "02 02 9c"),
+    ("TIMESTAMP(3)", datetime(1970, 1, 1, 0, 0, 1), "02 d00f"),
+    ("ARRAY<INT>", [1, None], "02 04 0202 00 00"),
+    ("MAP<STRING, INT>", [("a", 3)], "02 02 0261 0206 00"),
+    ("ROW<a INT, b STRING>", {"a": 1, "b": None}, "02 0202 00"),
+]
+
+
+@pytest.mark.parametrize(("declared", "value", "message"), AVRO)
+def test_avro_is_as_its_specification_has_it(declared: str, value: Any, message: str) -> None:
+    part = value_part(table(f"v {declared}", format="avro"))
+    assert row_encoder(part)([value]) == bytes.fromhex(message)
+    assert row_decoder(part, ["v"])(bytes.fromhex(message)) == [value]
+
+
+@pytest.mark.parametrize(
+    ("declared", "value", "message"),
+    [
+        ("TIMESTAMP(6)", datetime(1970, 1, 1, 0, 0, 0, 1), "02 02"),
+        ("TIMESTAMP_LTZ(3)", datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC), "02 d00f"),
+    ],
+)
+def test_times_in_avro_without_the_older_mapping(declared: str, value: datetime, message: str) -> None:
+    part = value_part(table(f"v {declared}", format="avro", avro__timestamp_mapping__legacy="false"))
+    part = replace(part, options={"avro.timestamp_mapping.legacy": "false"})
+    assert row_encoder(part)([value]) == bytes.fromhex(message)
+    assert row_decoder(part, ["v"])(bytes.fromhex(message)) == [value]
+
+
+@pytest.mark.parametrize("message", [b"", b"\x06", b"\x02", b"\x02\x80" + b"\x80" * 20])
+def test_bytes_that_are_no_avro_are_refused(message: bytes) -> None:
+    decode = row_decoder(value_part(table("v STRING", "w BIGINT", format="avro")), ["v", "w"])
+    with pytest.raises(ValueError, match="it is not of its schema of Avro"):
+        decode(message)
+
+
 def test_an_update_is_the_row_as_it_was_and_as_it_is() -> None:
     columns = ("id INT", "v STRING")
     debezium = changes_decoder(value_part(table(*columns, format="debezium-json")), ["id", "v"])
@@ -221,7 +268,11 @@ REFUSED = [
     (table("id INT", format="json", scan__startup__mode="timestamp"), "which needs 'scan.startup.timestamp-millis'"),
     (table("id INT", format="json", scan__startup__mode="group-offsets"), "'scan.startup.mode' is 'group-offsets'"),
     (table("id INT", format="json", sink__delivery_guarantee="exactly-once"), "'exactly-once' is not held"),
-    (table("id INT", format="avro"), "'format' is 'avro'"),
+    (table("id INT", format="protobuf"), "'format' is 'protobuf'"),
+    (table("id INT", format="avro-confluent"), "needs the option 'avro-confluent.url'"),
+    (table("id INT", format="avro-confluent", **{"avro-confluent.url": "http://u:p@h/"}), "with no user"),
+    (table("t TIMESTAMP_LTZ(3)", format="avro"), "Flink maps no TIMESTAMP_LTZ(3) to its times"),
+    (table("t ROW<u TIMESTAMP(6)>", format="avro"), "Flink maps no TIMESTAMP(6) to its times"),
 ]
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from pyspark.sql import SparkSession
@@ -279,3 +282,75 @@ def test_two_topics_share_what_is_computed(spark: SparkSession, broker: Broker, 
     added = [change["data"][0] for change in values(broker, changes) if change["type"] == "INSERT"]
     assert sorted(added, key=lambda row: row["v"]) == [{"v": "a", "n": 3}, {"v": "b", "n": 2}]
     assert {name: each.rows_out for name, each in execution.progress.items()} == {"sink_totals": 2, "sink_changes": 2}
+
+
+class _Registry(BaseHTTPRequestHandler):
+    """Schemas by number, and the numbers of subjects, as a registry of Confluent's answers."""
+
+    schemas: ClassVar[dict[int, str]] = {}
+    subjects: ClassVar[dict[str, int]] = {}
+    asked: ClassVar[list[str | None]] = []
+
+    def do_GET(self) -> None:
+        self.asked.append(self.headers["Authorization"])
+        found = self.schemas.get(int(self.path.rpartition("/")[2]))
+        self._answer(404 if found is None else 200, {"schema": found})
+
+    def do_POST(self) -> None:
+        self.asked.append(self.headers["Authorization"])
+        schema = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["schema"]
+        number = next((n for n, known in self.schemas.items() if known == schema), len(self.schemas) + 1)
+        self.schemas[number] = schema
+        self.subjects[self.path.split("/")[2]] = number
+        self._answer(200, {"id": number})
+
+    def _answer(self, status: int, body: dict[str, Any]) -> None:
+        self.send_response(status)
+        self.end_headers()
+        self.wfile.write(json.dumps(body).encode())
+
+    def log_message(self, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def registry() -> Iterator[str]:
+    for known in (_Registry.schemas, _Registry.subjects, _Registry.asked):
+        known.clear()
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Registry) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def test_schemas_are_those_of_a_registry(spark: SparkSession, broker: Broker, tmp_path: Path, registry: str) -> None:
+    topic, result = broker.create(), broker.create()
+    # Two versions of a schema, of which the second has a field more; both by hand: head, then Avro.
+    first = {"type": "record", "name": "order", "fields": [{"name": "id", "type": "long"}]}
+    second = {"type": "record", "name": "order", "fields": [{"name": "note", "type": "string"}, *first["fields"]]}
+    _Registry.schemas |= {7: json.dumps(first), 8: json.dumps(second)}
+    broker.send(topic, [(None, b"\0\0\0\0\x07" + b"\x02"), (None, b"\0\0\0\0\x08" + b"\x04hi" + b"\x04")])
+    options = {"avro-confluent.url": registry}
+    script = (
+        source("orders", "id BIGINT, note STRING", broker, topic, format="avro-confluent", **options)
+        + table(
+            "result", "id BIGINT, note STRING, PRIMARY KEY (id) NOT ENFORCED", broker, "upsert-kafka", topic=result,
+            key__format="raw", value__format="avro-confluent", **{"value.avro-confluent.url": registry},
+        )
+        + "INSERT INTO result SELECT id, MAX(note) FROM orders GROUP BY id;"
+    )  # fmt: skip
+    run(spark, script, tmp_path / "checkpoint")
+    number = _Registry.subjects[f"{result}-value"]
+    head = b"\0" + number.to_bytes(4, "big")
+    key = [i.to_bytes(8, "big") for i in (1, 2)]
+    assert broker.latest(result) == {key[0]: head + b"\x02\x02\x00", key[1]: head + b"\x02\x04\x02\x04hi"}
+    fields = json.loads(_Registry.schemas[number])["fields"]
+    assert [(field["name"], field["type"]) for field in fields] == [
+        ("id", ["null", "long"]),
+        ("note", ["null", "string"]),
+    ]
+    broker.send(topic, [(None, b"\0\0\0\0\x63\x02")])
+    with pytest.raises(RunError, match="the schema registry at .* answers 404 to /schemas/ids/99"):
+        run(spark, script, tmp_path / "checkpoint")

@@ -14,6 +14,7 @@ from typing import Literal
 
 from plans.connectors.columns import BINARY, NESTED, physical
 from plans.connectors.options import bad_value, option
+from plans.connectors.reach import HostPlace, http_host
 from plans.declarations.tables import Table, TableColumn
 from plans.declarations.types import DataType, parse_type
 from plans.errors import Diagnostic
@@ -23,7 +24,10 @@ from plans.text.names import did_you_mean
 CHANGELOGS = ("debezium-json", "canal-json")
 """The formats whose values are changes."""
 
-ROWS = ("json", "csv", "raw")
+AVRO = ("avro", "avro-confluent")
+"""The formats that need a package of their own."""
+
+ROWS = ("json", "csv", "raw", *AVRO)
 """The formats whose messages are rows, which keys can have, too."""
 
 FORMATS = (*ROWS, *CHANGELOGS)
@@ -69,6 +73,19 @@ FORMAT_OPTIONS: tuple[Setting, ...] = (
         default="big-endian",
         description="The order of the bytes of a number.",
     ),
+    option("avro.encoding", "choice", choices=("binary",), default="binary", description="How Avro is encoded."),
+    option(
+        "avro.timestamp_mapping.legacy",
+        "bool",
+        default="true",
+        description="Whether TIMESTAMP is timestamp-millis in Avro, and not local-timestamp.",
+    ),
+    option("avro-confluent.url", description="The schema registry, as http://host:8081 or https://host."),
+    option(
+        "avro-confluent.subject", description="What the schema of a sink is registered under; topic-value if absent."
+    ),
+    option("avro-confluent.basic-auth.user-info", secret=True, description="user:password, as ${env:NAME}."),
+    option("avro-confluent.bearer-auth.token", secret=True, description="A token, as ${env:NAME}."),
     _lenient("debezium-json"),
     _times("debezium-json"),
     option(
@@ -85,6 +102,9 @@ FORMAT_OPTIONS: tuple[Setting, ...] = (
 """What formats can be told; with ``key.`` or ``value.`` before it where ``key.format`` or ``value.format`` chose it."""
 
 _SETTINGS: Mapping[str, Setting] = {setting.name: setting for setting in FORMAT_OPTIONS}
+_REGISTRY = "avro-confluent.url"
+_URL = re.compile(r"https?://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?(/[A-Za-z0-9._/-]*)?")
+_MILLIS = 3
 _PATTERNS = ("canal-json.database.include", "canal-json.table.include")
 PREFIXED = ("key.", "value.")
 """What options of the format of a key or value start with."""
@@ -110,12 +130,16 @@ _OF_PARTS = ("key.fields", *(each.name for each in PART_OPTIONS))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """The key or the value of messages; ``columns`` are the table's, and ``fields`` their names in the format."""
+    """The key or the value of messages; ``columns`` are the table's, and ``fields`` their names in the format.
+
+    ``before`` is what stands before its options in the table.
+    """
 
     format: str
     columns: tuple[TableColumn, ...]
     fields: tuple[str, ...]
     options: Mapping[str, str]
+    before: str = ""
 
     def option(self, name: str) -> str | None:
         """The value of the format's option ``name``, without the format, or its default."""
@@ -166,7 +190,7 @@ def _part(table: Table, side: str, chosen: str, columns: tuple[TableColumn, ...]
         key.removeprefix(before): value for key, value in table.options.items() if key.startswith(f"{before}{chosen}.")
     }
     fields = tuple(column.name.removeprefix(prefix) for column in columns)
-    return Part(format=chosen, columns=columns, fields=fields, options=options)
+    return Part(format=chosen, columns=columns, fields=fields, options=options, before=before)
 
 
 def check_formats(path: str, table: Table) -> Iterator[Diagnostic]:
@@ -261,7 +285,27 @@ def _check_key(path: str, table: Table) -> Iterator[Diagnostic]:
             yield Diagnostic(message=message, hint=f"name it {prefix}{name}", path=f"{path}.{PREFIX}")
 
 
+def registries(table: Table) -> Iterator[HostPlace]:
+    """The schema registries that a checked table asks."""
+    for part in (key_part(table), value_part(table)):
+        if part is not None and part.format == "avro-confluent":
+            yield http_host(part.before + _REGISTRY, part.options[_REGISTRY])
+
+
+def _check_registry(path: str, part: Part) -> Iterator[Diagnostic]:
+    key = f"{part.before}{_REGISTRY}"
+    url = part.options.get(_REGISTRY)
+    if url is None:
+        message = f"the format {part.format} needs the option {key!r}"
+        yield Diagnostic(message=message, hint=f"add '{key}' = 'http://host:8081'", path=path)
+    elif not _URL.fullmatch(url):
+        message = f"{key!r} must start with http:// or https:// and name a host, with no user and no parameters"
+        yield Diagnostic(message=message, hint=f"write '{key}' = 'http://host:8081'", path=path)
+
+
 def _check_part(path: str, part: Part) -> Iterator[Diagnostic]:
+    if part.format == "avro-confluent":
+        yield from _check_registry(path, part)
     types: dict[str, DataType] = {}
     for column in part.columns:
         try:
@@ -281,9 +325,25 @@ def _check_part(path: str, part: Part) -> Iterator[Diagnostic]:
         if part.format == "csv" and data_type.root in NESTED + BINARY:
             message = f"the format csv cannot hold column {name!r} of type {data_type.as_nullable()}"
             yield Diagnostic(message=message, hint="use json", path=path)
-        elif "json" in part.format and _has_other_keys(data_type):
-            message = f"column {name!r} has a MAP whose keys are no text, which JSON cannot hold"
+        elif misfit := _avro_misfit(part, data_type):
+            message = f"the format {part.format} cannot hold column {name!r}: Flink maps no {misfit} to its times"
+            hint = "declare it TIMESTAMP(3), or set 'avro.timestamp_mapping.legacy' = 'false' with the format avro"
+            yield Diagnostic(message=message, hint=hint, path=path)
+        elif part.format not in ("csv", "raw") and _has_other_keys(data_type):
+            message = f"column {name!r} has a MAP whose keys are no text, which {part.format} cannot hold"
             yield Diagnostic(message=message, hint="declare its keys STRING", path=path)
+
+
+def _avro_misfit(part: Part, data_type: DataType) -> str:
+    """What of a type the older mapping of times to Avro cannot hold; empty if it can all."""
+    legacy = part.format != "avro" or part.option("timestamp_mapping.legacy") == "true"
+    if part.format in AVRO and legacy:
+        if data_type.root == "TIMESTAMP_LTZ" or (
+            data_type.root == "TIMESTAMP" and (data_type.precision or 0) > _MILLIS
+        ):
+            return str(data_type.as_nullable())
+        return next(filter(None, (_avro_misfit(part, child) for child in data_type.children)), "")
+    return ""
 
 
 def _has_other_keys(data_type: DataType) -> bool:

@@ -18,16 +18,19 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from plans.connectors.kafka import SPARK_PACKAGE
-from plans.connectors.messages.formats import Part, key_part, value_part
+from plans.connectors.messages.formats import AVRO, Part, key_part, value_part
 from plans.declarations.tables import Table
 from runtime.connectors.kafka.client import FORMAT, client_options, found
-from runtime.connectors.messages.formats import change_encoder, row_encoder
+from runtime.connectors.messages.avro_values import require_avro
+from runtime.connectors.messages.formats import change_encoder, registered, row_encoder
 from runtime.connectors.micro_batch import MicroBatch
 from runtime.connectors.netting import net
 from runtime.expressions.allowed import quoted
 from runtime.operator import INSERT, KIND
 from runtime.spark.map_in_arrow import map_in_arrow
 from runtime.spark.shipping import written_by
+
+Schemas = tuple[int | None, int | None]
 
 _MESSAGE = pa.schema([("key", pa.binary()), ("value", pa.binary())])
 _DDL = "key binary, value binary"
@@ -44,6 +47,8 @@ class Target:
     name: str
     table: Table
     upserts: bool
+    schemas: Schemas
+    """The numbers of the schemas of keys and values in their registries, where they have one."""
 
     def __call__(self, df: DataFrame, batch: int) -> None:
         self.write(df)
@@ -59,25 +64,25 @@ class Target:
         """The messages of the rows of ``df``; of upserts, one a key."""
         key, value = key_part(self.table), value_part(self.table)
         if not self.upserts:
-            return map_in_arrow(df, partial(_encoded, key=key, value=value), _DDL)
+            return map_in_arrow(df, partial(_encoded, key=key, value=value, schemas=self.schemas), _DDL)
         assert key is not None
         placed = df.withColumn(_PLACE, F.monotonically_increasing_id())
         by_key = placed.repartition(*(quoted(column.name) for column in key.columns)).sortWithinPartitions(_PLACE)
-        return map_in_arrow(by_key.drop(_PLACE), partial(_netted, key=key, value=value), _DDL)
+        return map_in_arrow(by_key.drop(_PLACE), partial(_netted, key=key, value=value, schemas=self.schemas), _DDL)
 
 
 def writer(
     df: DataFrame, name: str, table: Table, *, upserts: bool, changelog: bool, checkpoint: str | None = None
 ) -> DataStreamWriter:
     """A writer of each micro-batch."""
-    return written_by(Target(name=name, table=table, upserts=upserts), df)
+    return written_by(_target(name, table, upserts), df)
 
 
 def micro_batch_writer(
     name: str, table: Table, *, upserts: bool, changelog: bool, checkpoint: str | None = None, part: str = ""
 ) -> Callable[[MicroBatch, int], int]:
     """What writes a micro-batch."""
-    target = Target(name=name, table=table, upserts=upserts)
+    target = _target(name, table, upserts)
 
     def write(rows: MicroBatch, batch: int) -> int:
         seen = Observation()
@@ -89,19 +94,31 @@ def micro_batch_writer(
 
 def batch_writer(df: DataFrame, name: str, table: Table, *, upserts: bool) -> Callable[[], None]:
     """What writes all rows; a call that fails leaves the messages that it has written."""
-    return partial(Target(name=name, table=table, upserts=upserts).write, df)
+    return partial(_target(name, table, upserts).write, df)
 
 
-def _encoded(batches: Iterable[pa.RecordBatch], *, key: Part | None, value: Part) -> Iterator[pa.RecordBatch]:
-    for _, keys, values in _messages(batches, key, value):
+def _target(name: str, table: Table, upserts: bool) -> Target:
+    """What writes into ``table``, whose schemas are in their registries then; RunError if they cannot be."""
+    key, value, topic = key_part(table), value_part(table), table.options["topic"]
+    for part in (key, value):
+        if part is not None and part.format in AVRO:
+            require_avro(name)
+    schemas = registered(key, f"{topic}-key"), registered(value, f"{topic}-value")
+    return Target(name=name, table=table, upserts=upserts, schemas=schemas)
+
+
+def _encoded(
+    batches: Iterable[pa.RecordBatch], *, key: Part | None, value: Part, schemas: Schemas
+) -> Iterator[pa.RecordBatch]:
+    for _, keys, values in _messages(batches, key, value, schemas):
         yield pa.record_batch([pa.array(keys, pa.binary()), pa.array(values, pa.binary())], schema=_MESSAGE)
 
 
-def _netted(batches: Iterable[pa.RecordBatch], *, key: Part, value: Part) -> Iterator[pa.RecordBatch]:
+def _netted(batches: Iterable[pa.RecordBatch], *, key: Part, value: Part, schemas: Schemas) -> Iterator[pa.RecordBatch]:
     """The last message of each key among the rows of a task, which come in their order."""
     kinds: list[int] = []
     messages: list[tuple[Any, Any]] = []
-    for found_kinds, keys, values in _messages(batches, key, value):
+    for found_kinds, keys, values in _messages(batches, key, value, schemas):
         kinds += found_kinds
         messages += zip(keys, values, strict=True)
     left = net(messages, kinds, key=(0,))
@@ -112,11 +129,12 @@ def _netted(batches: Iterable[pa.RecordBatch], *, key: Part, value: Part) -> Ite
 
 
 def _messages(
-    batches: Iterable[pa.RecordBatch], key: Part | None, value: Part
+    batches: Iterable[pa.RecordBatch], key: Part | None, value: Part, schemas: Schemas
 ) -> Iterator[tuple[Sequence[int], list[bytes | None], list[bytes | None]]]:
     """The kinds, keys and values of each batch."""
-    encode_value = change_encoder(value)
-    encode_key = None if key is None else row_encoder(key)
+    of_key, of_value = schemas
+    encode_value = change_encoder(value, of_value)
+    encode_key = None if key is None else row_encoder(key, of_key)
     for batch in batches:
         kinds = batch.column(KIND).to_pylist() if KIND in batch.schema.names else [INSERT] * batch.num_rows
         rows = _rows(batch, value)

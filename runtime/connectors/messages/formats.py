@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from plans.connectors.messages.formats import Part
+from runtime.connectors.messages.avro_values import avro_decoder, avro_encoder, schema_of
 from runtime.connectors.messages.change_events import (
     Change,
     canal_decoder,
@@ -17,6 +18,7 @@ from runtime.connectors.messages.change_events import (
 from runtime.connectors.messages.csv_text import csv_decoder, csv_encoder
 from runtime.connectors.messages.json_objects import json_row_decoder, json_row_encoder
 from runtime.connectors.messages.raw_bytes import raw_decoder, raw_encoder
+from runtime.connectors.messages.registry import confluent_decoder, confluent_encoder, registry_of
 from runtime.operator import INSERT
 
 RowDecoder = Callable[[bytes], Sequence[Any] | None]
@@ -27,6 +29,10 @@ def row_decoder(part: Part, wanted: Collection[str]) -> RowDecoder:
     """What reads a message that is a row; ValueError for one that does not fit."""
     if part.format == "json":
         return json_row_decoder(part, wanted)
+    if part.format == "avro":
+        return avro_decoder(part, wanted, schema_of(part))
+    if part.format == "avro-confluent":
+        return confluent_decoder(part, wanted)
     return csv_decoder(part) if part.format == "csv" else raw_decoder(part)
 
 
@@ -44,19 +50,30 @@ def _inserted(message: bytes, *, decode: RowDecoder) -> Iterable[Change]:
     return () if values is None else ((INSERT, values),)
 
 
-def row_encoder(part: Part) -> Callable[[Sequence[Any]], bytes | None]:
-    """What writes the values of a part's columns as a message."""
+def row_encoder(part: Part, schema: int | None = None) -> Callable[[Sequence[Any]], bytes | None]:
+    """What writes the values of a part's columns as a message; ``schema`` is its number in the registry, if any."""
+    if part.format == "avro":
+        return avro_encoder(part, schema_of(part))
+    if schema is not None:
+        return confluent_encoder(part, schema)
     if part.format == "json":
         write = json_row_encoder(part)
         return lambda values: write(values).encode()
     return csv_encoder(part) if part.format == "csv" else raw_encoder(part)
 
 
-def change_encoder(part: Part) -> Callable[[int, Sequence[Any]], bytes | None]:
+def registered(part: Part | None, subject: str) -> int | None:
+    """The number of the schema of ``part`` in its registry, which has it from now on; None if it has no registry."""
+    if part is None or part.format != "avro-confluent":
+        return None
+    return registry_of(part).register(part.option("subject") or subject, schema_of(part))
+
+
+def change_encoder(part: Part, schema: int | None = None) -> Callable[[int, Sequence[Any]], bytes | None]:
     """What writes a change as a message; formats of rows write the row."""
     if part.format == "debezium-json":
         return debezium_encoder(part)
     if part.format == "canal-json":
         return canal_encoder(part)
-    write = row_encoder(part)
+    write = row_encoder(part, schema)
     return lambda kind, values: write(values)

@@ -112,7 +112,7 @@ def _of_text(data_type: DataType, iso: bool) -> Decoder:
         number = _single if root == "FLOAT" else float
         return lambda text: _matched(_NUMBER, text.strip(), data_type, number)
     if root == "DECIMAL":
-        fit = _decimal(data_type)
+        fit = fitting(data_type)
         return lambda text: fit(_matched(_NUMBER, text.strip(), data_type, Decimal))
     if root == "BOOLEAN":
         return lambda text: text.strip().lower() == "true"
@@ -162,7 +162,8 @@ def _single(text: str) -> float:
     return rounded
 
 
-def _decimal(data_type: DataType) -> Callable[[Decimal], Decimal | None]:
+def fitting(data_type: DataType) -> Callable[[Decimal], Decimal | None]:
+    """What rounds a Decimal to a DECIMAL type; None for one that does not fit, ValueError for what is no number."""
     precision, scale = data_type.precision or 0, data_type.scale or 0
     unit, limit = Decimal(1).scaleb(-scale), Decimal(1).scaleb(precision - scale)
 

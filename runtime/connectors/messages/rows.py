@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from plans.connectors.messages.formats import Part
+from plans.connectors.messages.formats import AVRO, Part
 from plans.errors import RunError
 from runtime.connectors.messages.formats import changes_decoder, row_decoder
 from runtime.engine.row_order import ROW_ORDER
@@ -109,10 +109,11 @@ class Messages:
     def _misfit(self, batch: pa.RecordBatch, number: int, part: str, problem: str) -> RunError:
         topic, partition, offset = (batch.column(name)[number].as_py() for name in ("topic", "partition", "offset"))
         name = (self.key if part == "key" and self.key else self.value).format
+        lenient = name not in ("raw", *AVRO)
         return RunError(
             f"table {self.table}: the {part} of the message at topic {topic}, partition {partition}, offset {offset} "
             f"is not what its format, {name}, and the columns say: {problem}",
-            hint="correct the table, or skip messages like it with the format's option 'ignore-parse-errors'",
+            hint="correct the table" + (f", or set '{name}.ignore-parse-errors' = 'true'" if lenient else ""),
             path=f"tables.{self.table}",
         )
 

@@ -27,6 +27,7 @@ BASES = {
 VALUES = {"duration": "7 s", "bool": "true", "int": "7", "character": ";", "text": "a_text"}
 SPECIAL = {"url": "{}_7", "key-pattern": "{}:7", "response.pointer": "/a", "class": "shop.Others"}
 SPECIAL |= {"properties.bootstrap.servers": "localhost:7", "key.fields": "k", "key.fields-prefix": "k"}
+SPECIAL |= {"avro-confluent.url": "http://localhost:7"}
 SPECIAL |= dict.fromkeys(("scan.startup.specific-offsets", "scan.bounded.specific-offsets"), "partition:0,offset:7")
 SPECIAL |= {"async-class": "shop.Async", "scan-class": "shop.Scan"}
 SEQUENCE = {"fields.k.kind": "sequence", "fields.k.start": "1", "fields.k.end": "9"}
@@ -61,8 +62,13 @@ def beside(connector: str, key: str) -> dict[str, str]:
         return prefix | ({f"{key.partition('.')[0]}.format": "csv"} if key.endswith("null-literal") else {})
     if connector != "kafka":
         return BESIDE.get(key, {})
-    format_ = next((f for f in ("csv", "raw", "debezium-json", "canal-json") if key.startswith(f"{f}.")), "json")
+    format_ = next(
+        (f for f in ("csv", "raw", "avro", "avro-confluent", "debezium-json", "canal-json") if key.startswith(f"{f}.")),
+        "json",
+    )
     found = BESIDE_IN_KAFKA.get(key, BESIDE_IN_KAFKA["raw."] if format_ == "raw" else {})
+    if format_ == "avro-confluent":
+        found = {**found, "avro-confluent.url": "http://localhost:8081"}
     topic = {} if key == "topic-pattern" else {"topic": "t"}
     return SERVERS | topic | ({} if key.startswith("value.") and "fields" not in key else {"format": format_}) | found
 

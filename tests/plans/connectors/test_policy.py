@@ -92,11 +92,28 @@ CLOSED_PLACES = [
     (http("http://127.0.0.1.example.com"), "--allow-host http://127.0.0.1.example.com"),
     (kafka("localhost:9092,kafka.example.com:9092"), "--allow-host kafka.example.com"),
     (upsert_kafka("kafka.example.com:9093"), "--allow-host kafka.example.com:9093"),
+    (
+        kafka("localhost:9092", **{"format": "avro-confluent", "avro-confluent.url": "https://registry.example.com"}),
+        "--allow-host registry.example.com",
+    ),
+    (
+        kafka(
+            "localhost:9092",
+            **{
+                "key.fields": "k",
+                "key.format": "avro-confluent",
+                "key.avro-confluent.url": "http://keys.example.com:8081",
+            },
+        ),
+        "--allow-host http://keys.example.com:8081",
+    ),
 ]
 
 
 def table(options: dict[str, str]) -> Table:
-    found = Table(columns=COLUMNS, options=options, primary_key=("k",) if "key.format" in options else ())
+    found = Table(
+        columns=COLUMNS, options=options, primary_key=("k",) if options["connector"] == "upsert-kafka" else ()
+    )
     assert [str(problem) for problem in check_table("t", found)] == []
     return found
 

@@ -1,0 +1,235 @@
+"""Avro: the schema that Flink derives of a table's columns, and values in it and out of whatever schema wrote them.
+
+A column that may be NULL is a union with null. TIMESTAMP is ``timestamp-millis``, without regard to zones, unless the
+older mapping is switched off; then it is ``local-timestamp``, and TIMESTAMP_LTZ is ``timestamp``.
+
+>>> part = Part(format="avro", columns=(TableColumn(name="id", type="INT NOT NULL"),), fields=("id",), options={})
+>>> schema_of(part)["fields"]
+[{'name': 'id', 'type': 'int'}]
+>>> avro_encoder(part, schema_of(part))([1]), avro_decoder(part, ("id",), schema_of(part))(b"\\x02")
+(b'\\x02', [1])
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Collection, Sequence
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from io import BytesIO
+from typing import Any
+
+from plans.connectors.messages.formats import Part
+from plans.declarations.tables import TableColumn
+from plans.declarations.types import DataType, parse_type
+from plans.errors import RunError
+from runtime.connectors.messages.json_in import fitting
+
+__all__ = ["TableColumn", "avro_decoder", "avro_encoder", "require_avro", "schema_of"]
+
+_NAME = "org.apache.flink.avro.generated.record"
+_PLAIN = {
+    "BOOLEAN": "boolean", "TINYINT": "int", "SMALLINT": "int", "INT": "int", "BIGINT": "long", "FLOAT": "float",
+    "DOUBLE": "double", "CHAR": "string", "VARCHAR": "string", "STRING": "string", "BYTES": "bytes", "BINARY": "bytes",
+    "VARBINARY": "bytes",
+}  # fmt: skip
+_BITS = {"TINYINT": 7, "SMALLINT": 15, "INT": 31, "BIGINT": 63}
+_EPOCH = datetime(1970, 1, 1)
+_MILLIS = 3
+_FAULTS = (ValueError, EOFError, IndexError, KeyError, TypeError, OverflowError, struct.error)
+"""What fastavro raises for bytes that are not of a schema."""
+
+
+def require_avro(table: str) -> None:
+    """RunError if this Python cannot read Avro."""
+    try:
+        import fastavro  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise RunError(
+            f"table {table} has messages in Avro, which needs fastavro",
+            hint="pip install 'hintplan[kafka]' here, and fastavro where Python workers run",
+            path=f"tables.{table}",
+        ) from error
+
+
+def is_legacy(part: Part) -> bool:
+    """Whether times are mapped as Flink did before its version 1.19, and does unless it is told not to."""
+    return part.format != "avro" or part.option("timestamp_mapping.legacy") == "true"
+
+
+def schema_of(part: Part) -> dict[str, Any]:
+    """The schema that messages of ``part`` are written with; ValueError for a column that it cannot hold."""
+    legacy = is_legacy(part)
+    fields = [
+        {"name": field, "type": _nullable(parse_type(column.type), f"{_NAME}_{field}", legacy)}
+        for field, column in zip(part.fields, part.columns, strict=True)
+    ]
+    for each in fields:
+        if isinstance(each["type"], list):
+            each["default"] = None
+    namespace, _, name = _NAME.rpartition(".")
+    return {"type": "record", "name": name, "namespace": namespace, "fields": fields}
+
+
+def _nullable(data_type: DataType, name: str, legacy: bool) -> Any:
+    found = _schema(data_type, name, legacy)
+    return ["null", found] if data_type.nullable else found
+
+
+def _schema(data_type: DataType, name: str, legacy: bool) -> Any:
+    root = data_type.root
+    if root in _PLAIN:
+        return _PLAIN[root]
+    if root == "DATE":
+        return {"type": "int", "logicalType": "date"}
+    if root == "DECIMAL":
+        sizes = {"precision": data_type.precision or 0, "scale": data_type.scale or 0}
+        return {"type": "bytes", "logicalType": "decimal", **sizes}
+    if root in ("TIMESTAMP", "TIMESTAMP_LTZ"):
+        local = root == "TIMESTAMP"
+        if legacy and not local:
+            raise ValueError("Avro holds no TIMESTAMP_LTZ in the older mapping of times")
+        if legacy and (data_type.precision or 0) > _MILLIS:
+            raise ValueError("Avro holds no TIMESTAMP of more than 3 digits in the older mapping of times")
+        unit = "millis" if (data_type.precision or 0) <= _MILLIS else "micros"
+        return {"type": "long", "logicalType": f"{'local-' if local and not legacy else ''}timestamp-{unit}"}
+    if root == "ARRAY":
+        return {"type": "array", "items": _nullable(data_type.children[0], name, legacy)}
+    if root == "MAP":
+        if not data_type.children[0].is_text:
+            raise ValueError("Avro holds no MAP whose keys are no text")
+        return {"type": "map", "values": _nullable(data_type.children[1], name, legacy)}
+    assert root == "ROW", root
+    children = zip(data_type.names, data_type.children, strict=True)
+    fields = [{"name": field, "type": _nullable(child, f"{name}_{field}", legacy)} for field, child in children]
+    return {"type": "record", "name": name.rpartition(".")[2], "fields": fields}
+
+
+def avro_decoder(part: Part, wanted: Collection[str], schema: Any) -> Callable[[bytes], Sequence[Any]]:
+    """What reads the values of ``part`` out of bytes that ``schema`` has written; ValueError for others."""
+    from fastavro import parse_schema, schemaless_reader
+
+    parsed = parse_schema(schema)
+    fields = [
+        (field, _from_avro(parse_type(column.type)) if column.name in wanted else None)
+        for field, column in zip(part.fields, part.columns, strict=True)
+    ]
+
+    def decode(message: bytes) -> Sequence[Any]:
+        try:
+            found = schemaless_reader(BytesIO(message), parsed, None)
+        except _FAULTS as error:
+            raise ValueError(f"it is not of its schema of Avro: {error or type(error).__name__}") from None
+        if not isinstance(found, dict):
+            raise ValueError("its schema is none of a record")
+        values = []
+        for name, convert in fields:
+            try:
+                values.append(None if convert is None else convert(found.get(name)))
+            except ValueError as error:
+                raise ValueError(f"field {name!r}: {error}") from None
+        return values
+
+    return decode
+
+
+def avro_encoder(part: Part, schema: Any) -> Callable[[Sequence[Any]], bytes]:
+    """What writes the values of ``part`` with ``schema``; ValueError for NULL where it has none."""
+    from fastavro import parse_schema, schemaless_writer
+
+    parsed = parse_schema(schema)
+    legacy = is_legacy(part)
+    fields = [(f, _to_avro(parse_type(c.type), legacy)) for f, c in zip(part.fields, part.columns, strict=True)]
+
+    def encode(values: Sequence[Any]) -> bytes:
+        out = BytesIO()
+        record = {name: convert(value) for (name, convert), value in zip(fields, values, strict=True)}
+        for (name, _), value, column in zip(fields, values, part.columns, strict=True):
+            if value is None and not parse_type(column.type).nullable:
+                raise ValueError(f"column {name!r} is NULL, and is declared NOT NULL")
+        schemaless_writer(out, parsed, record)
+        return out.getvalue()
+
+    return encode
+
+
+def _to_avro(data_type: DataType, legacy: bool) -> Callable[[Any], Any]:
+    convert = _plain_to_avro(data_type, legacy)
+    return lambda value: None if value is None else convert(value)
+
+
+def _plain_to_avro(data_type: DataType, legacy: bool) -> Callable[[Any], Any]:
+    root = data_type.root
+    if root == "TIMESTAMP" and legacy:
+        return lambda value: value.replace(tzinfo=UTC)
+    if root == "ARRAY":
+        element = _to_avro(data_type.children[0], legacy)
+        return lambda value: [element(item) for item in value]
+    if root == "MAP":
+        item = _to_avro(data_type.children[1], legacy)
+        return lambda value: {key: item(each) for key, each in value}
+    if root == "ROW":
+        fields = [(n, _to_avro(c, legacy)) for n, c in zip(data_type.names, data_type.children, strict=True)]
+        return lambda value: {name: convert(value[name]) for name, convert in fields}
+    return lambda value: value
+
+
+def _from_avro(data_type: DataType) -> Callable[[Any], Any]:
+    convert = _plain_from_avro(data_type)
+    return lambda value: None if value is None else convert(value)
+
+
+def _plain_from_avro(data_type: DataType) -> Callable[[Any], Any]:
+    root = data_type.root
+    if root in _BITS:
+        return lambda value: _in_range(_as(value, data_type, int), data_type)
+    if root in ("FLOAT", "DOUBLE"):
+        return lambda value: float(_as(value, data_type, (int, float)))
+    if root == "BOOLEAN":
+        return lambda value: _as(value, data_type, bool)
+    if data_type.is_text:
+        return lambda value: _as(value, data_type, str)
+    if root == "DECIMAL":
+        return lambda value: _decimal(_as(value, data_type, Decimal), data_type)
+    if root == "DATE":
+        return lambda value: (
+            date(1970, 1, 1) + timedelta(_as(value, data_type, int)) if not isinstance(value, date) else value
+        )
+    if root in ("TIMESTAMP", "TIMESTAMP_LTZ"):
+        return lambda value: _moment(value, data_type)
+    if root == "ARRAY":
+        element = _from_avro(data_type.children[0])
+        return lambda value: [element(item) for item in _as(value, data_type, list)]
+    if root == "MAP":
+        item_of = _from_avro(data_type.children[1])
+        return lambda value: [(key, item_of(item)) for key, item in _as(value, data_type, dict).items()]
+    if root == "ROW":
+        fields = [(n, _from_avro(c)) for n, c in zip(data_type.names, data_type.children, strict=True)]
+        return lambda value: {name: decode(_as(value, data_type, dict).get(name)) for name, decode in fields}
+    return lambda value: bytes(_as(value, data_type, bytes))
+
+
+def _as(value: Any, data_type: DataType, kind: Any) -> Any:
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise ValueError(f"a value of {type(value).__name__} is not {data_type.as_nullable()}")
+    return value
+
+
+def _in_range(value: int, data_type: DataType) -> int:
+    limit = 1 << _BITS[data_type.root]
+    if not -limit <= value < limit:
+        raise ValueError(f"{value} is out of the range of {data_type.root}")
+    return value
+
+
+def _decimal(value: Decimal, data_type: DataType) -> Decimal | None:
+    return fitting(data_type)(value)
+
+
+def _moment(value: Any, data_type: DataType) -> datetime:
+    """A time; a number is of milliseconds, and one without a zone is in UTC."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = _EPOCH + timedelta(milliseconds=value)
+    found: datetime = _as(value, data_type, datetime)
+    plain = found.astimezone(UTC).replace(tzinfo=None) if found.tzinfo is not None else found
+    return plain.replace(tzinfo=UTC) if data_type.root == "TIMESTAMP_LTZ" else plain
