@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import parse_qsl, unquote
 
 from plans.connectors.columns import NESTED, refuse_types
@@ -35,7 +35,14 @@ _SHAPE = re.compile(
     r"(?:\?(?P<query>[^#]*))?"
 )
 _REFERRED_PORT = re.compile(rf"({POSTGRES_URL}//[^/?#@]*):{ENVIRONMENT.pattern}(?=/)")
-_POSTGRES_ONLY = ("connection.pool-size", "connection.timeout", "statement.timeout")
+_OF_SERVERS = (
+    "connection.pool-size",
+    "connection.timeout",
+    "statement.timeout",
+    "sink.buffer-flush.max-rows",
+    "sink.max-retries",
+    "sink.parallelism",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +135,7 @@ def _check_url(path: str, table: Table) -> Iterator[Diagnostic]:
             hint=f"write 'url' = '{SQLITE_URL}results.db'",
             path=f"{path}.url",
         )
-    for name in _POSTGRES_ONLY:
+    for name in _OF_SERVERS:
         if name in table.options:
             yield Diagnostic(
                 message=f"{name!r} has no effect on an SQLite database", hint="remove it", path=f"{path}.{name}"
@@ -156,6 +163,12 @@ def _check_postgres(path: str, table: Table, url: str) -> Iterator[Diagnostic]:
 
 def _check_key(path: str, table: Table) -> Iterator[Diagnostic]:
     computed = [column.name for column in table.columns if column.expression is not None]
+    keys = tuple(column for column in table.columns if column.name in table.primary_key)
+    if _is_postgres(table):
+        key = replace(table, columns=keys)
+        yield from refuse_types(
+            path, key, NESTED, "a database has no key of", "use columns of plain types in PRIMARY KEY"
+        )
     for name in table.primary_key:
         if name in computed:
             yield Diagnostic(
@@ -166,12 +179,10 @@ def _check_key(path: str, table: Table) -> Iterator[Diagnostic]:
 
 
 def _upserts(table: Table) -> bool:
-    return not _is_postgres(table) and bool(table.primary_key)
+    return bool(table.primary_key)
 
 
 def _sink_kinds(table: Table) -> tuple[RowKind, ...]:
-    if _is_postgres(table):
-        return ()
     return UPSERT_KINDS if _upserts(table) else INSERT_ONLY
 
 
@@ -213,6 +224,27 @@ JDBC = Connector(
             maximum=1_000_000,
             default="10000",
             description="The number of rows fetched at once for a full cache.",
+        ),
+        option(
+            "sink.buffer-flush.max-rows",
+            "int",
+            maximum=1_000_000,
+            default="10000",
+            description="The most rows that a task of a sink hands to the server in one transaction.",
+        ),
+        option(
+            "sink.max-retries",
+            "int",
+            minimum=0,
+            maximum=1_000,
+            default="3",
+            description="How often a sink tries again what may be over then, such as a lost connection.",
+        ),
+        option(
+            "sink.parallelism",
+            "int",
+            maximum=10_000,
+            description="The most tasks that write a micro-batch; without it as many as make its rows.",
         ),
     ),
     writing=Writing(kinds=_sink_kinds, upserts=_upserts, place="table-name", takes_updates="with a PRIMARY KEY"),

@@ -126,7 +126,7 @@ def test_the_modes_of_lookup_follow_from_the_options():
     assert can_lookup(table({"connector": "print"})) == frozenset()
 
 
-@pytest.mark.parametrize("options", [POSTGRES, REDIS, HTTP, PYTHON])
+@pytest.mark.parametrize("options", [REDIS, HTTP, PYTHON])
 def test_what_only_looks_up_is_neither_read_nor_written(options):
     assert not can_read(table(options))
     assert not can_write(table(options))

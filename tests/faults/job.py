@@ -32,11 +32,15 @@ JOIN = """
 Row = tuple[Any, ...]
 
 
-def script(directory: Path, *, files_per_batch: int) -> str:
-    """The job on the files of ``directory``: of each table at most so many a micro-batch, the oldest first."""
+def script(directory: Path, *, files_per_batch: int, database: str = "") -> str:
+    """The job on the files of ``directory``: of each table at most so many a micro-batch, the oldest first.
+
+    ``database`` are the options of another one than the SQLite database there.
+    """
     files = f"""'connector' = 'filesystem', 'format' = 'json',
         'source.max-files-per-trigger' = '{files_per_batch}', 'path' = '{directory}/input/"""
-    database = f"'connector' = 'jdbc', 'url' = 'jdbc:sqlite:{directory}/result.db', 'table-name' = '"
+    database = database or f"'connector' = 'jdbc', 'url' = 'jdbc:sqlite:{directory}/result.db'"
+    database += ", 'table-name' = '"
     return f"""
 SET 'table.exec.state.ttl' = '1 d';
 CREATE TABLE orders (id BIGINT, customer BIGINT, amount BIGINT) WITH ({files}orders');
@@ -51,9 +55,9 @@ INSERT INTO copies SELECT id, customer, amount FROM orders;
 """
 
 
-def compiled(directory: Path, *, files_per_batch: int = 2) -> Plan:
+def compiled(directory: Path, *, files_per_batch: int = 2, database: str = "") -> Plan:
     """The plan; with two files a batch, one may take back what the other inserts."""
-    text = script(directory, files_per_batch=files_per_batch)
+    text = script(directory, files_per_batch=files_per_batch, database=database)
     return planner.compile_sql(text, {"parallelism.default": "2"}, name="faults")
 
 

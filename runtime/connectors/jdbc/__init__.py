@@ -1,12 +1,19 @@
-"""The jdbc connector: a sink of SQLite databases, and lookups in these and in PostgreSQL."""
+"""The jdbc connector: sinks and lookups in SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from types import ModuleType
 
-from plans.connectors.jdbc import JDBC, POSTGRES_URL
-from runtime.connectors.connector import ConnectorCode
-from runtime.connectors.jdbc.write import batch_writer, batches_had, micro_batch_writer, writer
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from plans.connectors.jdbc import JDBC, POSTGRES_URL, SQLITE_URL
+from plans.declarations.tables import Table
+from plans.errors import RunError
+from runtime.connectors.connector import ConnectorCode, FilesBelow
+from runtime.connectors.jdbc import server_write, write
+from runtime.connectors.micro_batch import MicroBatch
 from runtime.lookup.source import LookupSource, source_of_classes
 
 __all__ = ["CODE"]
@@ -25,11 +32,51 @@ def _lookup(options: Mapping[str, str]) -> LookupSource:
     return _POSTGRES if options["url"].startswith(POSTGRES_URL) else _SQLITE
 
 
+def _sink(table: Table) -> ModuleType:
+    """The module that writes to the table: of databases in files, or of servers."""
+    return write if table.options["url"].startswith(SQLITE_URL) else server_write
+
+
+def _writer(df: DataFrame, name: str, table: Table, *, changelog: bool, checkpoint: str | None) -> DataStreamWriter:
+    _refuse_updates(name, table, changelog=changelog)
+    chosen: DataStreamWriter = _sink(table).writer(df, name, table, changelog=changelog, checkpoint=checkpoint)
+    return chosen
+
+
+def _micro_batch_writer(
+    name: str, table: Table, *, changelog: bool, checkpoint: str | None, part: str
+) -> Callable[[MicroBatch, int], int]:
+    _refuse_updates(name, table, changelog=changelog)
+    chosen: Callable[[MicroBatch, int], int] = _sink(table).micro_batch_writer(
+        name, table, changelog=changelog, checkpoint=checkpoint, part=part
+    )
+    return chosen
+
+
+def _refuse_updates(name: str, table: Table, *, changelog: bool) -> None:
+    if changelog and not table.primary_key:
+        raise RunError(
+            f"table {name} cannot take updates: it has no primary key to find rows by",
+            hint="declare PRIMARY KEY (...) NOT ENFORCED",
+            path=f"tables.{name}",
+        )
+
+
+def _batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
+    chosen: Callable[[], None] = _sink(table).batch_writer(df, name, table)
+    return chosen
+
+
+def _batches_had(table: Table, writer: Callable[[], str | None], files_below: FilesBelow) -> int:
+    had: int = _sink(table).batches_had(table, writer, files_below)
+    return had
+
+
 CODE = ConnectorCode(
     connector=JDBC,
-    writer=writer,
-    micro_batch_writer=micro_batch_writer,
-    batch_writer=batch_writer,
-    batches_had=batches_had,
+    writer=_writer,
+    micro_batch_writer=_micro_batch_writer,
+    batch_writer=_batch_writer,
+    batches_had=_batches_had,
     lookup=_lookup,
 )

@@ -17,14 +17,12 @@ import psycopg
 import pyarrow as pa
 from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolTimeout
 
-from plans.connectors.jdbc import parse_postgres_url
 from plans.declarations.durations import parse_duration
 from plans.errors import RunError
+from runtime.connectors.jdbc.postgres_connection import PASSING, connection_settings
 from runtime.connectors.jdbc.postgres_query import KeyQuery, key_query, probe_query, scan_query
 from runtime.lookup.api import AsyncLookupFunction, Key, LookupContext, LookupFunction, Row, ScanFunction
 from runtime.lookup.sources.failures import SourceUnavailable, redacted
-from runtime.lookup.sources.hosts import refuse_link_local
-from runtime.secrets import resolve
 from runtime.types import to_arrow
 
 _DEFAULTS = {"connection.pool-size": "10", "connection.timeout": "30 s", "statement.timeout": "30 s"}
@@ -35,8 +33,6 @@ _HINTS = {
     "42501": "grant the user SELECT on the table",
     "3F000": "check the schema in 'table-name'",
 }
-_PASSING = ("08", "40", "53", "55P03", "57", "58")
-"""Beginnings of the SQLSTATEs of what may be over at the next attempt: connections, conflicts, resources, shutdowns."""
 
 
 class PostgresLookup(LookupFunction):
@@ -171,33 +167,15 @@ def failures(context: LookupContext) -> Iterator[None]:
                 path=path,
             ) from None
         connection_lost = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) and not state
-        if connection_lost or state.startswith(_PASSING):
+        if connection_lost or state.startswith(PASSING):
             raise SourceUnavailable(f"PostgreSQL did not answer a lookup: {text}", path=path) from None
         raise RunError(f"PostgreSQL refused a lookup: {text}", hint=_HINTS.get(state), path=path) from None
 
 
 def _connection_settings(context: LookupContext) -> dict[str, Any]:
-    try:
-        address = parse_postgres_url(resolve(context.options["url"]))
-    except ValueError as error:
-        said = redacted(str(error), context.options)
-        raise RunError(said, path=f"tables.{context.table}.options.url") from None
-    refuse_link_local(address.host, address.port, path=f"tables.{context.table}.options.url")
     milliseconds = parse_duration(_option(context, "statement.timeout"))
-    settings: dict[str, Any] = {
-        "application_name": "hintplan",
-        **address.parameters,
-        "host": address.host,
-        "port": address.port,
-        "dbname": address.database,
-        "connect_timeout": max(2, round(_seconds(context, "connection.timeout"))),
-        "options": f"-c default_transaction_read_only=on -c statement_timeout={milliseconds} -c timezone=UTC",
-        "autocommit": True,
-    }
-    for option, setting in (("username", "user"), ("password", "password")):
-        if option in context.options:
-            settings[setting] = resolve(context.options[option])
-    return settings
+    session = f"-c default_transaction_read_only=on -c statement_timeout={milliseconds} -c timezone=UTC"
+    return {**connection_settings(context.options, context.table, session), "autocommit": True}
 
 
 def _probe(connection: psycopg.Connection[Any], context: LookupContext) -> Mapping[str, tuple[int, str]]:

@@ -1,4 +1,4 @@
-"""The jdbc sink: a table of an SQLite database, kept up to date by primary key, or appended to without one.
+"""The jdbc sink in SQLite: a table of a database, kept up to date by primary key, or appended to without one.
 
 The driver collects each micro-batch, nets its changes and writes them in one transaction, so a reader of the database
 sees whole micro-batches. With a PRIMARY KEY, a replayed micro-batch writes what is already there. Without one, the
@@ -12,7 +12,6 @@ without one rows in addition to those that are there.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -24,8 +23,8 @@ from pyspark.sql.utils import is_remote
 
 from plans.connectors.jdbc import SQLITE_URL
 from plans.declarations.tables import Column, Table
-from plans.errors import RunError
 from runtime.connectors.connector import FilesBelow
+from runtime.connectors.jdbc.query_id import query_id
 from runtime.connectors.jdbc.sqlite import (
     SqliteTable,
     append_rows,
@@ -40,8 +39,6 @@ from runtime.connectors.netting import Net, Row, net
 from runtime.operator import INSERT, KIND
 from runtime.secrets import resolve
 from runtime.spark.shipping import written_by
-
-_QUERY_ID = "sql.streaming.queryId"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +66,7 @@ class SqliteBatch:
         if self.target.primary_key:
             apply_net(self.path(), self.target, self.net(rows, table))
         else:
-            query = _query_id(spark(), self.checkpoint) + self.part
+            query = query_id(spark(), self.checkpoint) + self.part
             append_rows(self.path(), self.target, rows, query_id=query, batch_id=batch_id)
         return int(table.num_rows)
 
@@ -96,7 +93,7 @@ def writer(
     df: DataFrame, name: str, table: Table, *, changelog: bool, checkpoint: str | None = None
 ) -> DataStreamWriter:
     """A writer into the table's database; RunError if the database already has another table of that name."""
-    batch = _micro_batch(name, table, changelog=changelog, checkpoint=checkpoint)
+    batch = _micro_batch(table, checkpoint=checkpoint)
     return written_by(batch, df)
 
 
@@ -104,17 +101,11 @@ def micro_batch_writer(
     name: str, table: Table, *, changelog: bool, checkpoint: str | None = None, part: str = ""
 ) -> Callable[[MicroBatch, int], int]:
     """What writes a micro-batch; ``part`` tells the sinks of one query apart. RunError as :func:`writer`."""
-    sink = _micro_batch(name, table, changelog=changelog, checkpoint=checkpoint, part=part)
+    sink = _micro_batch(table, checkpoint=checkpoint, part=part)
     return lambda rows, batch: sink.write(rows.on_driver(), batch, lambda: rows.spark)
 
 
-def _micro_batch(name: str, table: Table, *, changelog: bool, checkpoint: str | None, part: str = "") -> SqliteBatch:
-    if changelog and not table.primary_key:
-        raise RunError(
-            f"table {name} cannot take updates: it has no primary key to find rows by",
-            hint="declare PRIMARY KEY (...) NOT ENFORCED",
-            path=f"tables.{name}",
-        )
+def _micro_batch(table: Table, *, checkpoint: str | None, part: str = "") -> SqliteBatch:
     batch = _sqlite_batch(table, checkpoint, part)
     if not is_remote():
         check_target(batch.path(), batch.target)
@@ -148,16 +139,3 @@ def _sqlite_batch(table: Table, checkpoint: str | None, part: str = "") -> Sqlit
         checkpoint=checkpoint,
         part=part,
     )
-
-
-def _query_id(spark: SparkSession, checkpoint: str | None) -> str:
-    """The id that Spark gave the query when its checkpoint was new, and keeps across restarts."""
-    if not is_remote():
-        return spark.sparkContext.getLocalProperty(_QUERY_ID) or ""
-    if checkpoint is None:
-        raise RunError(
-            "appending to a database through Spark Connect needs a checkpoint, to tell a replayed batch from a new one",
-            hint="run with --checkpoint, or declare PRIMARY KEY (...) NOT ENFORCED",
-        )
-    metadata = spark.read.text(f"{checkpoint.rstrip('/')}/metadata", wholetext=True).collect()
-    return str(json.loads(metadata[0][0])["id"])

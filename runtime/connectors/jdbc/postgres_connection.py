@@ -1,0 +1,42 @@
+"""How a lookup, a scan and a sink connect to PostgreSQL, and which of its errors may be over at the next attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from plans.connectors.jdbc import parse_postgres_url
+from plans.declarations.durations import parse_duration
+from plans.errors import RunError
+from runtime.lookup.sources.failures import redacted
+from runtime.lookup.sources.hosts import refuse_link_local
+from runtime.secrets import resolve
+
+PASSING = ("08", "40", "53", "55P03", "57", "58")
+"""Beginnings of the SQLSTATEs of what may be over at the next attempt: connections, conflicts, resources, shutdowns."""
+
+
+def connection_settings(options: Mapping[str, str], table: str, session: str) -> dict[str, Any]:
+    """What psycopg connects with for ``table``; ``session`` are settings of the session, as the server takes them.
+
+    RunError if the url is wrong, or if its host has a link-local address.
+    """
+    path = f"tables.{table}.options.url"
+    try:
+        address = parse_postgres_url(resolve(options["url"]))
+    except ValueError as error:
+        raise RunError(redacted(str(error), options), path=path) from None
+    refuse_link_local(address.host, address.port, path=path)
+    settings: dict[str, Any] = {
+        "application_name": "hintplan",
+        **address.parameters,
+        "host": address.host,
+        "port": address.port,
+        "dbname": address.database,
+        "connect_timeout": max(2, round(parse_duration(options.get("connection.timeout", "30 s")) / 1000)),
+        "options": session,
+    }
+    for option, setting in (("username", "user"), ("password", "password")):
+        if option in options:
+            settings[setting] = resolve(options[option])
+    return settings

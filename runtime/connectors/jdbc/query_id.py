@@ -1,0 +1,25 @@
+"""What a sink knows the query by that writes to it: the id that Spark gave it when its checkpoint was new."""
+
+from __future__ import annotations
+
+import json
+
+from pyspark.sql import SparkSession
+from pyspark.sql.utils import is_remote
+
+from plans.errors import RunError
+
+_QUERY_ID = "sql.streaming.queryId"
+
+
+def query_id(spark: SparkSession, checkpoint: str | None) -> str:
+    """The id of the query whose micro-batch is being written, which it keeps across restarts."""
+    if not is_remote():
+        return spark.sparkContext.getLocalProperty(_QUERY_ID) or ""
+    if checkpoint is None:
+        raise RunError(
+            "appending to a database through Spark Connect needs a checkpoint, to tell a replayed batch from a new one",
+            hint="run with --checkpoint, or declare PRIMARY KEY (...) NOT ENFORCED",
+        )
+    metadata = spark.read.text(f"{checkpoint.rstrip('/')}/metadata", wholetext=True).collect()
+    return str(json.loads(metadata[0][0])["id"])

@@ -1,0 +1,240 @@
+"""The jdbc sink of a database server: the tasks of Spark stage the rows of a micro-batch, the driver has them moved.
+
+With a PRIMARY KEY, the changes of a key come to one task in their order, which nets them; a replayed micro-batch writes
+what is already there. Without one, the database remembers the last micro-batch of each query, and a replayed one is
+skipped. No row passes through the driver. The table is created if it is not there.
+
+A batch job stages its whole result, and moves it in one transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+from pyspark.sql.utils import is_remote
+
+from plans.declarations.tables import Column, Table
+from plans.declarations.types import parse_type
+from runtime.connectors.connector import FilesBelow
+from runtime.connectors.jdbc import staging
+from runtime.connectors.jdbc.query_id import query_id
+from runtime.connectors.jdbc.target import DELETE, UPSERT, Found, Row, Server, Stage, Target
+from runtime.connectors.micro_batch import MicroBatch
+from runtime.connectors.netting import Net, net
+from runtime.lookup.sources.failures import import_extra
+from runtime.operator import INSERT, KIND
+from runtime.spark.map_in_arrow import map_in_arrow, named
+from runtime.spark.shipping import written_by
+
+_PLACE = "__place"
+_STAGED = pa.schema([("part", pa.string()), ("staged", pa.int64()), ("rows", pa.int64())])
+_SCHEMA = "part string, staged long, rows long"
+_NESTED = ("ARRAY", "MAP", "ROW")
+_JSON = {"ignoreNullFields": "false"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerBatch:
+    """Writes one micro-batch; Spark Connect pickles it to the server, with secrets still unresolved."""
+
+    target: Target
+    checkpoint: str | None
+    part: str = ""
+    """Tells this sink from others that the same query writes."""
+
+    def __call__(self, df: DataFrame, batch_id: int) -> None:
+        self.write(lambda: df, batch_id, lambda: df.sparkSession)
+
+    def write(self, frame: Callable[[], DataFrame], batch_id: int, spark: Callable[[], SparkSession]) -> int:
+        """Write the rows, and say how many they were."""
+        target, server = self.target, server_of(self.target)
+        writer = query_id(spark(), self.checkpoint) + self.part
+        found = staging.attempted(target, lambda: staging.prepared(server, target))
+        commit = None if target.primary_key else (writer, batch_id)
+        if commit is not None:
+            done = staging.attempted(target, lambda: staging.last_appended(server, target, found, writer))
+            if not staging.is_next(server, target, done, batch_id):
+                return 0
+        return _written(server, target, found, frame(), writer, commit)
+
+    def write_all(self, df: DataFrame) -> None:
+        """Write the result of a batch job, which is not replayed."""
+        target, server = self.target, server_of(self.target)
+        found = staging.attempted(target, lambda: staging.prepared(server, target))
+        _written(server, target, found, df, "", None)
+
+
+def _written(
+    server: Server, target: Target, found: Found, frame: DataFrame, writer: str, commit: tuple[str, int] | None
+) -> int:
+    """Stage the rows of ``frame`` by its tasks and move them; how many they were."""
+    stage = staging.attempted(target, lambda: staging.new_stage(server, target, found, writer))
+    try:
+        staged = map_in_arrow(_divided(frame, target), Staging(target=target, stage=stage), _SCHEMA).collect()
+        parts = [row["part"] for row in staged if row["part"] is not None]
+        rows = sum(row["staged"] for row in staged)
+        _moved(server, target, found, stage, parts, rows, commit)
+    finally:
+        staging.drop_stage(server, target, stage)
+    return sum(row["rows"] for row in staged)
+
+
+def _moved(
+    server: Server,
+    target: Target,
+    found: Found,
+    stage: Stage,
+    parts: list[str],
+    rows: int,
+    commit: tuple[str, int] | None,
+) -> None:
+    def move() -> None:
+        staging.move(server, target, found, stage, parts, rows, commit)
+
+    if commit is None and not target.primary_key:
+        # Whether a transaction was committed whose end was not heard of cannot be asked, and it would add rows again.
+        staging.attempted(_without_retries(target), move)
+    else:
+        staging.attempted(target, move)
+
+
+def _without_retries(target: Target) -> Target:
+    options = {**target.options, "sink.max-retries": "0"}
+    return Target(name=target.name, options=options, columns=target.columns, primary_key=target.primary_key)
+
+
+def _divided(frame: DataFrame, target: Target) -> DataFrame:
+    """The rows as tasks stage them: with a key, all changes of one are with one task, and have their order."""
+    texts = {
+        column.name: F.to_json(named(column.name), _JSON)
+        for column in target.columns
+        if parse_type(column.type).root in _NESTED
+    }
+    frame = frame.withColumns(texts) if texts else frame
+    most = target.options.get("sink.parallelism")
+    if not target.primary_key:
+        return frame if most is None else frame.coalesce(int(most))
+    partitions = int(most or frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
+    placed = frame.withColumn(_PLACE, F.monotonically_increasing_id())
+    return placed.repartition(partitions, *map(named, target.primary_key))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Staging:
+    """Stages the rows of a task: in ``mapInArrow``. A row comes out for each part, and one for their number."""
+
+    target: Target
+    stage: Stage
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        staged = self._upserts(batches) if self.target.primary_key else self._inserts(batches)
+        for part, count, rows in staged:
+            yield pa.record_batch([pa.array([value]) for value in (part, count, rows)], schema=_STAGED)
+
+    def _inserts(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str | None, int, int]]:
+        server, names = server_of(self.target), [column.name for column in self.target.columns]
+        for batch in batches:
+            if batch.num_rows:
+                for part, count in self._staged(server, UPSERT, names, list(self._rows(pa.table(batch), server))):
+                    yield part, count, count
+
+    def _upserts(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str | None, int, int]]:
+        found = [batch for batch in batches if batch.num_rows]
+        if not found:
+            return
+        server = server_of(self.target)
+        table = pa.Table.from_batches(found).sort_by(_PLACE)
+        yield None, 0, table.num_rows
+        changes = self._net(table, server)
+        names = [column.name for column in self.target.columns]
+        for op, columns, rows in (
+            (UPSERT, names, changes.upserts),
+            (DELETE, list(self.target.primary_key), changes.deletes),
+        ):
+            for part, count in self._staged(server, op, columns, rows):
+                yield part, count, 0
+
+    def _net(self, table: pa.Table, server: Server) -> Net:
+        names = [column.name for column in self.target.columns]
+        kinds = table.column(KIND).to_pylist() if KIND in table.column_names else [INSERT] * table.num_rows
+        return net(self._rows(table, server), kinds, key=[names.index(name) for name in self.target.primary_key])
+
+    def _rows(self, table: pa.Table, server: Server) -> Iterator[Row]:
+        columns = (server.storage(table.column(column.name), column, self.target) for column in self.target.columns)
+        return zip(*columns, strict=True)
+
+    def _staged(
+        self, server: Server, op: int, names: list[str], rows: tuple[Row, ...] | list[Row]
+    ) -> Iterator[tuple[str, int]]:
+        most = int(self.target.option("sink.buffer-flush.max-rows", "10000"))
+        for start in range(0, len(rows), most):
+            some = rows[start : start + most]
+            yield staging.stage_rows(server, self.target, self.stage, op, names, some), len(some)
+
+
+def writer(
+    df: DataFrame, name: str, table: Table, *, changelog: bool, checkpoint: str | None = None
+) -> DataStreamWriter:
+    """A writer into the table's database; RunError if the database has a table of that name that does not fit."""
+    return written_by(_micro_batch(name, table, checkpoint=checkpoint), df)
+
+
+def micro_batch_writer(
+    name: str, table: Table, *, changelog: bool, checkpoint: str | None = None, part: str = ""
+) -> Callable[[MicroBatch, int], int]:
+    """What writes a micro-batch; ``part`` tells the sinks of one query apart. RunError as :func:`writer`."""
+    sink = _micro_batch(name, table, checkpoint=checkpoint, part=part)
+    return lambda rows, batch: sink.write(rows.in_spark, batch, lambda: rows.spark)
+
+
+def _micro_batch(name: str, table: Table, *, checkpoint: str | None, part: str = "") -> ServerBatch:
+    batch = ServerBatch(target=_target(name, table), checkpoint=checkpoint, part=part)
+    if not is_remote():
+        _check(batch.target)
+    return batch
+
+
+def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
+    """What writes all rows in one transaction; RunError, now, as :func:`writer`."""
+    batch = ServerBatch(target=_target(name, table), checkpoint=None)
+    _check(batch.target)
+    return partial(batch.write_all, df)
+
+
+def batches_had(table: Table, writer: Callable[[], str | None], files_below: FilesBelow) -> int:
+    """The last batch of ``writer`` that a table without a key has had, which the database remembers."""
+    query = None if table.primary_key else writer()
+    if query is None or is_remote():
+        return -1
+    target = _target("", table)
+    server = server_of(target)
+    found = staging.attempted(target, lambda: staging.checked(server, target))
+    if found is None:
+        return -1
+    staging.attempted(target, lambda: staging.prepared(server, target))
+    return staging.attempted(target, lambda: staging.last_appended(server, target, found, query))
+
+
+def server_of(target: Target) -> Server:
+    """The server that the url names; RunError if its driver is not installed here."""
+    module = import_extra("runtime.connectors.jdbc.postgres_sink", "postgres", "jdbc")
+    found: Server = module.POSTGRES
+    return found
+
+
+def _check(target: Target) -> None:
+    server: Any = server_of(target)
+    staging.attempted(target, lambda: staging.checked(server, target))
+
+
+def _target(name: str, table: Table) -> Target:
+    options: Mapping[str, str] = dict(table.options)
+    columns = tuple(Column(name=c.name, type=c.type) for c in table.columns if c.expression is None)
+    return Target(name=name, options=options, columns=columns, primary_key=table.primary_key)

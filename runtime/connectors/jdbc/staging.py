@@ -1,0 +1,205 @@
+"""What a sink says to a database server: prepare the target, stage rows, move them in one transaction.
+
+The same for all servers (:class:`~runtime.connectors.jdbc.target.Server`). Knows no Spark.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from plans.errors import RunError
+from runtime.connectors.jdbc.target import COMMITS, DELETE, OP, PART, STAGE, UPSERT, Found, Passing, Row, Server
+
+from runtime.connectors.jdbc.target import Stage, Target, digest  # isort: skip
+
+Done = TypeVar("Done")
+
+
+def attempted(target: Target, do: Callable[[], Done]) -> Done:
+    """What ``do`` gives, tried again ``sink.max-retries`` times while it fails for a reason that may pass.
+
+    Each pause is a second longer than the one before it, as Flink's sink has them.
+    """
+    retries = int(target.option("sink.max-retries", "3"))
+    for attempt in range(retries + 1):
+        try:
+            return do()
+        except Passing as error:
+            if attempt == retries:
+                hint = "is the server up? The batch runs again when the job is started again"
+                raise RunError(str(error), hint=hint, path=target.path) from None
+            time.sleep(attempt + 1)
+    raise AssertionError
+
+
+def checked(server: Server, target: Target) -> Found | None:
+    """The target as the server has it, None if it has none; RunError if the sink cannot write to that."""
+    with server.transaction(target) as cursor:
+        return _checked(cursor, server, target)
+
+
+def _checked(cursor: Any, server: Server, target: Target) -> Found | None:
+    found = server.find(cursor, target)
+    if found is None:
+        return None
+    for column in target.columns:
+        there = found.columns.get(column.name)
+        if there is None:
+            raise RunError(
+                f"table {target.options['table-name']!r} in {server.title} has no column {column.name!r}",
+                hint="add it there, or leave it out of CREATE TABLE",
+                path=target.path,
+            )
+        if not server.fits(column, there):
+            raise RunError(
+                f"column {column.name!r} is {column.type} here, but {there} in {server.title}",
+                hint="declare it as the database has it, or write to another table",
+                path=target.path,
+            )
+    key = frozenset(target.primary_key)
+    if key and (key not in found.unique or not key <= found.required):
+        raise RunError(
+            f"table {target.options['table-name']!r} in {server.title} does not have the primary key "
+            f"({', '.join(target.primary_key)})",
+            hint="add it there, or a unique index on these columns, which must be NOT NULL; or declare the key it has",
+            path=target.path,
+        )
+    server.check(target, found)
+    return found
+
+
+def prepared(server: Server, target: Target) -> Found:
+    """The target, which is created if it is not there, and if it is appended to also the table of commits."""
+    with server.transaction(target) as cursor:
+        found = _checked(cursor, server, target)
+        if found is None:
+            server.lock(cursor, int(digest(target.options["table-name"]), 16))
+            if server.find(cursor, target) is None:
+                server.create(cursor, target)
+            found = server.find(cursor, target)
+            assert found is not None
+        if not target.primary_key and not _tables(cursor, server, found, COMMITS):
+            server.lock(cursor, int(digest(found.schema, COMMITS), 16))
+            cursor.execute(server.create_commits.format(commits=server.named(found, COMMITS)), ())
+    return found
+
+
+def _tables(cursor: Any, server: Server, found: Found, start: str, rest: str = "") -> list[str]:
+    """The tables beside the target whose names begin with ``start``, and go on with the pattern ``rest``."""
+    cursor.execute(server.tables, (found.schema, start.replace("_", r"\_") + rest))
+    return [name for (name,) in cursor.fetchall()]
+
+
+def last_appended(server: Server, target: Target, found: Found, writer: str) -> int:
+    """The last batch of ``writer`` that was appended to the target, -1 if there is none."""
+    with server.transaction(target) as cursor:
+        return _last(cursor, server, found, writer) if _tables(cursor, server, found, COMMITS) else -1
+
+
+def _last(cursor: Any, server: Server, found: Found, writer: str) -> int:
+    query = f"SELECT batch_id FROM {server.named(found, COMMITS)} WHERE sink = %s AND query_id = %s"
+    cursor.execute(query, (found.name, writer))
+    row = cursor.fetchone()
+    return -1 if row is None else int(row[0])
+
+
+def new_stage(server: Server, target: Target, found: Found, writer: str) -> Stage:
+    """A new staging table; those that dead runs of ``writer`` have left are dropped, so nobody writes to them.
+
+    What a dead batch job has left, which has no name to know it by, stays.
+    """
+    start = f"{STAGE}{digest(found.name, writer) if writer else uuid.uuid4().hex[:16]}_"
+    name = start + uuid.uuid4().hex[:16]
+    stage = Stage(name=name, sql=server.named(found, name))
+    with server.transaction(target) as cursor:
+        for left in _tables(cursor, server, found, start, "%"):
+            cursor.execute(f"DROP TABLE IF EXISTS {server.named(found, left)}", ())
+        columns = ", ".join(f"t.{server.quoted(column.name)}" for column in target.columns)
+        into = server.named(found, found.table)
+        cursor.execute(server.create_stage.format(stage=stage.sql, columns=columns, target=into), ())
+    return stage
+
+
+def drop_stage(server: Server, target: Target, stage: Stage) -> None:
+    """Drop a staging table; what stands in the way is left to the next batch."""
+    try:
+        with server.transaction(target) as cursor:
+            cursor.execute(f"DROP TABLE IF EXISTS {stage.sql}", ())
+    except Passing:
+        pass
+
+
+def stage_rows(server: Server, target: Target, stage: Stage, op: int, names: Sequence[str], rows: Sequence[Row]) -> str:
+    """Stage ``rows`` of the columns ``names`` as one part, and say which; RunError if the server does not take them."""
+
+    def load() -> str:
+        # An attempt whose end was not heard of may have staged the rows, so each has a part of its own.
+        part = uuid.uuid4().hex
+        with server.transaction(target) as cursor:
+            server.load(cursor, stage, (*names, OP, PART), [(*row, op, part) for row in rows])
+        return part
+
+    return attempted(target, load)
+
+
+def move(
+    server: Server,
+    target: Target,
+    found: Found,
+    stage: Stage,
+    parts: Sequence[str],
+    rows: int,
+    commit: tuple[str, int] | None,
+) -> None:
+    """Move the ``rows`` of ``parts`` into the target, in one transaction, unless ``commit`` has been done before.
+
+    ``commit`` are the writer and the number of the batch, which the target remembers.
+    """
+    with server.transaction(target) as cursor:
+        server.lock(cursor, int(digest(found.name, "" if commit is None else commit[0]), 16))
+        if commit is not None and not is_next(server, target, _last(cursor, server, found, commit[0]), commit[1]):
+            return
+        if parts:
+            _move(cursor, server, target, found, stage, parts, rows)
+        if commit is not None:
+            cursor.execute(server.remember.format(commits=server.named(found, COMMITS)), (found.name, *commit))
+
+
+def _move(
+    cursor: Any, server: Server, target: Target, found: Found, stage: Stage, parts: Sequence[str], rows: int
+) -> None:
+    among = f"s.{PART} {server.among}"
+    cursor.execute(f"SELECT COUNT(*) FROM {stage.sql} AS s WHERE {among}", (list(parts),))
+    there = int(cursor.fetchone()[0])
+    if there != rows:  # a server that has crashed empties tables that it does not log
+        raise RunError(
+            f"{server.title} has lost rows that were staged: {there} of {rows} are left, and none was moved",
+            hint="was the server restarted? The batch runs again when the job is started again",
+            path=target.path,
+        )
+    into = server.named(found, found.table)
+    names = [server.quoted(column.name) for column in target.columns]
+    keys = [server.quoted(name) for name in target.primary_key]
+    if keys:
+        same = " AND ".join(f"t.{key} = s.{key}" for key in keys)
+        delete = server.delete.format(target=into, stage=stage.sql)
+        cursor.execute(f"{delete} {same} AND s.{OP} = {DELETE} AND {among}", (list(parts),))
+    chosen = ", ".join(f"s.{name}" for name in names)
+    insert = f"INSERT INTO {into} ({', '.join(names)}) SELECT {chosen} FROM {stage.sql} AS s"
+    upsert = f" {server.upsert(keys, [name for name in names if name not in keys])}" if keys else ""
+    cursor.execute(f"{insert} WHERE s.{OP} = {UPSERT} AND {among}{upsert}", (list(parts),))
+
+
+def is_next(server: Server, target: Target, done: int, batch: int) -> bool:
+    """Whether ``batch`` is to be written, after ``done``; RunError if the target is ahead of the query."""
+    if done > batch:
+        raise RunError(
+            f"table {target.options['table-name']!r} in {server.title} has batch {done} of this query, which is at "
+            f"batch {batch}",
+            hint="its checkpoint is older than the table: restore the one that wrote it, or start both anew",
+            path=target.path,
+        )
+    return done < batch

@@ -1,0 +1,67 @@
+"""What tests of sinks ask of a database server, whichever it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from tests.lookup_sources.servers import Postgres
+
+
+class Database(Protocol):
+    """A database of the tests' own on a server."""
+
+    title: str
+    types: dict[str, str]
+    """Types that a sink makes for its table, as the server tells them."""
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The options of a table in it, but for its name."""
+        ...
+
+    def execute(self, *statements: str) -> None: ...
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]: ...
+
+    def tables(self) -> list[str]: ...
+
+    def clear(self) -> None: ...
+
+    def restart(self) -> None:
+        """End the server without letting it write anything, and start it again."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresDatabase:
+    server: Postgres
+    title = "PostgreSQL"
+
+    @property
+    def options(self) -> dict[str, str]:
+        return {
+            "connector": "jdbc", "url": self.server.url, "username": "hintplan",
+            "password": "${env:HINTPLAN_TEST_PASSWORD}",
+        }  # fmt: skip
+
+    def execute(self, *statements: str) -> None:
+        self.server.execute(*statements)
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        import psycopg
+
+        with psycopg.connect(self.server.dsn(), autocommit=True) as connection:
+            connection.execute("SET timezone = 'UTC'")
+            return connection.execute(query).fetchall()
+
+    def tables(self) -> list[str]:
+        found = self.rows("SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1")
+        return [name for (name,) in found]
+
+    def clear(self) -> None:
+        self.execute("DROP SCHEMA public CASCADE", "CREATE SCHEMA public")
+
+    def restart(self) -> None:
+        self.server.run("pg_ctl", "stop", "-w", "-t", "60", "-m", "immediate")
+        self.server.start()
