@@ -38,6 +38,7 @@ from plans.connectors.table import (
     can_lookup,
     can_read,
     can_write,
+    check_reading,
     dropping_options,
     is_bounded,
     sink_kinds,
@@ -197,6 +198,8 @@ def _check_scans(context: Context, relation: Relation) -> None:
                 relation.offset,
                 f"{lookup}use a connector that reads, such as {suggested_sources()}",
             )
+        for problem in check_reading(relation.declared, table):
+            raise context.source.error(problem.message, relation.offset, problem.hint or "")
         if context.batch and not is_bounded(table):
             raise context.source.error(
                 f"table '{relation.declared}' never ends, and a batch job would not either",

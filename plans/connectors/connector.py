@@ -38,13 +38,15 @@ class Reading:
     """How a table is scanned: the row ``kinds`` that a scan emits, and whether it ends.
 
     ``bounding_option`` makes one that does not end do so; ``takes_what_is_there`` says that a run which takes what is
-    there can stop even so. ``is_suggested`` where a source is asked for.
+    there can stop even so. ``check`` finds what a table lacks that is only needed to read it, with paths below the one
+    it is given. ``is_suggested`` where a source is asked for.
     """
 
     kinds: Callable[[Table], tuple[RowKind, ...]] = lambda table: INSERT_ONLY
     is_bounded: Callable[[Table], bool] = lambda table: True
     bounding_option: str = ""
     takes_what_is_there: bool = False
+    check: Callable[[str, Table], Iterable[Diagnostic]] = lambda path, table: ()
     is_suggested: bool = False
 
 

@@ -24,7 +24,14 @@ from plans.connectors.messages.formats import (
     registries,
 )
 from plans.connectors.messages.properties import PROPERTY, SERVERS, check_properties, reached
-from plans.connectors.messages.startup import BOUNDED, BOUNDED_OPTIONS, STARTUP_OPTIONS, check_startup, is_bounded
+from plans.connectors.messages.startup import (
+    BOUNDED,
+    BOUNDED_OPTIONS,
+    STARTUP_OPTIONS,
+    check_start,
+    check_startup,
+    is_bounded,
+)
 from plans.connectors.options import option
 from plans.declarations.row_kinds import RowKind
 from plans.declarations.tables import Table
@@ -138,7 +145,9 @@ KAFKA = Connector(
         *FORMAT_OPTIONS,
     ),
     families=(PROPERTY, *PREFIXED),
-    reading=Reading(kinds=_kinds, is_bounded=is_bounded, bounding_option=BOUNDED, takes_what_is_there=True),
+    reading=Reading(
+        kinds=_kinds, is_bounded=is_bounded, bounding_option=BOUNDED, takes_what_is_there=True, check=check_start
+    ),
     writing=Writing(kinds=_sink_kinds, place="topic"),
     check=_check,
     reaches=lambda table: (*reached(table), *registries(table)),

@@ -25,6 +25,7 @@ from plans.connectors.redis import REDIS
 from plans.connectors.upsert_kafka import UPSERT_KAFKA
 from plans.declarations.row_kinds import RowKind
 from plans.declarations.tables import Table
+from plans.errors import Diagnostic
 
 CONNECTORS: Mapping[str, Connector] = {
     connector.name: connector
@@ -57,6 +58,12 @@ def is_bounded(table: Table) -> bool:
     """Whether reading the table comes to an end."""
     reading = _reading(table)
     return reading is None or reading.is_bounded(table)
+
+
+def check_reading(name: str, table: Table) -> tuple[Diagnostic, ...]:
+    """What table ``name`` lacks to be read, with paths such as ``tables.orders.options.path``."""
+    reading = _reading(table)
+    return () if reading is None else tuple(reading.check(f"tables.{name}.options", table))
 
 
 def takes_what_is_there(table: Table) -> bool:

@@ -6,7 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from plans.connectors.table import bounding_option, can_read, is_bounded, is_upsert_source, source_kinds
+from plans.connectors.table import (
+    bounding_option,
+    can_read,
+    check_reading,
+    is_bounded,
+    is_upsert_source,
+    source_kinds,
+)
 from plans.declarations.row_kinds import INSERT_ONLY, RowKinds
 from plans.declarations.tables import physical_columns
 from plans.errors import Diagnostic
@@ -47,6 +54,7 @@ def _check(scan: Scan, inputs: Sequence[Columns], plan: Declared, path: str) -> 
         yield unknown_table(scan.table, plan.tables, path)
         return
     table = plan.tables[scan.table]
+    yield from check_reading(scan.table, table)
     physical = types_of(physical_columns(table))
     computed = {column.name for column in table.columns if column.expression is not None}
     for name in scan.columns:

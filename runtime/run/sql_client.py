@@ -25,7 +25,15 @@ from plans.model.config import TIME_ZONE
 from plans.model.plan import Plan
 from plans.text.names import did_you_mean
 from plans.text.terminal import say
-from runtime.run.command import STOPS_AFTER_BATCH, STOPS_NOW, Stop, follow, opened_session, run_plan
+from runtime.run.command import (
+    STOPS_AFTER_BATCH,
+    STOPS_NOW,
+    Stop,
+    follow,
+    opened_session,
+    run_plan,
+    with_spark_packages,
+)
 from runtime.run.spark_options import SparkOptions
 
 Row = tuple[str | None, tuple[Any, ...]]
@@ -71,7 +79,7 @@ class Engine:
     def insert(self, plan: Plan) -> int:
         """Run ``plan`` to the end of what is there; 0, or the exit code of the signal that stopped it."""
         # Spark sets a handler of its own for Ctrl-C when it starts, which must not replace that of the run.
-        self._session()
+        self._session(plan)
         with _told_to_clients():
             return run_plan(plan, lambda: self._started(plan), as_json=self.as_json)
 
@@ -79,7 +87,7 @@ class Engine:
         """Run ``plan`` in the background, until it is stopped, and say under which name."""
         from runtime.run.execute import execute
 
-        execution = execute(plan, self._session(), **self._settings(plan, once=False), trigger=self.trigger)
+        execution = execute(plan, self._session(plan), **self._settings(plan, once=False), trigger=self.trigger)
         numbered = (f"{plan.name}-{number}" for number in range(2, len(self.jobs) + 3))
         name = plan.name if plan.name not in self.jobs else next(n for n in numbered if n not in self.jobs)
         self.jobs[name] = Job(name=name, plan=plan, execution=execution)
@@ -94,7 +102,7 @@ class Engine:
         from runtime.run.execute import execute
         from runtime.spark.session import shares_machine
 
-        spark = self._session()
+        spark = self._session(plan)
         if self.checkpoint is None and not shares_machine(spark):
             raise RunError(
                 "rows of a query wait in files that this machine and all workers can see",
@@ -109,7 +117,7 @@ class Engine:
             previous = signal.signal(signal.SIGINT, stop)
             try:
                 if plan.mode == "batch":
-                    execution = self._batch_session().execute(plan, results=kept.directory)
+                    execution = self._batch_session(plan).execute(plan, results=kept.directory)
                 else:
                     execution = execute(
                         plan, spark, checkpoint=checkpoint, once=True, results=kept.directory, policy=self.policy
@@ -125,14 +133,14 @@ class Engine:
 
     def fill(self, plan: Plan) -> int:
         """Compute the cached results that ``plan`` reads, whose rows nobody sees; 0, or a signal's exit code."""
-        self._session()
+        self._session(plan)
         (sink,) = plan.sinks
         table = replace(plan.tables[sink.table], options=dropping_options())
         stop = Stop(STOPS_NOW)
         previous = signal.signal(signal.SIGINT, stop)
         try:
             with _told_to_clients():
-                execution = self._batch_session().execute(replace(plan, tables={**plan.tables, sink.table: table}))
+                execution = self._batch_session(plan).execute(replace(plan, tables={**plan.tables, sink.table: table}))
                 status = follow(execution, stop, lambda: None)
             return 0 if status == "finished" else 128 + stop.number
         finally:
@@ -184,23 +192,24 @@ class Engine:
         from runtime.run.execute import execute
 
         if plan.mode == "batch":
-            return self._batch_session().execute(plan)
-        return execute(plan, self._session(), **self._settings(plan, once=True))
+            return self._batch_session(plan).execute(plan)
+        return execute(plan, self._session(plan), **self._settings(plan, once=True))
 
-    def _batch_session(self) -> Any:
+    def _batch_session(self, plan: Plan) -> Any:
         """The session of all batch plans of the client, which keeps what they cache."""
         from runtime.batch.session import Session
 
         if self._batch is None:
-            self._batch = Session(self._session(), policy=self.policy)
+            self._batch = Session(self._session(plan), policy=self.policy)
         return self._batch
 
-    def _session(self) -> Any:
+    def _session(self, plan: Plan) -> Any:
+        """Spark, which starts with what the first plan needs of it."""
         if self._spark is None:
             if sys.stderr.isatty():
                 say(f"connecting to {self.remote}" if self.remote else "starting Spark")
             options = SparkOptions(master=self.master, remote=self.remote, conf=self.conf, debug=self.debug)
-            session = opened_session(options)
+            session = opened_session(with_spark_packages(options, plan))
             self._spark = self._stack.enter_context(session)
         return self._spark
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,7 +14,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import planner
-from plans.errors import RunError
+from plans.analysis.validate import validate
+from plans.errors import RunError, SqlError
 from runtime.run.execute import execute
 from tests.messages.broker import Broker
 
@@ -138,14 +140,20 @@ def test_a_message_that_does_not_fit_is_named_by_its_offset(
     assert values(broker, result) == [{"id": 1}, {"id": None}]
 
 
-def test_a_source_that_says_no_start_is_refused(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+def test_a_source_that_says_no_start_is_refused() -> None:
     script = (
-        table("orders", "id BIGINT", broker, topic=broker.create(), format="json")
-        + "CREATE TABLE result (id BIGINT) WITH ('connector' = 'blackhole');"
+        table("orders", "id BIGINT", Broker(port=9092), topic="t", format="json")
+        + "CREATE TABLE result (id BIGINT) WITH ('connector' = 'blackhole');\n"
         + "INSERT INTO result SELECT id FROM orders;"
     )
-    with pytest.raises(RunError, match="nothing says where reading table orders starts"):
-        execute(planner.compile_sql(script), spark, checkpoint=str(tmp_path / "checkpoint"), once=True)
+    with pytest.raises(SqlError, match="nothing says where reading starts") as refused:
+        planner.compile_sql(script)
+    assert "'scan.startup.mode' = 'earliest-offset'" in str(refused.value)
+    plan = planner.compile_sql(script.replace("'format'", "'scan.startup.mode' = 'latest-offset', 'format'"))
+    orders = plan.tables["orders"]
+    options = {key: value for key, value in orders.options.items() if key != "scan.startup.mode"}
+    edited = replace(plan, tables={**plan.tables, "orders": replace(orders, options=options)})
+    assert [problem.path for problem in validate(edited)] == ["tables.orders.options.scan.startup.mode"]
 
 
 def test_a_topic_of_upserts_has_the_last_row_of_each_key(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
@@ -352,5 +360,5 @@ def test_schemas_are_those_of_a_registry(spark: SparkSession, broker: Broker, tm
         ("note", ["null", "string"]),
     ]
     broker.send(topic, [(None, b"\0\0\0\0\x63\x02")])
-    with pytest.raises(RunError, match="the schema registry at .* answers 404 to /schemas/ids/99"):
+    with pytest.raises(RunError, match=r"the schema registry at .* answers 404 to /schemas/ids/99"):
         run(spark, script, tmp_path / "checkpoint")

@@ -66,6 +66,17 @@ def is_bounded(table: Table) -> bool:
     return table.options.get(BOUNDED, "unbounded").lower() != "unbounded"
 
 
+def check_start(path: str, table: Table) -> Iterator[Diagnostic]:
+    """That a table that is read says where reading starts."""
+    if MODE not in table.options:
+        yield Diagnostic(
+            message=f"nothing says where reading starts: {MODE!r} is not set, and offsets of consumer groups, where "
+            "Flink starts then, are not used",
+            hint=f"set '{MODE}' = 'earliest-offset', or to 'latest-offset', 'timestamp' or 'specific-offsets'",
+            path=f"{path}.{MODE}",
+        )
+
+
 def check_startup(path: str, table: Table) -> Iterator[Diagnostic]:
     """What is wrong with where reading starts and ends."""
     for mode in (MODE, BOUNDED):

@@ -33,7 +33,7 @@ def read(
 ) -> DataFrame:
     """The messages of ``table`` as a stream of ``columns``, with their kinds if they are changes.
 
-    ``row_order`` adds the columns of ``ROW_ORDER``. RunError if nothing says where reading starts.
+    ``row_order`` adds the columns of ``ROW_ORDER``.
     """
     return _rows(_stream(spark, name, table, upserts), name, table, columns, upserts, row_order).in_spark(name)
 
@@ -47,7 +47,7 @@ def read_in_arrow(spark: SparkSession, name: str, table: Table, columns: tuple[s
 
 def read_batch(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:
     """The messages of ``table`` from its start to its end."""
-    start = _starting(name, table)
+    start = _starting(table)
     if start.get("startingOffsets") == _LAST:
         raise RunError(
             f"table {name} is read from its latest offset, behind which a batch job finds nothing",
@@ -66,7 +66,7 @@ def _stream(spark: SparkSession, name: str, table: Table, upserts: bool) -> Data
             hint="remove it, and run with --once to take what is there",
             path=f"tables.{name}.options.{BOUNDED}",
         )
-    start = {"startingOffsets": _FIRST} if upserts else _starting(name, table)
+    start = {"startingOffsets": _FIRST} if upserts else _starting(table)
     reader = spark.readStream.format(FORMAT).options(**_options(table), **start)
     if (most := table.options.get(_TRIGGER)) is not None:
         reader = reader.option("maxOffsetsPerTrigger", most)
@@ -103,10 +103,8 @@ def _options(table: Table) -> Mapping[str, str]:
     return {**client_options(table), **topics}
 
 
-def _starting(name: str, table: Table) -> dict[str, str]:
-    match table.options.get(MODE, "").lower():
-        case "earliest-offset":
-            return {"startingOffsets": _FIRST}
+def _starting(table: Table) -> dict[str, str]:
+    match table.options[MODE].lower():
         case "latest-offset":
             return {"startingOffsets": _LAST}
         case "timestamp":
@@ -115,12 +113,7 @@ def _starting(name: str, table: Table) -> dict[str, str]:
             return {"startingTimestamp": moment, "startingOffsetsByTimestampStrategy": _LAST}
         case "specific-offsets":
             return {"startingOffsets": _specific(table, "scan.startup.specific-offsets")}
-    raise RunError(
-        f"nothing says where reading table {name} starts; the offsets of a consumer group, where Flink starts, are not "
-        "used",
-        hint=f"set '{MODE}' = 'earliest-offset', or to 'latest-offset', 'timestamp' or 'specific-offsets'",
-        path=f"tables.{name}.options.{MODE}",
-    )
+    return {"startingOffsets": _FIRST}
 
 
 def _ending(table: Table) -> dict[str, str]:

@@ -69,6 +69,8 @@ def beside(connector: str, key: str) -> dict[str, str]:
     found = BESIDE_IN_KAFKA.get(key, BESIDE_IN_KAFKA["raw."] if format_ == "raw" else {})
     if format_ == "avro-confluent":
         found = {**found, "avro-confluent.url": "http://localhost:8081"}
+    start = {} if key.startswith("scan.startup.") else {"scan.startup.mode": "latest-offset"}
+    found = {**start, **found}
     topic = {} if key == "topic-pattern" else {"topic": "t"}
     return SERVERS | topic | ({} if key.startswith("value.") and "fields" not in key else {"format": format_}) | found
 

@@ -37,6 +37,17 @@ CASES = {
         "a file cannot be used: Permission denied (/ck/sink_r/offsets/.7.tmp)",
         "the right to read and write there",
     ),
+    "no topic": (
+        "ExecutionException: org.apache.kafka.common.errors.UnknownTopicOrPartitionException: "
+        "This server does not host this topic-partition.\n\tat java.base/java.util.concurrent.CompletableFuture.reportGet",
+        "a topic that the plan reads or writes is not on its servers",
+        "create it, or correct the table's option 'topic'",
+    ),
+    "no broker": (
+        "org.apache.kafka.common.errors.TimeoutException: Timed out waiting for a node assignment. Call: listTopics",
+        "the servers of a topic do not answer",
+        "'properties.bootstrap.servers'",
+    ),
     "second run": (
         "[CONCURRENT_STREAM_LOG_UPDATE] Concurrent update to the log. Multiple streaming jobs detected for 7.",
         "another run uses the same checkpoint, and has committed this batch",
