@@ -39,7 +39,7 @@ CASES = {
     ),
     "no topic": (
         "ExecutionException: org.apache.kafka.common.errors.UnknownTopicOrPartitionException: "
-        "This server does not host this topic-partition.\n\tat java.base/java.util.concurrent.CompletableFuture.reportGet",
+        "This server does not host this topic-partition.\n\tat java.base/java.util.concurrent",
         "a topic that the plan reads or writes is not on its servers",
         "create it, or correct the table's option 'topic'",
     ),
