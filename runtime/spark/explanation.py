@@ -122,6 +122,16 @@ def _no_topic(text: str) -> Explanation | None:
     )
 
 
+def _no_messages(text: str) -> Explanation | None:
+    if not re.search(r"KAFKA_DATA_LOSS|data may have been lost because they are not available in Kafka", text):
+        return None
+    return (
+        "messages that the checkpoint goes on with are not on the servers of the topic",
+        "if a table names another topic now, or the broker has deleted messages before they were read, begin with a "
+        "new checkpoint; otherwise correct the table",
+    )
+
+
 def _no_broker(text: str) -> Explanation | None:
     if not re.search(
         r"Timed out waiting for a node assignment|No resolvable bootstrap urls|not present in metadata", text
@@ -137,6 +147,7 @@ def _no_broker(text: str) -> Explanation | None:
 _FAULTS: tuple[Callable[[str], Explanation | None], ...] = (
     _damaged_log,
     _another_run,
+    _no_messages,
     _no_topic,
     _no_broker,
     _not_allowed,

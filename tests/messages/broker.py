@@ -71,6 +71,14 @@ class Broker:
             done.result(30)
         return name
 
+    def widen(self, topic: str, partitions: int) -> None:
+        """Give a topic this many partitions."""
+        from confluent_kafka.admin import AdminClient, NewPartitions
+
+        admin = AdminClient({"bootstrap.servers": self.servers})
+        for done in admin.create_partitions([NewPartitions(topic, partitions)]).values():
+            done.result(30)
+
     def send(
         self,
         topic: str,

@@ -362,3 +362,39 @@ def test_schemas_are_those_of_a_registry(spark: SparkSession, broker: Broker, tm
     broker.send(topic, [(None, b"\0\0\0\0\x63\x02")])
     with pytest.raises(RunError, match=r"the schema registry at .* answers 404 to /schemas/ids/99"):
         run(spark, script, tmp_path / "checkpoint")
+
+
+def test_partitions_that_are_added_are_read_from_their_beginning(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    topic, result = broker.create(), broker.create()
+    script = (
+        source("orders", "id BIGINT", broker, topic, scan__startup__mode="latest-offset")
+        + table("result", "id BIGINT", broker, topic=result, format="json")
+        + "INSERT INTO result SELECT id FROM orders;"
+    )
+    broker.send(topic, messages({"id": 0}))
+    run(spark, script, tmp_path / "checkpoint")
+    broker.widen(topic, 2)
+    broker.send(topic, messages({"id": 1}), partition=1)
+    broker.send(topic, messages({"id": 2}), partition=0)
+    run(spark, script, tmp_path / "checkpoint")
+    assert sorted(row["id"] for row in values(broker, result)) == [1, 2]
+
+
+def test_a_checkpoint_of_another_topic_is_refused(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    first, second, result = broker.create(), broker.create(), broker.create()
+
+    def script(topic: str) -> str:
+        return (
+            source("orders", "id BIGINT", broker, topic)
+            + table("result", "id BIGINT", broker, topic=result, format="json")
+            + "INSERT INTO result SELECT id FROM orders;"
+        )
+
+    broker.send(first, messages({"id": 1}))
+    broker.send(second, messages({"id": 2}))
+    run(spark, script(first), tmp_path / "checkpoint")
+    with pytest.raises(RunError, match=r"messages that the checkpoint goes on with are not on the servers"):
+        run(spark, script(second), tmp_path / "checkpoint")
+    assert values(broker, result) == [{"id": 1}]

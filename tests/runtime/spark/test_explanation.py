@@ -43,6 +43,11 @@ CASES = {
         "a topic that the plan reads or writes is not on its servers",
         "create it, or correct the table's option 'topic'",
     ),
+    "no messages": (
+        "[KAFKA_DATA_LOSS.START_OFFSET_HAS_CHANGED] Some data may have been lost because they are not there",
+        "messages that the checkpoint goes on with are not on the servers of the topic",
+        "begin with a new checkpoint",
+    ),
     "no broker": (
         "org.apache.kafka.common.errors.TimeoutException: Timed out waiting for a node assignment. Call: listTopics",
         "the servers of a topic do not answer",
