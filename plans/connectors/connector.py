@@ -95,9 +95,9 @@ class Connector:
     column, after ``COLUMN_OPTIONS`` and the column's name. ``check`` finds what is wrong with more than one option, or
     with options and columns, with paths below the one it is given. ``reaches`` gives the places that a checked table
     reads, writes or asks. ``overlaps`` says whether what is written to the second table could be read from the first.
-    ``extra`` is the extra of the distribution with the packages that it needs. ``spark_package`` is what Spark needs
-    besides what PySpark brings: the group and artefact, in Maven's repositories, of a package that Spark publishes with
-    each of its versions.
+    ``extras`` are those of the distribution with the packages that its tables need. ``spark_package`` is what Spark
+    needs besides what PySpark brings: the group and artefact, in Maven's repositories, of a package that Spark
+    publishes with each of its versions.
     """
 
     name: str
@@ -111,7 +111,7 @@ class Connector:
     check: Callable[[str, Table], Iterable[Diagnostic]] = lambda path, table: ()
     reaches: Callable[[Table], Iterable[Place]] = lambda table: ()
     overlaps: Callable[[Table, Table], bool] = lambda source, sink: False
-    extra: str = ""
+    extras: tuple[str, ...] = ()
     spark_package: str = ""
 
     @property

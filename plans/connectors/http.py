@@ -113,5 +113,5 @@ HTTP = Connector(
     looking_up=LookingUp(modes=("sync", "async")),
     check=_check,
     reaches=lambda table: (http_host("url", table.options["url"]),),
-    extra="http",
+    extras=("http",),
 )

@@ -1,9 +1,10 @@
 """The jdbc connector: a table of a database, which a url and a table's name say.
 
-An SQLite database is ``jdbc:sqlite:<path>``; PostgreSQL is ``jdbc:postgresql://host:port/database``, with parameters
-from a short list. Nothing here opens a connection, and no message repeats what a url may hold of secrets.
+An SQLite database is ``jdbc:sqlite:<path>``; PostgreSQL is ``jdbc:postgresql://host:port/database``, MySQL and MariaDB
+the same after ``jdbc:mysql:`` or ``jdbc:mariadb:``, with parameters from a short list. Nothing here opens a connection,
+and no message repeats what a url may hold of secrets.
 
->>> address = parse_postgres_url("jdbc:postgresql://db.example.com/shop?sslmode=require")
+>>> address = parse_server_url("jdbc:postgresql://db.example.com/shop?sslmode=require")
 >>> address.host, address.port, address.database, dict(address.parameters)
 ('db.example.com', 5432, 'shop', {'sslmode': 'require'})
 >>> split_name('sales."2024.orders"')
@@ -28,13 +29,25 @@ from plans.errors import Diagnostic
 SQLITE_URL = "jdbc:sqlite:"
 POSTGRES_URL = "jdbc:postgresql:"
 
-_PARAMETERS = ("application_name", "sslmode", "sslrootcert")
-_SSL_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
+MYSQL_URLS = ("jdbc:mysql:", "jdbc:mariadb:")
+
 _SHAPE = re.compile(
     r"//(?P<host>\[[0-9A-Fa-f:.%]+\]|[^/?#:@\[\]\s,]+)(?::(?P<port>[0-9]{1,5}))?/(?P<database>[^/?#]+)"
     r"(?:\?(?P<query>[^#]*))?"
 )
-_REFERRED_PORT = re.compile(rf"({POSTGRES_URL}//[^/?#@]*):{ENVIRONMENT.pattern}(?=/)")
+_SERVERS = (POSTGRES_URL, *MYSQL_URLS)
+_REFERRED_PORT = re.compile(rf"((?:{'|'.join(_SERVERS)})//[^/?#@]*):{ENVIRONMENT.pattern}(?=/)")
+_CERTIFICATES = ("sslrootcert", "sslCa")
+_OF_POSTGRES: Mapping[str, tuple[str, ...]] = {
+    "application_name": (),
+    "sslmode": ("disable", "allow", "prefer", "require", "verify-ca", "verify-full"),
+    "sslrootcert": (),
+}
+_OF_MYSQL: Mapping[str, tuple[str, ...]] = {
+    "sslMode": ("DISABLED", "PREFERRED", "REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY"),
+    "sslCa": (),
+}
+"""The parameters of a url, each with the values it may have, or none for any."""
 _OF_SERVERS = (
     "connection.pool-size",
     "connection.timeout",
@@ -46,8 +59,8 @@ _OF_SERVERS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PostgresAddress:
-    """Where a PostgreSQL database is; ``parameters`` are libpq's."""
+class ServerAddress:
+    """Where a database of a server is; ``parameters`` are those of the url."""
 
     host: str
     port: int
@@ -60,39 +73,53 @@ def _is_postgres(table: Table) -> bool:
     return table.options.get("url", "").startswith(POSTGRES_URL)
 
 
-def parse_postgres_url(url: str) -> PostgresAddress:
-    """The address in ``jdbc:postgresql://host[:port]/database[?parameter=value&...]``; ValueError with the reason."""
-    match = _SHAPE.fullmatch(url.removeprefix(POSTGRES_URL))
+def _is_on_server(table: Table) -> bool:
+    """Whether a table is in a database of a server."""
+    return table.options.get("url", "").startswith(_SERVERS)
+
+
+def parse_server_url(url: str) -> ServerAddress:
+    """The address in ``jdbc:postgresql://host[:port]/database[?parameter=value&...]``, or one of another server.
+
+    ValueError with the reason.
+    """
+    start = next(start for start in _SERVERS if url.startswith(start))
+    match = _SHAPE.fullmatch(url.removeprefix(start))
     if match is None:
         if "@" in url:
             raise ValueError("a user does not belong into the url")
-        raise ValueError(f"{POSTGRES_URL} must be followed by //host:port/database")
+        raise ValueError(f"{start} must be followed by //host:port/database")
     parameters = dict(parse_qsl(match["query"] or "", keep_blank_values=True))
-    for name in parameters:
-        if name not in _PARAMETERS:
-            known = ", ".join(_PARAMETERS)
-            raise ValueError(f"the url has a parameter that is not supported; known are {known}")
-    if parameters.get("sslmode", "prefer") not in _SSL_MODES:
-        raise ValueError(f"sslmode in the url must be one of {', '.join(_SSL_MODES)}")
-    port = int(match["port"] or 5432)
+    known = _OF_POSTGRES if start == POSTGRES_URL else _OF_MYSQL
+    for name, value in parameters.items():
+        if name not in known:
+            raise ValueError(f"the url has a parameter that is not supported; known are {', '.join(known)}")
+        if known[name] and value not in known[name]:
+            raise ValueError(f"{name} in the url must be one of {', '.join(known[name])}")
+    port = int(match["port"] or _usual_port(url))
     if not 1 <= port <= 65535:
         raise ValueError(f"the port in the url must be from 1 to 65535, not {port}")
-    return PostgresAddress(
+    return ServerAddress(
         host=match["host"].strip("[]"), port=port, database=unquote(match["database"]), parameters=parameters
     )
+
+
+def _usual_port(url: str) -> int:
+    return 5432 if url.startswith(POSTGRES_URL) else 3306
 
 
 def _reaches(table: Table) -> Iterator[Place]:
     """The server of a checked table and the certificates that its url names, or the file of its database."""
     url = table.options["url"]
-    if not _is_postgres(table):
+    if not _is_on_server(table):
         yield local_file("url", url.removeprefix(SQLITE_URL))
         return
-    address = parse_postgres_url(_REFERRED_PORT.sub(r"\1:1", url))
+    address = parse_server_url(_REFERRED_PORT.sub(r"\1:1", url))
     port = None if _REFERRED_PORT.match(url) else address.port
-    yield HostPlace("url", address.host.lower(), port, usual=5432)
-    if "sslrootcert" in address.parameters:
-        yield local_file("url", address.parameters["sslrootcert"])
+    yield HostPlace("url", address.host.lower(), port, usual=_usual_port(url))
+    for name in _CERTIFICATES:
+        if name in address.parameters:
+            yield local_file("url", address.parameters[name])
 
 
 def split_name(name: str) -> tuple[str, ...]:
@@ -105,7 +132,7 @@ def split_name(name: str) -> tuple[str, ...]:
 
 def _check(path: str, table: Table) -> Iterator[Diagnostic]:
     yield from _check_url(path, table)
-    if not _is_postgres(table):
+    if not _is_on_server(table):
         yield from refuse_types(path, table, NESTED, "an SQLite table cannot hold", "write its parts as columns")
     yield from _check_key(path, table)
 
@@ -113,15 +140,15 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
 def _check_url(path: str, table: Table) -> Iterator[Diagnostic]:
     """What is wrong with the url and what depends on it, with paths below ``path``."""
     url = table.options.get("url", SQLITE_URL + "x")
-    if url.startswith(POSTGRES_URL):
-        yield from _check_postgres(path, table, url)
+    if url.startswith(_SERVERS):
+        yield from _check_server(path, table, url)
         return
     file = url.removeprefix(SQLITE_URL)
     if not url.startswith(SQLITE_URL):
         scheme = ":".join(url.split(":")[:2]) + ":" if url.startswith("jdbc:") else "the url"
         yield Diagnostic(
             message=f"{scheme} is not supported in this version; only {SQLITE_URL}<path> and "
-            f"{POSTGRES_URL}//host:port/database are",
+            f"//host:port/database after {', '.join(_SERVERS)} are",
             hint=f"write 'url' = '{SQLITE_URL}results.db'",
             path=f"{path}.url",
         )
@@ -142,17 +169,18 @@ def _check_url(path: str, table: Table) -> Iterator[Diagnostic]:
             )
 
 
-def _check_postgres(path: str, table: Table, url: str) -> Iterator[Diagnostic]:
+def _check_server(path: str, table: Table, url: str) -> Iterator[Diagnostic]:
+    start = next(start for start in _SERVERS if url.startswith(start))
     try:
         url = _REFERRED_PORT.sub(r"\1:1", url)
         if "${" in url:
             raise ValueError("the environment may say the port in a url, but not which host or database it is")
-        parse_postgres_url(url)
+        parse_server_url(url)
     except ValueError as error:
         yield Diagnostic(
             message=str(error),
-            hint=f"write 'url' = '{POSTGRES_URL}//host:5432/database', and the user and password as 'username' and "
-            "'password'",
+            hint=f"write 'url' = '{start}//host:{_usual_port(start)}/database', and the user and password as "
+            "'username' and 'password'",
             path=f"{path}.url",
         )
     try:
@@ -164,7 +192,7 @@ def _check_postgres(path: str, table: Table, url: str) -> Iterator[Diagnostic]:
 def _check_key(path: str, table: Table) -> Iterator[Diagnostic]:
     computed = [column.name for column in table.columns if column.expression is not None]
     keys = tuple(column for column in table.columns if column.name in table.primary_key)
-    if _is_postgres(table):
+    if _is_on_server(table):
         key = replace(table, columns=keys)
         yield from refuse_types(
             path, key, NESTED, "a database has no key of", "use columns of plain types in PRIMARY KEY"
@@ -196,13 +224,13 @@ def _overlaps(source: Table, sink: Table) -> bool:
 
 JDBC = Connector(
     name="jdbc",
-    description="A table in SQLite or PostgreSQL.",
+    description="A table in SQLite, PostgreSQL, MySQL or MariaDB.",
     options=(
         option(
             "url",
             required=True,
             environment=True,
-            description="jdbc:sqlite:<path> or jdbc:postgresql://host:port/database.",
+            description="jdbc:sqlite:<path>, or jdbc:postgresql://host:port/database, or likewise of mysql or mariadb.",
         ),
         option("table-name", required=True, description="The table in the database."),
         option("username", environment=True, description="The user of the database; SQLite has none."),
@@ -252,5 +280,5 @@ JDBC = Connector(
     check=_check,
     reaches=_reaches,
     overlaps=_overlaps,
-    extra="postgres",
+    extras=("mysql", "postgres"),
 )

@@ -74,5 +74,5 @@ REDIS = Connector(
     looking_up=LookingUp(modes=("sync", "async")),
     check=_check,
     reaches=_reaches,
-    extra="redis",
+    extras=("redis",),
 )

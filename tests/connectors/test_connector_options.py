@@ -129,7 +129,11 @@ def test_a_literal_password_is_refused_and_never_repeated():
     ("url", "message"),
     [
         ("jdbc:postgresql://me:secret@host/db", "a user does not belong into the url"),
-        ("jdbc:mysql://me:secret@host/db", "jdbc:mysql: is not supported in this version; only jdbc:sqlite:<path> and"),
+        ("jdbc:mysql://me:secret@host/db", "a user does not belong into the url"),
+        (
+            "jdbc:oracle://me:secret@host/db",
+            "jdbc:oracle: is not supported in this version; only jdbc:sqlite:<path> and",
+        ),
         ("host/secret", "the url is not supported in this version; only jdbc:sqlite:<path> and"),
         ("jdbc:sqlite:", "jdbc:sqlite: must be followed by the path of a file"),
         ("jdbc:sqlite::memory:", "jdbc:sqlite: must be followed by the path of a file"),

@@ -37,6 +37,7 @@ OPTIONS: Mapping[str, tuple[Mapping[str, str], ...]] = {
     "jdbc": (
         {"url": "jdbc:sqlite:x.db", "table-name": "t"},
         {"url": "jdbc:postgresql://localhost/d", "table-name": "t"},
+        {"url": "jdbc:mysql://localhost/d", "table-name": "t"},
     ),
     "kafka": (
         {"properties.bootstrap.servers": "localhost:9092", "topic": "t", "value.format": "json"},
@@ -215,8 +216,8 @@ def test_the_distribution_has_the_extra_that_a_connector_needs(connector):
     extras = project["optional-dependencies"]
     tables = [{"connector": connector.name, **options} for options in OPTIONS[connector.name]]
     needs = [lookup_source(options) for options in tables if connector.looking_up is not None]
-    assert {source.extra for source in needs if source.packages} == {connector.extra} - {""}
-    assert not connector.extra or connector.extra in extras
-    installed = {re.match(r"[\w-]+", requirement)[0] for requirement in extras.get(connector.extra, ())}
+    assert {source.extra for source in needs if source.packages} == set(connector.extras)
+    assert set(connector.extras) <= set(extras)
+    installed = {re.match(r"[\w-]+", requirement)[0] for extra in connector.extras for requirement in extras[extra]}
     packages = {package.partition("_")[0] for source in needs for package in source.packages}
     assert packages == installed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from plans.connectors.check import check_table
-from plans.connectors.jdbc import parse_postgres_url, split_name
+from plans.connectors.jdbc import parse_server_url, split_name
 from plans.connectors.key_pattern import Slot, Text, parse_pattern, pattern_columns
 from plans.connectors.table import can_lookup, can_read, can_write, is_upsert_sink, sink_kinds
 from plans.declarations.tables import Table, TableColumn
@@ -144,7 +144,7 @@ def test_names_in_postgresql_are_taken_apart_at_dots_outside_of_quotes():
 
 
 def test_a_url_is_taken_apart():
-    address = parse_postgres_url("jdbc:postgresql://[fe80::1]:5433/a%20b?sslmode=verify-full")
+    address = parse_server_url("jdbc:postgresql://[fe80::1]:5433/a%20b?sslmode=verify-full")
     assert (address.host, address.port, address.database) == ("fe80::1", 5433, "a b")
     assert address.parameters == {"sslmode": "verify-full"}
 

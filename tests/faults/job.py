@@ -46,7 +46,7 @@ SET 'table.exec.state.ttl' = '1 d';
 CREATE TABLE orders (id BIGINT, customer BIGINT, amount BIGINT) WITH ({files}orders');
 CREATE TABLE customers (customer BIGINT, country STRING) WITH ({files}customers', 'source.changelog' = 'true');
 CREATE TABLE totals (
-  country STRING, orders BIGINT, amount BIGINT, dearest BIGINT, PRIMARY KEY (country) NOT ENFORCED
+  country VARCHAR(20), orders BIGINT, amount BIGINT, dearest BIGINT, PRIMARY KEY (country) NOT ENFORCED
 ) WITH ({database}totals');
 CREATE TABLE copies (id BIGINT, customer BIGINT, amount BIGINT) WITH ({database}copies');
 INSERT INTO totals

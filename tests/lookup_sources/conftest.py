@@ -7,7 +7,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.lookup_sources.servers import PASSWORD, Postgres, Redis, postgres_server, redis_server
+from tests.lookup_sources.servers import (
+    PASSWORD,
+    Mariadb,
+    Postgres,
+    Redis,
+    mariadb_server,
+    postgres_server,
+    redis_server,
+)
 
 # Python workers have the environment in which Spark was started, and any test may start it.
 os.environ.setdefault("HINTPLAN_TEST_PASSWORD", PASSWORD)
@@ -28,4 +36,13 @@ def redis() -> Iterator[Redis]:
     with redis_server() as server:
         if server is None:
             pytest.skip("Redis is not installed; on Debian: apt-get install -y redis-server")
+        yield server
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[Mariadb]:
+    """A MariaDB server of the tests' own."""
+    with mariadb_server() as server:
+        if server is None:
+            pytest.skip("MariaDB is not installed; on Debian: apt-get install -y mariadb-server-core")
         yield server

@@ -1,4 +1,4 @@
-"""PostgreSQL and Redis servers of the tests' own, on free ports of the loopback interface."""
+"""PostgreSQL, MariaDB and Redis servers of the tests' own, on free ports of the loopback interface."""
 
 from __future__ import annotations
 
@@ -90,6 +90,86 @@ def postgres_server() -> Iterator[Postgres | None]:
         finally:
             server.stop()
     finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+class Mariadb:
+    """A server with its data in ``directory`` that listens on ``port``; user ``hintplan``, database ``shop``."""
+
+    def __init__(self, program: str, directory: Path, user: str | None) -> None:
+        self.port = free_port()
+        self._program, self._directory, self._user = program, directory, user
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"jdbc:mariadb://127.0.0.1:{self.port}/shop"
+
+    def start(self) -> None:
+        self._process = subprocess.Popen(
+            [
+                self._program, "--no-defaults", f"--datadir={self._directory}/data", f"--port={self.port}",
+                f"--socket={self._directory}/socket", "--bind-address=127.0.0.1", f"--pid-file={self._directory}/pid",
+                "--innodb-buffer-pool-size=64M",
+            ],
+            user=self._user, cwd=self._directory, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        wait_for_port(self.port)
+
+    def kill(self) -> None:
+        """End it without letting it write anything."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(timeout=30)
+            self._process = None
+
+    def connection(self, **how):
+        import pymysql
+
+        where = {"host": "127.0.0.1", "port": self.port, "user": "hintplan", "password": PASSWORD, "database": "shop"}
+        return pymysql.connect(**{**where, "autocommit": True, "init_command": "SET time_zone = '+00:00'", **how})
+
+    def execute(self, *statements: str) -> None:
+        with self.connection() as connection, connection.cursor() as cursor:
+            for statement in statements:
+                cursor.execute(statement)
+
+    def set_up(self) -> None:
+        """Make the user and the database."""
+        where = {"unix_socket": f"{self._directory}/socket", "host": None, "user": "root", "password": ""}
+        with self.connection(**where, database=None) as connection, connection.cursor() as cursor:
+            cursor.execute("CREATE DATABASE shop")
+            cursor.execute(f"CREATE USER hintplan IDENTIFIED BY '{PASSWORD}'")
+            cursor.execute("GRANT ALL ON shop.* TO hintplan")
+
+
+@contextmanager
+def mariadb_server() -> Iterator[Mariadb | None]:
+    """A running server with its data in a directory that goes away; None if MariaDB is not installed."""
+    program = next(filter(None, (shutil.which("mariadbd"), *glob("/usr/sbin/mariadbd"))), None)
+    install = shutil.which("mariadb-install-db")
+    if program is None or install is None:
+        yield None
+        return
+    directory = Path(tempfile.mkdtemp(prefix="hintplan-mariadb-"))
+    user = _unprivileged() if os.geteuid() == 0 else None
+    if user is not None:
+        shutil.chown(directory, user)
+    server = Mariadb(program, directory, user)
+    try:
+        subprocess.run(
+            [
+                install, "--no-defaults", f"--datadir={directory}/data", "--auth-root-authentication-method=normal",
+                "--skip-test-db",
+            ],
+            user=user, cwd=directory, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=90, check=True,
+        )  # fmt: skip
+        server.start()
+        server.set_up()
+        yield server
+    finally:
+        server.kill()
         shutil.rmtree(directory, ignore_errors=True)
 
 

@@ -21,7 +21,7 @@ _SOURCE = source_of_classes(
     f"{__name__}.lookup",
     {"sync": "HttpLookup", "async": "AsyncHttpLookup"},
     check=_check,
-    extra=HTTP.extra,
+    extra=HTTP.extras[0],
     packages=("httpx",),
 )
 

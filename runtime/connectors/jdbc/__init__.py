@@ -1,4 +1,4 @@
-"""The jdbc connector: sinks and lookups in SQLite and PostgreSQL."""
+"""The jdbc connector: sinks and lookups in SQLite, PostgreSQL, MySQL and MariaDB."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import ModuleType
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from plans.connectors.jdbc import JDBC, POSTGRES_URL, SQLITE_URL
+from plans.connectors.jdbc import JDBC, MYSQL_URLS, SQLITE_URL
 from plans.declarations.tables import Table
 from plans.errors import RunError
 from runtime.connectors.connector import ConnectorCode, FilesBelow
@@ -22,14 +22,23 @@ _POSTGRES = source_of_classes(
     "jdbc:postgresql",
     f"{__name__}.postgres_lookup",
     {"sync": "PostgresLookup", "async": "AsyncPostgresLookup", "full": "PostgresScan"},
-    extra=JDBC.extra,
+    extra="postgres",
     packages=("psycopg", "psycopg_pool"),
+)
+_MYSQL = source_of_classes(
+    "jdbc:mysql",
+    f"{__name__}.mysql_lookup",
+    {"sync": "MysqlLookup", "full": "MysqlScan"},
+    extra="mysql",
+    packages=("pymysql",),
 )
 _SQLITE = source_of_classes("jdbc:sqlite", f"{__name__}.sqlite_lookup", {"sync": "SqliteLookup", "full": "SqliteScan"})
 
 
 def _lookup(options: Mapping[str, str]) -> LookupSource:
-    return _POSTGRES if options["url"].startswith(POSTGRES_URL) else _SQLITE
+    if options["url"].startswith(SQLITE_URL):
+        return _SQLITE
+    return _MYSQL if options["url"].startswith(MYSQL_URLS) else _POSTGRES
 
 
 def _sink(table: Table) -> ModuleType:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from plans.connectors.jdbc import parse_postgres_url
+from plans.connectors.jdbc import parse_server_url
 from plans.declarations.durations import parse_duration
 from plans.errors import RunError
 from runtime.lookup.sources.failures import redacted
@@ -23,7 +23,7 @@ def connection_settings(options: Mapping[str, str], table: str, session: str) ->
     """
     path = f"tables.{table}.options.url"
     try:
-        address = parse_postgres_url(resolve(options["url"]))
+        address = parse_server_url(resolve(options["url"]))
     except ValueError as error:
         raise RunError(redacted(str(error), options), path=path) from None
     refuse_link_local(address.host, address.port, path=path)

@@ -10,7 +10,6 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from typing import Any
 
 import psycopg
@@ -21,7 +20,7 @@ from plans.declarations.tables import Column
 from plans.declarations.types import parse_type
 from plans.errors import RunError
 from runtime.connectors.jdbc.postgres_connection import PASSING, connection_settings
-from runtime.connectors.jdbc.target import OP, PART, Found, Passing, Row, Server, Stage, Target
+from runtime.connectors.jdbc.target import OP, PART, Found, Passing, Row, Server, Stage, Target, moments
 from runtime.lookup.sources.failures import redacted
 
 NAN = math.nan
@@ -160,13 +159,6 @@ def _storage(values: pa.ChunkedArray, column: Column, target: Target) -> list[An
     return [NAN if value != value else value for value in stored] if root in ("FLOAT", "DOUBLE") else stored
 
 
-def moments(values: pa.ChunkedArray, *, in_utc: bool) -> list[datetime | None]:
-    """Timestamps of Python's, of UTC or of no zone."""
-    # By way of int64, as zoned timestamps of Arrow need a time zone database, which small images lack.
-    found = values.cast(pa.timestamp("us", values.type.tz)).cast(pa.int64()).cast(pa.timestamp("us")).to_pylist()
-    return [None if value is None else value.replace(tzinfo=UTC) for value in found] if in_utc else found
-
-
 def _load(cursor: Any, stage: Stage, names: Sequence[str], rows: Sequence[Row]) -> None:
     columns = ", ".join(map(_plainly, names))
     with cursor.copy(f"COPY {stage.sql.replace('%%', '%')} ({columns}) FROM STDIN") as copy:
@@ -190,7 +182,6 @@ POSTGRES = Server(
     find=_find,
     create=_create,
     fits=_fits,
-    check=lambda target, found: None,
     storage=_storage,
     create_commits="CREATE TABLE IF NOT EXISTS {commits} (sink text NOT NULL, query_id text NOT NULL, "
     "batch_id bigint NOT NULL, PRIMARY KEY (sink, query_id))",

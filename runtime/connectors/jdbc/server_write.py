@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.utils import is_remote
 
+from plans.connectors.jdbc import MYSQL_URLS
 from plans.declarations.tables import Column, Table
 from plans.declarations.types import parse_type
 from runtime.connectors.connector import FilesBelow
@@ -224,8 +225,8 @@ def batches_had(table: Table, writer: Callable[[], str | None], files_below: Fil
 
 def server_of(target: Target) -> Server:
     """The server that the url names; RunError if its driver is not installed here."""
-    module = import_extra("runtime.connectors.jdbc.postgres_sink", "postgres", "jdbc")
-    found: Server = module.POSTGRES
+    kind = "mysql" if target.options["url"].startswith(MYSQL_URLS) else "postgres"
+    found: Server = getattr(import_extra(f"runtime.connectors.jdbc.{kind}_sink", kind, "jdbc"), kind.upper())
     return found
 
 

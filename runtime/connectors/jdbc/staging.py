@@ -67,7 +67,6 @@ def _checked(cursor: Any, server: Server, target: Target) -> Found | None:
             hint="add it there, or a unique index on these columns, which must be NOT NULL; or declare the key it has",
             path=target.path,
         )
-    server.check(target, found)
     return found
 
 

@@ -14,6 +14,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -79,8 +80,8 @@ class Passing(Exception):
 class Server:
     """A kind of database server, as functions over a cursor, in which ``%`` stands twice in names.
 
-    ``transaction`` gives a cursor on a connection of its own: commits at the end, or rolls back. It raises what failed
-    as :class:`Passing` or as a RunError.
+    ``find`` raises RunError for what no sink can write to. ``transaction`` gives a cursor on a connection of its own:
+    commits at the end, or rolls back. It raises what failed as :class:`Passing` or as a RunError.
     """
 
     title: str
@@ -89,7 +90,6 @@ class Server:
     find: Callable[[Any, Target], Found | None]
     create: Callable[[Any, Target], None]
     fits: Callable[[Column, str], bool]
-    check: Callable[[Target, Found], None]
     storage: Callable[[pa.ChunkedArray, Column, Target], list[Any]]
     create_commits: str
     remember: str
@@ -109,3 +109,10 @@ class Server:
 def digest(*parts: str) -> str:
     """16 hexadecimal digits that say which texts these are."""
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+def moments(values: pa.ChunkedArray, *, in_utc: bool) -> list[datetime | None]:
+    """Timestamps of Python's, of UTC or of no zone."""
+    # By way of int64, as zoned timestamps of Arrow need a time zone database, which small images lack.
+    found = values.cast(pa.timestamp("us", values.type.tz)).cast(pa.int64()).cast(pa.timestamp("us")).to_pylist()
+    return [None if value is None else value.replace(tzinfo=UTC) for value in found] if in_utc else found

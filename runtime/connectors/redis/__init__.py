@@ -21,7 +21,7 @@ _SOURCE = source_of_classes(
     f"{__name__}.lookup",
     {"sync": "RedisLookup", "async": "AsyncRedisLookup"},
     check=_check,
-    extra=REDIS.extra,
+    extra=REDIS.extras[0],
     packages=("redis",),
 )
 

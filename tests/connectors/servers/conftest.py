@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from tests.connectors.servers.databases import Database, PostgresDatabase
-from tests.lookup_sources.conftest import postgres
+from tests.connectors.servers.databases import Database, MariadbDatabase, PostgresDatabase
+from tests.lookup_sources.conftest import mariadb, postgres
 
-__all__ = ["postgres"]
+__all__ = ["mariadb", "postgres"]
 
 
-@pytest.fixture(params=["postgres"])
+@pytest.fixture(params=["postgres", "mariadb"])
 def database(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Database:
     """A server with a database without tables."""
-    found = PostgresDatabase(request.getfixturevalue("postgres"))
+    server = request.getfixturevalue(request.param)
+    found: Database = PostgresDatabase(server) if request.param == "postgres" else MariadbDatabase(server)
     found.clear()
     return found

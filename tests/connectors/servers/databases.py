@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from tests.lookup_sources.servers import Postgres
+from tests.lookup_sources.servers import Mariadb, Postgres
 
 
 class Database(Protocol):
     """A database of the tests' own on a server."""
 
     title: str
-    types: dict[str, str]
-    """Types that a sink makes for its table, as the server tells them."""
 
     @property
     def options(self) -> dict[str, str]:
@@ -64,4 +62,35 @@ class PostgresDatabase:
 
     def restart(self) -> None:
         self.server.run("pg_ctl", "stop", "-w", "-t", "60", "-m", "immediate")
+        self.server.start()
+
+
+@dataclass(frozen=True, slots=True)
+class MariadbDatabase:
+    server: Mariadb
+    title = "MySQL"
+
+    @property
+    def options(self) -> dict[str, str]:
+        return {
+            "connector": "jdbc", "url": self.server.url, "username": "hintplan",
+            "password": "${env:HINTPLAN_TEST_PASSWORD}",
+        }  # fmt: skip
+
+    def execute(self, *statements: str) -> None:
+        self.server.execute(*statements)
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        with self.server.connection() as connection, connection.cursor() as cursor:
+            cursor.execute(query)
+            return list(cursor.fetchall())
+
+    def tables(self) -> list[str]:
+        return sorted(name for (name,) in self.rows("SHOW TABLES"))
+
+    def clear(self) -> None:
+        self.execute("DROP DATABASE shop", "CREATE DATABASE shop")
+
+    def restart(self) -> None:
+        self.server.kill()
         self.server.start()

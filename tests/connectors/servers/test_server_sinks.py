@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import threading
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,9 @@ from runtime.connectors.jdbc import server_write, staging
 from runtime.connectors.table import batch_writer, micro_batch_writer
 from runtime.run.execute import execute
 from runtime.types import to_spark
-from tests.connectors.servers.databases import Database
+from tests.connectors.servers.databases import Database, MariadbDatabase
 from tests.faults.job import Feed, compiled, expected
+from tests.lookup_sources.servers import Mariadb
 
 pytestmark = pytest.mark.spark
 
@@ -76,12 +78,19 @@ def test_values_of_every_type_are_in_the_database_as_they_are(
     rows = [(1, *some), (2, *others), (3, *[None] * len(TYPES))]
     written(spark, target, rows)
     names = ", ".join(("id", *(name for name, _ in columns)))
-    assert database.rows(f"SELECT {names} FROM kinds ORDER BY id") == rows
+    assert [tuple(map(_told, row)) for row in database.rows(f"SELECT {names} FROM kinds ORDER BY id")] == [
+        tuple(map(_told, row)) for row in rows
+    ]
     written(spark, target, [(2, *[None] * len(TYPES))])
     found = [row[0] for row in database.rows("SELECT id FROM kinds WHERE s IS NULL ORDER BY id")]
     assert found == [2, 3]
     assert database.rows("SELECT COUNT(*) FROM kinds") == [(3 if key else 4,)]
     assert not [name for name in database.tables() if name.startswith("hintplan_stage")]
+
+
+def _told(value: Any) -> Any:
+    """A value as PyMySQL has it too, which knows no zones; TRUE is 1 to Python as well."""
+    return value.replace(tzinfo=None) if isinstance(value, dt.datetime) else value
 
 
 def test_what_is_in_arrays_maps_and_rows_is_json(spark: SparkSession, database: Database) -> None:
@@ -153,6 +162,30 @@ def test_a_row_that_the_server_refuses_fails_the_batch_and_leaves_nothing(
     assert database.tables() == ["hintplan_commits", "t"]
 
 
+class Writing:
+    """Which micro-batches are being written: a dead driver writes none, but a failed run of this process may."""
+
+    def __init__(self) -> None:
+        self._written, self._changed, self._count = server_write._written, threading.Condition(), 0
+
+    def __call__(self, *arguments: Any) -> int:
+        self._add(1)
+        try:
+            return self._written(*arguments)
+        finally:
+            self._add(-1)
+
+    def _add(self, count: int) -> None:
+        with self._changed:
+            self._count += count
+            self._changed.notify_all()
+
+    def ends(self) -> bool:
+        """Wait until none is."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._count == 0, DEADLINE_SECONDS)
+
+
 class Crash(Exception):
     """Stands for the end of the driver at this moment."""
 
@@ -188,7 +221,8 @@ def test_a_job_that_is_interrupted_around_its_commit_has_each_batch_once(
     job = Job(spark, tmp_path, database)
     job.run(files=4)
     assert job.is_right()
-    move = staging.move
+    move, writing = staging.move, Writing()
+    monkeypatch.setattr(server_write, "_written", writing)
     for crash in ("before", "after", "staged twice"):
         calls = 0
 
@@ -218,6 +252,7 @@ def test_a_job_that_is_interrupted_around_its_commit_has_each_batch_once(
             else:
                 with pytest.raises(RunError):
                     job.run(files=4)
+                assert writing.ends()
         job.run()
         assert job.is_right(), crash
     assert database.tables() == ["copies", "hintplan_commits", "totals"]
@@ -301,3 +336,42 @@ def test_parts_that_are_not_all_there_are_not_moved(database: Database) -> None:
     staging.new_stage(server, target, found, "q")
     with pytest.raises(RunError, match="refused to write to table 't'"):
         staging.stage_rows(server, target, stage, 0, ["id"], [(3,)])  # by a task of a run that is over
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        ("k VARCHAR(9) COLLATE utf8mb4_general_ci PRIMARY KEY, v INT", "the collation utf8mb4_general_ci in MySQL"),
+        ("k VARCHAR(9) COLLATE utf8mb4_bin PRIMARY KEY, v INT UNIQUE", "has a unique index on (v), by which"),
+        ("k VARCHAR(9) COLLATE utf8mb4_bin PRIMARY KEY, v INT) ENGINE=MyISAM -- ", "is no table of InnoDB"),
+        (
+            "k VARCHAR(9) COLLATE utf8mb4_bin PRIMARY KEY, v INT UNSIGNED",
+            "column 'v' is INT here, but int(10) unsig",
+        ),
+    ],
+)
+def test_what_mysql_would_take_for_another_row_or_not_take_back_is_refused(
+    mariadb: Mariadb, made: str, said: str
+) -> None:
+    database = MariadbDatabase(mariadb)
+    database.clear()
+    database.execute(f"CREATE TABLE t ({made})".replace("-- )", ""))
+    with pytest.raises(RunError) as caught:
+        micro_batch_writer(
+            "r", table(database, "t", ("k", "VARCHAR(9)"), ("v", "INT"), key=("k",)), changelog=True, checkpoint="c",
+            part="",
+        )  # fmt: skip
+    assert said in str(caught.value)
+
+
+def test_a_key_that_mysql_cannot_have_is_refused_when_the_table_would_be_created(
+    spark: SparkSession, mariadb: Mariadb
+) -> None:
+    database = MariadbDatabase(mariadb)
+    database.clear()
+    target = table(database, "t", ("k", "STRING"), ("v", "INT"), key=("k",))
+    with pytest.raises(RunError, match="column 'k' of the key is STRING: MySQL has no key of that length"):
+        written(spark, target, [("a", 1)])
+    target = table(database, "t", ("k", "VARCHAR(9)"), ("v", "INT"), key=("k",))
+    written(spark, target, [("a", 1), ("A", 2), ("ä", 3)])
+    assert database.rows("SELECT k, v FROM t ORDER BY v") == [("a", 1), ("A", 2), ("ä", 3)]

@@ -1,0 +1,95 @@
+"""How a lookup, a scan and a sink connect to MySQL and MariaDB, and which of their errors may be over the next time.
+
+Sessions are in UTC and strict: a value that does not fit is an error, never a shorter or a rounded one.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Mapping
+from typing import Any
+
+import pymysql
+
+from plans.connectors.jdbc import parse_server_url
+from plans.declarations.durations import parse_duration
+from plans.errors import RunError
+from runtime.lookup.sources.failures import redacted
+from runtime.lookup.sources.hosts import refuse_link_local
+from runtime.secrets import resolve
+
+_PASSING = frozenset((0, 1040, 1053, 1080, 1152, 1159, 1161, 1203, 1205, 1213, 1317, 1927, 1969, 2002, 2003, 2006))
+_PASSING |= frozenset((2013, 2055, 3024, 4031))
+"""Errors of connections that were lost or not made, of conflicts, timeouts, resources and shutdowns."""
+
+
+def connection(options: Mapping[str, str], table: str, **more: Any) -> pymysql.Connection[Any]:
+    """A connection for ``table``, which is for the caller to close; ``more`` are PyMySQL's arguments.
+
+    RunError if the url is wrong, if its host has a link-local address, or if an encrypted connection was asked for
+    and the server has none.
+    """
+    path = f"tables.{table}.options.url"
+    try:
+        address = parse_server_url(resolve(options["url"]))
+    except ValueError as error:
+        raise RunError(redacted(str(error), options), path=path) from None
+    refuse_link_local(address.host, address.port, path=path)
+    mode = address.parameters.get("sslMode", "PREFERRED")
+    made = pymysql.connect(
+        host=address.host,
+        port=address.port,
+        database=address.database,
+        user=resolve(options.get("username", "")),
+        password=resolve(options.get("password", "")),
+        charset="utf8mb4",
+        sql_mode="STRICT_ALL_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION",
+        init_command="SET time_zone = '+00:00'",
+        connect_timeout=max(2, round(parse_duration(options.get("connection.timeout", "30 s")) / 1000)),
+        ssl=_encryption(mode, address.parameters.get("sslCa")),
+        ssl_disabled=mode == "DISABLED",
+        program_name="hintplan",
+        **more,
+    )
+    if mode not in ("DISABLED", "PREFERRED"):
+        with made.cursor(pymysql.cursors.Cursor) as cursor:
+            cursor.execute("SHOW STATUS LIKE 'Ssl_cipher'")
+            row = cursor.fetchone()
+        if row is None or not row[1]:
+            made.close()
+            raise RunError(
+                "MySQL has no encrypted connections", hint="set them up there, or leave sslMode out", path=path
+            )
+    return made
+
+
+def _encryption(mode: str, authority: str | None) -> ssl.SSLContext | None:
+    if mode in ("DISABLED", "PREFERRED"):
+        return None
+    context = ssl.create_default_context(cafile=authority)
+    context.check_hostname = mode == "VERIFY_IDENTITY"
+    context.verify_mode = ssl.CERT_REQUIRED if mode.startswith("VERIFY") else ssl.CERT_NONE
+    return context
+
+
+def passes(error: pymysql.MySQLError) -> bool:
+    """Whether another attempt may help."""
+    code = error.args[0] if error.args else 0
+    return isinstance(error, pymysql.OperationalError | pymysql.InterfaceError | pymysql.InternalError) and (
+        not isinstance(code, int) or code in _PASSING
+    )
+
+
+def told(error: pymysql.MySQLError, options: Mapping[str, str]) -> str:
+    """What the server or the driver said, without what came out of the environment."""
+    return redacted(" ".join(str(error.args[-1] if error.args else error).split()) or "the connection is lost", options)
+
+
+def code_of(error: pymysql.MySQLError) -> int:
+    """The number of the error, 0 if it has none."""
+    return error.args[0] if error.args and isinstance(error.args[0], int) else 0
+
+
+def quoted(name: str) -> str:
+    """``name`` as an identifier in a statement that is executed with parameters."""
+    return "`" + name.replace("`", "``").replace("%", "%%") + "`"
