@@ -1,0 +1,80 @@
+"""A job whose process, with its JVM and workers, is killed again and again while it writes to a database server."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import plans
+from tests.connectors.servers.databases import Database
+from tests.faults.job import Feed, compiled, expected
+
+pytestmark = [pytest.mark.spark, pytest.mark.integration]
+
+ROOT = Path(__file__).parents[3]
+KILLS = 4
+DEADLINE_SECONDS = 120
+
+
+@contextmanager
+def running(directory: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
+    """``hintplan run`` as a process whose whole group gets SIGKILL at the end, if it still runs."""
+    command = [sys.executable, "-c", "from hintplan_command import main; main()", "run", "plan.json"]
+    with (directory / "log").open("ab") as log:
+        process = subprocess.Popen(
+            [
+                *command, "--checkpoint", "checkpoint", "--master", "local[2]", "--allow-env", "HINTPLAN_TEST_PASSWORD",
+                *options,
+            ],
+            cwd=directory, stdout=log, stderr=log, start_new_session=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait(30)
+
+
+def rows(database: Database, table: str) -> list[tuple]:
+    return sorted(database.rows(f"SELECT * FROM {table}"), key=str) if table in database.tables() else []
+
+
+def test_a_job_that_is_killed_while_it_writes_has_each_row_once(database: Database, tmp_path: Path) -> None:
+    chance = random.Random(3)
+    feed = Feed(tmp_path, seed=3)
+    options = ", ".join(f"'{name}' = '{value}'" for name, value in database.options.items())
+    plans.dump(compiled(tmp_path, files_per_batch=1, database=options), tmp_path / "plan.json")
+    in_the_middle = 0
+    for _ in range(KILLS):
+        for _ in range(6):
+            feed.add()
+        before = len(rows(database, "copies"))
+        with running(tmp_path, "--trigger", "10 ms") as process:
+            until = time.monotonic() + DEADLINE_SECONDS
+            batches = chance.randrange(3)
+            while True:
+                assert process.poll() is None, (tmp_path / "log").read_text()
+                assert time.monotonic() < until, (tmp_path / "log").read_text()
+                staging = any(name.startswith("hintplan_stage") for name in database.tables())
+                if staging and len(rows(database, "copies")) >= before + 15 * batches:
+                    break
+                time.sleep(0.002)
+        in_the_middle += any(name.startswith("hintplan_stage") for name in database.tables())
+    with running(tmp_path, "--once") as process:
+        assert process.wait(DEADLINE_SECONDS) == 0, (tmp_path / "log").read_text()
+    assert {name: rows(database, name) for name in ("totals", "copies")} == {
+        name: sorted(found, key=str) for name, found in expected(tmp_path).items()
+    }
+    assert in_the_middle > 0
+    assert database.tables() == ["copies", "hintplan_commits", "totals"]
