@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from runtime.spark.shipping import archive
+
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("hintplan", "planner", "plans", "runtime")
 FORBIDDEN = {
@@ -107,17 +109,20 @@ def test_who_looks_at_state_needs_no_spark() -> None:
     assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr
 
 
-def test_what_workers_run_needs_no_library_that_only_the_driver_has() -> None:
-    # Nor does what a Spark Connect server runs for sinks; both may have nothing but PySpark, pyarrow and numpy.
+def test_what_workers_run_needs_no_library_that_only_the_driver_has(tmp_path: Path) -> None:
+    # Nor does what a Spark Connect server runs for sinks; both may have nothing but PySpark, pyarrow and numpy, and of
+    # hintplan what is shipped.
     folders = ("connectors", "engine", "functions", "kernels", "lookup", "operators", "results", "state", "worker")
     paths = [path for path in modules("runtime") if path.relative_to(ROOT / "runtime").parts[0] in folders]
     names = [".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for path in paths]
     program = (
         "import importlib, sys\n"
+        f"sys.path.insert(0, {str(archive(tmp_path))!r})\n"
         f"for name in {names!r}: importlib.import_module(name)\n"
+        "assert '.zip' in sys.modules['plans'].__path__[0] and '.zip' in sys.modules['runtime'].__path__[0]\n"
         "print([name for name in ('jsonschema_rs', 'prompt_toolkit') if name in sys.modules])\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-P", "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr

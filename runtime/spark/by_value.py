@@ -11,7 +11,9 @@ own code goes along. So code here uses nothing of hintplan's, and imports what i
 from __future__ import annotations
 
 import sys
+import zlib
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +37,15 @@ class Carried:
         return self._what(*arguments)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        zips = tuple((path.name, path.read_bytes()) for path in self._zips)
+        zips = tuple((path.name, _squeezed(path)) for path in self._zips)
         return _unpacked, (zips, cloudpickle.dumps(self._what))  # type: ignore[no-untyped-call]
+
+
+@cache
+def _squeezed(path: Path) -> bytes:
+    # Each Python step of a query has the code, and the server several copies of each: as one stream, it is a third
+    # smaller than file by file.
+    return zlib.compress(path.read_bytes(), 9)
 
 
 def _unpacked(zips: tuple[tuple[str, bytes], ...], closed: bytes) -> Any:
@@ -45,6 +54,7 @@ def _unpacked(zips: tuple[tuple[str, bytes], ...], closed: bytes) -> Any:
     import pickle
     import sys
     import tempfile
+    import zlib
 
     # Spark's own directories go with the application.
     local = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
@@ -56,7 +66,7 @@ def _unpacked(zips: tuple[tuple[str, bytes], ...], closed: bytes) -> Any:
             if not os.path.exists(path):
                 handle, draft = tempfile.mkstemp(dir=os.path.dirname(path))
                 with os.fdopen(handle, "wb") as file:
-                    file.write(data)
+                    file.write(zlib.decompress(data))
                 os.replace(draft, path)
         sys.path[:] = [*sys.path[:1], path, *(entry for entry in sys.path[1:] if entry != path)]
         stem = name.rpartition("-")[0]

@@ -144,12 +144,26 @@ def _no_broker(text: str) -> Explanation | None:
     )
 
 
+def _another_protocol(text: str) -> Explanation | None:
+    # Kafka's client takes the first bytes of such an answer for its length, for which there is no memory.
+    if not re.search(
+        r"AdminClient thread has exited|InvalidReceiveException|kafka-producer-network-thread.*OutOf", text
+    ):
+        return None
+    return (
+        "what answers at the servers of a topic does not speak the protocol that the table says",
+        "see that 'properties.bootstrap.servers' has the port of a broker, and 'properties.security.protocol' what the "
+        "broker listens for there: SSL or SASL_SSL if it is encrypted, " + _RESUME,
+    )
+
+
 _FAULTS: tuple[Callable[[str], Explanation | None], ...] = (
     _damaged_log,
     _another_run,
     _no_messages,
     _no_topic,
     _no_broker,
+    _another_protocol,
     _not_allowed,
 )
 

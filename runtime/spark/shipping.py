@@ -26,6 +26,8 @@ from runtime.spark.by_value import Carried
 from runtime.spark.session import is_remote, shares_machine
 
 _PACKAGES = ("plans", "runtime")
+_FOR_PEOPLE = frozenset({"ci", "client", "commands", "edit", "lint", "merge", "review", "show"})
+"""The folders of ``plans`` that only commands use."""
 _SUFFIXES = (".py", ".json")
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _shipped: dict[str, list[Path]] = {}
@@ -89,13 +91,14 @@ def _kept_archive() -> Path:
 
 
 def archive(directory: Path) -> Path:
-    """Write hintplan's packages to a zip in ``directory``; same code, same bytes, and a name that says which."""
+    """Write what tasks need of hintplan to a zip in ``directory``; same code, same bytes, a name that says which."""
     files: dict[str, bytes] = {}
     for package in _PACKAGES:
         root = Path(__file__).parents[2] / package
         for path in sorted(root.rglob("*")):
-            if path.suffix in _SUFFIXES:
-                files[f"{package}/{path.relative_to(root).as_posix()}"] = path.read_bytes()
+            within = path.relative_to(root)
+            if path.suffix in _SUFFIXES and not (package == "plans" and within.parts[0] in _FOR_PEOPLE):
+                files[f"{package}/{within.as_posix()}"] = path.read_bytes()
     return _write_zip(directory, "hintplan", files)
 
 
@@ -127,7 +130,7 @@ def _write_zip(directory: Path, name: str, files: Mapping[str, bytes]) -> Path:
         digest.update(f"{path}\0{len(data)}\0".encode() + data)
     target = directory / f"{name}-{digest.hexdigest()[:16]}.zip"
     if not target.exists():
-        with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as packed:
+        with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as packed:  # who sends it squeezes it as a whole
             for path, data in files.items():
-                packed.writestr(zipfile.ZipInfo(path, _EPOCH), data, zipfile.ZIP_DEFLATED)
+                packed.writestr(zipfile.ZipInfo(path, _EPOCH), data)
     return target

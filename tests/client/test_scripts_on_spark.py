@@ -218,7 +218,7 @@ def test_uncache_drops_what_was_cached(run: Callable[..., tuple[str, str]], monk
 def test_spark_is_started_before_a_run_listens_to_signals(monkeypatch: pytest.MonkeyPatch) -> None:
     # PySpark replaces the handler of SIGINT when it starts.
     done: list[str] = []
-    monkeypatch.setattr(Engine, "_session", lambda engine: done.append("started"))
+    monkeypatch.setattr(Engine, "_session", lambda engine, plan: done.append("started"))
     monkeypatch.setattr(runtime.run.sql_client, "run_plan", lambda *given, **more: done.append("runs") or 0)
     engine = Engine(
         master=None, remote=None, conf={}, checkpoint=None, trigger=None, policy=OPEN,

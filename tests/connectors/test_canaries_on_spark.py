@@ -18,6 +18,7 @@ import pytest
 from planner import compile_sql
 from plans import dump
 from plans.connectors.table import CONNECTORS
+from tests.messages.broker import spark_conf
 
 pytestmark = [pytest.mark.spark, pytest.mark.integration]
 
@@ -29,6 +30,12 @@ FORMS = (
     base64.b64encode(CANARY.encode()).decode().rstrip("="),
     base64.b64encode(f"me:{CANARY}".encode()).decode()[6:-4],
 )
+_LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+SET = {
+    "CANARY": CANARY,
+    "CANARY_USER": f"me:{CANARY}",
+    "CANARY_LOGIN": f'{_LOGIN} username="me" password="{CANARY}";',
+}
 LEAKY = """
 from runtime.lookup.api import LookupFunction
 
@@ -80,40 +87,92 @@ LOOKUPS = {
 }  # fmt: skip
 
 
+_BROKER = {
+    "properties.bootstrap.servers": "127.0.0.1:{port}", "properties.security.protocol": "SASL_PLAINTEXT",
+    "properties.sasl.mechanism": "PLAIN", "properties.sasl.jaas.config": "${env:CANARY_LOGIN}",
+    "properties.default.api.timeout.ms": "3000", "properties.request.timeout.ms": "2000", "topic": "d",
+}  # fmt: skip
+_READ = {"format": "json", "scan.startup.mode": "earliest-offset"}
+_WRITTEN = {"properties.max.block.ms": "3000", "properties.delivery.timeout.ms": "2000", "properties.linger.ms": "0"}
+_KEYED = {"key.format": "json", "value.format": "json"}
+SOURCES = {"kafka": {**_BROKER, **_READ}, "upsert-kafka": {**_BROKER, **_KEYED}}
+SINKS = {
+    "jdbc": {
+        "url": "jdbc:postgresql://127.0.0.1:{port}/shop", "table-name": "d", "username": "me",
+        "password": "${env:CANARY}", "connection.timeout": "2 s", "sink.max-retries": "0",
+    },
+    "kafka": {
+        **_BROKER, **_WRITTEN, "format": "avro-confluent", "avro-confluent.url": "http://127.0.0.1:{port}",
+        "avro-confluent.basic-auth.user-info": "${env:CANARY_USER}",
+    },
+    "upsert-kafka": {**_BROKER, **_WRITTEN, **_KEYED},
+}  # fmt: skip
+READS = """
+    CREATE TABLE o (k BIGINT, p AS PROCTIME()) WITH ('connector' = 'filesystem', 'path' = 'in', 'format' = 'json');
+    """
+PRINTS = "CREATE TABLE r (k BIGINT, v STRING) WITH ('connector' = 'print');"
+TRIALS = [
+    *(
+        (connector, options, f"""{READS} {PRINTS} CREATE TABLE d (k BIGINT, v STRING) WITH (OPTIONS);
+        INSERT INTO r SELECT o.k, d.v FROM o JOIN d FOR SYSTEM_TIME AS OF o.p AS d ON o.k = d.k;""")
+        for connector, options in LOOKUPS.items()
+    ),
+    *(
+        (connector, options, f"""{PRINTS}
+        CREATE TABLE d (k BIGINT{" NOT NULL, PRIMARY KEY (k) NOT ENFORCED" if "upsert" in connector else ""})
+        WITH (OPTIONS); INSERT INTO r SELECT k, 'x' FROM d;""")
+        for connector, options in SOURCES.items()
+    ),
+    *(
+        (connector, options, f"""{READS}
+        CREATE TABLE d (k BIGINT{" NOT NULL, PRIMARY KEY (k) NOT ENFORCED" if "upsert" in connector else ""})
+        WITH (OPTIONS); INSERT INTO d SELECT COALESCE(k, 0) FROM o;""")
+        for connector, options in SINKS.items()
+    ),
+]  # fmt: skip
+ROLES = [f"{name}-{role}" for role, of in (("lookup", LOOKUPS), ("source", SOURCES), ("sink", SINKS)) for name in of]
+
+
 def test_every_connector_that_takes_secrets_is_tried() -> None:
-    takes = {name for name, spec in CONNECTORS.items() if any(o.environment or o.secret for o in spec.options)}
-    takes |= {name for name, spec in CONNECTORS.items() if spec.families}
-    assert takes - set(LOOKUPS) == set()
+    takes = {
+        name: spec
+        for name, spec in CONNECTORS.items()
+        if spec.families or any(o.environment or o.secret for o in spec.options)
+    }
+    assert takes.keys() - LOOKUPS.keys() - SOURCES.keys() - SINKS.keys() == set()
+    assert {name for name, spec in takes.items() if spec.looking_up} - LOOKUPS.keys() == set()
+    assert {name for name, spec in takes.items() if spec.reading} - SOURCES.keys() == set()
+    assert {name for name, spec in takes.items() if spec.writing} - SINKS.keys() == set()
 
 
 @pytest.mark.parametrize("layout", ["text", "json"])
-@pytest.mark.parametrize("connector", LOOKUPS)
-def test_a_connector_that_fails_tells_no_secret(connector: str, layout: str, port: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("connector", "given", "script"), TRIALS, ids=ROLES)
+def test_a_connector_that_fails_tells_no_secret(
+    connector: str, given: dict[str, str], script: str, layout: str, port: int, tmp_path: Path
+) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "1.json").write_text('{"k": 1}\n')
     (tmp_path / "leaky.py").write_text(LEAKY)
-    options = {"connector": connector, **LOOKUPS[connector]}
+    options = {"connector": connector, **given}
     body = ", ".join(f"'{name}' = '{value.replace('{port}', str(port)).replace('{{', '{').replace('}}', '}')}'"
                      for name, value in options.items())  # fmt: skip
-    sql = f"""
-    CREATE TABLE o (k BIGINT, p AS PROCTIME()) WITH ('connector' = 'filesystem', 'path' = 'in', 'format' = 'json');
-    CREATE TABLE d (k BIGINT, v STRING) WITH ({body});
-    CREATE TABLE r (k BIGINT, v STRING) WITH ('connector' = 'print');
-    INSERT INTO r SELECT o.k, d.v FROM o JOIN d FOR SYSTEM_TIME AS OF o.p AS d ON o.k = d.k;
-    """
+    sql = script.replace("OPTIONS", body)
     dump(compile_sql(sql, name="canary"), tmp_path / "plan.json")
-    allowed = ["--allow-env", "CANARY", "--allow-host", "http://127.0.0.1"]
+    allowed = [part for name in SET for part in ("--allow-env", name)]
+    allowed += ["--allow-host", "127.0.0.1", "--allow-host", "http://127.0.0.1"]
     allowed += ["--allow-module", "leaky"] if connector == "python" else []
     command = [sys.executable, "-P", "-m", "plans.cli", "run", "plan.json", "--once", "--checkpoint", "state", *allowed]
+    command += [part for name, value in spark_conf().items() for part in ("--conf", f"{name}={value}")]
     root = str(Path(__file__).parents[2])
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([root, str(tmp_path)]), "CANARY": CANARY}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([root, str(tmp_path)]), **SET}
     done = subprocess.run(
         [*command, *(["--json"] if layout == "json" else [])],
         cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     said = done.stdout + done.stderr
     assert done.returncode == 1, said
-    assert "tables.d" in said or "lookup_d" in said, said
+    assert any(place in said for place in ("tables.d", "lookup_d", "sink_d", "sink_r", "127.0.0.1:")), said
+    assert "internal error" not in said
     for log in re.findall(r"Spark's log: (\S+)", said):
         said += Path(log).read_text(errors="replace")
     for file in (tmp_path / "state").rglob("*"):

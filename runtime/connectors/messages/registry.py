@@ -13,6 +13,7 @@ import struct
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlsplit
@@ -46,7 +47,7 @@ class Registry:
     def register(self, subject: str, schema: Any) -> int:
         """The number of ``schema`` under ``subject``, which is registered if it is not there; RunError as above."""
         body = json.dumps({"schema": json.dumps(schema)}).encode()
-        return int(_answer(self, f"/subjects/{quote(subject, safe='')}/versions", body)["id"])
+        return int(_answer(self, f"/subjects/{quote(subject, safe='')}/versions", body, "id"))
 
 
 def registry_of(part: Part) -> Registry:
@@ -81,7 +82,7 @@ def confluent_encoder(part: Part, number: int) -> Callable[[Sequence[Any]], byte
 
 @lru_cache(maxsize=1024)
 def _schema(registry: Registry, number: int) -> str:
-    return str(_answer(registry, f"/schemas/ids/{number}", None)["schema"])
+    return str(_answer(registry, f"/schemas/ids/{number}", None, "schema"))
 
 
 class _NoRedirect(HTTPRedirectHandler):
@@ -94,7 +95,8 @@ def _opener() -> OpenerDirector:
     return build_opener(ProxyHandler({}), _NoRedirect())
 
 
-def _answer(registry: Registry, path: str, body: bytes | None) -> Any:
+def _answer(registry: Registry, path: str, body: bytes | None, wanted: str) -> Any:
+    """What the registry's answer has under ``wanted``."""
     place = http_host("url", registry.url)
     refuse_link_local(place.host, place.port or 0, path="")
     headers = {"Accept": _TYPE, "Content-Type": _TYPE}
@@ -105,9 +107,11 @@ def _answer(registry: Registry, path: str, body: bytes | None) -> Any:
     shown = urlsplit(registry.url).netloc
     try:
         with _opener().open(Request(registry.url + path, body, headers), timeout=_TIMEOUT) as answer:
-            return json.loads(answer.read(_MOST_BYTES))
+            return json.loads(answer.read(_MOST_BYTES))[wanted]
     except HTTPError as error:
         raise RunError(f"the schema registry at {shown} answers {error.code} to {path}") from None
-    except (URLError, OSError, ValueError) as error:
+    except (HTTPException, ValueError, LookupError, TypeError):  # without what came, which may repeat the log-in
+        raise RunError(f"{shown} does not answer {path} as a schema registry does") from None
+    except (URLError, OSError) as error:
         reason = getattr(error, "reason", error)
         raise RunError(f"the schema registry at {shown} cannot be asked: {reason}") from None
