@@ -17,7 +17,15 @@ from dataclasses import replace
 from decimal import Decimal
 
 from planner.expressions.coercion import cast, castable_type, implicitly_assignable
-from planner.expressions.nested_parts import cast_nested, field_at, is_constructor, is_null, parts_with_types
+from planner.expressions.nested_parts import (
+    cast_nested,
+    field_at,
+    fields,
+    is_constructor,
+    is_null,
+    parts_with_types,
+)
+from planner.expressions.nested_text import text_of_nested
 from planner.expressions.typed import (
     BIGINT,
     BOOLEAN,
@@ -25,6 +33,7 @@ from planner.expressions.typed import (
     FIELD,
     INT,
     NULL,
+    STRING,
     Call,
     Expr,
     Field,
@@ -45,6 +54,8 @@ def flink_cast(value: Expr, target: DataType, offset: int, *, function: str = "C
     source, target = value.type.as_nullable(), target.as_nullable()
     if source != target and target.is_nested and not is_null(value):
         return cast_nested(value, target, offset, flink_cast)
+    if source.is_nested and target.is_text:
+        return cast(text_of_nested(value, offset, flink_cast), target, offset)
     if source == target or not (source.is_numeric and target.is_numeric) or _fits(value, target):
         return cast(value, target, offset, function=function)
     if target.is_integer:
@@ -67,11 +78,20 @@ def castable(value: Expr, target: DataType, *, function: str = "CAST") -> bool:
     source, target = value.type.as_nullable(), target.as_nullable()
     if source in (NULL, target) or is_null(value) or not (source.is_nested or target.is_nested):
         return castable_type(source, target)
+    if source.is_nested and target.is_text:
+        return _has_text(value)
     if source.root != target.root or len(source.children) != len(target.children) or function != "CAST":
         return False
     if is_constructor(value):
         return all(castable(part, kind) for part, kind in parts_with_types(value, target))
     return all(map(_is_plain, source.children, target.children))
+
+
+def _has_text(value: Expr) -> bool:
+    """Whether :mod:`planner.expressions.nested_text` can write a ROW or an ARRAY."""
+    if value.type.root == "ARRAY":
+        return castable(value, DataType(root="ARRAY", children=(STRING,)))
+    return value.type.root == "ROW" and all(castable(part, STRING) for part in fields(value, 0))
 
 
 def _is_plain(source: DataType, target: DataType) -> bool:

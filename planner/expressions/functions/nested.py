@@ -12,7 +12,7 @@ from planner.expressions.functions.arguments import (
     literal_text,
     text_of,
 )
-from planner.expressions.typed import BOOLEAN, INT, NULL, STRING, Expr, Literal, call, literal
+from planner.expressions.typed import BOOLEAN, INT, NULL, STRING, VALUE, Expr, Literal, call, literal
 from planner.syntax.source import Source
 from plans.declarations.types import DataType
 
@@ -202,6 +202,16 @@ def _join(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Exp
     return call("array_join", args, STRING, offset)
 
 
+def _element(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    """The only element, NULL of none; of several it fails, as a position behind the last one does in Spark."""
+    check(source, name, args, ("any",), offset)
+    kind = _elements(source, name, args, offset)
+    size = call("size", args, INT, offset)
+    several = call(">", (size, literal(1, INT)), BOOLEAN, offset)
+    only = call("get", (args[0], literal(0, INT)), kind, offset)
+    return choose(several, call(VALUE, (args[0], size), kind, offset), only)
+
+
 def _cardinality(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
     check(source, name, args, ("any",), offset)
     if args[0].type.root not in ("ARRAY", "MAP"):
@@ -263,6 +273,7 @@ BUILDERS: dict[str, Builder] = {
     "ARRAY_SLICE": _slice,
     "ARRAY_SORT": _sort,
     "CARDINALITY": _cardinality,
+    "ELEMENT": _element,
     **dict.fromkeys(("MAP_ENTRIES", "MAP_KEYS", "MAP_VALUES"), _of_map),
     "MAP_FROM_ARRAYS": _from_arrays,
     "SPLIT": _split,

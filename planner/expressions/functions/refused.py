@@ -29,7 +29,6 @@ _MODEL = ("models are not supported", "call a function of your own in Python")
 _TIME_OF_DAY = ("there is no type TIME", "write DATE_FORMAT(LOCALTIMESTAMP, 'HH:mm:ss')")
 _REASONS: dict[str, tuple[str, str]] = {
     **dict.fromkeys(("OBJECT_OF", "OBJECT_UPDATE"), ("there are no structured types", "write ROW(...)")),
-    "ELEMENT": ("an array may have more than one", "write arr[1], which does not ask for one element"),
     "MULTISET": ("there is no type MULTISET", "write an ARRAY"),
     "REGEXP_EXTRACT_ALL": ("Flink takes the first group, and NULL where nothing matches", "write REGEXP_EXTRACT"),
     **dict.fromkeys(("JSON", "PARSE_JSON", "TRY_PARSE_JSON"), _VARIANT),

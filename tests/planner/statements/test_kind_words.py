@@ -81,10 +81,15 @@ ERRORS = {
         "IS DISTINCT FROM of rows such as (a, b) is not supported",
         "compare each column",
     ),
-    "the one element": (
-        "INSERT INTO r SELECT ELEMENT(ARRAY[k]) FROM o",
-        "ELEMENT is not supported: an array may have more than one",
-        "write arr[1]",
+    "the one element of a text": (
+        "INSERT INTO r SELECT ELEMENT(s) FROM o",
+        "argument 1 of ELEMENT must be an ARRAY, found STRING",
+        "give it an ARRAY",
+    ),
+    "a MAP as text": (
+        "INSERT INTO r SELECT k FROM o WHERE CAST(ROW(k, MAP['a', 1]) AS STRING) = s",
+        "CAST from ROW<`EXPR$0` INT, `EXPR$1` MAP<STRING, INT>> to STRING is not supported",
+        "cast to another type",
     ),
     "a value of another type than the elements": (
         "INSERT INTO r SELECT k FROM o WHERE ARRAY_CONTAINS(ARRAY[k], CAST(k AS BIGINT))",
