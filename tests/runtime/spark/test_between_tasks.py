@@ -19,6 +19,7 @@ from runtime.spark.between_tasks import as_task
 
 @pytest.fixture(autouse=True)
 def restored(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    list(run(iter([])))  # the first batch of all imports parts of Arrow
     monkeypatch.setattr(between_tasks, "_loaded", 0)
     gc.unfreeze()
     yield
