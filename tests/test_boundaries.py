@@ -120,7 +120,7 @@ def test_what_workers_run_needs_no_library_that_only_the_driver_has(tmp_path: Pa
         f"sys.path.insert(0, {str(archive(tmp_path))!r})\n"
         f"for name in {names!r}: importlib.import_module(name)\n"
         "assert '.zip' in sys.modules['plans'].__path__[0] and '.zip' in sys.modules['runtime'].__path__[0]\n"
-        "print([name for name in ('jsonschema_rs', 'prompt_toolkit') if name in sys.modules])\n"
+        "print([name for name in ('jsonschema_rs', 'prompt_toolkit', 'sqlglot') if name in sys.modules])\n"
     )
     done = subprocess.run(
         [sys.executable, "-P", "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False

@@ -27,10 +27,10 @@ from plans.operators.aggregate import VARIANCES
 from runtime.build.builder import OperatorBuilder, loaded_aggregates, with_state
 from runtime.build.edges import Edges
 from runtime.engine.named import named
-from runtime.expressions.allowed import quoted
 from runtime.expressions.normal_floats import normal_floats
 from runtime.functions.collected import aggregate_collected
 from runtime.spark.map_in_arrow import map_in_arrow
+from runtime.spark.names import quoted
 from runtime.types import to_arrow, to_spark
 
 _BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}

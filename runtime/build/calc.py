@@ -20,12 +20,13 @@ from plans.operators import Calc, SelectItem
 from runtime.build.builder import OperatorBuilder, from_frames
 from runtime.build.edges import Edges
 from runtime.engine.rows import Rows
-from runtime.expressions.allowed import check_expression, quoted
+from runtime.expressions.allowed import check_expression
 from runtime.expressions.analysis import SPARK_ERRORS, analysed, refusing
 from runtime.expressions.arithmetic import spark_expression
 from runtime.expressions.condition import compile_filter
 from runtime.expressions.exact import exact_value, is_exact
 from runtime.operators.calc import ArrowCalc, ArrowValue, Chosen, Computed, Day
+from runtime.spark.names import quoted
 from runtime.types import to_arrow, to_spark
 
 _DAY = re.compile(r"date_format ?\( ?(`.+`) ?, ?'yyyy-MM-dd' ?\)", re.IGNORECASE | re.DOTALL)

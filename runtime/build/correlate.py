@@ -19,13 +19,14 @@ from runtime.build.builder import OperatorBuilder, from_frames
 from runtime.build.edges import Edges
 from runtime.engine.mapped import map_batches
 from runtime.engine.named import named
-from runtime.expressions.allowed import check_expression, quoted
+from runtime.expressions.allowed import check_expression
 from runtime.expressions.analysis import analysed, refusing
 from runtime.expressions.arithmetic import spark_expression
 from runtime.functions.metrics import FUNCTION_METRICS
 from runtime.functions.plan import function_spec
 from runtime.functions.task import call_functions
 from runtime.kernels.found_rows import JoinedRows
+from runtime.spark.names import quoted
 from runtime.types import to_arrow, to_spark
 
 

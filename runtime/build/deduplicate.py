@@ -10,9 +10,9 @@ from pyspark.sql import functions as F
 from plans.operators import Deduplicate
 from runtime.build.builder import OperatorBuilder, with_state
 from runtime.build.edges import Edges
-from runtime.expressions.allowed import quoted
 from runtime.expressions.normal_floats import normal_floats
 from runtime.operators.deduplicate import COUNTS
+from runtime.spark.names import quoted
 
 _NUMBER = "__number"
 

@@ -12,7 +12,7 @@ from plans.operators import Expand, Unnest, element_columns
 from plans.operators.spec.columns import parse, types_of
 from runtime.build.builder import OperatorBuilder, from_frames
 from runtime.build.edges import Edges
-from runtime.expressions.allowed import quoted
+from runtime.spark.names import quoted
 from runtime.types import to_spark
 
 _ELEMENT, _PLACE = "__element", "__place"

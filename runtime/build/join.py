@@ -20,7 +20,7 @@ from plans.operators import Join, JoinColumn
 from runtime.build.builder import OperatorBuilder, with_state
 from runtime.build.edges import Condition, Edges
 from runtime.engine.rows import Rows
-from runtime.expressions.allowed import CheckedExpression, check_expression, quoted
+from runtime.expressions.allowed import CheckedExpression, check_expression
 from runtime.expressions.analysis import analysed, refusing
 from runtime.expressions.arithmetic import spark_expression
 from runtime.expressions.exact import conjuncts, exact_below, split_condition
@@ -28,6 +28,7 @@ from runtime.expressions.normal_floats import normal_floats
 from runtime.operator import KIND
 from runtime.operators.join import COUNTS
 from runtime.operators.schema import state_schema
+from runtime.spark.names import quoted
 
 _SPARK_TYPES = {"semi": "left_semi", "anti": "left_anti"}
 

@@ -27,7 +27,7 @@ from runtime.connectors import table as connectors
 from runtime.engine.mapped import map_batches
 from runtime.engine.named import named
 from runtime.engine.stateful import apply_operator
-from runtime.expressions.allowed import check_expression, quoted
+from runtime.expressions.allowed import check_expression
 from runtime.expressions.analysis import analysed, refusing
 from runtime.expressions.arithmetic import spark_expression, spark_text
 from runtime.expressions.condition import compile_condition, compile_filter
@@ -37,6 +37,7 @@ from runtime.lookup.join import LookupRows
 from runtime.lookup.metrics import LOOKUP_METRICS
 from runtime.lookup.plan import fetched_columns, key_columns, lookup_spec
 from runtime.operators.lookup_retry import LookupRetry
+from runtime.spark.names import quoted
 from runtime.spark.source_order import marked
 from runtime.spark.waking import waking_source
 from runtime.types import to_arrow, to_spark

@@ -11,9 +11,9 @@ from plans.operators import Rank
 from runtime.build.builder import OperatorBuilder, with_state
 from runtime.build.edges import Edges
 from runtime.build.sort import sorted_by
-from runtime.expressions.allowed import quoted
 from runtime.expressions.normal_floats import normal_floats
 from runtime.operators.first_rows import COUNTS
+from runtime.spark.names import quoted
 
 _NUMBER = "__number"
 

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from plans.operators import Sort, SortKey
 from runtime.build.builder import OperatorBuilder
 from runtime.build.edges import Edges
-from runtime.expressions.allowed import quoted
+from runtime.spark.names import quoted
 
 
 def _batch(operator: Sort, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:

@@ -10,9 +10,10 @@ from pyspark.sql import functions as F
 from plans.operators import Values
 from runtime.build.builder import OperatorBuilder, from_frames
 from runtime.build.edges import Edges
-from runtime.expressions.allowed import check_expression, quoted
+from runtime.expressions.allowed import check_expression
 from runtime.expressions.analysis import SPARK_ERRORS, analysed, refusing
 from runtime.expressions.arithmetic import spark_text
+from runtime.spark.names import quoted
 from runtime.spark.once import one_row
 from runtime.spark.source_order import marked
 from runtime.types import to_spark

@@ -28,6 +28,7 @@ from runtime.engine.buckets import bucket_ids
 from runtime.engine.named import named
 from runtime.engine.pack import as_it_is, gather
 from runtime.spark.map_in_arrow import map_in_arrow
+from runtime.spark.names import quoted
 from runtime.worker.metered import METRICS_COLUMN
 
 _DDL = f"bucket int, task int, seq int, blob binary, counts map<string, bigint>, {METRICS_COLUMN} array<bigint>"
@@ -127,8 +128,7 @@ def _packed(
     counted: Mapping[str, Sequence[Step]] = MappingProxyType({}),
 ) -> DataFrame:
     if not isinstance(rows, ArrowRows):
-        columns = [F.col("`" + column.replace("`", "``") + "`") for column in schema.names]
-        rows = ArrowRows(frame=rows.select(*columns), read=as_it_is, schema=schema)
+        rows = ArrowRows(frame=rows.select(*map(quoted, schema.names)), read=as_it_is, schema=schema)
     packing = _Packing(tables=rows.tables(), schema=schema, buckets=buckets, kept=kept, counted=dict(counted))
     packed = map_in_arrow(rows.frame, named(packing, name), _DDL)
     has_data = F.col("blob").isNotNull() | F.col("counts").isNotNull()

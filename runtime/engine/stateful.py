@@ -22,6 +22,7 @@ from runtime.engine.process import METRICS, NOW, Process
 from runtime.engine.row_order import ROW_ORDER
 from runtime.operator import KIND, InputSpec, StatefulOperator
 from runtime.spark.map_in_arrow import map_in_arrow
+from runtime.spark.names import quoted
 from runtime.storage.place import Place
 from runtime.worker.metered import METRICS_COLUMN
 
@@ -70,7 +71,7 @@ def _pack_input(
     extra = [*([pa.field(KIND, pa.int8())] if spec.changelog else []), *(ROW_ORDER if row_order else [])]
     schema = pa.schema([*spec.columns, *extra])
     if not isinstance(rows, ArrowRows):
-        rows = ArrowRows(frame=rows.select(*map(_quoted, schema.names)), read=as_it_is, schema=schema)
+        rows = ArrowRows(frame=rows.select(*map(quoted, schema.names)), read=as_it_is, schema=schema)
     packing = Packing(
         side=side,
         schema=schema,
@@ -81,7 +82,3 @@ def _pack_input(
     )
     packed = map_in_arrow(rows.frame, named(packing, f"for {name}"), PACKED_DDL)
     return rows.observe(packed, f"{name}/{side}").drop(METRICS_COLUMN)
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

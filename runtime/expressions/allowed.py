@@ -30,6 +30,7 @@ from plans.declarations.functions import ALLOWED_FUNCTIONS
 from plans.declarations.json_functions import JSON_FUNCTIONS, call_fault
 from plans.errors import RunError
 from plans.text.names import did_you_mean
+from runtime.spark.names import quoted
 
 MAX_LENGTH = 64 << 10
 MAX_NODES = 5000
@@ -81,11 +82,6 @@ class CheckedExpression:
 
     sql: str
     columns: tuple[tuple[str, ...], ...]
-
-
-def quoted(name: str) -> str:
-    """``name`` as a Spark identifier."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def check_expression(

@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, FloatType, StructField
 
-from runtime.expressions.allowed import quoted
+from runtime.spark.names import quoted
 
 
 def normal_floats(frame: DataFrame) -> DataFrame:

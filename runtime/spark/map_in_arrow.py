@@ -6,21 +6,17 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 from pyspark.util import PythonEvalType
 
 from runtime.spark.between_tasks import as_task
+from runtime.spark.names import quoted
 from runtime.spark.session import is_remote
 from runtime.spark.shipping import with_code
 
 Run = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-
-
-def named(name: str) -> Column:
-    """The column of a frame of that name, whatever is in it."""
-    return F.col(f"`{name.replace('`', '``')}`")
 
 
 def map_in_arrow(frame: DataFrame, run: Run, schema: str | StructType) -> DataFrame:
@@ -34,6 +30,6 @@ def map_in_arrow(frame: DataFrame, run: Run, schema: str | StructType) -> DataFr
     from pyspark.sql.udf import UserDefinedFunction
 
     function = UserDefinedFunction(task, returnType=schema, evalType=PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
-    column: Any = function(*map(named, frame.columns))
+    column: Any = function(*map(F.col, map(quoted, frame.columns)))
     mapped = frame._jdf.mapInArrow(column._jc, False, None)
     return DataFrame(mapped, frame.sparkSession)

@@ -77,11 +77,14 @@ def environment(**more: str) -> dict[str, str]:
     return {**kept, "SPARK_LOCAL_IP": "127.0.0.1", "NO_COLOR": "1", **more}
 
 
-def installed() -> Installed:
-    """The wheel of the code as it is now, installed with all it needs, also for Spark Connect, on the Spark of here."""
+def installed(*extras: str) -> Installed:
+    """The wheel of the code as it is now, installed with all it needs, also for Spark Connect, on the Spark of here.
+
+    The driver has ``extras`` besides.
+    """
     spark = f"pyspark=={version('pyspark')}"
     with _alone():
-        driver = _with_wheel("driver", [*_requirements("connect"), spark])
+        driver = _with_wheel("driver", [*_requirements("connect", *extras), spark])
     return Installed(
         hintplan=driver / "bin" / "hintplan",
         python=driver / "bin" / "python",
@@ -111,11 +114,15 @@ def _with_wheel(name: str, requirements: Sequence[str]) -> Path:
     return made
 
 
-def python_with(names: Sequence[str]) -> Path:
-    """A Python with the distributions called ``names``, in versions that hintplan takes, and what these need."""
+def python_with(names: Sequence[str], *extras: str) -> Path:
+    """A Python with the distributions called ``names``, in versions that hintplan takes, and what these need.
+
+    It also has what hintplan's ``extras`` bring, which are of one library each.
+    """
     versions = {line.rstrip("0123456789.,<>=*"): line for line in _requirements("connect")}
+    own = [line for extra in extras for line in _requirements(extra) if line not in _requirements()]
     with _alone():
-        return _environment("workers", sorted(versions.get(name, name) for name in names)) / "bin" / "python"
+        return _environment("workers", sorted([*(versions.get(name, name) for name in names), *own])) / "bin" / "python"
 
 
 def _project() -> dict[str, Any]:

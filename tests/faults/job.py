@@ -13,14 +13,15 @@ import random
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import planner
 from plans.model.plan import Plan
+from tests.faults.jobs import Job, Row, difference, events_of
 
-__all__ = ["Feed", "compiled", "expected", "rows_of"]
+__all__ = ["Feed", "compiled", "expected", "files_job", "rows_of"]
 
 _TABLES = ("orders", "customers")
 JOIN = """
@@ -28,8 +29,6 @@ JOIN = """
     FROM orders AS o LEFT JOIN customers AS c ON o.customer = c.customer
 """
 """Means the same to SQLite, to which the hint is a comment."""
-
-Row = tuple[Any, ...]
 
 
 def script(directory: Path, *, files_per_batch: int, database: str = "") -> str:
@@ -137,3 +136,23 @@ def rows_of(directory: Path) -> dict[str, list[Row]]:
             name: sorted(database.execute(f"SELECT * FROM {name}").fetchall()) if name in there else []
             for name in ("totals", "copies")
         }
+
+
+@contextmanager
+def files_job(directory: Path, seed: int) -> Iterator[Job]:
+    """The job, for kills."""
+
+    def wrong() -> str:
+        try:
+            return difference(expected(directory), rows_of(directory))
+        except sqlite3.OperationalError as error:
+            return str(error)  # it is not there yet, or is written to at this moment
+
+    def copies() -> int:
+        try:
+            return len(rows_of(directory)["copies"])
+        except sqlite3.OperationalError:
+            return 0
+
+    feed = Feed(directory, seed)
+    yield Job(plan=compiled(directory), feed=feed.add, wrong=wrong, events=events_of(directory, copies))

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import plans
-from tests.faults.kills import descendants
+from tests.faults.processes import descendants
 from tests.spark.programs import revenue_plan
 
 pytestmark = pytest.mark.spark

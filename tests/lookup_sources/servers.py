@@ -48,6 +48,10 @@ class Postgres:
     def stop(self) -> None:
         self.run("pg_ctl", "stop", "-w", "-t", "60", "-m", "fast")
 
+    def kill(self) -> None:
+        """End it without letting it write anything."""
+        self.run("pg_ctl", "stop", "-w", "-t", "60", "-m", "immediate")
+
     def run(self, program: str, *arguments: str) -> None:
         command = [str(self.binaries / program), "-D", str(self.directory / "data"), *arguments]
         # pg_ctl leaves the server its own standard output, so it must not be a pipe that someone reads to the end.

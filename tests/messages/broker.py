@@ -51,11 +51,46 @@ class Message:
     headers: tuple[tuple[str, bytes], ...] = ()
 
 
+@dataclass(slots=True, kw_only=True)
+class _Process:
+    """A process that can be started more than once."""
+
+    command: Sequence[str]
+    log: Path
+    running: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        with self.log.open("ab") as log:
+            self.running = subprocess.Popen(self.command, stdout=log, stderr=log)
+
+    def stop(self) -> None:
+        if self.running is not None:
+            self.running.terminate()
+            try:
+                self.running.wait(20)
+            except subprocess.TimeoutExpired:
+                self.kill()
+
+    def kill(self) -> None:
+        if self.running is not None:
+            self.running.kill()
+            self.running.wait(20)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broker:
     """A broker that listens on ``port``; topics are created, written to and read without Spark."""
 
     port: int
+    process: _Process
+
+    def start(self) -> None:
+        self.process.start()
+        wait_for_port(self.port)
+
+    def kill(self) -> None:
+        """SIGKILL it; what it has stays where it is."""
+        self.process.kill()
 
     @property
     def servers(self) -> str:
@@ -164,16 +199,12 @@ group.initial.rebalance.delay.ms=0
                 [*java, "kafka.tools.StorageTool", "format", "-t", identity, "-c", str(settings)],
                 stdout=log, stderr=log, check=True, timeout=60,
             )  # fmt: skip
-            process = subprocess.Popen([*java, "kafka.Kafka", str(settings)], stdout=log, stderr=log)
+        process = _Process(command=[*java, "kafka.Kafka", str(settings)], log=directory / "log")
+        broker = Broker(port=port, process=process)
         try:
-            wait_for_port(port)
-            yield Broker(port=port)
+            broker.start()
+            yield broker
         finally:
-            process.terminate()
-            try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait(20)
+            process.stop()
     finally:
         shutil.rmtree(directory, ignore_errors=True)

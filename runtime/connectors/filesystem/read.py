@@ -32,7 +32,7 @@ from plans.connectors.table import option
 from plans.declarations.tables import Table
 from plans.errors import RunError
 from runtime.connectors.filesystem.parquet_files import PATHS_DDL, are_local, rows_of_files
-from runtime.connectors.filesystem.row_kinds import OP, kind_of_op, quoted
+from runtime.connectors.filesystem.row_kinds import OP, kind_of_op
 from runtime.connectors.filesystem.source_files import (
     are_partitioned,
     load_batch,
@@ -45,6 +45,7 @@ from runtime.engine.arrow_rows import ArrowRows
 from runtime.engine.row_order import ROW_ORDER
 from runtime.operator import KIND
 from runtime.spark.failure import root_cause
+from runtime.spark.names import quoted
 from runtime.spark.session import is_remote
 from runtime.types import to_arrow
 

@@ -6,6 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from runtime.operator import KIND, UPDATE_BEFORE
+from runtime.spark.names import quoted
 
 OP = "op"
 _KINDS = ("+I", "-U", "+U", "-D")
@@ -34,8 +35,3 @@ def with_op(df: DataFrame, *, changelog: bool) -> DataFrame:
     names = F.array(*(F.lit(kind) for kind in _KINDS))
     data = [quoted(column) for column in df.columns if column != KIND]
     return df.select(*data, F.element_at(names, F.col(KIND).cast("int") + 1).alias(OP))
-
-
-def quoted(name: str) -> str:
-    """``name`` as a Spark identifier."""
-    return "`" + name.replace("`", "``") + "`"

@@ -31,7 +31,8 @@ from runtime.connectors.micro_batch import MicroBatch
 from runtime.connectors.netting import Net, net
 from runtime.lookup.sources.failures import import_extra
 from runtime.operator import INSERT, KIND
-from runtime.spark.map_in_arrow import map_in_arrow, named
+from runtime.spark.map_in_arrow import map_in_arrow
+from runtime.spark.names import quoted
 from runtime.spark.shipping import written_by
 
 _PLACE = "__place"
@@ -114,7 +115,7 @@ def _without_retries(target: Target) -> Target:
 def _divided(frame: DataFrame, target: Target) -> DataFrame:
     """The rows as tasks stage them: with a key, all changes of one are with one task, and have their order."""
     texts = {
-        column.name: F.to_json(named(column.name), _JSON)
+        column.name: F.to_json(quoted(column.name), _JSON)
         for column in target.columns
         if parse_type(column.type).root in _NESTED
     }
@@ -124,7 +125,7 @@ def _divided(frame: DataFrame, target: Target) -> DataFrame:
         return frame if most is None else frame.coalesce(int(most))
     partitions = int(most or frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
     placed = frame.withColumn(_PLACE, F.monotonically_increasing_id())
-    return placed.repartition(partitions, *map(named, target.primary_key))
+    return placed.repartition(partitions, *map(quoted, target.primary_key))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,9 +25,9 @@ from runtime.connectors.messages.avro_values import require_avro
 from runtime.connectors.messages.formats import change_encoder, registered, row_encoder
 from runtime.connectors.micro_batch import MicroBatch
 from runtime.connectors.netting import net
-from runtime.expressions.allowed import quoted
 from runtime.operator import INSERT, KIND
 from runtime.spark.map_in_arrow import map_in_arrow
+from runtime.spark.names import quoted
 from runtime.spark.shipping import written_by
 
 Schemas = tuple[int | None, int | None]

@@ -61,7 +61,7 @@ class PostgresDatabase:
         self.execute("DROP SCHEMA public CASCADE", "CREATE SCHEMA public")
 
     def restart(self) -> None:
-        self.server.run("pg_ctl", "stop", "-w", "-t", "60", "-m", "immediate")
+        self.server.kill()
         self.server.start()
 
 

@@ -1,0 +1,138 @@
+"""The job of the kills that has servers: topics joined, into a topic, a database and a table of files at once.
+
+orders ────┬─ left join ─┬─ found      (upsert-kafka)
+customers ─┘             └─ bought     (jdbc, PostgreSQL)
+
+Both tables come from topics of a broker; each result has the row of each order, and changes with its customer.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import planner
+from plans.model.plan import Plan
+from tests.cluster.installed import NEEDED_BY_WORKERS, python_with
+from tests.connectors.servers.databases import PostgresDatabase
+from tests.faults.jobs import Job, Row, difference, events_of
+from tests.lookup_sources.servers import PASSWORD, postgres_server
+from tests.messages.broker import Broker, running_broker, spark_conf
+
+__all__ = ["topics_job"]
+
+EXTRAS = ("kafka", "postgres")
+CUSTOMERS = 12
+JOIN = """
+    SELECT /*+ STATE_TTL('o' = '3 d', 'c' = '20 d') */ o.id, o.amount, c.country
+    FROM orders AS o LEFT JOIN customers AS c ON o.customer = c.customer
+"""
+"""Means the same to SQLite, to which the hint is a comment."""
+
+
+def compiled(broker: Broker, database: PostgresDatabase, topics: dict[str, str]) -> Plan:
+    """The plan, which reads at most ten messages of a topic in a micro-batch."""
+    servers = f"'properties.bootstrap.servers' = '{broker.servers}', 'source.max-offsets-per-trigger' = '10'"
+    upserts = f"'connector' = 'upsert-kafka', {servers}, 'key.format' = 'json', 'value.format' = 'json'"
+    options = ", ".join(f"'{name}' = '{value}'" for name, value in database.options.items())
+    result = "(id BIGINT, amount BIGINT, country VARCHAR(20), PRIMARY KEY (id) NOT ENFORCED)"
+    script = f"""
+CREATE TABLE orders (id BIGINT, customer BIGINT, amount BIGINT) WITH (
+  'connector' = 'kafka', 'topic' = '{topics["orders"]}', 'format' = 'json', {servers},
+  'scan.startup.mode' = 'earliest-offset'
+);
+CREATE TABLE customers (customer BIGINT, country STRING, PRIMARY KEY (customer) NOT ENFORCED)
+WITH ({upserts}, 'topic' = '{topics["customers"]}');
+CREATE TABLE found {result} WITH ({upserts}, 'topic' = '{topics["found"]}');
+CREATE TABLE bought {result} WITH ({options}, 'table-name' = 'bought');
+CREATE VIEW joined AS {JOIN};
+EXECUTE STATEMENT SET BEGIN
+  INSERT INTO found SELECT id, amount, country FROM joined;
+  INSERT INTO bought SELECT id, amount, country FROM joined;
+END;
+"""
+    return planner.compile_sql(script, {"parallelism.default": "2", "pipeline.name": "topics"}, name="topics")
+
+
+class Feed:
+    """Sends orders, and customers who come, move and go; keeps what it has sent."""
+
+    def __init__(self, broker: Broker, topics: dict[str, str], seed: int) -> None:
+        self._broker = broker
+        self._topics = topics
+        self._random = random.Random(seed)
+        self._orders: list[Row] = []
+        self._countries: dict[int, str] = {}
+
+    def add(self) -> None:
+        """Some more of each."""
+        first = len(self._orders)
+        orders = [(first + i, self._random.randrange(CUSTOMERS), self._random.randrange(99)) for i in range(15)]
+        names = ("id", "customer", "amount")
+        self._broker.send(
+            self._topics["orders"],
+            [(None, json.dumps(dict(zip(names, order, strict=True)))) for order in orders],
+        )
+        self._orders += orders
+        for _ in range(4):
+            customer, country = self._random.randrange(CUSTOMERS), self._random.choice(["DE", "FR", "PL", None])
+            row = None if country is None else json.dumps({"customer": customer, "country": country})
+            self._broker.send(self._topics["customers"], [(json.dumps({"customer": customer}), row)])
+            if country is None:
+                self._countries.pop(customer, None)
+            else:
+                self._countries[customer] = country
+
+    def expected(self) -> list[Row]:
+        """The rows of each result, by SQLite, once all is read."""
+        with closing(sqlite3.connect(":memory:")) as database:
+            database.execute("CREATE TABLE orders (id, customer, amount)")
+            database.executemany("INSERT INTO orders VALUES (?, ?, ?)", self._orders)
+            database.execute("CREATE TABLE customers (customer, country)")
+            database.executemany("INSERT INTO customers VALUES (?, ?)", self._countries.items())
+            return sorted(database.execute(JOIN).fetchall())
+
+
+@contextmanager
+def topics_job(directory: Path, seed: int) -> Iterator[Job]:
+    """The job, with its broker and its database."""
+    import psycopg
+
+    conf = spark_conf()
+    with running_broker() as broker, postgres_server() as postgres:
+        if broker is None or postgres is None:
+            raise SystemExit("this needs PostgreSQL and the jars of Kafka: make servers kafka")
+        os.environ["HINTPLAN_TEST_PASSWORD"] = PASSWORD
+        database = PostgresDatabase(postgres)
+        topics = {name: broker.create(3) for name in ("orders", "customers", "found")}
+        feed = Feed(broker, topics, seed)
+
+        def rows() -> list[Row]:
+            return sorted(database.rows("SELECT * FROM bought")) if "bought" in database.tables() else []
+
+        def written() -> int:
+            try:
+                return len(rows())
+            except psycopg.OperationalError:
+                return 0  # it is starting
+
+        def upserted() -> list[Row]:
+            values = map(json.loads, broker.latest(topics["found"]).values())
+            return sorted((row["id"], row["amount"], row["country"]) for row in values)
+
+        def wrong() -> str:
+            wanted = feed.expected()
+            if (there := written()) != len(wanted):
+                return f"bought has {there} rows of {len(wanted)}"
+            return difference({"bought": wanted, "found": wanted}, {"bought": rows(), "found": upserted()})
+
+        yield Job(
+            plan=compiled(broker, database, topics), feed=feed.add, wrong=wrong, events=events_of(directory, written),
+            servers={"broker": broker, "database": postgres}, conf=conf, extras=EXTRAS,
+            options=["--allow-env", "HINTPLAN_TEST_PASSWORD"], python=python_with(NEEDED_BY_WORKERS, *EXTRAS),
+        )  # fmt: skip
