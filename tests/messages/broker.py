@@ -82,14 +82,17 @@ class Broker:
     """A broker that listens on ``port``; topics are created, written to and read without Spark."""
 
     port: int
-    process: _Process
+    process: _Process | None = None
+    """What listens there, if it is of the tests' own."""
 
     def start(self) -> None:
+        assert self.process is not None
         self.process.start()
         wait_for_port(self.port)
 
     def kill(self) -> None:
         """SIGKILL it; what it has stays where it is."""
+        assert self.process is not None
         self.process.kill()
 
     @property
@@ -197,7 +200,7 @@ group.initial.rebalance.delay.ms=0
         with (directory / "log").open("wb") as log:
             subprocess.run(
                 [*java, "kafka.tools.StorageTool", "format", "-t", identity, "-c", str(settings)],
-                stdout=log, stderr=log, check=True, timeout=60,
+                stdout=log, stderr=log, check=True, timeout=180,
             )  # fmt: skip
         process = _Process(command=[*java, "kafka.Kafka", str(settings)], log=directory / "log")
         broker = Broker(port=port, process=process)
