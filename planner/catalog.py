@@ -58,7 +58,8 @@ def _entry(context: Context, statement: CreateTable) -> TableEntry:
     declared = {c.name: c for c in statement.columns}
     for name in statement.primary_key:
         if name not in declared or not declared[name].is_physical:
-            what = "is computed" if name in declared else "does not exist"
+            of_metadata = name in declared and declared[name].metadata is not None
+            what = "is a METADATA column" if of_metadata else "is computed" if name in declared else "does not exist"
             raise context.source.error(
                 f"primary key column '{name}' of table '{statement.name}' {what}",
                 statement.key_offset,
@@ -67,8 +68,8 @@ def _entry(context: Context, statement: CreateTable) -> TableEntry:
         if statement.primary_key.count(name) > 1:
             message = f"primary key column '{name}' is listed twice"
             raise context.source.error(message, statement.key_offset, "list it once")
-    physical = tuple(context.field(c.name, c.type) for c in statement.columns if c.type is not None)
-    scope = Scope(inputs=(Input(name=statement.name, kind="table", fields=physical, offset=statement.offset),))
+    fields = tuple(context.field(c.name, c.type) for c in statement.columns if c.type is not None)
+    scope = Scope(inputs=(Input(name=statement.name, kind="table", fields=fields, offset=statement.offset),))
     translator = clause_translator(context, scope, "a computed column")
     computed = tuple(
         _computed(context, c.name, translator.expression(parsed))
@@ -82,6 +83,8 @@ def _entry(context: Context, statement: CreateTable) -> TableEntry:
             name=c.name,
             type=str(types[c.name] if c.type is None else c.type),
             expression=c.expression_text,
+            metadata=c.metadata,
+            virtual=c.virtual,
             comment=c.comment,
         )
         for c in statement.columns
@@ -89,7 +92,7 @@ def _entry(context: Context, statement: CreateTable) -> TableEntry:
     watermark = None
     if statement.watermark:
         column, expression, offset = statement.watermark
-        _check_watermark(context, column, {**types, **{f.name: f.type for f in physical}}, offset)
+        _check_watermark(context, column, {**types, **{f.name: f.type for f in fields}}, offset)
         watermark = Watermark(column=column, expression=expression)
     table = Table(
         columns=columns,
@@ -103,7 +106,7 @@ def _entry(context: Context, statement: CreateTable) -> TableEntry:
         offset=statement.offset,
         temporary=statement.temporary,
         option_offsets=statement.option_offsets,
-        physical=physical,
+        fields=fields,
         computed=computed,
         declaration=statement,
         missing=_checked_options(context, statement, table),
@@ -120,8 +123,11 @@ def _computed(context: Context, name: str, expr: Expr) -> ComputedColumn:
 def _checked_options(context: Context, statement: CreateTable, table: Table) -> SqlError | None:
     """SqlError for a wrong option; for one that is missing, the error to raise where the table is used."""
     missing: SqlError | None = None
+    places = {c.name: c.offset for c in statement.columns}
     for found in check_table(statement.name, table):
-        error = context.source.error(f"table '{statement.name}': {found.message}", statement.offset, found.hint)
+        column = (found.path or "").removeprefix(f"tables.{statement.name}.columns.")
+        place = places.get(column, statement.offset)
+        error = context.source.error(f"table '{statement.name}': {found.message}", place, found.hint)
         option = (found.path or "").rpartition(".options.")[2]
         if option in table.options:
             raise error

@@ -15,7 +15,7 @@ from planner.expressions.typed import Expr, Field, Ref
 from planner.hints.ledger import Ledger
 from planner.statements.model import CreateTable, CreateView
 from planner.syntax.source import Report, Source
-from plans.declarations.tables import Function, Table
+from plans.declarations.tables import Function, Table, written_columns
 from plans.declarations.types import DataType
 from plans.errors import SqlError
 from plans.settings.setting import Value
@@ -25,7 +25,7 @@ MAX_SCANS = 5000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComputedColumn:
-    """A computed column: ``expr`` over the physical columns, and the user's ``functions`` that it was declared with."""
+    """A computed column: ``expr`` over the others, and the user's ``functions`` that it was declared with."""
 
     name: str
     expr: Expr
@@ -34,7 +34,7 @@ class ComputedColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableEntry:
-    """A declared table: its plan form, the fields of its physical columns, and what its computed ones compute.
+    """A declared table: its plan form, the fields of the columns that it reads, and what its computed ones compute.
 
     ``declaration`` is what LIKE and ALTER go by; None for a table that no statement declared. ``missing`` is the error
     for whoever reads or writes the table, which lacks options: LIKE may add them.
@@ -44,10 +44,16 @@ class TableEntry:
     offset: int
     temporary: bool
     option_offsets: Mapping[str, int]
-    physical: tuple[Field, ...]
+    fields: tuple[Field, ...]
     computed: tuple[ComputedColumn, ...]
     declaration: CreateTable | None = None
     missing: SqlError | None = None
+
+    @property
+    def written(self) -> tuple[Field, ...]:
+        """The fields of the columns that a sink writes."""
+        names = {column.name for column in written_columns(self.table)}
+        return tuple(field for field in self.fields if field.name in names)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -86,7 +86,7 @@ def _table_rows(entry: TableEntry) -> tuple[tuple[str | None, ...], ...]:
             str(parse_type(column.type).as_nullable()),
             str(not column.type.endswith("NOT NULL") and column.name not in table.primary_key).upper(),
             key if column.name in table.primary_key else None,
-            None if column.expression is None else f"AS {column.expression}",
+            _extras(column) or None,
             watermark.expression if watermark is not None and watermark.column == column.name else None,
         )
         for column in table.columns
@@ -141,8 +141,16 @@ def _missing(
 
 def _column(column: TableColumn) -> str:
     comment = "" if column.comment is None else f" COMMENT {_text(column.comment)}"
-    what = column.type if column.expression is None else f"AS {column.expression}"
+    what = " ".join(part for part in ("" if column.expression else column.type, _extras(column)) if part)
     return f"{_name(column.name)} {what}{comment}"
+
+
+def _extras(column: TableColumn) -> str:
+    """What makes a column another one than a physical one, as it is declared."""
+    if column.metadata is None:
+        return "" if column.expression is None else f"AS {column.expression}"
+    key = "" if column.metadata == column.name else f" FROM {_text(column.metadata)}"
+    return f"METADATA{key}{' VIRTUAL' if column.virtual else ''}"
 
 
 def _name(name: str) -> str:

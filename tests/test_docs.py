@@ -297,7 +297,7 @@ def test_the_documented_refusals_of_hand_edits_are_what_loading_says() -> None:
 
 
 def documented_queries() -> list[str]:
-    queries = blocks("docs/sql.md", "sql")[3]
+    queries = blocks("docs/sql.md", "sql")[4]
     return [query.strip() for query in queries.split(";") if query.strip()]
 
 

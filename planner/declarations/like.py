@@ -72,18 +72,23 @@ def _options(
 
 def _columns(source: Source, statement: CreateTable, like: Like, base: CreateTable) -> tuple[ColumnDeclaration, ...]:
     """The columns of the base that are taken over, in their order, and after them those of the statement."""
-    computed = _strategy(like, "GENERATED")
-    found = {c.name: c for c in base.columns if c.is_physical or computed != "EXCLUDING"}
+    found = {c.name: c for c in base.columns if c.is_physical or _strategy(like, _feature(c)) != "EXCLUDING"}
     fresh: list[ColumnDeclaration] = []
     for column in statement.columns:
         before = found.get(column.name)
         if before is None:
             fresh.append(column)
-        elif column.is_physical or before.is_physical:
+        elif column.is_physical or before.is_physical or _feature(column) != _feature(before):
             message = f"'{like.table}' has a column '{column.name}' already"
             raise source.error(message, column.offset, "leave it out, or rename it")
-        elif computed != "OVERWRITING":
-            raise _twice(source, f"a computed column '{column.name}'", like, "GENERATED", column.offset)
+        elif not _overwrites(like, _feature(column)):
+            kind = "computed" if column.metadata is None else "METADATA"
+            raise _twice(source, f"a {kind} column '{column.name}'", like, _feature(column), column.offset)
         else:
             found[column.name] = column
     return (*found.values(), *fresh)
+
+
+def _feature(column: ColumnDeclaration) -> LikeFeature:
+    """What LIKE calls such columns that are not physical."""
+    return "GENERATED" if column.metadata is None else "METADATA"

@@ -32,6 +32,7 @@ from planner.sinks.keys import check_key_in_batch, materialized_by
 from planner.statements.model import Insert, Select
 from planner.syntax.dialect import cells_of, is_values, offset_of
 from plans.analysis.changelog import refused_kinds
+from plans.connectors.check import check_written
 from plans.connectors.suggestions import suggested_sinks, suggested_sources, updates_hint
 from plans.connectors.table import (
     bounding_option,
@@ -49,7 +50,7 @@ from plans.text.names import did_you_mean
 
 
 def build_insert(context: Context, statement: Insert) -> tuple[str, Relation, tuple[str, ...]]:
-    """The sink's table, and the optimised relation that feeds it: its fields are the physical columns, in order.
+    """The sink's table, and the optimised relation that feeds it: its fields are the columns that it writes, in order.
 
     Also the columns of the sink's primary key, if all rows must be kept by it.
     """
@@ -74,7 +75,7 @@ def build_insert(context: Context, statement: Insert) -> tuple[str, Relation, tu
             field=context.field(f.name, f.type),
             expr=values.get(f.name) or Literal(text=None, type=f.type.as_nullable()),
         )
-        for f in entry.physical
+        for f in entry.written
     )
     relation = optimise(
         context, Calc(input=relation, filter=None, items=items, base=relation.base, block=statement.table)
@@ -101,11 +102,11 @@ def result_table(context: Context, statement: Select) -> tuple[str, TableEntry]:
     columns = tuple(TableColumn(name=n, type=t) for n, t in zip(names, types, strict=True))
     # What takes every change and writes nothing: the run hands the rows to whoever asked.
     table = Table(columns=columns, options=dropping_options())
-    physical = tuple(context.field(c.name, parse_type(c.type)) for c in columns)
+    fields = tuple(context.field(c.name, parse_type(c.type)) for c in columns)
     free = (f"query_result{n or ''}" for n in itertools.count())
     name = next(n for n in free if n not in context.catalog.names())
     return name, TableEntry(
-        table=table, offset=statement.offset, temporary=True, option_offsets={}, physical=physical, computed=()
+        table=table, offset=statement.offset, temporary=True, option_offsets={}, fields=fields, computed=()
     )
 
 
@@ -148,13 +149,15 @@ def _sink(context: Context, statement: Insert) -> tuple[str, TableEntry]:
             statement.table_offset,
             f"insert into a table whose connector writes, such as {suggested_sinks()}",
         )
+    for problem in check_written(name, entry.table):
+        raise source.error(f"table '{name}': {problem.message}", statement.table_offset, problem.hint or "")
     return called, entry
 
 
 def _targets(context: Context, statement: Insert, entry: TableEntry) -> tuple[Field, ...]:
     if not statement.columns:
-        return entry.physical
-    by_name = {f.name: f for f in entry.physical}
+        return entry.written
+    by_name = {f.name: f for f in entry.written}
     for name in statement.columns:
         if name not in by_name:
             raise context.source.error(

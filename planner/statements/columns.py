@@ -37,13 +37,15 @@ def read_column(cursor: Cursor) -> tuple[ColumnDeclaration, Key | None]:
             name=name, offset=offset, expression=tuple(tokens), expression_text=cursor.slice(tokens), comment=comment
         ), None
     data_type = _type(cursor)
-    if cursor.peek("METADATA"):
-        raise cursor.source.error("METADATA columns are not supported", cursor.offset, f"remove column '{name}'")
+    metadata, virtual = None, False
+    if cursor.take("METADATA"):
+        metadata = cursor.string("a metadata key") if cursor.take("FROM") else name
+        virtual = cursor.take("VIRTUAL")
     key: Key | None = None
     comment = None
     while not (cursor.peek(",") or cursor.peek(")") or cursor.peek("FIRST") or cursor.peek("AFTER") or cursor.at_end):
         place = cursor.offset
-        if cursor.peek("PRIMARY", "KEY") or cursor.peek("CONSTRAINT"):
+        if metadata is None and (cursor.peek("PRIMARY", "KEY") or cursor.peek("CONSTRAINT")):
             _constraint_name(cursor)
             cursor.expect("PRIMARY KEY", "only PRIMARY KEY constraints are supported")
             cursor.expect("NOT ENFORCED", f"write PRIMARY KEY NOT ENFORCED: {_NOT_ENFORCED}")
@@ -52,7 +54,9 @@ def read_column(cursor: Cursor) -> tuple[ColumnDeclaration, Key | None]:
             comment = cursor.string("a comment")
         else:
             raise cursor.unexpected("',' or ')'", "separate columns with commas")
-    return ColumnDeclaration(name=name, offset=offset, type=data_type, comment=comment), key
+    return ColumnDeclaration(
+        name=name, offset=offset, type=data_type, comment=comment, metadata=metadata, virtual=virtual
+    ), key
 
 
 def _type(cursor: Cursor) -> DataType:

@@ -34,7 +34,10 @@ class ResetOption:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnDeclaration:
-    """A column of CREATE TABLE: physical with ``type``, or computed from the tokens of ``expression``."""
+    """A column of CREATE TABLE: computed from the tokens of ``expression``, or physical, or of a ``metadata`` key.
+
+    What is ``virtual`` is not written.
+    """
 
     name: str
     offset: int
@@ -42,11 +45,13 @@ class ColumnDeclaration:
     expression: tuple[Token, ...] = ()
     expression_text: str | None = None
     comment: str | None = None
+    metadata: str | None = None
+    virtual: bool = False
 
     @property
     def is_physical(self) -> bool:
         """Whether the connector's rows have it."""
-        return self.type is not None
+        return self.type is not None and self.metadata is None
 
 
 LikeStrategy = Literal["INCLUDING", "EXCLUDING", "OVERWRITING"]

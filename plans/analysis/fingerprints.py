@@ -55,8 +55,10 @@ def _own(operator: Operator, plan: Plan) -> dict[str, Any]:
 
 
 def _table(table: Table) -> dict[str, Any]:
-    """What decides the rows of a table: its physical columns, its key and its options; not its computed columns."""
-    columns = tuple(TableColumn(name=c.name, type=c.type) for c in table.columns if c.expression is None)
+    """What decides the rows of a table: the columns that can be read, its key and its options; not computed columns."""
+    columns = tuple(
+        TableColumn(name=c.name, type=c.type, metadata=c.metadata) for c in table.columns if c.expression is None
+    )
     return table_document(replace(table, columns=columns, watermark=None, comment=None))
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with a table's options: unknown ones, wrong values, and what its connector checks itself.
+"""What is wrong with a table: unknown options, wrong values, what its connector checks itself, and METADATA columns.
 
 >>> from plans.declarations.tables import TableColumn
 >>> table = Table(columns=(TableColumn(name="v", type="INT"),), options={"connector": "print", "print-identifer": "x"})
@@ -12,12 +12,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from plans.connectors.connector import COLUMN_OPTIONS, Connector
+from plans.connectors.connector import COLUMN_OPTIONS, Connector, MetadataKey
 from plans.connectors.options import bad_value, option
 from plans.connectors.table import CONNECTORS, connector_of
-from plans.declarations.tables import Table
+from plans.declarations.tables import Table, TableColumn
+from plans.declarations.types import parse_type
 from plans.errors import Diagnostic
 from plans.settings.setting import Setting
+from plans.text.names import did_you_mean
+
+_INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 
 
 def shown_options(name: str, table: Table) -> dict[str, str]:
@@ -29,8 +33,10 @@ def shown_options(name: str, table: Table) -> dict[str, str]:
 
 
 def check_table(name: str, table: Table) -> tuple[Diagnostic, ...]:
-    """Everything wrong with the options of table ``name``, with paths such as ``tables.orders.options.path``."""
-    return tuple(_check(f"tables.{name}.options", table))
+    """Everything wrong with table ``name``, with paths such as ``tables.o.options.path`` and ``tables.o.columns.id``."""
+    spec = connector_of(table)
+    metadata = () if spec is None else _check_metadata(name, table, spec)
+    return (*_check(f"tables.{name}.options", table), *metadata)
 
 
 def _check(path: str, table: Table) -> Iterator[Diagnostic]:
@@ -78,3 +84,68 @@ def _unknown(path: str, spec: Connector, key: str) -> Diagnostic:
     else:
         hint = "it has no options; remove it"
     return Diagnostic(message=f"the {spec.name} connector has no option {key!r}", hint=hint, path=f"{path}.{key}")
+
+
+def _check_metadata(name: str, table: Table, connector: Connector) -> Iterator[Diagnostic]:
+    """The METADATA columns of table ``name`` that ``connector`` does not have, or not with such a type."""
+    for column in table.columns:
+        path = f"tables.{name}.columns.{column.name}"
+        if column.metadata is None:
+            if column.virtual:
+                message = f"column {column.name!r} is virtual, which only a METADATA column can be"
+                yield Diagnostic(message=message, path=path, hint="remove 'virtual'")
+        elif column.expression is not None:
+            message = f"column {column.name!r} is computed, and a METADATA column"
+            yield Diagnostic(message=message, path=path, hint="remove one of them")
+        else:
+            yield from _check_key(path, column, column.metadata, connector)
+
+
+def _check_key(path: str, column: TableColumn, key: str, connector: Connector) -> Iterator[Diagnostic]:
+    found = _keys(connector).get(key)
+    if found is None:
+        there = [each.name for each in connector.metadata if not each.absent]
+        about = f"the {connector.name} connector has no METADATA" + (f" {key!r}" if there else "")
+        hint = did_you_mean(key, there, what="keys") if there else f"remove column '{column.name}'"
+        yield Diagnostic(message=about, hint=hint, path=path)
+    elif found.absent:
+        message = f"METADATA {key!r} of the {connector.name} connector is not supported: {found.absent}"
+        yield Diagnostic(message=message, hint=f"remove column '{column.name}'", path=path)
+    elif not _fits(found.type, column.type):
+        yield Diagnostic(
+            message=f"METADATA column {column.name!r} is {column.type}, but {key!r} is {found.type}",
+            hint=f"declare it as {found.type}, and CAST it in the query",
+            path=path,
+        )
+
+
+def _keys(connector: Connector | None) -> dict[str, MetadataKey]:
+    return {} if connector is None else {each.name: each for each in connector.metadata}
+
+
+def _fits(have: str, want: str) -> bool:
+    """Whether every value of the type ``have`` is one of ``want``; a time may lose its zone."""
+    if have == want.replace(" NOT NULL", ""):
+        return True
+    try:
+        found, wanted = parse_type(have), parse_type(want)
+    except ValueError:
+        return True  # a wrong type is reported with the column
+    if found.root in _INTEGERS and wanted.root in _INTEGERS:
+        return _INTEGERS.index(found.root) <= _INTEGERS.index(wanted.root)
+    if found.root == "TIMESTAMP_LTZ":
+        return wanted.root in ("TIMESTAMP", "TIMESTAMP_LTZ") and (found.precision or 0) <= (wanted.precision or 0)
+    return False
+
+
+def check_written(name: str, table: Table) -> Iterator[Diagnostic]:
+    """The METADATA columns that a sink would write, and its connector only reads."""
+    keys = _keys(connector_of(table))
+    for column in table.columns:
+        key = keys.get(column.metadata or "")
+        if key is not None and not column.virtual and not key.writable:
+            yield Diagnostic(
+                message=f"METADATA {key.name!r} can only be read, and column {column.name!r} is to be written",
+                hint=f"declare it as {column.type} METADATA FROM '{key.name}' VIRTUAL",
+                path=f"tables.{name}.columns.{column.name}",
+            )

@@ -13,8 +13,8 @@ BINARY = ("BYTES", "BINARY", "VARBINARY")
 
 
 def physical(table: Table) -> tuple[TableColumn, ...]:
-    """The columns that are not computed."""
-    return tuple(column for column in table.columns if column.expression is None)
+    """The columns that are the values of a row: neither computed nor of metadata."""
+    return tuple(column for column in table.columns if column.is_physical)
 
 
 def refuse_types(path: str, table: Table, roots: tuple[str, ...], message: str, hint: str) -> Iterator[Diagnostic]:

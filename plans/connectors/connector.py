@@ -88,12 +88,27 @@ class LookingUp:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MetadataKey:
+    """What a source knows of a row beside its values, as a METADATA column of ``type`` has it.
+
+    ``writable`` says that a sink takes a value for it. One that Flink's connector has and this one has not is
+    ``absent`` for a reason.
+    """
+
+    name: str
+    type: str
+    writable: bool = False
+    absent: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Connector:
     """What a connector is and can do; what it cannot is None.
 
     ``families`` are prefixes of options that end in a name of the user's. ``column_options`` can be set for each
     column, after ``COLUMN_OPTIONS`` and the column's name. ``check`` finds what is wrong with more than one option, or
-    with options and columns, with paths below the one it is given. ``reaches`` gives the places that a checked table
+    with options and columns, with paths below the one it is given. ``metadata`` are the keys of METADATA
+    columns. ``reaches`` gives the places that a checked table
     reads, writes or asks. ``overlaps`` says whether what is written to the second table could be read from the first.
     ``extras`` are those of the distribution with the packages that its tables need. ``spark_package`` is what Spark
     needs besides what PySpark brings: the group and artefact, in Maven's repositories, of a package that Spark
@@ -108,6 +123,7 @@ class Connector:
     reading: Reading | None = None
     writing: Writing | None = None
     looking_up: LookingUp | None = None
+    metadata: tuple[MetadataKey, ...] = ()
     check: Callable[[str, Table], Iterable[Diagnostic]] = lambda path, table: ()
     reaches: Callable[[Table], Iterable[Place]] = lambda table: ()
     overlaps: Callable[[Table, Table], bool] = lambda source, sink: False

@@ -59,7 +59,7 @@ class FieldSpec:
 
 def field_specs(table: Table) -> tuple[FieldSpec, ...]:
     """The generators of the physical columns of a table that passed ``check_fields``, in column order."""
-    return tuple(_spec(table, column) for column in table.columns if column.expression is None)
+    return tuple(_spec(table, column) for column in table.columns if column.is_physical)
 
 
 def row_limit(table: Table) -> int | None:
@@ -72,7 +72,7 @@ def row_limit(table: Table) -> int | None:
 
 def _check(path: str, table: Table) -> Iterator[Diagnostic]:
     """What is wrong with the ``fields.*`` options, and with column types that no generator produces."""
-    columns = {column.name: column for column in table.columns if column.expression is None}
+    columns = {column.name: column for column in table.columns if column.is_physical}
     for key in table.options:
         if not key.startswith(COLUMN_OPTIONS):
             continue

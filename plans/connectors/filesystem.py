@@ -21,6 +21,7 @@ from plans.connectors.connector import (
     UPSERT_KINDS,
     Connector,
     LookingUp,
+    MetadataKey,
     Reading,
     Writing,
 )
@@ -172,6 +173,12 @@ FILESYSTEM = Connector(
         updates_hint="set 'sink.changelog' = 'true' on the table, or write to an upsert sink",
     ),
     looking_up=LookingUp(modes=("full",)),
+    metadata=(
+        MetadataKey(name="file.path", type="STRING"),
+        MetadataKey(name="file.name", type="STRING"),
+        MetadataKey(name="file.size", type="BIGINT"),
+        MetadataKey(name="file.modification-time", type="TIMESTAMP_LTZ(3)"),
+    ),
     check=_check,
     reaches=lambda table: (file_place("path", table.options.get("path", "")),),
     overlaps=_overlaps,

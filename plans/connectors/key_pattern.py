@@ -62,13 +62,13 @@ def pattern_columns(pattern: str) -> tuple[str, ...]:
 
 def check_pattern(path: str, name: str, pattern: str, table: Table) -> Iterator[Diagnostic]:
     """What is wrong with option ``name`` of ``table``; ``path`` is that of the table's options."""
-    example = next((column.name for column in table.columns if column.expression is None), "column")
+    example = next((column.name for column in table.columns if column.is_physical), "column")
     try:
         columns = pattern_columns(pattern)
     except ValueError as error:
         yield Diagnostic(message=f"{name!r}: {error}", hint=f"write, for example, {{{example}}}", path=f"{path}.{name}")
         return
-    physical = [column.name for column in table.columns if column.expression is None]
+    physical = [column.name for column in table.columns if column.is_physical]
     if not columns:
         yield Diagnostic(
             message=f"{name!r} has no column in braces, so every key would find the same",

@@ -25,7 +25,7 @@ def _check(path: str, table: Table) -> Iterator[Diagnostic]:
             keys = pattern_columns(pattern)
         except ValueError:
             return
-        values = [column.name for column in table.columns if column.expression is None and column.name not in keys]
+        values = [column.name for column in table.columns if column.is_physical and column.name not in keys]
         if len(values) != 1:
             yield Diagnostic(
                 message=f"a string has one value, but the table has {len(values)} columns besides those in "

@@ -26,12 +26,22 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableColumn:
-    """A declared column of a table: physical, or computed when ``expression`` is set."""
+    """A declared column of a table: computed when ``expression`` is set, else physical, or of a ``metadata`` key.
+
+    What a connector knows of a row beside its values has a key. A ``virtual`` column of one is read only.
+    """
 
     name: str
     type: str
     expression: str | None = None
+    metadata: str | None = None
+    virtual: bool = False
     comment: str | None = None
+
+    @property
+    def is_physical(self) -> bool:
+        """Whether it is one of the values of a row."""
+        return self.expression is None and self.metadata is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,5 +92,15 @@ class Function:
 
 
 def physical_columns(table: Table) -> tuple[Column, ...]:
-    """The columns that the connector reads or writes: all but the computed ones."""
+    """The columns that are the values of a row: neither computed nor of metadata."""
+    return tuple(Column(name=c.name, type=c.type) for c in table.columns if c.is_physical)
+
+
+def read_columns(table: Table) -> tuple[Column, ...]:
+    """The columns that a scan can read: all but the computed ones."""
     return tuple(Column(name=c.name, type=c.type) for c in table.columns if c.expression is None)
+
+
+def written_columns(table: Table) -> tuple[Column, ...]:
+    """The columns that a sink writes: neither computed nor virtual."""
+    return tuple(Column(name=c.name, type=c.type) for c in table.columns if c.expression is None and not c.virtual)

@@ -15,7 +15,7 @@ from plans.connectors.table import (
     source_kinds,
 )
 from plans.declarations.row_kinds import INSERT_ONLY, RowKinds
-from plans.declarations.tables import physical_columns
+from plans.declarations.tables import read_columns
 from plans.errors import Diagnostic
 from plans.operators.spec.columns import check_known, check_names, types_of, unknown_table
 from plans.operators.spec.declared import Columns, Declared
@@ -28,11 +28,11 @@ from plans.text.counts import count
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scan(WithSettings):
-    """Reads ``columns`` (physical ones, by name) of ``table``, with the row kinds that its source emits."""
+    """Reads ``columns`` (by name, not computed ones) of ``table``, with the row kinds that its source emits."""
 
     id: OperatorId
     table: Annotated[Name, "The table to read."]
-    columns: Annotated[Names, "The physical columns to read, by name.", {"uniqueItems": True}]
+    columns: Annotated[Names, "The columns to read, by name; not computed ones.", {"uniqueItems": True}]
     settings: Mapping[str, Settings] = field(default_factory=dict)
 
     @property
@@ -41,8 +41,8 @@ class Scan(WithSettings):
 
 
 def _columns(scan: Scan, inputs: Sequence[Columns], plan: Declared) -> Columns:
-    physical = {column.name: column for column in physical_columns(plan.tables[scan.table])}
-    return tuple(physical[name] for name in scan.columns)
+    there = {column.name: column for column in read_columns(plan.tables[scan.table])}
+    return tuple(there[name] for name in scan.columns)
 
 
 def _row_kinds(scan: Scan, inputs: RowKinds, plan: Declared) -> RowKinds:
@@ -55,16 +55,16 @@ def _check(scan: Scan, inputs: Sequence[Columns], plan: Declared, path: str) -> 
         return
     table = plan.tables[scan.table]
     yield from check_reading(scan.table, table)
-    physical = types_of(physical_columns(table))
+    there = types_of(read_columns(table))
     computed = {column.name for column in table.columns if column.expression is not None}
     for name in scan.columns:
         if name in computed:
-            hint = "scan the physical columns and compute this one in a calc"
+            hint = "scan the columns that it is computed from, and compute it in a calc"
             yield Diagnostic(
                 message=f"column '{name}' is computed and cannot be read", path=f"{path}.columns", hint=hint
             )
         else:
-            yield from check_known([name], physical, f"{path}.columns", f"column of table '{scan.table}'")
+            yield from check_known([name], there, f"{path}.columns", f"column of table '{scan.table}'")
     yield from check_names(scan.columns, path, "columns")
 
 

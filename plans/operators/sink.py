@@ -6,9 +6,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
+from plans.connectors.check import check_written
 from plans.connectors.table import is_upsert_sink, sink_kinds
 from plans.declarations.row_kinds import RowKind
-from plans.declarations.tables import physical_columns
+from plans.declarations.tables import written_columns
 from plans.declarations.types import DataType
 from plans.errors import Diagnostic
 from plans.operators.spec.columns import listed, parse, unknown_table
@@ -43,7 +44,8 @@ def _check(sink: Sink, inputs: Sequence[Columns], plan: Declared, path: str) -> 
     if sink.table not in plan.tables:
         yield unknown_table(sink.table, plan.tables, path)
         return
-    wanted = physical_columns(plan.tables[sink.table])
+    wanted = written_columns(plan.tables[sink.table])
+    yield from check_written(sink.table, plan.tables[sink.table])
     if [c.name for c in columns] != [c.name for c in wanted]:
         message = f"table '{sink.table}' has the columns {listed(wanted)}, but the input has {listed(columns)}"
         yield Diagnostic(message=message, path=path)

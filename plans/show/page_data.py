@@ -197,6 +197,7 @@ def _table(name: str, table: Table) -> Json:
     columns = []
     for column in table.columns:
         more = [f"AS {column.expression}"] if column.expression is not None else []
+        more += [f"METADATA FROM '{column.metadata}'{' VIRTUAL' * column.virtual}"] if column.metadata else []
         more += ["primary key"] if column.name in table.primary_key else []
         more += [column.comment] if column.comment else []
         columns.append([one_line(column.name), column.type, one_line(" · ".join(more))])

@@ -10,5 +10,5 @@ from runtime.types import to_spark
 
 def physical_schema(table: Table, columns: tuple[str, ...] | None = None) -> StructType:
     """The physical columns of ``table``, or those named in ``columns`` in that order; all nullable."""
-    types = {column.name: column.type for column in table.columns if column.expression is None}
+    types = {column.name: column.type for column in table.columns if column.is_physical}
     return StructType([StructField(name, to_spark(types[name])) for name in columns or types])

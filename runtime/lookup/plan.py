@@ -71,7 +71,7 @@ def lookup_spec(op: LookupJoin, table: Table, source: LookupSource, rows: Lookup
         options=dict(table.options),
         keys=key_columns(op, table),
         columns=fetched_columns(op, table),
-        declared=tuple(Column(name=c.name, type=c.type) for c in table.columns if c.expression is None),
+        declared=tuple(Column(name=c.name, type=c.type) for c in table.columns if c.is_physical),
         allowed_modules=run.allowed_modules,
     )
     _check_classes(op, cache, run)

@@ -15,21 +15,16 @@ from planner.context import TableEntry
 from planner.query.queries import build_view
 from planner.session import Session
 from planner.statements.model import CreateTable
+from plans.declarations.tables import TableColumn
 from plans.declarations.types import parse_type
 from plans.errors import SqlError
 from tests.flink.ddl import BEFORE, DDL
 
 RECORDED: dict[str, Any] = json.loads((Path(__file__).parent / "ddl.json").read_text(encoding="utf-8"))
 
-_NO_METADATA = ", file STRING METADATA FROM 'file.path' VIRTUAL"
 _NO_PARTITIONS = " PARTITIONED BY (b)\n"
 
 REFUSED_HERE: dict[str, tuple[str, ...]] = {
-    "METADATA columns are not supported": (
-        *("computed of metadata", "metadata forms", "metadata only", "metadata not null", "metadata watermark"),
-        *("as metadata", "like same metadata overwriting"),
-        "alter: ADD m STRING METADATA FROM 'file.path' VIRTUAL",
-    ),
     "PARTITIONED BY is not supported": (
         *("like parted own excluding", "like own partition", "as partitioned", "partitioned"),
     ),
@@ -43,7 +38,8 @@ REFUSED_HERE: dict[str, tuple[str, ...]] = {
         *("like with", "like own option", "like new option including", "alter: SET ('connector' = 'print')"),
         "alter: SET ('path' = '/tmp/u', 'source.monitor-interval' = '1 s')",
     ),
-    "has no physical column": ("computed only", "alter drop last"),
+    "the print connector has no METADATA": ("as metadata",),
+    "has no physical column": ("computed only", "metadata only", "alter drop last"),
     "list the table's columns": ("no column list",),
     "cannot stand in a computed column": ("computed aggregate",),
     "from which only its case differs": ("columns case",),
@@ -73,7 +69,7 @@ OTHER_COLUMNS = {
 def _run(script: str) -> tuple[Session, SqlError | None]:
     """The session after ``script``, and why a statement of it was refused."""
     session = Session.open()
-    for unit in session.feed(f"{BEFORE};".replace(_NO_METADATA, "").replace(_NO_PARTITIONS, "\n")):
+    for unit in session.feed(f"{BEFORE};".replace(_NO_PARTITIONS, "\n")):
         session.apply(session.read(unit))
     for unit in session.feed(script + ";"):
         try:
@@ -101,19 +97,26 @@ def _columns(session: Session) -> list[tuple[str, str, bool, str | None, str | N
             column.name,
             str(parse_type(column.type).as_nullable()),
             column.name in table.primary_key,
-            "computed" if column.expression is not None else "rowtime" if column.name == time else None,
+            _kind(column) or ("rowtime" if column.name == time else None),
             column.comment,
         )
         for column in table.columns
     ]
 
 
+def _kind(column: TableColumn) -> str | None:
+    """What a column is that is not physical, as Flink describes METADATA columns."""
+    if column.metadata is None:
+        return None if column.expression is None else "computed"
+    key = "" if column.metadata == column.name else f" FROM '{column.metadata}'"
+    return f"METADATA{key}{' VIRTUAL' * column.virtual}"
+
+
 def _recorded_columns(rows: list[list[str | None]]) -> list[tuple[str, str, bool, str | None, str | None]]:
     found = []
     for name, kind, _, key, extras, watermark, *comment in rows:
-        if (extras or "").startswith("METADATA"):
-            continue
-        what = "computed" if extras is not None else "rowtime" if watermark is not None else None
+        beside = extras if (extras or "").startswith("METADATA") else None
+        what = beside or ("computed" if extras is not None else "rowtime" if watermark is not None else None)
         plain = str(kind).removesuffix(" *ROWTIME*").removesuffix(" *PROCTIME*")
         found.append((str(name), plain, key is not None, what, comment[0] if comment else None))
     return found

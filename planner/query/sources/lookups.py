@@ -179,6 +179,13 @@ def _check_connector(context: Context, scan: Scan, offset: int) -> None:
             offset,
             f"declare it with a connector that looks up ({able}), or write a regular join",
         )
+    beside = next((column.name for column in table.columns if column.metadata is not None), None)
+    if beside is not None:
+        raise context.source.error(
+            f"table '{scan.declared}' cannot be looked up: it has a METADATA column, '{beside}'",
+            offset,
+            f"declare one without it: CREATE TABLE ... LIKE {scan.declared} (EXCLUDING METADATA)",
+        )
     if scan.changelog:
         raise context.source.error(
             f"table '{scan.declared}' cannot be looked up: it is a changelog", offset, "write a regular join"

@@ -1,4 +1,4 @@
-"""Reads of tables: their physical columns, and their computed ones in a calc above."""
+"""Reads of tables: the columns that their connectors have, and the computed ones in a calc above."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def scan(
     options = context.ledger.hints.after_name.get(place)
     context.ledger.at_tables.add(place)
     name, entry = dynamic_table(context, node.name, entry, options)
-    fields = {f.id: context.field(f.name, f.type) for f in entry.physical}
+    fields = {f.id: context.field(f.name, f.type) for f in entry.fields}
     found = Scan(
         table=name,
         declared=node.name,
@@ -45,18 +45,18 @@ def scan(
 
 
 def _with_computed(context: Context, entry: TableEntry, scan: Scan, fields: dict[int, Field]) -> Calc:
-    """The columns as they are declared; ``fields`` of the scan stand for the physical ones."""
+    """The columns as they are declared; ``fields`` of the scan stand for those that are read."""
     for column in entry.computed:
         for name, function in column.functions.items():
             if context.catalog.functions.get(name) is not function:
                 message = f"column '{column.name}' of '{scan.declared}' calls '{name}', which was dropped since"
                 raise context.source.error(message, scan.offset, "declare the table anew, below the function")
     values: dict[int, Expr] = {old: Ref(field=new) for old, new in fields.items()}
-    physical = {f.name: Item(field=f, expr=Ref(field=f)) for f in fields.values()}
+    read = {f.name: Item(field=f, expr=Ref(field=f)) for f in fields.values()}
     computed = {
         c.name: Item(field=context.field(c.name, c.expr.type), expr=substitute(c.expr, values)) for c in entry.computed
     }
-    items = tuple({**physical, **computed}[c.name] for c in entry.table.columns)
+    items = tuple({**read, **computed}[c.name] for c in entry.table.columns)
     return Calc(input=scan, filter=None, items=items, base=scan.base, block=scan.block)
 
 

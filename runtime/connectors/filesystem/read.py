@@ -31,6 +31,7 @@ from pyspark.sql.types import StringType
 from plans.connectors.table import option
 from plans.declarations.tables import Table
 from plans.errors import RunError
+from runtime.connectors.filesystem.metadata import metadata_columns
 from runtime.connectors.filesystem.parquet_files import PATHS_DDL, are_local, rows_of_files
 from runtime.connectors.filesystem.row_kinds import OP, kind_of_op
 from runtime.connectors.filesystem.source_files import (
@@ -66,8 +67,8 @@ def read(
 def read_in_arrow(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> ArrowRows | None:
     """The same rows as those of :func:`read`, read by the workers in Arrow; None if only Spark can read them.
 
-    That is so unless they are in local files of Parquet whose paths say nothing of their columns, and not on Spark
-    Connect, where nothing is known of the file system.
+    That is so unless they are in local files of Parquet whose paths say nothing of their columns, and no METADATA is
+    asked for; and not on Spark Connect, where nothing is known of the file system.
     """
     path = table.options["path"]
     inserts = option(table, "source.changelog") == "false"
@@ -78,6 +79,8 @@ def read_in_arrow(spark: SparkSession, name: str, table: Table, columns: tuple[s
             return None
     except (Py4JJavaError, IllegalArgumentException):
         return None  # as read() will say
+    if any(column.metadata is not None for column in table.columns if column.name in columns):
+        return None
     if any(pa.types.is_nested(to_arrow(column.type)) for column in table.columns if column.name in columns):
         return None
     try:
@@ -157,7 +160,9 @@ def _load(
         rows = rows.where(F.col(_CORRUPT).isNull() | some)
     kind = [] if changelog == "false" else [kind_of_op(upserts=changelog == "upsert").alias(KIND)]
     order = _row_order(rows) if row_order else []
-    selected: DataFrame = rows.select(*(quoted(column) for column in columns), *kind, *order)
+    beside = metadata_columns(rows, table)
+    values = (beside.get(column, F.col(quoted(column))) for column in columns)
+    selected: DataFrame = rows.select(*values, *kind, *order)
     return selected
 
 

@@ -238,5 +238,5 @@ def _check(target: Target) -> None:
 
 def _target(name: str, table: Table) -> Target:
     options: Mapping[str, str] = dict(table.options)
-    columns = tuple(Column(name=c.name, type=c.type) for c in table.columns if c.expression is None)
+    columns = tuple(Column(name=c.name, type=c.type) for c in table.columns if c.is_physical)
     return Target(name=name, options=options, columns=columns, primary_key=table.primary_key)

@@ -132,7 +132,7 @@ def _sqlite_batch(table: Table, checkpoint: str | None, part: str = "") -> Sqlit
         url=table.options["url"],
         target=SqliteTable(
             name=table.options["table-name"],
-            columns=tuple(Column(name=c.name, type=c.type) for c in table.columns if c.expression is None),
+            columns=tuple(Column(name=c.name, type=c.type) for c in table.columns if c.is_physical),
             primary_key=table.primary_key,
         ),
         credentials=tuple(table.options[key] for key in ("username", "password") if key in table.options),
