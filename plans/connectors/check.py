@@ -33,7 +33,7 @@ def shown_options(name: str, table: Table) -> dict[str, str]:
 
 
 def check_table(name: str, table: Table) -> tuple[Diagnostic, ...]:
-    """Everything wrong with table ``name``, with paths such as ``tables.o.options.path`` and ``tables.o.columns.id``."""
+    """Everything wrong with table ``name``, with paths such as ``tables.o.options.path`` or ``tables.o.columns.a``."""
     spec = connector_of(table)
     metadata = () if spec is None else _check_metadata(name, table, spec)
     return (*_check(f"tables.{name}.options", table), *metadata)
