@@ -34,7 +34,7 @@ from plans.text.names import nearest
 
 def known_functions() -> tuple[str, ...]:
     """All scalar functions that a query may call, sorted; those of two words are forms of others."""
-    called = {*_SIGNATURES, *_BUILDERS} - rounded_times.BUILDERS.keys()
+    called = {name for name in (*_SIGNATURES, *_BUILDERS) if " " not in name}
     return tuple(sorted({*called, *json_values.FORMS, "CAST", "TRY_CAST", "EXTRACT", "MOD"}))
 
 

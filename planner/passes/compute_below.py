@@ -18,7 +18,6 @@ from typing import NamedTuple
 from planner.context import Context
 from planner.expressions.typed import (
     BOOLEAN,
-    VALUE,
     Call,
     Expr,
     Field,
@@ -120,7 +119,7 @@ class Side:
 def may_fail(expression: Expr) -> bool:
     """Whether computing it raises an error for some values: of text that is no number, or by a division by zero.
 
-    So does an element of an array that must be there.
+    So does what says that it fails.
     """
     return any(_fails(e) for e in walk(expression))
 
@@ -130,8 +129,8 @@ def _fails(e: Expr) -> bool:
         return False
     if e.function == "CAST":
         return _reads_text(e.args[0].type, e.type)
-    if e.function == VALUE:
-        return e.args[0].type.root == "ARRAY"
+    if e.function == "raise_error":
+        return True
     if e.function in _DIVISIONS and (e.args[0].type.is_integer or e.type.root == "DECIMAL" or e.type.is_integer):
         divisor = e.args[1]
         return not (isinstance(divisor, Literal) and divisor.text is not None and float(divisor.text) != 0)

@@ -61,8 +61,6 @@ _WITHOUT_PLACE = (
     *(exp.Localtime, exp.Localtimestamp),
 )
 """Nodes of a single word, whose place sqlglot does not keep."""
-_UNREAD = ("JSON_ARRAYAGG", "JSON_OBJECTAGG")
-"""Functions with words among their arguments that are refused, whatever these are."""
 
 
 class Flink(Dialect):
@@ -91,7 +89,6 @@ class Flink(Dialect):
             "CEILING": lambda self: self._parse_rounding("CEILING"),
             "FLOOR": lambda self: self._parse_rounding("FLOOR"),
             "OVERLAY": lambda self: self._parse_flink_overlay(),
-            **{name: lambda self, name=name: self._parse_unread(name) for name in _UNREAD},
             **json_forms.PARSERS,
             "EXTRACT": lambda self: self._parse_extract(),
             "POSITION": lambda self: self._parse_position(),
@@ -210,14 +207,6 @@ class Flink(Dialect):
             if self._match_text_seq("FOR"):
                 arguments.append(self._parse_bitwise())
             return exp.Anonymous(this="OVERLAY", expressions=arguments)
-
-        def _parse_unread(self, name: str) -> exp.Expr:
-            """A call without its arguments."""
-            depth = 0
-            while self._curr and (depth or self._curr.token_type != TokenType.R_PAREN):
-                depth += (self._curr.token_type == TokenType.L_PAREN) - (self._curr.token_type == TokenType.R_PAREN)
-                self._advance()
-            return exp.Anonymous(this=name, expressions=[])
 
 
 _FLINK = Flink()

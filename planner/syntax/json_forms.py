@@ -89,28 +89,40 @@ def _ends_type(token: Any) -> bool:
     return token.token_type == TokenType.R_PAREN or token.text.upper() in words
 
 
-def _object(parser: Any) -> exp.Expr:
+def _object(name: str) -> Callable[[Any], exp.Expr]:
     """``JSON_OBJECT([KEY] name VALUE value, ... [NULL | ABSENT ON NULL])``; names and values take turns."""
+    return lambda parser: _with_nulls(parser, name, _members(parser, name))
+
+
+def _members(parser: Any, name: str) -> list[exp.Expr]:
     arguments: list[exp.Expr] = []
     while parser._curr and (arguments or parser._curr.token_type != TokenType.R_PAREN):
         parser._match_text_seq("KEY")
         arguments.append(parser._parse_bitwise())
         if not parser._match_text_seq("VALUE") and not parser._match(TokenType.COLON):
-            parser.raise_error("Expected VALUE in JSON_OBJECT(KEY 'name' VALUE value)")
+            parser.raise_error(f"Expected VALUE in {name}(KEY 'name' VALUE value)")
         arguments.append(parser._parse_disjunction())
         if not parser._match(TokenType.COMMA):
             break
-    return _with_nulls(parser, "JSON_OBJECT", arguments)
+    return arguments
 
 
-def _array(parser: Any) -> exp.Expr:
+def _array(name: str) -> Callable[[Any], exp.Expr]:
     """``JSON_ARRAY(value, ... [NULL | ABSENT ON NULL])``."""
+    return lambda parser: _with_nulls(parser, name, _elements(parser, name))
+
+
+def _elements(parser: Any, name: str) -> list[exp.Expr]:
+    if parser._curr and parser._curr.token_type == TokenType.DISTINCT:
+        parser.raise_error(f"{name} does not take DISTINCT")
     arguments: list[exp.Expr] = []
     while parser._curr and (arguments or parser._curr.token_type != TokenType.R_PAREN):
         arguments.append(parser._parse_disjunction())
         if not parser._match(TokenType.COMMA):
             break
-    return _with_nulls(parser, "JSON_ARRAY", arguments)
+    if parser._curr and parser._curr.token_type == TokenType.ORDER_BY:
+        parser.raise_error(f"{name} does not take ORDER BY: rows are aggregated in the order in which they come")
+    return arguments
 
 
 def _with_nulls(parser: Any, name: str, arguments: list[exp.Expr]) -> exp.Expr:
@@ -130,7 +142,7 @@ def _placed(first: Any, clause: str, said: exp.Expr) -> exp.Expr:
 
 PARSERS: Mapping[str, Callable[[Any], exp.Expr]] = {
     **{name: _document_call(name) for name in ("JSON_EXISTS", "JSON_QUERY", "JSON_VALUE")},
-    "JSON_ARRAY": _array,
-    "JSON_OBJECT": _object,
+    **{name: _array(name) for name in ("JSON_ARRAY", "JSON_ARRAYAGG")},
+    **{name: _object(name) for name in ("JSON_OBJECT", "JSON_OBJECTAGG")},
 }
 """What reads the brackets of each call, with sqlglot's parser as its argument."""

@@ -37,7 +37,9 @@ __all__ = ["NAMES", "parse_type", "result_type", "translate"]
 
 _SAMPLES = {"VARIANCE": "VAR_SAMP", "STDDEV": "STDDEV_SAMP"}
 """Other names of variances and deviations."""
-NAMES = frozenset((*BUILT_IN, *_SAMPLES))
+DOCUMENTS = ("JSON_ARRAYAGG", "JSON_OBJECTAGG")
+"""Aggregates that are put together of ARRAY_AGG: :mod:`planner.translation.json_aggregates`."""
+NAMES = frozenset((*BUILT_IN, *_SAMPLES, *DOCUMENTS))
 _USERS = "hintplan aggregate"
 _ORDERED = ("BOOLEAN", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ")
 
@@ -67,10 +69,7 @@ def translate(t: Translator, node: exp.Expr, condition: exp.Expr | None) -> Expr
     """The aggregate call ``node``, with the condition of its FILTER."""
     entry, offset = (t.functions or {}).get(node.name.lower()), offset_of(node)
     name = node.name if entry is not None else node.name.upper()
-    if not t.aggregates:
-        advice = "put it in SELECT or HAVING" if t.clause != "an aggregate" else "aggregate in a sub-query first"
-        raise t.source.error(f"{name} cannot stand in {t.clause}", offset, advice)
-    inner = replace(t, aggregates=False, clause="an aggregate")
+    inner = inside(t, name, offset)
     arguments, leaves_null = _null_treatment(t, name, node.expressions, condition)
     distinct = False
     if len(arguments) == 1 and isinstance(arguments[0], exp.Distinct):
@@ -110,9 +109,7 @@ def translate(t: Translator, node: exp.Expr, condition: exp.Expr | None) -> Expr
     if leaves_null and argument is not None:
         where = call("IS NOT NULL", (argument,), BOOLEAN, offset)
     if _SAMPLES.get(name, name) in VARIANCES and argument is not None:
-        if distinct:
-            raise t.source.error(f"{name} does not take DISTINCT", offset, "use a sub-query with SELECT DISTINCT")
-        return _variance(name, argument, where, offset)
+        return _variance(name, argument, where, offset, distinct=distinct)
     if name in ("MIN", "MAX"):
         distinct = False
     return AggregateCallExpr(
@@ -124,6 +121,14 @@ def translate(t: Translator, node: exp.Expr, condition: exp.Expr | None) -> Expr
         type=found,
         offset=offset,
     )
+
+
+def inside(t: Translator, name: str, offset: int) -> Translator:
+    """What translates the arguments of the aggregate ``name``; SqlError where none can stand."""
+    if not t.aggregates:
+        advice = "put it in SELECT or HAVING" if t.clause != "an aggregate" else "aggregate in a sub-query first"
+        raise t.source.error(f"{name} cannot stand in {t.clause}", offset, advice)
+    return replace(t, aggregates=False, clause="an aggregate")
 
 
 def _users_call(
@@ -203,12 +208,17 @@ def _one_argument(name: str, distinct: bool) -> str:
     return "aggregate one expression"
 
 
-def _variance(name: str, value: Expr, where: Expr | None, offset: int) -> Expr:
+def _variance(name: str, value: Expr, where: Expr | None, offset: int, *, distinct: bool) -> Expr:
     """A variance or deviation, which is a DOUBLE, in Flink's type: that of the argument, or a DECIMAL as of AVG."""
     wanted = result_type("AVG", value.type)
     assert wanted is not None
     found = AggregateCallExpr(
-        function=_SAMPLES.get(name, name), arguments=(value,), distinct=False, filter=where, type=DOUBLE, offset=offset
+        function=_SAMPLES.get(name, name),
+        arguments=(value,),
+        distinct=distinct,
+        filter=where,
+        type=DOUBLE,
+        offset=offset,
     )
     return flink_cast(found, wanted, offset)
 

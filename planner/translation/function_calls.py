@@ -8,11 +8,12 @@ from sqlglot import exp
 
 from planner.expressions import scalars
 from planner.expressions.casts import castable, flink_cast
-from planner.expressions.functions.times import PARTS, UNIT_FUNCTIONS, UNITS, unit_literal
+from planner.expressions.functions.parts_of_times import EXTRACT, MORE_PARTS, PARTS
+from planner.expressions.functions.times import UNIT_FUNCTIONS, UNITS, unit_literal
 from planner.expressions.literals import temporal_literal
 from planner.expressions.typed import Expr, Literal
 from planner.syntax.dialect import offset_of
-from planner.translation import aggregates, grouping_sets, nested
+from planner.translation import aggregates, grouping_sets, json_aggregates, nested
 from planner.translation.json_calls import FORMS, json_call
 from planner.translation.operators import arithmetic_operation
 from planner.translation.translator import Handler, Translator, only
@@ -28,6 +29,8 @@ def function_call(t: Translator, node: exp.Expr) -> Expr:
         return _user_call(t, node)
     if name == "ROW":
         return nested.row(t, node)
+    if name in aggregates.DOCUMENTS:
+        return json_aggregates.translate(t, node)
     if name in aggregates.NAMES:
         return aggregates.translate(t, node, None)
     if name in FORMS:
@@ -103,6 +106,9 @@ def sub_query(t: Translator, node: exp.Expr) -> Expr:
 def filtered_aggregate(t: Translator, node: exp.Expr) -> Expr:
     if not aggregates.is_aggregate(node.this):
         raise t.source.error("FILTER belongs to an aggregate function", offset_of(node), "remove it")
+    if node.this.name.upper() in aggregates.DOCUMENTS:
+        message = f"{node.this.name.upper()} does not take FILTER"
+        raise t.source.error(message, offset_of(node), "aggregate in a sub-query with WHERE, as in Flink")
     return aggregates.translate(t, node.this, node.expression.this)
 
 
@@ -121,9 +127,11 @@ def special_form(function: str, *parts: str) -> Handler:
 
 def extract(t: Translator, node: exp.Expr) -> Expr:
     unit = node.name.upper()
-    if unit not in PARTS:
-        raise t.source.error(f"EXTRACT({unit} FROM ...) is not supported", offset_of(node), f"use {', '.join(PARTS)}")
-    return scalars.translate(t.source, unit, (t.expression(node.expression),), offset_of(node))
+    function = unit if unit in PARTS else f"{EXTRACT} {unit}"
+    if unit not in PARTS and unit not in MORE_PARTS:
+        known = ", ".join((*PARTS, *MORE_PARTS))
+        raise t.source.error(f"EXTRACT({unit} FROM ...) is not supported", offset_of(node), f"use {known}")
+    return scalars.translate(t.source, function, (t.expression(node.expression),), offset_of(node))
 
 
 def trim(t: Translator, node: exp.Expr) -> Expr:

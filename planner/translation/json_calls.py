@@ -154,24 +154,24 @@ def _constructed(t: Translator, name: str, arguments: list[exp.Expr], clauses: C
     said = clauses.get(ON_NULL)
     absent = said.name == "ABSENT" if said is not None else name == "JSON_ARRAY"
     if name == "JSON_ARRAY":
-        return json_array([_part(t, name, each, offset) for each in arguments], absent=absent, offset=offset)
+        return json_array([part(t, name, each, offset) for each in arguments], absent=absent, offset=offset)
     members: dict[str, Part] = {}
     for key, value in zip(arguments[::2], arguments[1::2], strict=True):
         if not (isinstance(key, exp.Literal) and key.is_string):
             raise t.source.error("a name in JSON_OBJECT must be a literal", offset_of(key), "write KEY 'name' VALUE x")
         if key.name in members:
             raise t.source.error(f"JSON_OBJECT has the name '{key.name}' twice", offset_of(key), "remove one of them")
-        members[key.name] = _part(t, name, value, offset)
+        members[key.name] = part(t, name, value, offset)
     return json_object(members, absent=absent, offset=offset)
 
 
 def _string(t: Translator, arguments: list[exp.Expr], offset: int) -> Expr:
     if len(arguments) != 1:
         raise t.source.error("JSON_STRING takes one value", offset, "write JSON_STRING(x)")
-    return _part(t, "JSON_STRING", arguments[0], offset).text
+    return part(t, "JSON_STRING", arguments[0], offset).text
 
 
-def _part(t: Translator, name: str, node: exp.Expr, offset: int) -> Part:
+def part(t: Translator, name: str, node: exp.Expr, offset: int) -> Part:
     """A call of JSON_OBJECT or JSON_ARRAY is a document within another; anything else is a value."""
     value = t.expression(node)
     return document(value) if _is_document(node) else part_of(t.source, name, value, offset)
@@ -189,4 +189,4 @@ def _is_document(node: exp.Expr) -> bool:
     return name in ("JSON_ARRAY", "JSON_OBJECT")
 
 
-__all__ = ["FORMS", "is_json", "json_call"]
+__all__ = ["FORMS", "is_json", "json_call", "part"]

@@ -39,7 +39,7 @@ map_from_arrays map_keys map_values named_struct size slice sort_array str_to_ma
 
 _JSON = f"to_json {' '.join(JSON_FUNCTIONS)}"
 
-_CHOICE = "coalesce greatest if ifnull isnull isnotnull isnan least nullif nvl nvl2"
+_CHOICE = "coalesce greatest if ifnull isnull isnotnull isnan least nullif nvl nvl2 raise_error"
 
 ALLOWED_FUNCTIONS: frozenset[str] = frozenset(f"{_TEXT} {_NUMBERS} {_TIME} {_NESTED} {_JSON} {_CHOICE}".split())
 """Names in lower case."""

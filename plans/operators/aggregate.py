@@ -160,8 +160,6 @@ def _check_call(call: AggregateCall, types: Mapping[str, str], path: str) -> Ite
     if call.function in VARIANCES and (argument is None or not argument.is_numeric or result.root != "DOUBLE"):
         message = f"{call.function} makes DOUBLE of numbers, found {argument} and {call.type}"
         yield Diagnostic(message=message, path=f"{path}.type")
-    if call.distinct and call.function in VARIANCES:
-        yield Diagnostic(message=f"{call.function} does not take DISTINCT", path=f"{path}.distinct")
     if call.function == "ARRAY_AGG" and argument is not None:
         wanted = DataType(root="ARRAY", children=(argument.as_nullable(),))
         if result.as_nullable() != wanted:

@@ -75,7 +75,8 @@ def _call(call: AggregateCall, kind: DataType | None) -> Column:
     if kind is None or call.function == "COUNT":
         result = F.count_distinct(value) if call.distinct else F.count(value)
     elif call.function in VARIANCES:
-        result = F.call_function(call.function.lower(), value.cast("double"))
+        function = call.function.lower()
+        result = _distinct_variance(call, value) if call.distinct else F.call_function(function, value.cast("double"))
     elif call.function == "ARRAY_AGG":
         result = _array(call, used)
     elif call.function == "LISTAGG":
@@ -106,6 +107,20 @@ def _sum(value: Column, kind: DataType, *, distinct: bool) -> Column:
     if kind.root == "BIGINT":
         return _wrapped_distinct_sum(value) if distinct else _wrapped_sum(value)
     return F.sum_distinct(value) if distinct else F.sum(value)
+
+
+def _distinct_variance(call: AggregateCall, value: Column) -> Column:
+    """Values that are told apart may be equal as DOUBLE, so that they are collected before they are cast."""
+    less, root = VARIANCES[call.function]
+    numbers = F.transform(F.collect_set(value), lambda x: x.cast("double"))
+    count = F.size(numbers)
+    mean = _total(numbers) / count
+    variance = _total(F.transform(numbers, lambda x: (x - mean) * (x - mean))) / (count - less)
+    return F.when(count > less, F.sqrt(variance) if root else variance)
+
+
+def _total(numbers: Column) -> Column:
+    return F.aggregate(numbers, F.lit(0.0), lambda total, x: total + x)
 
 
 def _decimal_sum(call: AggregateCall, kind: DataType) -> Column:

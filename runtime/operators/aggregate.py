@@ -96,7 +96,9 @@ class AggregateOperator:
 
     def remembered(self, accumulator: Accumulator) -> bool:
         """Whether ``accumulator`` is fed from a values table: DISTINCT, or an extreme that may be retracted."""
-        return (accumulator.distinct and accumulator.is_linear) or (accumulator.is_extreme and self.changelog)
+        if accumulator.is_extreme:
+            return self.changelog
+        return accumulator.distinct and (accumulator.is_linear or accumulator.is_moments)
 
     @property
     def distinct_rows(self) -> dict[DistinctRows, tuple[Accumulator, ...]]:
@@ -386,7 +388,7 @@ def _spread(accumulator: Accumulator, groups: Int64s, part: pa.Array, size: int)
     place = np.full(size, -1, np.int64)
     place[groups[first]] = np.arange(len(first))
     spread = folded.take(pa.array(place, mask=place < 0))
-    if accumulator.is_extreme:
+    if not accumulator.is_linear:
         return spread
     return pc.if_else(pa.array(place < 0), pa.scalar(0, pa.int64()).cast(accumulator.type), spread)
 

@@ -157,18 +157,6 @@ def _another_protocol(text: str) -> Explanation | None:
     )
 
 
-def _several_elements(text: str) -> Explanation | None:
-    """An element that must be there, which is how a plan has ELEMENT of an array of several."""
-    found = re.search(r"\[INVALID_ARRAY_INDEX\].*?has (\d+) elements", text)
-    if found is None:
-        return None
-    return (
-        f"ELEMENT, or an index in the plan, is given an array that has {found[1]} elements, and no such one",
-        "ELEMENT takes an array of one element at most: write arr[1] for the first one, in the plan get(arr, 0), or "
-        "leave out rows with CARDINALITY(arr) <= 1",
-    )
-
-
 _FAULTS: tuple[Callable[[str], Explanation | None], ...] = (
     _damaged_log,
     _another_run,
@@ -177,7 +165,6 @@ _FAULTS: tuple[Callable[[str], Explanation | None], ...] = (
     _no_broker,
     _another_protocol,
     _not_allowed,
-    _several_elements,
 )
 
 

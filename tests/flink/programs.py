@@ -845,6 +845,20 @@ PROGRAMS: dict[str, Program] = {
         "s STRING, a DOUBLE, b DOUBLE, c DOUBLE",
         "SELECT s, VAR_POP(CAST(v AS DOUBLE)), VAR_SAMP(CAST(v AS DOUBLE)), STDDEV_POP(CAST(k AS DOUBLE)) FROM g GROUP BY s",
     ),
+    "distinct variances": (
+        "k BIGINT, a DOUBLE, b DOUBLE, c DOUBLE",
+        "SELECT k, VAR_POP(DISTINCT d), STDDEV_SAMP(DISTINCT d) FILTER (WHERE s = 'x'), VAR_POP(d) FROM o GROUP BY k",
+    ),
+    "distinct variances of a changelog": (
+        "s STRING, a DOUBLE, b DOUBLE, n BIGINT",
+        "SELECT s, VAR_POP(DISTINCT CAST(v AS DOUBLE)), STDDEV_POP(DISTINCT CAST(k AS DOUBLE)), COUNT(DISTINCT v) "
+        "FROM g GROUP BY s",
+    ),
+    "distinct variances of all of a changelog": (
+        "a BIGINT, b DOUBLE, c DECIMAL(38, 6)",
+        "SELECT VAR_SAMP(DISTINCT v), VAR_SAMP(DISTINCT CAST(k AS DOUBLE)), VARIANCE(DISTINCT CAST(v AS DECIMAL(10, 2))) "
+        "FROM g",
+    ),
     "variances of all of a changelog": (
         "a DOUBLE, b DOUBLE, c DOUBLE",
         "SELECT VAR_POP(CAST(v AS DOUBLE)), STDDEV_SAMP(CAST(v AS DOUBLE)), VAR_SAMP(CAST(k AS DOUBLE)) FROM g",
@@ -1656,4 +1670,33 @@ HINTED: dict[str, Program] = {
     ),
     "config of a sorted and cut result": ("id BIGINT", "SELECT id FROM o ORDER BY id LIMIT 2"),
 }
+DOCUMENTS: dict[str, tuple[str, str]] = {
+    "json arrays": (
+        "k BIGINT, a STRING, b STRING, c STRING",
+        "SELECT k, JSON_ARRAYAGG(s), JSON_ARRAYAGG(v NULL ON NULL), JSON_ARRAYAGG(d ABSENT ON NULL) FROM o GROUP BY k",
+    ),
+    "json arrays of all": (
+        "a STRING, b STRING",
+        "SELECT JSON_ARRAYAGG(JSON_OBJECT('k' VALUE k, 's' VALUE s)), JSON_ARRAYAGG(ROW(v, s)) FROM o",
+    ),
+    "json arrays of a changelog": (
+        "s STRING, a STRING, b STRING",
+        "SELECT s, JSON_ARRAYAGG(v), JSON_ARRAYAGG(k NULL ON NULL) FROM g GROUP BY s",
+    ),
+    "json objects": (
+        "k BIGINT, a STRING, b STRING",
+        "SELECT k, JSON_OBJECTAGG(KEY CAST(id AS STRING) VALUE v), "
+        "JSON_OBJECTAGG(KEY CAST(id AS STRING) VALUE s ABSENT ON NULL) FROM o WHERE id <> 6 GROUP BY k",
+    ),
+    "json objects of all": (
+        "a STRING",
+        "SELECT JSON_OBJECTAGG(CONCAT('n', CAST(id AS STRING)) VALUE JSON_ARRAY(k, v NULL ON NULL)) FROM o WHERE id <> 6",
+    ),
+    "json object of an aggregate": (
+        "a STRING, b STRING",
+        "SELECT JSON_OBJECTAGG(s VALUE n ABSENT ON NULL), JSON_OBJECT('all' VALUE JSON_ARRAYAGG(n)) FROM "
+        "(SELECT s, SUM(v) AS n FROM g WHERE s IS NOT NULL GROUP BY s) AS x",
+    ),
+}
+"""Programs whose calcs only Spark computes: test_documents.py runs them."""
 CONFIGURED_TTL = "36 h"

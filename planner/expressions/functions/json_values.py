@@ -14,13 +14,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from planner.expressions.functions.arguments import Builder, check
-from planner.expressions.typed import DOUBLE, NULL, STRING, Expr, Literal, call, literal
+from planner.expressions.nested_parts import fields, is_constructor
+from planner.expressions.typed import BOOLEAN, DOUBLE, NULL, STRING, Call, Expr, Literal, call, literal
 from planner.syntax.source import Source
 from plans.text.json_strings import json_string
 
 FORMS = ("JSON_ARRAY", "JSON_EXISTS", "JSON_OBJECT", "JSON_QUERY", "JSON_STRING", "JSON_VALUE")
 """Functions with words among their arguments, or that see what these are: :mod:`planner.translation.json_calls`."""
 _NULL = literal("null", STRING)
+_IN_UTC = ("timeZone", "UTC", "timestampFormat", "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'")
 _PLAIN_SCALE = 6
 """Digits behind the point up to which a decimal is never written with an exponent."""
 
@@ -54,7 +56,7 @@ def part_of(source: Source, name: str, value: Expr, offset: int) -> Part:
         return Part(text=call("nullif", (or_null, _NULL), STRING, place), or_null=or_null)
     if isinstance(value, Literal) and (value.type.root == "BOOLEAN" or value.type.is_integer):
         return document(literal((value.text or "").lower(), STRING))
-    text = _text_of(value, place)
+    text = _text_of_nested(source, name, value, place) if value.type.is_nested else _text_of(value, place)
     if text is None:
         kind = value.type.as_nullable()
         advice = "write its parts one by one" if kind.is_nested else "write it as text: CAST(... AS STRING)"
@@ -76,10 +78,35 @@ def _text_of(value: Expr, place: int) -> Expr | None:
         return call("hp_json_number", (call("CAST", (double,), STRING, place),), STRING, place)
     if root in ("BYTES", "BINARY", "VARBINARY"):
         return _joined([literal('"', STRING), call("base64", (value,), STRING, place), literal('"', STRING)], place)
+    if root == "TIMESTAMP_LTZ":
+        options = call("map", tuple(literal(word, STRING) for word in _IN_UTC), STRING, place)
+        array = call("to_json", (call("array", (value,), STRING, place), options), STRING, place)
+        moment = call("btrim", (array, literal("[]", STRING)), STRING, place)
+        digits = (moment, literal(r"\.?0+Z", STRING), literal("Z", STRING))
+        return call("nullif", (call("regexp_replace", digits, STRING, place), _NULL), STRING, place)
     if root == "TIMESTAMP":
         local = call("replace", (text, literal(" ", STRING), literal("T", STRING)), STRING, place)
         return _joined([literal('"', STRING), local, literal('"', STRING)], place)
     return None
+
+
+def _text_of_nested(source: Source, name: str, value: Expr, place: int) -> Expr | None:
+    """What is written for a ROW, with its names in order, and for an ARRAY; None for what ``to_json`` writes otherwise.
+
+    An ARRAY that is put together where it stands may have elements of any type.
+    """
+    if value.type.root == "ROW":
+        names = value.type.names
+        members = zip(names, (part_of(source, name, each, place) for each in fields(value, place)), strict=True)
+        whole = json_object(dict(members), absent=False, offset=place)
+        missing = call("IS NULL", (value,), BOOLEAN, place)
+        return whole if is_constructor(value) else call("CASE", (missing, literal(None, STRING), whole), STRING, place)
+    if value.type.root == "ARRAY" and is_constructor(value) and isinstance(value, Call):
+        elements = [part_of(source, name, each, place) for each in value.args]
+        return json_array(elements, absent=False, offset=place)
+    kind = value.type.children[0]
+    plain = kind.is_text or kind.is_integer or kind.root == "BOOLEAN"
+    return call("to_json", (value,), STRING, place) if value.type.root == "ARRAY" and plain else None
 
 
 def json_object(members: Mapping[str, Part], *, absent: bool, offset: int) -> Expr:
@@ -87,6 +114,14 @@ def json_object(members: Mapping[str, Part], *, absent: bool, offset: int) -> Ex
     named = {name: literal(json_string(name) + ":", STRING) for name in sorted(members, key=_in_java)}
     parts = [([before], members[name]) for name, before in named.items()]
     return _enclosed("{", "}", parts, absent=absent, offset=offset)
+
+
+def json_member(name: Expr, value: Expr, offset: int) -> Expr:
+    """A member of an object whose ``name`` is computed; NULL if that is NULL. ``value`` is never NULL."""
+    array = call("to_json", (call("array", (name,), STRING, offset),), STRING, offset)
+    quoted = call("btrim", (array, literal("[]", STRING)), STRING, offset)
+    whole = _joined([quoted, literal(":", STRING), value], offset)
+    return call("CASE", (call("IS NULL", (name,), BOOLEAN, offset), literal(None, STRING), whole), STRING, offset)
 
 
 def json_array(elements: Sequence[Part], *, absent: bool, offset: int) -> Expr:

@@ -12,7 +12,7 @@ from planner.expressions.functions.arguments import (
     literal_text,
     text_of,
 )
-from planner.expressions.typed import BOOLEAN, INT, NULL, STRING, VALUE, Expr, Literal, call, literal
+from planner.expressions.typed import BOOLEAN, INT, NULL, STRING, Expr, Literal, call, literal
 from planner.syntax.source import Source
 from plans.declarations.types import DataType
 
@@ -203,13 +203,13 @@ def _join(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Exp
 
 
 def _element(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    """The only element, NULL of none; of several it fails, as a position behind the last one does in Spark."""
+    """The only element, NULL of none; of several it fails."""
     check(source, name, args, ("any",), offset)
     kind = _elements(source, name, args, offset)
-    size = call("size", args, INT, offset)
-    several = call(">", (size, literal(1, INT)), BOOLEAN, offset)
+    several = call(">", (call("size", args, INT, offset), literal(1, INT)), BOOLEAN, offset)
+    message = literal("ELEMENT is given an array that has more than one element", STRING)
     only = call("get", (args[0], literal(0, INT)), kind, offset)
-    return choose(several, call(VALUE, (args[0], size), kind, offset), only)
+    return choose(several, call("raise_error", (message,), kind, offset), only)
 
 
 def _cardinality(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:

@@ -15,10 +15,6 @@ _RANDOM = (
     "a row could not be taken back as it was written, for it is another value each time",
     "compute it before the rows are read",
 )
-_JSON_TEXT = (
-    "the functions that a plan may call do not write all numbers and texts into a document as Flink does",
-    "write a function of your own in Python, or write the column as JSON",
-)
 _WINDOW = (
     "there are no windows of event time",
     "group by a computed column, such as FLOOR(ts TO HOUR), and give its state a TTL",
@@ -56,7 +52,6 @@ _REASONS: dict[str, tuple[str, str]] = {
         _BITMAP,
     ),
     **dict.fromkeys(("RAND", "RAND_INTEGER", "UUID"), _RANDOM),
-    **dict.fromkeys(("JSON_ARRAYAGG", "JSON_OBJECTAGG"), _JSON_TEXT),
     **dict.fromkeys(
         [
             "TUMBLE",
@@ -97,11 +92,6 @@ _REASONS: dict[str, tuple[str, str]] = {
     "INET_ATON": (
         "Flink also takes addresses of fewer than four parts, in ways of its own",
         "write SPLIT_INDEX(s, '.', 0)",
-    ),
-    "INITCAP": (
-        "Flink begins a word behind each sign but ASCII letters and digits ('GrößEr'), "
-        "which no single function of Spark does",
-        "write CONCAT(UPPER(`LEFT`(s, 1)), LOWER(SUBSTRING(s, 2))) for one word",
     ),
     "IS_DECIMAL": ("Flink's numbers are not those that Spark reads", "write TRY_CAST(s AS DOUBLE) IS NOT NULL"),
     "OVERLAPS": ("periods are compared by their ends", "write a.start < b.end AND b.start < a.end"),

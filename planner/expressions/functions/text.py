@@ -179,6 +179,19 @@ def _all_characters(source: Source, name: str, args: tuple[Expr, ...], offset: i
     return call("coalesce", (only, literal("FALSE", BOOLEAN)), BOOLEAN, offset)
 
 
+def _initcap(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    """Words are of ASCII letters and digits, and other letters stay as they are, so all of those are written as bytes.
+
+    Behind each byte and sign stands a blank then, at which Spark begins a word, and which is taken out again.
+    """
+    check(source, name, args, ("text",), offset)
+    encoded = call("url_encode", args, STRING, offset)
+    apart = (encoded, literal("%..|[-+.*_]", STRING), literal("$0 ", STRING))
+    words = call("initcap", (call("regexp_replace", apart, STRING, offset),), STRING, offset)
+    joined = call("replace", (words, literal(" ", STRING), literal("", STRING)), STRING, offset)
+    return call("try_url_decode", (joined,), STRING, offset)
+
+
 def _elt(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
     check(source, name, args, ("integer", "text*"), offset)
     found: Expr = _MAY_BE_NULL
@@ -190,6 +203,7 @@ def _elt(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr
 BUILDERS: dict[str, Builder] = {
     "ELT": _elt,
     "FROM_BASE64": _from_base64,
+    "INITCAP": _initcap,
     "IS_ALPHA": _all_characters,
     "IS_DIGIT": _all_characters,
     "LOCATE": _locate,

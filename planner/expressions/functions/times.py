@@ -7,6 +7,8 @@ import re
 from planner.expressions.casts import flink_cast
 from planner.expressions.coercion import cast
 from planner.expressions.functions.arguments import Builder, Signature, check, choose, integer_or_none, literal_text
+from planner.expressions.functions.numbers import BUILDERS as ROUNDED
+from planner.expressions.functions.parts_of_times import BUILDERS as PART_BUILDERS
 from planner.expressions.functions.rounded_times import MONTH_UNITS, months_between
 from planner.expressions.functions.wall_clocks import parsed, read_seconds, written
 from planner.expressions.typed import BIGINT, BOOLEAN, INT, STRING, Expr, Literal, call, literal
@@ -24,21 +26,6 @@ _DATE = DataType(root="DATE")
 _UNIT = DataType(root="INTERVAL")
 _FIRST_SECOND, _LAST_SECOND = -62135596800, 253402300799
 """Of the years 1 and 9999."""
-PARTS = {
-    "YEAR": "year",
-    "QUARTER": "quarter",
-    "MONTH": "month",
-    "WEEK": "weekofyear",
-    "DOY": "dayofyear",
-    "DAYOFYEAR": "dayofyear",
-    "DOW": "dayofweek",
-    "DAYOFWEEK": "dayofweek",
-    "DAY": "day",
-    "DAYOFMONTH": "day",
-    "HOUR": "hour",
-    "MINUTE": "minute",
-    "SECOND": "second",
-}
 _MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 _PATTERN = re.compile(r"(?:yyyy|MM|dd|HH|mm|ss|SSS|'T'|[-/:. ])*")
 _WRITTEN = re.compile(r"(?:yyyy|MM|dd|HH|mm|ss|SSS|'T'|[-/:. 0-9])*")
@@ -49,13 +36,6 @@ _TO_SECONDS = "yyyy-MM-dd HH:mm:ss"
 def unit_literal(name: str, offset: int) -> Literal:
     """The unit called ``name`` as an argument, printed as it is."""
     return literal(name, _UNIT, offset)
-
-
-def _part(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    check(source, name, args, ("time",), offset)
-    if args[0].type.root == "DATE" and name in ("HOUR", "MINUTE", "SECOND"):
-        raise source.error(f"a DATE has no {name}", offset, "use a TIMESTAMP")
-    return call("CAST", (call(PARTS[name], args, INT, offset),), BIGINT, offset)
 
 
 def _now(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
@@ -71,18 +51,27 @@ def _today(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Ex
 
 
 def _from_epoch(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
-    check(source, name, args, ("integer", "integer"), offset)
-    precision = args[1].text if isinstance(args[1], Literal) else None
+    """NULL beyond the years 1 to 9999; parts of a unit are cut, of a FLOAT or DOUBLE the one before is taken."""
+    check(source, name, args, ("number", "integer?"), offset)
+    precision = args[1].text if len(args) == 2 and isinstance(args[1], Literal) else "3" if len(args) == 1 else None
     if precision not in ("0", "3"):
         raise source.error(
             f"the precision of {name} must be 0 (seconds) or 3 (milliseconds)", offset, f"write {name}(x, 3)"
         )
+    number = args[0]
+    if precision == "0" and number.type.root in ("FLOAT", "DOUBLE"):
+        message = f"{name} with precision 0 does not take {number.type.as_nullable()}, of which Flink keeps parts"
+        raise source.error(message, offset, f"write {name}(x * 1000, 3)")
+    if number.type.root in ("FLOAT", "DOUBLE"):
+        number = ROUNDED["FLOOR"](source, "FLOOR", (number,), offset)
+    if not number.type.is_integer:
+        number = flink_cast(number, BIGINT, offset)
     function, per_second = ("timestamp_seconds", 1) if precision == "0" else ("timestamp_millis", 1000)
-    moment = call(function, args[:1], _LTZ3, offset)
-    if args[0].type.root != "BIGINT":
+    moment = call(function, (number,), _LTZ3, offset)
+    if number.type.root != "BIGINT":
         return moment
     ends = (literal(_FIRST_SECOND * per_second, BIGINT), literal((_LAST_SECOND + 1) * per_second - 1, BIGINT))
-    return choose(call("BETWEEN", (args[0], *ends), BOOLEAN, offset), moment, literal(None, _LTZ3))
+    return choose(call("BETWEEN", (number, *ends), BOOLEAN, offset), moment, literal(None, _LTZ3))
 
 
 def _local_now(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
@@ -198,7 +187,7 @@ def _unix_timestamp(source: Source, name: str, args: tuple[Expr, ...], offset: i
 
 
 BUILDERS: dict[str, Builder] = {
-    **dict.fromkeys(PARTS, _part),
+    **PART_BUILDERS,
     "CURRENT_DATE": _today,
     "CURRENT_TIMESTAMP": _now,
     "DATE_FORMAT": _date_format,

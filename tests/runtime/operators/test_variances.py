@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -53,10 +54,14 @@ def histories(draw: st.DrawFn) -> list[Event]:
     return events
 
 
+@pytest.mark.parametrize("distinct", [False, True])
 @settings(max_examples=100, deadline=None)
 @given(history=histories(), cuts=st.lists(st.integers(0, 30), max_size=5))
-def test_values_that_go_are_taken_out_however_the_input_is_cut(history: list[Event], cuts: list[int]) -> None:
-    run = Run(aggregate(*CALLS, types=TYPES, columns=COLUMNS))
+def test_values_that_go_are_taken_out_however_the_input_is_cut(
+    distinct: bool, history: list[Event], cuts: list[int]
+) -> None:
+    calls = tuple(replace(call, distinct=distinct) for call in CALLS)
+    run = Run(aggregate(*calls, types=TYPES, columns=COLUMNS))
     shown: dict[str | None, list[float | None]] = {}
     there: dict[str | None, list[float | None]] = {}
     done = 0
@@ -73,7 +78,7 @@ def test_values_that_go_are_taken_out_however_the_input_is_cut(history: list[Eve
         assert shown.keys() == {key for key, values in there.items() if values}
         for key, results in shown.items():
             values = [v for v in there[key] if v is not None]
-            assert alike(results, expected(values))
+            assert alike(results, expected(list(set(values)) if distinct else values))
 
 
 def test_numbers_that_differ_little_lose_nothing() -> None:
@@ -91,9 +96,11 @@ def test_equal_values_do_not_differ_at_all(changelog: bool) -> None:
     assert run.batch(inserts(*[("a", 0.1)] * 3))[-1][1] == ("a", 0.0, 0.0, 0.0, 0.0)
 
 
+@pytest.mark.parametrize("distinct", [False, True])
 @pytest.mark.parametrize("odd", [math.nan, math.inf, -math.inf])
-def test_what_is_not_finite_can_be_taken_back(odd: float) -> None:
-    run = Run(aggregate(*CALLS, types=TYPES, columns=COLUMNS))
+def test_what_is_not_finite_can_be_taken_back(odd: float, distinct: bool) -> None:
+    calls = tuple(replace(call, distinct=distinct) for call in CALLS)
+    run = Run(aggregate(*calls, types=TYPES, columns=COLUMNS))
     run.batch(inserts(("a", 1.0), ("a", 3.0)))
     (*_, (_, (_, *found))) = run.batch(inserts(("a", odd)))
     assert all(math.isnan(v) for v in found)

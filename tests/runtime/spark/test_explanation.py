@@ -58,12 +58,6 @@ CASES = {
         "another run uses the same checkpoint, and has committed this batch",
         "one run at a time",
     ),
-    "several elements": (
-        "ArrayIndexOutOfBoundsException: [INVALID_ARRAY_INDEX] The index 2 is out of bounds. The array has 2 elements. "
-        "Use the SQL function `get()` to tolerate accessing element at invalid index and return NULL instead.",
-        "ELEMENT, or an index in the plan, is given an array that has 2 elements",
-        "write arr[1] for the first one",
-    ),
 }
 
 

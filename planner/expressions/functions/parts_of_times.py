@@ -1,0 +1,116 @@
+"""Parts of dates and times: those that are functions, such as ``YEAR(x)``, and those that only EXTRACT has.
+
+Weeks are those of ISO 8601, days of the week count from Sunday as 1, and from Monday in ISODOW. A part is that of the
+day and the hour that a time is in, also before 1970. Nothing but the part of a TIMESTAMP_LTZ depends on the session
+time zone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from planner.expressions.coercion import cast
+from planner.expressions.functions.arguments import Builder, check
+from planner.expressions.typed import BIGINT, INT, STRING, Expr, call, literal
+from planner.syntax.source import Source
+from plans.declarations.types import DataType
+
+EXTRACT = "EXTRACT"
+"""With a blank and a part behind it the name of a form that is no function."""
+PARTS = {
+    "YEAR": "year",
+    "QUARTER": "quarter",
+    "MONTH": "month",
+    "WEEK": "weekofyear",
+    "DOY": "dayofyear",
+    "DAYOFYEAR": "dayofyear",
+    "DOW": "dayofweek",
+    "DAYOFWEEK": "dayofweek",
+    "DAY": "day",
+    "DAYOFMONTH": "day",
+    "HOUR": "hour",
+    "MINUTE": "minute",
+    "SECOND": "second",
+}
+_DATE = DataType(root="DATE")
+_OF_A_DAY = ("HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND", "NANOSECOND")
+_SECONDS = {"hour": 3600, "minute": 60, "second": 1}
+
+
+def _part(source: Source, name: str, args: tuple[Expr, ...], offset: int) -> Expr:
+    unit = name.removeprefix(f"{EXTRACT} ")
+    check(source, unit, args, ("time",), offset)
+    if args[0].type.root == "DATE" and unit in _OF_A_DAY:
+        raise source.error(f"a DATE has no {unit}", offset, "use a TIMESTAMP")
+    if unit in MORE_PARTS:
+        return MORE_PARTS[unit](args[0], offset)
+    return _whole(PARTS[unit], args[0], offset)
+
+
+def _whole(function: str, time: Expr, offset: int) -> Expr:
+    return call("CAST", (call(function, (time,), INT, offset),), BIGINT, offset)
+
+
+def _epoch(time: Expr, offset: int) -> Expr:
+    """Seconds since 1970 as if the time were one in UTC, also of a TIMESTAMP_LTZ, as in Flink."""
+    days = call("datediff", (cast(time, _DATE, offset), literal("1970-01-01", _DATE)), INT, offset)
+    found = call("*", (cast(days, BIGINT, offset), literal(86400, BIGINT)), BIGINT, offset)
+    for function, seconds in _SECONDS.items() if time.type.root != "DATE" else ():
+        more = call("*", (_whole(function, time, offset), literal(seconds, BIGINT)), BIGINT, offset)
+        found = call("+", (found, more), BIGINT, offset)
+    return found
+
+
+def _digits(pattern: str, factor: int = 1) -> Callable[[Expr, int], Expr]:
+    """The digits behind a second that ``pattern`` writes, as a number."""
+
+    def build(time: Expr, offset: int) -> Expr:
+        text = call("date_format", (time, literal(pattern, STRING)), STRING, offset)
+        found = cast(text, BIGINT, offset)
+        return found if factor == 1 else call("*", (found, literal(factor, BIGINT)), BIGINT, offset)
+
+    return build
+
+
+def _days_since_monday(time: Expr, offset: int) -> Expr:
+    shifted = call("+", (call("dayofweek", (time,), INT, offset), literal(5, INT)), INT, offset)
+    return call("%", (shifted, literal(7, INT)), INT, offset)
+
+
+def _iso_day(time: Expr, offset: int) -> Expr:
+    return cast(call("+", (_days_since_monday(time, offset), literal(1, INT)), INT, offset), BIGINT, offset)
+
+
+def _iso_year(time: Expr, offset: int) -> Expr:
+    """The year of the Thursday of the week."""
+    to_thursday = call("-", (literal(3, INT), _days_since_monday(time, offset)), INT, offset)
+    return _whole("year", call("date_add", (cast(time, _DATE, offset), to_thursday), _DATE, offset), offset)
+
+
+def _years(length: int, started: int) -> Callable[[Expr, int], Expr]:
+    """Of how many years the one is that a time is in; ``started`` is added so that one counts from its first year."""
+
+    def build(time: Expr, offset: int) -> Expr:
+        year = _whole("year", time, offset)
+        counted = call("+", (year, literal(started, BIGINT)), BIGINT, offset) if started else year
+        return call("div", (counted, literal(length, BIGINT)), BIGINT, offset)
+
+    return build
+
+
+MORE_PARTS: Mapping[str, Callable[[Expr, int], Expr]] = {
+    "EPOCH": _epoch,
+    "MILLISECOND": _digits("SSS"),
+    "MICROSECOND": _digits("SSSSSS"),
+    "NANOSECOND": _digits("SSSSSS", 1000),
+    "ISODOW": _iso_day,
+    "ISOYEAR": _iso_year,
+    "DECADE": _years(10, 0),
+    "CENTURY": _years(100, 99),
+    "MILLENNIUM": _years(1000, 999),
+}
+"""What only EXTRACT has."""
+BUILDERS: Mapping[str, Builder] = {
+    **dict.fromkeys(PARTS, _part),
+    **dict.fromkeys((f"{EXTRACT} {unit}" for unit in MORE_PARTS), _part),
+}
