@@ -141,6 +141,7 @@ def _fits(have: str, want: str) -> bool:
 def check_written(name: str, table: Table) -> Iterator[Diagnostic]:
     """The METADATA columns that a sink would write, and its connector only reads."""
     keys = _keys(connector_of(table))
+    written: set[str] = set()
     for column in table.columns:
         key = keys.get(column.metadata or "")
         if key is not None and not column.virtual and not key.writable:
@@ -149,3 +150,11 @@ def check_written(name: str, table: Table) -> Iterator[Diagnostic]:
                 hint=f"declare it as {column.type} METADATA FROM '{key.name}' VIRTUAL",
                 path=f"tables.{name}.columns.{column.name}",
             )
+        elif key is not None and not column.virtual:
+            if key.name in written:
+                yield Diagnostic(
+                    message=f"METADATA {key.name!r} is to be written twice, also from column {column.name!r}",
+                    hint=f"declare it as {column.type} METADATA FROM '{key.name}' VIRTUAL",
+                    path=f"tables.{name}.columns.{column.name}",
+                )
+            written.add(key.name)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from plans.connectors.connector import ALL_KINDS, INSERT_ONLY, Connector, Reading, Writing
+from plans.connectors.connector import ALL_KINDS, INSERT_ONLY, Connector, MetadataKey, Reading, Writing
 from plans.connectors.messages.formats import (
     FORMAT_OPTIONS,
     FORMATS,
@@ -47,6 +47,23 @@ TOPIC_OPTIONS = (
 PARALLEL = option(
     "source.max-offsets-per-trigger", "int", description="The number of messages in a micro-batch; all if absent."
 )
+_OF_FORMATS = "what formats know of a message is not carried"
+_OF_VALUES = (
+    "schema", "ingestion-timestamp", "event-timestamp", "database", "table", "sql-type", "pk-names",
+    "source.timestamp", "source.database", "source.schema", "source.table", "source.properties",
+)  # fmt: skip
+
+METADATA = (
+    MetadataKey(name="topic", type="STRING"),
+    MetadataKey(name="partition", type="INT"),
+    MetadataKey(name="offset", type="BIGINT"),
+    MetadataKey(name="timestamp", type="TIMESTAMP_LTZ(3)"),
+    MetadataKey(name="timestamp-type", type="STRING"),
+    MetadataKey(name="headers", type="MAP<STRING, BYTES>", writable=True),
+    MetadataKey(name="leader-epoch", type="INT", absent="Spark does not tell it"),
+    *(MetadataKey(name=f"value.{name}", type="STRING", absent=_OF_FORMATS) for name in _OF_VALUES),
+)
+"""What is known of a message; Spark writes no ``timestamp``, which the broker or its client then sets."""
 
 
 def _kinds(table: Table) -> tuple[RowKind, ...]:
@@ -149,6 +166,7 @@ KAFKA = Connector(
         kinds=_kinds, is_bounded=is_bounded, bounding_option=BOUNDED, takes_what_is_there=True, check=check_start
     ),
     writing=Writing(kinds=_sink_kinds, place="topic"),
+    metadata=METADATA,
     check=_check,
     reaches=lambda table: (*reached(table), *registries(table)),
     overlaps=_overlaps,

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from plans.connectors.connector import UPSERT_KINDS, Connector, Reading, Writing
-from plans.connectors.kafka import PARALLEL, SPARK_PACKAGE, TOPIC_OPTIONS, check_topic
+from plans.connectors.kafka import METADATA, PARALLEL, SPARK_PACKAGE, TOPIC_OPTIONS, check_topic
 from plans.connectors.messages.formats import (
     PART_OPTIONS,
     PREFIXED,
@@ -59,6 +59,7 @@ UPSERT_KAFKA = Connector(
     writing=Writing(
         kinds=lambda table: UPSERT_KINDS, upserts=lambda table: True, place="topic", takes_updates="with a PRIMARY KEY"
     ),
+    metadata=METADATA,
     check=_check,
     reaches=lambda table: (*reached(table), *registries(table)),
     overlaps=lambda source, sink: all(source.options.get(key) == sink.options.get(key) for key in ("topic", SERVERS)),

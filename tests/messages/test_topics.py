@@ -15,7 +15,9 @@ from pyspark.sql import SparkSession
 
 import planner
 from plans.analysis.validate import validate
+from plans.declarations.tables import TableColumn
 from plans.errors import RunError, SqlError
+from runtime.connectors.kafka.metadata import values as kafka_values
 from runtime.run.execute import execute
 from tests.messages.broker import Broker
 
@@ -398,3 +400,80 @@ def test_a_checkpoint_of_another_topic_is_refused(spark: SparkSession, broker: B
     with pytest.raises(RunError, match=r"messages that the checkpoint goes on with are not on the servers"):
         run(spark, script(second), tmp_path / "checkpoint")
     assert values(broker, result) == [{"id": 1}]
+
+
+METADATA = (
+    "`topic` STRING METADATA VIRTUAL, `partition` BIGINT METADATA VIRTUAL, `offset` BIGINT METADATA VIRTUAL, "
+    "sent TIMESTAMP_LTZ(3) METADATA FROM 'timestamp' VIRTUAL, wall TIMESTAMP(3) METADATA FROM 'timestamp' VIRTUAL, "
+    "kind STRING METADATA FROM 'timestamp-type' VIRTUAL, headers MAP<STRING NOT NULL, BYTES> NOT NULL METADATA VIRTUAL"
+)
+
+
+@pytest.mark.parametrize("mode", ["streaming", "batch"])
+def test_rows_have_the_metadata_of_their_messages(
+    spark: SparkSession, broker: Broker, tmp_path: Path, mode: str
+) -> None:
+    calls, result = broker.create(2), broker.create()
+    broker.send(calls, messages({"id": 1}, {"id": 2}), partition=1, timestamp=1_700_000_000_123, headers={"a": b"x"})
+    broker.send(calls, messages({"id": 3}), partition=0, timestamp=1_700_000_000_000)
+    names = "`topic` STRING, `partition` BIGINT, `offset` BIGINT, sent TIMESTAMP_LTZ(3), wall TIMESTAMP(3), kind STRING"
+    script = (
+        f"SET 'execution.runtime-mode' = '{mode}';"
+        + source("calls", f"id BIGINT, {METADATA}", broker, calls,
+                 **({"scan__bounded__mode": "latest-offset"} if mode == "batch" else {}))
+        + table("result", f"id BIGINT, {names}, a STRING, n INT", broker, topic=result, format="json")
+        + "INSERT INTO result SELECT id, `topic`, `partition`, `offset`, sent, wall, kind, "
+        "DECODE(headers['a'], 'UTF-8'), CARDINALITY(headers) FROM calls;"
+    )  # fmt: skip
+    checkpoint = {"checkpoint": str(tmp_path / "checkpoint")} if mode == "streaming" else {}
+    execution = execute(planner.compile_sql(script), spark, once=mode == "streaming", **checkpoint)
+    assert execution.await_termination(DEADLINE_SECONDS)
+    execution.raise_failure()
+    early, late = "2023-11-14 22:13:20", "2023-11-14 22:13:20.123"
+    assert sorted(values(broker, result), key=lambda row: int(row["id"])) == [
+        {"id": id_, "topic": calls, "partition": partition, "offset": offset, "sent": f"{wall}Z", "wall": wall,
+         "kind": "CreateTime", "a": a, "n": n}
+        for id_, partition, offset, wall, a, n in [
+            (1, 1, 0, late, "x", 1), (2, 1, 1, late, "x", 1), (3, 0, 0, early, None, 0)
+        ]
+    ]  # fmt: skip
+
+
+def test_headers_of_rows_are_written_and_others_are_not(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    orders, result, totals = broker.create(), broker.create(), broker.create()
+    broker.send(orders, messages({"id": 1, "v": "a"}, {"id": 2, "v": None}, {"id": 3, "v": "b"}))
+    declared = "id BIGINT, headers MAP<STRING, BYTES> METADATA, `offset` BIGINT METADATA VIRTUAL"
+    keyed = "id BIGINT, n BIGINT, h MAP<STRING, BYTES> METADATA FROM 'headers', PRIMARY KEY (id) NOT ENFORCED"
+    formats = {"key__format": "json", "value__format": "json"}
+    script = (
+        source("orders", "id BIGINT, v STRING", broker, orders)
+        + table("result", declared, broker, topic=result, format="json")
+        + table("totals", keyed, broker, "upsert-kafka", topic=totals, **formats)
+        + "INSERT INTO result SELECT id, CASE WHEN v IS NULL THEN CAST(NULL AS MAP<STRING, BYTES>) "
+        "ELSE MAP['v', ENCODE(v, 'UTF-8')] END FROM orders;"
+        "INSERT INTO totals SELECT id, COUNT(*), MAP['id', ENCODE(CAST(id AS STRING), 'UTF-8')] "
+        "FROM orders GROUP BY id;"
+    )
+    run(spark, script, tmp_path / "checkpoint")
+    found = {json.loads(message.value or b"null")["id"]: message.headers for message in broker.read(result)}
+    assert found == {1: (("v", b"a"),), 2: (), 3: (("v", b"b"),)}
+    assert all(set(row) == {"id"} for row in values(broker, result))
+    of_keys = {json.loads(message.key or b"null")["id"]: message.headers for message in broker.read(totals)}
+    assert of_keys == {1: (("id", b"1"),), 2: (("id", b"2"),), 3: (("id", b"3"),)}
+
+
+def test_the_last_of_two_headers_of_a_name_counts(spark: SparkSession) -> None:
+    (headers,) = kafka_values(
+        (TableColumn(name="h", type="MAP<STRING, BYTES>", metadata="headers"),), lambda place: "h"
+    )
+    given = [
+        ([("a", b"1"), ("b", None), ("a", b"2")], {"a": b"2", "b": None}),
+        ([("a", b"1"), ("a", None)], {"a": None}),
+        ([], {}),
+        (None, {}),
+    ]
+    schema = "headers array<struct<key: string, value: binary>>"
+    rows = spark.createDataFrame([(found,) for found, _ in given], schema).select(headers).collect()
+    assert [{key: value and bytes(value) for key, value in row["h"].items()} for row in rows] == [
+        expected for _, expected in given
+    ]

@@ -14,8 +14,9 @@ from plans.connectors.messages.startup import BOUNDED, MODE, is_bounded, partiti
 from plans.declarations.tables import Table
 from plans.errors import RunError
 from runtime.connectors.kafka.client import FORMAT, client_options, found
+from runtime.connectors.kafka.metadata import metadata_of, reads_headers, values
 from runtime.connectors.messages.avro_values import require_avro
-from runtime.connectors.messages.rows import MESSAGE, Messages
+from runtime.connectors.messages.rows import MESSAGE, Messages, beside
 from runtime.engine.arrow_rows import ArrowRows
 
 _TRIGGER = "source.max-offsets-per-trigger"
@@ -35,14 +36,16 @@ def read(
 
     ``row_order`` adds the columns of ``ROW_ORDER``.
     """
-    return _rows(_stream(spark, name, table, upserts), name, table, columns, upserts, row_order).in_spark(name)
+    return _rows(_stream(spark, name, table, columns, upserts), name, table, columns, upserts, row_order).in_spark(name)
 
 
 def read_in_arrow(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> ArrowRows | None:
     """The same rows, in Arrow in the workers; None for changes, whose order is asked of :func:`read`."""
     if is_changelog(table):
         return None
-    return _rows(_stream(spark, name, table, upserts=False), name, table, columns, upserts=False, row_order=False)
+    return _rows(
+        _stream(spark, name, table, columns, upserts=False), name, table, columns, upserts=False, row_order=False
+    )
 
 
 def read_batch(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...]) -> DataFrame:
@@ -55,11 +58,11 @@ def read_batch(spark: SparkSession, name: str, table: Table, columns: tuple[str,
             path=f"tables.{name}.options.{MODE}",
         )
     reader = spark.read.format(FORMAT).options(**_options(table), **start, **_ending(table))
-    messages = found(lambda: _loaded(reader), spark, name, table, SPARK_PACKAGE)
+    messages = found(lambda: _loaded(reader, table, columns), spark, name, table, SPARK_PACKAGE)
     return _rows(messages, name, table, columns, upserts=False, row_order=False).in_spark(name)
 
 
-def _stream(spark: SparkSession, name: str, table: Table, upserts: bool) -> DataFrame:
+def _stream(spark: SparkSession, name: str, table: Table, columns: tuple[str, ...], upserts: bool) -> DataFrame:
     if is_bounded(table):
         raise RunError(
             f"table {name} has an end, which only batch jobs heed",
@@ -70,11 +73,14 @@ def _stream(spark: SparkSession, name: str, table: Table, upserts: bool) -> Data
     reader = spark.readStream.format(FORMAT).options(**_options(table), **start)
     if (most := table.options.get(_TRIGGER)) is not None:
         reader = reader.option("maxOffsetsPerTrigger", most)
-    return found(lambda: _loaded(reader), spark, name, table, SPARK_PACKAGE)
+    return found(lambda: _loaded(reader, table, columns), spark, name, table, SPARK_PACKAGE)
 
 
-def _loaded(reader: Any) -> DataFrame:
-    messages: DataFrame = reader.load().select(*MESSAGE)
+def _loaded(reader: Any, table: Table, columns: tuple[str, ...]) -> DataFrame:
+    metadata = metadata_of(table, columns)
+    if reads_headers(metadata):
+        reader = reader.option("includeHeaders", "true")
+    messages: DataFrame = reader.load().select(*MESSAGE, *values(metadata, beside))
     messages.schema.fieldNames()  # on Spark Connect, only asking for the schema makes the server look for the connector
     return messages
 
@@ -93,6 +99,7 @@ def _rows(
         upserts=upserts,
         changes=upserts or is_changelog(table),
         ordered=row_order,
+        metadata=metadata_of(table, columns),
     )
     return ArrowRows(frame=messages, read=made.read, schema=made.schema)
 

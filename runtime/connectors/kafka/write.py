@@ -21,6 +21,7 @@ from plans.connectors.kafka import SPARK_PACKAGE
 from plans.connectors.messages.formats import AVRO, Part, key_part, value_part
 from plans.declarations.tables import Table
 from runtime.connectors.kafka.client import FORMAT, client_options, found
+from runtime.connectors.kafka.metadata import HEADERS, HEADERS_DDL, HEADERS_TYPE, header_structs, written_headers
 from runtime.connectors.messages.avro_values import require_avro
 from runtime.connectors.messages.formats import change_encoder, registered, row_encoder
 from runtime.connectors.micro_batch import MicroBatch
@@ -31,6 +32,8 @@ from runtime.spark.names import quoted
 from runtime.spark.shipping import written_by
 
 Schemas = tuple[int | None, int | None]
+
+_Headers = tuple[tuple[str, bytes | None], ...] | None
 
 _MESSAGE = pa.schema([("key", pa.binary()), ("value", pa.binary())])
 _DDL = "key binary, value binary"
@@ -62,13 +65,16 @@ class Target:
 
     def messages(self, df: DataFrame) -> DataFrame:
         """The messages of the rows of ``df``; of upserts, one a key."""
-        key, value = key_part(self.table), value_part(self.table)
+        key, value, headers = key_part(self.table), value_part(self.table), written_headers(self.table)
+        ddl = _DDL if headers is None else f"{_DDL}, {HEADERS} {HEADERS_DDL}"
         if not self.upserts:
-            return map_in_arrow(df, partial(_encoded, key=key, value=value, schemas=self.schemas), _DDL)
+            encoded = partial(_encoded, key=key, value=value, schemas=self.schemas, headers=headers)
+            return map_in_arrow(df, encoded, ddl)
         assert key is not None
         placed = df.withColumn(_PLACE, F.monotonically_increasing_id())
         by_key = placed.repartition(*(quoted(column.name) for column in key.columns)).sortWithinPartitions(_PLACE)
-        return map_in_arrow(by_key.drop(_PLACE), partial(_netted, key=key, value=value, schemas=self.schemas), _DDL)
+        netted = partial(_netted, key=key, value=value, schemas=self.schemas, headers=headers)
+        return map_in_arrow(by_key.drop(_PLACE), netted, ddl)
 
 
 def writer(
@@ -108,30 +114,42 @@ def _target(name: str, table: Table, upserts: bool) -> Target:
 
 
 def _encoded(
-    batches: Iterable[pa.RecordBatch], *, key: Part | None, value: Part, schemas: Schemas
+    batches: Iterable[pa.RecordBatch], *, key: Part | None, value: Part, schemas: Schemas, headers: str | None
 ) -> Iterator[pa.RecordBatch]:
-    for _, keys, values in _messages(batches, key, value, schemas):
-        yield pa.record_batch([pa.array(keys, pa.binary()), pa.array(values, pa.binary())], schema=_MESSAGE)
+    for _, keys, values, found_headers in _messages(batches, key, value, schemas, headers):
+        yield _batch(keys, values, found_headers, with_headers=headers is not None)
 
 
-def _netted(batches: Iterable[pa.RecordBatch], *, key: Part, value: Part, schemas: Schemas) -> Iterator[pa.RecordBatch]:
+def _netted(
+    batches: Iterable[pa.RecordBatch], *, key: Part, value: Part, schemas: Schemas, headers: str | None
+) -> Iterator[pa.RecordBatch]:
     """The last message of each key among the rows of a task, which come in their order."""
     kinds: list[int] = []
-    messages: list[tuple[Any, Any]] = []
-    for found_kinds, keys, values in _messages(batches, key, value, schemas):
+    messages: list[tuple[Any, Any, _Headers]] = []
+    for found_kinds, keys, values, found_headers in _messages(batches, key, value, schemas, headers):
         kinds += found_kinds
-        messages += zip(keys, values, strict=True)
+        messages += zip(keys, values, found_headers, strict=True)
     left = net(messages, kinds, key=(0,))
-    out = [*left.upserts, *((deleted, None) for (deleted,) in left.deletes)]
+    last = {message[0]: message[2] for message in messages}
+    out = [*left.upserts, *((deleted, None, last[deleted]) for (deleted,) in left.deletes)]
     for start in range(0, len(out), _MOST):
-        columns = zip(*out[start : start + _MOST], strict=True)
-        yield pa.record_batch([pa.array(column, pa.binary()) for column in columns], schema=_MESSAGE)
+        yield _batch(*zip(*out[start : start + _MOST], strict=True), with_headers=headers is not None)
+
+
+def _batch(
+    keys: Sequence[bytes | None], values: Sequence[bytes | None], headers: Sequence[_Headers], *, with_headers: bool
+) -> pa.RecordBatch:
+    columns = [pa.array(keys, pa.binary()), pa.array(values, pa.binary())]
+    if not with_headers:
+        return pa.record_batch(columns, schema=_MESSAGE)
+    structs = pa.array([header_structs(each) for each in headers], HEADERS_TYPE)
+    return pa.record_batch([*columns, structs], schema=_MESSAGE.append(pa.field(HEADERS, HEADERS_TYPE)))
 
 
 def _messages(
-    batches: Iterable[pa.RecordBatch], key: Part | None, value: Part, schemas: Schemas
-) -> Iterator[tuple[Sequence[int], list[bytes | None], list[bytes | None]]]:
-    """The kinds, keys and values of each batch."""
+    batches: Iterable[pa.RecordBatch], key: Part | None, value: Part, schemas: Schemas, headers: str | None
+) -> Iterator[tuple[Sequence[int], list[bytes | None], list[bytes | None], list[_Headers]]]:
+    """The kinds, keys, values and headers of each batch."""
     of_key, of_value = schemas
     encode_value = change_encoder(value, of_value)
     encode_key = None if key is None else row_encoder(key, of_key)
@@ -143,7 +161,10 @@ def _messages(
             keys: list[bytes | None] = [None] * batch.num_rows
         else:
             keys = [encode_key(row) for row in _rows(batch, key)]
-        yield kinds, keys, values
+        maps: list[_Headers] = [None] * batch.num_rows
+        if headers is not None:
+            maps = [None if each is None else tuple(each) for each in batch.column(headers).to_pylist()]
+        yield kinds, keys, values, maps
 
 
 def _rows(batch: pa.RecordBatch, part: Part) -> Iterable[Sequence[Any]]:

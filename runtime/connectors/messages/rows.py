@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from plans.connectors.messages.formats import AVRO, Part
+from plans.declarations.tables import TableColumn
 from plans.errors import RunError
 from runtime.connectors.messages.formats import changes_decoder, row_decoder
 from runtime.engine.row_order import ROW_ORDER
@@ -21,7 +22,13 @@ from runtime.operator import DELETE, INSERT, KIND
 from runtime.types import to_arrow
 
 MESSAGE = ("key", "value", "topic", "partition", "offset")
-"""What is known of a message."""
+"""What is known of every message."""
+
+
+def beside(place: int) -> str:
+    """What the METADATA column at ``place`` is called beside these."""
+    return f"__metadata{place}"
+
 
 Places = Sequence[tuple[int, int]]
 """Where a value stands in a row, and where it stands in what a message says."""
@@ -32,7 +39,7 @@ class Messages:
     """How the messages of ``table`` become rows with ``columns``; picklable.
 
     With ``upserts``, a message without a value deletes the row of its key. ``changes`` says that rows have their kind,
-    ``ordered`` that they say where they stand.
+    ``ordered`` that they say where they stand. ``metadata`` are those of the columns that messages come with.
     """
 
     table: str
@@ -42,11 +49,13 @@ class Messages:
     upserts: bool
     changes: bool
     ordered: bool = False
+    metadata: tuple[TableColumn, ...] = ()
 
     @property
     def schema(self) -> pa.Schema:
         """The columns of the rows, with their kind and their order if they have these."""
-        types = {c.name: to_arrow(c.type) for part in (self.key, self.value) if part for c in part.columns}
+        parts = (self.key.columns if self.key else (), self.value.columns, self.metadata)
+        types = {column.name: to_arrow(column.type) for part in parts for column in part}
         fields = [pa.field(name, types[name]) for name in self.columns]
         kind = [pa.field(KIND, pa.int8())] if self.changes else []
         return pa.schema([*fields, *kind, *(ROW_ORDER if self.ordered else ())])
@@ -100,6 +109,9 @@ class Messages:
                     numbers.append(number)
             if rows:
                 columns = _columns(rows, schema, len(self.columns))
+                for place, column in enumerate(self.metadata):
+                    taken = batch.column(beside(place)).take(pa.array(numbers, pa.int32()))
+                    columns[self.columns.index(column.name)] = taken.cast(schema.field(column.name).type)
                 if self.changes:
                     columns.append(pa.array(kinds, pa.int8()))
                 if self.ordered:

@@ -125,6 +125,40 @@ def test_a_table_that_is_looked_up_has_none() -> None:
     assert "table 't' cannot be looked up: it has a METADATA column, 'p'" in found
 
 
+TOPIC = (
+    "WITH ('connector' = 'kafka', 'topic' = 't', 'properties.bootstrap.servers' = 'localhost:9092', 'format' = 'json', "
+    "'scan.startup.mode' = 'earliest-offset')"
+)
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        ("e INT METADATA FROM 'leader-epoch'",
+         "METADATA 'leader-epoch' of the kafka connector is not supported: Spark does not tell it"),
+        ("e STRING METADATA FROM 'value.source.table'",
+         "METADATA 'value.source.table' of the kafka connector is not supported: what formats know"),
+        ("e TIMESTAMP_LTZ(3) METADATA FROM 'timestamp'", "METADATA 'timestamp' can only be read"),
+        ("h MAP<STRING, BYTES> METADATA FROM 'headers', e MAP<STRING, BYTES> METADATA FROM 'headers'",
+         "METADATA 'headers' is to be written twice, also from column 'e'"),
+        ("e MAP<STRING, STRING> METADATA FROM 'headers'",
+         "METADATA column 'e' is MAP<STRING, STRING>, but 'headers' is MAP<STRING, BYTES>"),
+    ],
+)  # fmt: skip
+def test_what_messages_do_not_tell_or_take_is_refused(column: str, message: str) -> None:
+    query = "SELECT id, h, e FROM t" if "h MAP" in column else "SELECT id, e FROM t"
+    assert message in refused(f"CREATE TABLE t (id INT, {column}) {TOPIC}; INSERT INTO t {query};")
+
+
+def test_headers_are_written_and_no_virtual_column() -> None:
+    columns = "id INT, `offset` BIGINT METADATA VIRTUAL, h MAP<STRING NOT NULL, BYTES> NOT NULL METADATA FROM 'headers'"
+    plan = planner.compile_sql(
+        f"CREATE TABLE t ({columns}) {TOPIC}; CREATE TABLE u WITH ('topic' = 'u') LIKE t;"
+        "INSERT INTO t SELECT CAST(`offset` AS INT), h FROM u;"
+    )
+    assert not validate(plan)
+
+
 def test_like_takes_them_over_unless_told_otherwise() -> None:
     base = f"CREATE TABLE base (a STRING, p STRING METADATA FROM 'file.name') {FILES};"
     sink = f"CREATE TABLE s (x STRING) {PRINT};"
