@@ -41,6 +41,7 @@ DOCUMENTS = ("JSON_ARRAYAGG", "JSON_OBJECTAGG")
 """Aggregates that are put together of ARRAY_AGG: :mod:`planner.translation.json_aggregates`."""
 NAMES = frozenset((*BUILT_IN, *_SAMPLES, *DOCUMENTS))
 _USERS = "hintplan aggregate"
+_OF_NESTED = ("ARRAY_AGG", "COUNT", "FIRST_VALUE", "LAST_VALUE")
 _ORDERED = ("BOOLEAN", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ")
 
 
@@ -55,6 +56,8 @@ def result_type(function: str, argument: DataType | None) -> DataType | None:
         return DataType(root="ARRAY", children=(argument,))
     if function == "LISTAGG":
         return STRING if argument.is_text else None
+    if function in ("FIRST_VALUE", "LAST_VALUE") and argument.is_nested:
+        return argument
     if function in ("MIN", "MAX", "FIRST_VALUE", "LAST_VALUE"):
         return argument if argument.is_numeric or argument.is_text or argument.root in _ORDERED else None
     if not argument.is_numeric:
@@ -98,7 +101,7 @@ def translate(t: Translator, node: exp.Expr, condition: exp.Expr | None) -> Expr
     found = result_type(name, argument.type if argument is not None else None)
     refused = argument is not None and argument.type.root in ("NULL", "INTERVAL")
     if argument is not None and argument.type.is_nested:
-        refused |= name != "ARRAY_AGG"
+        refused |= name not in _OF_NESTED
         if distinct and not _told_apart(argument.type):
             message = f"{name} DISTINCT does not take {argument.type.as_nullable()}"
             raise t.source.error(message, offset, "aggregate its parts one by one")

@@ -293,6 +293,8 @@ def _summed(groups: Int64s, accumulator: Accumulator, part: pa.Array, size: int)
         return _joined(groups, part, size, accumulator)
     if accumulator.function == "array":
         return concatenated(groups, part, size)
+    if accumulator.function in ("first", "last"):
+        return _at_an_end(groups, part, size, first=accumulator.function == "first")
     if accumulator.is_moments:
         return moments.folded(groups, part, size)
     if accumulator.is_linear and not pa.types.is_decimal(accumulator.type):
@@ -317,6 +319,15 @@ def _summed(groups: Int64s, accumulator: Accumulator, part: pa.Array, size: int)
         if no_number.any():
             column = _or_nan(column, pa.array(np.bincount(groups[no_number], minlength=size) > 0))
     return _fitting(column, accumulator.type) if accumulator.is_linear else column
+
+
+def _at_an_end(groups: Int64s, values: pa.Array, size: int, *, first: bool) -> pa.Array:
+    """The first or the last value of each of ``size`` groups that is not NULL, of any type."""
+    there = np.flatnonzero(np.asarray(values.is_valid()))
+    place = np.full(size, -1, np.int64)
+    in_order = there[::-1] if first else there
+    place[groups[in_order]] = in_order  # of several values for one place, the last stays
+    return values.take(pa.array(place, mask=place < 0))
 
 
 def _or_nan(column: pa.Array, no_number: pa.Array) -> pa.Array:

@@ -1697,6 +1697,23 @@ DOCUMENTS: dict[str, tuple[str, str]] = {
         "SELECT JSON_OBJECTAGG(s VALUE n ABSENT ON NULL), JSON_OBJECT('all' VALUE JSON_ARRAYAGG(n)) FROM "
         "(SELECT s, SUM(v) AS n FROM g WHERE s IS NOT NULL GROUP BY s) AS x",
     ),
+    "first and last rows": (
+        "k BIGINT, a STRING, b STRING, c STRING",
+        "SELECT k, CAST(FIRST_VALUE(ROW(id, s)) AS STRING), CAST(LAST_VALUE(ARRAY[v, k]) AS STRING), "
+        "LAST_VALUE(MAP['id', id])['id'] || '' FROM (SELECT CAST(id AS STRING) AS id, k, v, s FROM o) AS x GROUP BY k",
+    ),
+    "first and last rows of a changelog": (
+        "s STRING, a STRING, b STRING",
+        "SELECT s, CAST(FIRST_VALUE(ROW(k, v)) AS STRING), CAST(LAST_VALUE(ROW(k, v)) AS STRING) FROM g GROUP BY s",
+    ),
+    "counts of nested values": (
+        "k BIGINT, a BIGINT, b BIGINT, c BIGINT",
+        "SELECT k, COUNT(ROW(v)), COUNT(CASE WHEN v > 10 THEN ARRAY[v] END), COUNT(DISTINCT ARRAY[v]) FROM o GROUP BY k",
+    ),
+    "counts of nested values of a changelog": (
+        "s STRING, a BIGINT, b BIGINT",
+        "SELECT s, COUNT(ROW(v)), COUNT(DISTINCT ARRAY[v, k]) FROM g GROUP BY s",
+    ),
 }
 """Programs whose calcs only Spark computes: test_documents.py runs them."""
 CONFIGURED_TTL = "36 h"

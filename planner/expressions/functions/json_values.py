@@ -17,6 +17,7 @@ from planner.expressions.functions.arguments import Builder, check
 from planner.expressions.nested_parts import fields, is_constructor
 from planner.expressions.typed import BOOLEAN, DOUBLE, NULL, STRING, Call, Expr, Literal, call, literal
 from planner.syntax.source import Source
+from plans.declarations.types import DataType
 from plans.text.json_strings import json_string
 
 FORMS = ("JSON_ARRAY", "JSON_EXISTS", "JSON_OBJECT", "JSON_QUERY", "JSON_STRING", "JSON_VALUE")
@@ -91,9 +92,9 @@ def _text_of(value: Expr, place: int) -> Expr | None:
 
 
 def _text_of_nested(source: Source, name: str, value: Expr, place: int) -> Expr | None:
-    """What is written for a ROW, with its names in order, and for an ARRAY; None for what ``to_json`` writes otherwise.
+    """What is written for a ROW, an ARRAY or a MAP, names in order; None for what ``to_json`` writes otherwise.
 
-    An ARRAY that is put together where it stands may have elements of any type.
+    A ROW, or an ARRAY that is put together where it stands, may have parts of any type.
     """
     if value.type.root == "ROW":
         names = value.type.names
@@ -104,9 +105,26 @@ def _text_of_nested(source: Source, name: str, value: Expr, place: int) -> Expr 
     if value.type.root == "ARRAY" and is_constructor(value) and isinstance(value, Call):
         elements = [part_of(source, name, each, place) for each in value.args]
         return json_array(elements, absent=False, offset=place)
-    kind = value.type.children[0]
-    plain = kind.is_text or kind.is_integer or kind.root == "BOOLEAN"
-    return call("to_json", (value,), STRING, place) if value.type.root == "ARRAY" and plain else None
+    if value.type.root == "ARRAY" and _is_plain(value.type.children[0]):
+        return call("to_json", (value,), STRING, place)
+    if not _is_written(value.type):
+        return None
+    options = call("map", (literal("ignoreNullFields", STRING), literal("false", STRING)), STRING, place)
+    written = call("to_json", (value, options), STRING, place)
+    return call("hp_json_query", (written, literal("$", STRING)), STRING, place)
+
+
+def _is_plain(kind: DataType) -> bool:
+    """Whether ``to_json`` writes values of ``kind`` as Flink does."""
+    return kind.is_text or kind.is_integer or kind.root == "BOOLEAN"
+
+
+def _is_written(kind: DataType) -> bool:
+    """Whether ``to_json`` writes what ``hp_json_query`` makes Flink's document of: names in order, and numbers."""
+    if kind.root == "MAP" and not kind.children[0].is_text:
+        return False
+    inside = kind.children[1:] if kind.root == "MAP" else kind.children
+    return all(map(_is_written, inside)) if kind.is_nested else _is_plain(kind) or kind.root == "DOUBLE"
 
 
 def json_object(members: Mapping[str, Part], *, absent: bool, offset: int) -> Expr:
