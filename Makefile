@@ -82,6 +82,7 @@ flink-goldens: java
 	.flink/bin/python tests/flink/record_casts.py
 	.flink/bin/python tests/flink/record_restore.py
 	.flink/bin/python tests/flink/record_ddl.py
+	.flink/bin/python tests/flink/record_reserved.py
 	.flink/bin/python tests/flink/record_keys.py
 
 KILLS ?= 10

@@ -10,14 +10,7 @@
 
 from __future__ import annotations
 
-from planner.statements.columns import (
-    Key,
-    at_table_key,
-    read_column,
-    read_options,
-    read_table_key,
-    read_watermark,
-)
+from planner.statements.columns import Key, read_column, read_declarations, read_options
 from planner.statements.ddl import table_name
 from planner.statements.model import AlterAction, AlterTable, AlterView, ColumnPlace
 from planner.syntax.cursor import Cursor
@@ -87,39 +80,24 @@ def _columns(cursor: Cursor, name: str, offset: int, action: AlterAction, *, if_
     if cursor.peek("DISTRIBUTION"):
         raise cursor.source.error("DISTRIBUTION is not supported", cursor.offset, "leave it out")
     columns: list[ColumnPlace] = []
-    keys: list[Key] = []
-    watermark: tuple[str, str, int] | None = None
-    in_parentheses = cursor.take("(")
-    while True:
+
+    def read_one() -> Key | None:
+        column, key = read_column(cursor)
         place = cursor.offset
-        if cursor.take("WATERMARK", "FOR"):
-            if watermark:
-                raise cursor.source.error("a table has at most one WATERMARK", place, "keep one of them")
-            watermark = read_watermark(cursor, place)
-        elif at_table_key(cursor):
-            keys.append(read_table_key(cursor))
-        else:
-            column, key = read_column(cursor)
-            keys += [key] if key else []
-            place = cursor.offset
-            first = cursor.take("FIRST")
-            after = cursor.name("a column name") if not first and cursor.take("AFTER") else None
-            columns.append(ColumnPlace(column=column, first=first, after=after, offset=place))
-        if len(keys) > 1:
-            advice = "list its columns in one PRIMARY KEY"
-            raise cursor.source.error("a table has at most one primary key", place, advice)
-        if not in_parentheses or not cursor.take(","):
-            break
-    if in_parentheses:
-        cursor.expect(")", "separate columns with commas and close the list with ')'")
+        first = cursor.take("FIRST")
+        after = cursor.name("a column name") if not first and cursor.take("AFTER") else None
+        columns.append(ColumnPlace(column=column, first=first, after=after, offset=place))
+        return key
+
+    key, watermark = read_declarations(cursor, read_one, in_parentheses=cursor.take("("))
     return AlterTable(
         name=name,
         offset=offset,
         if_exists=if_exists,
         action=action,
         columns=tuple(columns),
-        primary_key=keys[0][0] if keys else (),
-        key_offset=keys[0][1] if keys else offset,
+        primary_key=key[0] if key else (),
+        key_offset=key[1] if key else offset,
         watermark=watermark,
     )
 

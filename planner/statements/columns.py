@@ -11,12 +11,16 @@ Owns the forms only. What a computed column computes is not known here.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from planner.statements.model import ColumnDeclaration
 from planner.syntax.cursor import Cursor
 from plans.declarations.types import DataType, parse_type
 
 Key = tuple[tuple[str, ...], int]
 """The columns of a primary key, and where it stands."""
+Watermark = tuple[str, str, int]
+"""The column of a watermark, its expression, and where it stands."""
 
 _NOT_ENFORCED = "keys of external tables are not enforced"
 _AFTER_TYPE = ("PRIMARY", "CONSTRAINT", "COMMENT", "METADATA", "FIRST", "AFTER")
@@ -82,7 +86,7 @@ def _type(cursor: Cursor) -> DataType:
         ) from None
 
 
-def at_table_key(cursor: Cursor) -> bool:
+def _at_table_key(cursor: Cursor) -> bool:
     """Whether a constraint of the table comes next."""
     if cursor.peek("UNIQUE") or cursor.peek("PERIOD"):
         place = cursor.offset
@@ -95,7 +99,7 @@ def at_table_key(cursor: Cursor) -> bool:
     return cursor.peek("PRIMARY", "KEY") or cursor.peek("CONSTRAINT")
 
 
-def read_table_key(cursor: Cursor) -> Key:
+def _read_table_key(cursor: Cursor) -> Key:
     """``[CONSTRAINT name] PRIMARY KEY (a, b) NOT ENFORCED``."""
     place = cursor.offset
     _constraint_name(cursor)
@@ -110,7 +114,34 @@ def _constraint_name(cursor: Cursor) -> None:
         cursor.name("a constraint name")
 
 
-def read_watermark(cursor: Cursor, offset: int) -> tuple[str, str, int]:
+def read_declarations(
+    cursor: Cursor, read_one: Callable[[], Key | None], *, in_parentheses: bool
+) -> tuple[Key | None, Watermark | None]:
+    """The primary key and the watermark among columns that ``read_one`` reads; in parentheses, to where they close."""
+    key: Key | None = None
+    watermark: Watermark | None = None
+    while True:
+        place, found = cursor.offset, None
+        if cursor.take("WATERMARK", "FOR"):
+            if watermark:
+                raise cursor.source.error("a table has at most one WATERMARK", place, "keep one of them")
+            watermark = _read_watermark(cursor, place)
+        elif _at_table_key(cursor):
+            found = _read_table_key(cursor)
+        else:
+            found = read_one()
+        if key is not None and found is not None:
+            advice = "list its columns in one PRIMARY KEY"
+            raise cursor.source.error("a table has at most one primary key", place, advice)
+        key = found or key
+        if not in_parentheses or not cursor.take(","):
+            break
+    if in_parentheses:
+        cursor.expect(")", "separate columns with commas and close the list with ')'")
+    return key, watermark
+
+
+def _read_watermark(cursor: Cursor, offset: int) -> Watermark:
     """A watermark from after ``WATERMARK FOR``: its column, its expression, and ``offset``, where it stands."""
     place = cursor.offset
     column = cursor.name("a column name")

@@ -9,14 +9,7 @@ from __future__ import annotations
 
 from typing import get_args
 
-from planner.statements.columns import (
-    Key,
-    at_table_key,
-    read_column,
-    read_options,
-    read_table_key,
-    read_watermark,
-)
+from planner.statements.columns import Key, read_column, read_declarations, read_options
 from planner.statements.model import (
     ColumnDeclaration,
     CreateFunction,
@@ -60,31 +53,17 @@ def create_table(cursor: Cursor, *, temporary: bool) -> CreateTable:
     name = table_name(cursor, "a table name")
     columns: list[ColumnDeclaration] = []
     listed: list[tuple[str, int]] = []
-    keys: list[Key] = []
-    watermark: tuple[str, str, int] | None = None
-    in_parentheses = cursor.take("(")
-    while in_parentheses:
-        place = cursor.offset
-        if cursor.take("WATERMARK", "FOR"):
-            if watermark:
-                raise cursor.source.error("a table has at most one WATERMARK", place, "keep one of them")
-            watermark = read_watermark(cursor, place)
-        elif at_table_key(cursor):
-            keys.append(read_table_key(cursor))
-        elif (found := _bare_name(cursor)) is not None:
+
+    def read_one() -> Key | None:
+        if (found := _bare_name(cursor)) is not None:
             listed.append(found)
-        else:
-            column, key = read_column(cursor)
-            columns.append(column)
-            keys += [key] if key else []
-        if len(keys) > 1:
-            raise cursor.source.error(
-                "a table has at most one primary key", place, "list its columns in one PRIMARY KEY"
-            )
-        if not cursor.take(","):
-            break
-    if in_parentheses:
-        cursor.expect(")", "separate columns with commas and close the list with ')'")
+            return None
+        column, key = read_column(cursor)
+        columns.append(column)
+        return key
+
+    in_parentheses = cursor.take("(")
+    key, watermark = read_declarations(cursor, read_one, in_parentheses=True) if in_parentheses else (None, None)
     comment = cursor.string("a comment") if cursor.take("COMMENT") else None
     for words, instead in _NOT_CARRIED.items():
         if cursor.peek(*words.split()):
@@ -107,8 +86,8 @@ def create_table(cursor: Cursor, *, temporary: bool) -> CreateTable:
         offset=offset,
         temporary=temporary,
         columns=tuple(columns),
-        primary_key=keys[0][0] if keys else (),
-        key_offset=keys[0][1] if keys else offset,
+        primary_key=key[0] if key else (),
+        key_offset=key[1] if key else offset,
         watermark=watermark,
         comment=comment,
         options=options,

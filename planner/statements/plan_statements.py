@@ -43,6 +43,11 @@ def read_set(cursors: list[Cursor], offset: int, *, opened_by: str) -> Statement
 def _member(cursor: Cursor) -> Insert:
     if cursor.peek("EXECUTE", "STATEMENT", "SET") or cursor.peek("BEGIN", "STATEMENT", "SET"):
         raise cursor.source.error("statement sets cannot be nested", cursor.offset, "close the first with END;")
+    if cursor.peek("CREATE"):
+        message = "a statement set holds INSERT statements, and no CREATE, as in Flink"
+        raise cursor.source.error(
+            message, cursor.offset, "declare the table before the set, and write INSERT INTO in it"
+        )
     if not cursor.peek("INSERT"):
         raise cursor.unexpected("INSERT INTO in the statement set", "close the statement set with END; first")
     return read_insert(cursor)
@@ -88,7 +93,7 @@ def read_compile(cursors: list[Cursor], offset: int) -> CompilePlan:
 
 
 def read_explain(cursors: list[Cursor], offset: int) -> Explain:
-    """Read ``EXPLAIN [PLAN FOR] job`` or ``EXPLAIN PLAN FOR 'path'`` from after EXPLAIN."""
+    """Read ``EXPLAIN [PLAN FOR] [EXECUTE] job`` or ``EXPLAIN PLAN FOR 'path'`` from after EXPLAIN."""
     cursor = cursors[0]
     as_json = cursor.take("JSON_EXECUTION_PLAN")
     if not cursor.at_end and word_of(cursor.tokens[cursor.index]) in _DETAILS:
@@ -99,6 +104,10 @@ def read_explain(cursors: list[Cursor], offset: int) -> Explain:
         cursor.expect("FOR", "write EXPLAIN PLAN FOR SELECT ..., or EXPLAIN PLAN FOR 'plan.json'")
         if cursor.next_is_string:
             return Explain(job=cursor.last_string("the path of a plan file"), offset=offset)
+    if cursor.peek("CREATE", "TABLE"):
+        message = "EXPLAIN of CREATE TABLE ... AS is not supported"
+        raise cursor.source.error(message, cursor.offset, "write EXPLAIN before the query alone")
+    cursor.take("EXECUTE")
     return Explain(job=_job(cursors), offset=offset, as_json=as_json)
 
 

@@ -20,6 +20,7 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from planner.syntax import json_forms
+from planner.syntax.reserved import LIKE_NAMES
 from planner.syntax.source import CHECK_HERE, Source
 
 __all__ = [
@@ -267,7 +268,20 @@ def _syntax_error(source: Source, query: list[Token], error: ParseError) -> Exce
         offset = next(ends, query[-1]).start
     near = source.text[offset:].split(maxsplit=1)[:1]
     at = f" at '{near[0]}'" if near else ""
-    return source.error(f"syntax error{at}: {_reason(str(detail.get('description') or error))}", offset, CHECK_HERE)
+    hint = CHECK_HERE
+    if (name := _name_to_quote(query, offset)) is not None:
+        hint += f"; '{name}' is a word of the language: as the name of a column, write `{name}`"
+    return source.error(f"syntax error{at}: {_reason(str(detail.get('description') or error))}", offset, hint)
+
+
+def _name_to_quote(query: list[Token], offset: int) -> str | None:
+    """The reserved word at ``offset`` or just before it that may be meant for a name, as it begins no clause."""
+    at = next((i for i, token in enumerate(query) if token.start == offset), len(query) - 1)
+    for token in reversed(query[max(at - 1, 0) : at + 1]):
+        word = token.text.upper()
+        if token.token_type not in (TokenType.STRING, TokenType.IDENTIFIER) and word in LIKE_NAMES:
+            return token.text
+    return None
 
 
 def _reason(description: str) -> str:

@@ -245,6 +245,9 @@ def test_statements_about_plans_say_what_they_ask_for() -> None:
     assert last("EXPLAIN PLAN FOR 'p.json';") == actions.ShowFile(path="p.json")
     assert last(f"EXPLAIN {SUMS};") == actions.ShowPlan(plan=plan, as_json=False)
     assert last(f"EXPLAIN PLAN FOR {SUMS};") == actions.ShowPlan(plan=plan, as_json=False)
+    for form in ("STATEMENT SET", "EXECUTE STATEMENT SET", "PLAN FOR STATEMENT SET"):
+        explained = last(f"EXPLAIN {form} BEGIN {SUMS}; END;")
+        assert explained == actions.ShowPlan(plan=plan, as_json=False)
     assert last(f"EXPLAIN JSON_EXECUTION_PLAN {SUMS};") == actions.ShowPlan(plan=plan, as_json=True)
     assert last(f"EXECUTE {SUMS};") == actions.RunInsert(plan=plan, background=False)
     assert isinstance(last("EXECUTE SELECT id FROM orders;"), actions.RunSelect)
@@ -277,7 +280,11 @@ def test_keys_of_the_client_stand_in_no_plan() -> None:
         ("SET 'table.dml-sync' = 'yes';", "5:24", "'table.dml-sync': expected true or false, found 'yes'"),
         ("EXPLAIN;", "5:8", "expected INSERT INTO, SELECT or STATEMENT SET, found the end of the statement"),
         ("EXPLAIN CHANGELOG_MODE SELECT id FROM orders;", "5:9", "CHANGELOG_MODE is not supported"),
-        ("EXPLAIN EXECUTE PLAN 'x';", "5:9", "expected INSERT INTO, SELECT or STATEMENT SET, found 'EXECUTE'"),
+        ("EXPLAIN EXECUTE PLAN 'x';", "5:17", "expected INSERT INTO, SELECT or STATEMENT SET, found 'PLAN'"),
+        ("EXPLAIN CREATE TABLE c WITH ('connector' = 'print') AS SELECT id FROM orders;", "5:9",
+         "EXPLAIN of CREATE TABLE ... AS is not supported"),
+        ("EXECUTE STATEMENT SET BEGIN CREATE TABLE c (a INT); END;", "5:29",
+         "a statement set holds INSERT statements, and no CREATE, as in Flink"),
         ("COMPILE PLAN p FOR " + SUMS, "5:14", "expected the path of a plan file, found 'p'"),
         ("COMPILE PLAN 'p' FOR SELECT 1;", "5:22", "a plan is compiled for INSERT INTO or a statement set"),
         ("COMPILE PLAN 'p' " + SUMS, "5:18", "expected FOR, found 'INSERT'"),
