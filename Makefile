@@ -70,7 +70,7 @@ mypy: $(INSTALLED)
 	$(BIN)/mypy
 
 # Flink needs older libraries than Spark, so it gets an environment of its own.
-flink-goldens: java
+flink-goldens: $(INSTALLED) java kafka
 	@test -x .flink/bin/python || { $(PYTHON) -m venv .flink && .flink/bin/pip install --quiet 'apache-flink==2.3.*'; }
 	.flink/bin/python tests/flink/record_functions.py
 	.flink/bin/python tests/flink/record_nested.py
@@ -84,6 +84,7 @@ flink-goldens: java
 	.flink/bin/python tests/flink/record_ddl.py
 	.flink/bin/python tests/flink/record_reserved.py
 	.flink/bin/python tests/flink/record_keys.py
+	$(BIN)/python tests/flink/record_protobuf.py .flink/bin/python
 
 KILLS ?= 10
 SEED ?= 1

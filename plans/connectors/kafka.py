@@ -13,16 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from plans.connectors.connector import ALL_KINDS, INSERT_ONLY, Connector, MetadataKey, Reading, Writing
-from plans.connectors.messages.formats import (
-    FORMAT_OPTIONS,
-    FORMATS,
-    PART_OPTIONS,
-    PREFIXED,
-    check_formats,
-    is_changelog,
-    key_columns,
-    registries,
-)
+from plans.connectors.messages.check_formats import check_formats
+from plans.connectors.messages.format_options import FORMAT_OPTIONS, FORMATS, PART_OPTIONS, PREFIXED
+from plans.connectors.messages.formats import is_changelog, key_columns, places_of_schemas
 from plans.connectors.messages.properties import PROPERTY, SERVERS, check_properties, reached
 from plans.connectors.messages.startup import (
     BOUNDED,
@@ -168,7 +161,7 @@ KAFKA = Connector(
     writing=Writing(kinds=_sink_kinds, place="topic"),
     metadata=METADATA,
     check=_check,
-    reaches=lambda table: (*reached(table), *registries(table)),
+    reaches=lambda table: (*reached(table), *places_of_schemas(table)),
     overlaps=_overlaps,
     spark_package=SPARK_PACKAGE,
 )

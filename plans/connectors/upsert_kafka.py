@@ -15,13 +15,9 @@ from dataclasses import replace
 
 from plans.connectors.connector import UPSERT_KINDS, Connector, Reading, Writing
 from plans.connectors.kafka import METADATA, PARALLEL, SPARK_PACKAGE, TOPIC_OPTIONS, check_topic
-from plans.connectors.messages.formats import (
-    PART_OPTIONS,
-    PREFIXED,
-    ROWS,
-    check_formats,
-    registries,
-)
+from plans.connectors.messages.check_formats import check_formats
+from plans.connectors.messages.format_options import PART_OPTIONS, PREFIXED, ROWS
+from plans.connectors.messages.formats import places_of_schemas
 from plans.connectors.messages.properties import PROPERTY, SERVERS, check_properties, reached
 from plans.declarations.tables import Table
 from plans.errors import Diagnostic
@@ -61,7 +57,7 @@ UPSERT_KAFKA = Connector(
     ),
     metadata=METADATA,
     check=_check,
-    reaches=lambda table: (*reached(table), *registries(table)),
+    reaches=lambda table: (*reached(table), *places_of_schemas(table)),
     overlaps=lambda source, sink: all(source.options.get(key) == sink.options.get(key) for key in ("topic", SERVERS)),
     spark_package=SPARK_PACKAGE,
 )

@@ -268,7 +268,7 @@ REFUSED = [
     (table("id INT", format="json", scan__startup__mode="timestamp"), "which needs 'scan.startup.timestamp-millis'"),
     (table("id INT", format="json", scan__startup__mode="group-offsets"), "'scan.startup.mode' is 'group-offsets'"),
     (table("id INT", format="json", sink__delivery_guarantee="exactly-once"), "'exactly-once' is not held"),
-    (table("id INT", format="protobuf"), "'format' is 'protobuf'"),
+    (table("id INT", format="maxwell-json"), "'format' is 'maxwell-json'"),
     (table("id INT", format="avro-confluent"), "needs the option 'avro-confluent.url'"),
     (table("id INT", format="avro-confluent", **{"avro-confluent.url": "http://u:p@h/"}), "with no user"),
     (table("t TIMESTAMP_LTZ(3)", format="avro"), "Flink maps no TIMESTAMP_LTZ(3) to its times"),

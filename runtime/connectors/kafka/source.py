@@ -9,13 +9,13 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from plans.connectors.kafka import SPARK_PACKAGE
-from plans.connectors.messages.formats import AVRO, is_changelog, key_part, value_part
+from plans.connectors.messages.formats import is_changelog, key_part, value_part
 from plans.connectors.messages.startup import BOUNDED, MODE, is_bounded, partition_offsets
 from plans.declarations.tables import Table
 from plans.errors import RunError
 from runtime.connectors.kafka.client import FORMAT, client_options, found
 from runtime.connectors.kafka.metadata import metadata_of, reads_headers, values
-from runtime.connectors.messages.avro_values import require_avro
+from runtime.connectors.messages.formats import prepared
 from runtime.connectors.messages.rows import MESSAGE, Messages, beside
 from runtime.engine.arrow_rows import ArrowRows
 
@@ -88,14 +88,12 @@ def _loaded(reader: Any, table: Table, columns: tuple[str, ...]) -> DataFrame:
 def _rows(
     messages: DataFrame, name: str, table: Table, columns: tuple[str, ...], upserts: bool, row_order: bool
 ) -> ArrowRows:
-    key, value = key_part(table), value_part(table)
-    if any(part is not None and part.format in AVRO for part in (key, value)):
-        require_avro(name)
+    key = key_part(table)
     made = Messages(
         table=name,
         columns=columns,
-        key=key,
-        value=value,
+        key=None if key is None else prepared(name, key),
+        value=prepared(name, value_part(table)),
         upserts=upserts,
         changes=upserts or is_changelog(table),
         ordered=row_order,

@@ -18,12 +18,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from plans.connectors.kafka import SPARK_PACKAGE
-from plans.connectors.messages.formats import AVRO, Part, key_part, value_part
+from plans.connectors.messages.formats import Part, key_part, value_part
 from plans.declarations.tables import Table
 from runtime.connectors.kafka.client import FORMAT, client_options, found
 from runtime.connectors.kafka.metadata import HEADERS, HEADERS_DDL, HEADERS_TYPE, header_structs, written_headers
-from runtime.connectors.messages.avro_values import require_avro
-from runtime.connectors.messages.formats import change_encoder, registered, row_encoder
+from runtime.connectors.messages.formats import change_encoder, prepared, registered, row_encoder
 from runtime.connectors.micro_batch import MicroBatch
 from runtime.connectors.netting import net
 from runtime.operator import INSERT, KIND
@@ -49,6 +48,8 @@ class Target:
 
     name: str
     table: Table
+    key: Part | None
+    value: Part
     upserts: bool
     schemas: Schemas
     """The numbers of the schemas of keys and values in their registries, where they have one."""
@@ -65,7 +66,7 @@ class Target:
 
     def messages(self, df: DataFrame) -> DataFrame:
         """The messages of the rows of ``df``; of upserts, one a key."""
-        key, value, headers = key_part(self.table), value_part(self.table), written_headers(self.table)
+        key, value, headers = self.key, self.value, written_headers(self.table)
         ddl = _DDL if headers is None else f"{_DDL}, {HEADERS} {HEADERS_DDL}"
         if not self.upserts:
             encoded = partial(_encoded, key=key, value=value, schemas=self.schemas, headers=headers)
@@ -105,12 +106,11 @@ def batch_writer(df: DataFrame, name: str, table: Table, *, upserts: bool) -> Ca
 
 def _target(name: str, table: Table, upserts: bool) -> Target:
     """What writes into ``table``, whose schemas are in their registries then; RunError if they cannot be."""
-    key, value, topic = key_part(table), value_part(table), table.options["topic"]
-    for part in (key, value):
-        if part is not None and part.format in AVRO:
-            require_avro(name)
+    key, topic = key_part(table), table.options["topic"]
+    key = None if key is None else prepared(name, key)
+    value = prepared(name, value_part(table))
     schemas = registered(key, f"{topic}-key"), registered(value, f"{topic}-value")
-    return Target(name=name, table=table, upserts=upserts, schemas=schemas)
+    return Target(name=name, table=table, key=key, value=value, upserts=upserts, schemas=schemas)
 
 
 def _encoded(

@@ -22,10 +22,9 @@ from typing import Any
 from plans.connectors.messages.formats import Part
 from plans.declarations.tables import TableColumn
 from plans.declarations.types import DataType, parse_type
-from plans.errors import RunError
 from runtime.connectors.messages.json_in import fitting
 
-__all__ = ["TableColumn", "avro_decoder", "avro_encoder", "require_avro", "schema_of"]
+__all__ = ["TableColumn", "avro_decoder", "avro_encoder", "schema_of"]
 
 _NAME = "org.apache.flink.avro.generated.record"
 _PLAIN = {
@@ -38,18 +37,6 @@ _EPOCH = datetime(1970, 1, 1)
 _MILLIS = 3
 _FAULTS = (ValueError, EOFError, IndexError, KeyError, TypeError, OverflowError, struct.error)
 """What fastavro raises for bytes that are not of a schema."""
-
-
-def require_avro(table: str) -> None:
-    """RunError if this Python cannot read Avro."""
-    try:
-        import fastavro  # noqa: F401
-    except ModuleNotFoundError as error:
-        raise RunError(
-            f"table {table} has messages in Avro, which needs fastavro",
-            hint="pip install 'hintplan[kafka]' here, and fastavro where Python workers run",
-            path=f"tables.{table}",
-        ) from error
 
 
 def is_legacy(part: Part) -> bool:

@@ -1,12 +1,17 @@
-"""What reads and what writes a key or a value, by its format."""
+"""What reads and what writes a key or a value, by its format, and what that needs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
+from plans.connectors.messages.format_options import AVRO, DESCRIPTORS, PROTOBUF
 from plans.connectors.messages.formats import Part
+from plans.errors import RunError
 from runtime.connectors.messages.avro_values import avro_decoder, avro_encoder, schema_of
 from runtime.connectors.messages.change_events import (
     Change,
@@ -17,12 +22,56 @@ from runtime.connectors.messages.change_events import (
 )
 from runtime.connectors.messages.csv_text import csv_decoder, csv_encoder
 from runtime.connectors.messages.json_objects import json_row_decoder, json_row_encoder
+from runtime.connectors.messages.protobuf_in import protobuf_decoder
+from runtime.connectors.messages.protobuf_message import message_of
+from runtime.connectors.messages.protobuf_out import protobuf_encoder
 from runtime.connectors.messages.raw_bytes import raw_decoder, raw_encoder
 from runtime.connectors.messages.registry import confluent_decoder, confluent_encoder, registry_of
 from runtime.operator import INSERT
 
 RowDecoder = Callable[[bytes], Sequence[Any] | None]
 """The values of a part's columns in a message, or None if nothing of it can be read and it is to be skipped."""
+
+
+_NEEDS = {**dict.fromkeys(AVRO, ("fastavro", "fastavro")), PROTOBUF: ("google.protobuf", "protobuf")}
+"""The module and the package that a format needs."""
+
+
+def prepared(table: str, part: Part) -> Part:
+    """``part`` of ``table`` with the definition of its message, if its format has one.
+
+    RunError if this Python lacks a package, or the columns are not what is defined.
+    """
+    module, package = _NEEDS.get(part.format, ("", ""))
+    if module and not _is_there(module):
+        raise RunError(
+            f"table {table} has messages in the format {part.format}, which needs {package}",
+            hint=f"pip install 'hintplan[kafka]' here, and {package} where Python workers run",
+            path=f"tables.{table}",
+        )
+    if part.format != PROTOBUF:
+        return part
+    place = f"tables.{table}.options.{part.before}{DESCRIPTORS}"
+    try:
+        defined = replace(part, definition=Path(part.options[DESCRIPTORS]).read_bytes())
+    except OSError as error:
+        raise RunError(
+            f"the definition of the messages of table {table} cannot be read: {error.strerror}: {error.filename}",
+            hint="make it with protoc --include_imports --descriptor_set_out=FILE, on the machine that starts the run",
+            path=place,
+        ) from None
+    try:
+        message_of(defined)
+    except ValueError as error:
+        raise RunError(f"table {table} is not as its messages are defined: {error}", path=place) from None
+    return defined
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 def row_decoder(part: Part, wanted: Collection[str]) -> RowDecoder:
@@ -33,6 +82,8 @@ def row_decoder(part: Part, wanted: Collection[str]) -> RowDecoder:
         return avro_decoder(part, wanted, schema_of(part))
     if part.format == "avro-confluent":
         return confluent_decoder(part, wanted)
+    if part.format == PROTOBUF:
+        return protobuf_decoder(part, wanted)
     return csv_decoder(part) if part.format == "csv" else raw_decoder(part)
 
 
@@ -54,6 +105,8 @@ def row_encoder(part: Part, schema: int | None = None) -> Callable[[Sequence[Any
     """What writes the values of a part's columns as a message; ``schema`` is its number in the registry, if any."""
     if part.format == "avro":
         return avro_encoder(part, schema_of(part))
+    if part.format == PROTOBUF:
+        return protobuf_encoder(part)
     if schema is not None:
         return confluent_encoder(part, schema)
     if part.format == "json":

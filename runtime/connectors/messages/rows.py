@@ -13,7 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from plans.connectors.messages.formats import AVRO, Part
+from plans.connectors.messages.format_options import SETTINGS
+from plans.connectors.messages.formats import Part
 from plans.declarations.tables import TableColumn
 from plans.errors import RunError
 from runtime.connectors.messages.formats import changes_decoder, row_decoder
@@ -121,7 +122,7 @@ class Messages:
     def _misfit(self, batch: pa.RecordBatch, number: int, part: str, problem: str) -> RunError:
         topic, partition, offset = (batch.column(name)[number].as_py() for name in ("topic", "partition", "offset"))
         name = (self.key if part == "key" and self.key else self.value).format
-        lenient = name not in ("raw", *AVRO)
+        lenient = f"{name}.ignore-parse-errors" in SETTINGS
         return RunError(
             f"table {self.table}: the {part} of the message at topic {topic}, partition {partition}, offset {offset} "
             f"is not what its format, {name}, and the columns say: {problem}",

@@ -1,0 +1,207 @@
+"""What is wrong with the formats of a table, their options, and the columns that are in the key and the value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from plans.connectors.columns import BINARY, NESTED, physical
+from plans.connectors.messages.format_options import (
+    AVRO,
+    DESCRIPTORS,
+    INCLUDE,
+    MESSAGE,
+    PART_OPTIONS,
+    PREFIX,
+    PREFIXED,
+    PROTOBUF,
+    REGISTRY,
+    SETTINGS,
+)
+from plans.connectors.messages.formats import Part, key_columns, key_part, value_format, value_part
+from plans.connectors.options import bad_value
+from plans.declarations.tables import Table
+from plans.declarations.types import DataType, parse_type
+from plans.errors import Diagnostic
+from plans.text.names import did_you_mean
+
+_RAW = ("BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", *BINARY)
+_URL = re.compile(r"https?://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?(/[A-Za-z0-9._/-]*)?")
+_PROTOBUF = (*_RAW, "CHAR", "VARCHAR", "STRING")
+_MILLIS = 3
+_PATTERNS = ("canal-json.database.include", "canal-json.table.include")
+_OF_PARTS = ("key.fields", *(each.name for each in PART_OPTIONS))
+
+
+def check_formats(path: str, table: Table) -> Iterator[Diagnostic]:
+    """What is wrong with formats, their options, and the columns that are in the key and the value."""
+    problems = [*_check_options(path, table), *_check_key(path, table)]
+    yield from problems
+    if problems or not value_format(table)[0]:
+        return
+    key = key_part(table)
+    for name, part in (
+        ("key.format", key),
+        ("format" if "format" in table.options else "value.format", value_part(table)),
+    ):
+        if part is not None:
+            yield from _check_part(f"{path}.{name}", part)
+
+
+def _check_options(path: str, table: Table) -> Iterator[Diagnostic]:
+    value, side = value_format(table)
+    chosen = {"key": table.options.get("key.format", "").lower(), side: value}
+    for key, text in table.options.items():
+        before, name = "", key
+        if key.startswith(PREFIXED) and key not in _OF_PARTS:
+            before, _, name = key.partition(".")
+        of_format = name.partition(".")[0]
+        if before:
+            setting = SETTINGS.get(name)
+            if setting is None:
+                message = f"{key!r} is no option of a format of messages"
+                yield Diagnostic(
+                    message=message, hint=did_you_mean(name, SETTINGS, what="options"), path=f"{path}.{key}"
+                )
+                continue
+            if problem := bad_value(setting, text):
+                yield Diagnostic(
+                    message=f"{before}.{problem[0].lstrip(chr(39))}", hint=problem[1], path=f"{path}.{key}"
+                )
+        elif name not in SETTINGS:
+            continue
+        if chosen.get(before) != of_format:
+            option_of = f"{before}.format" if before else "format"
+            yield Diagnostic(
+                message=f"{key!r} is for {option_of!r} = {of_format!r}, which the table does not have",
+                hint=f"write '{side}.{key}'"
+                if not before and side and value == of_format
+                else f"remove it, or write '{option_of}' = '{of_format}'",
+                path=f"{path}.{key}",
+            )  # fmt: skip
+        if name in _PATTERNS:
+            try:
+                re.compile(text)
+            except re.error as error:
+                message = f"{key!r} is no regular expression: {error}"
+                yield Diagnostic(message=message, hint="write it like 'shop_.*'", path=f"{path}.{key}")
+    for before in ("", "key.", "value."):
+
+        def on(name: str, before: str = before) -> bool:
+            return table.options.get(before + name, "").lower() == "true"
+
+        if on("json.ignore-parse-errors") and on("json.fail-on-missing-field"):
+            yield Diagnostic(
+                message=f"'{before}json.fail-on-missing-field' cannot be true where '{before}json.ignore-parse-errors' "
+                "is",
+                hint="remove one of them",
+                path=f"{path}.{before}json.fail-on-missing-field",
+            )
+        if on("csv.disable-quote-character") and f"{before}csv.quote-character" in table.options:
+            yield Diagnostic(
+                message=f"'{before}csv.quote-character' cannot be set where '{before}csv.disable-quote-character' is",
+                hint="remove one of them",
+                path=f"{path}.{before}csv.quote-character",
+            )
+
+
+def _check_key(path: str, table: Table) -> Iterator[Diagnostic]:
+    there = [column.name for column in physical(table)]
+    for name in key_columns(table):
+        if name not in there:
+            hint = f"the columns are {', '.join(there)}"
+            option_of = "key.fields" if "key.fields" in table.options else "key.format"
+            message = f"the key column {name!r} is no physical column of the table"
+            yield Diagnostic(message=message, hint=hint, path=f"{path}.{option_of}")
+    prefix = table.options.get(PREFIX, "")
+    if not prefix:
+        return
+    if table.options.get(INCLUDE, "ALL").upper() != "EXCEPT_KEY":
+        message = f"{PREFIX!r} needs {INCLUDE!r} = 'EXCEPT_KEY': the columns with the prefix are not in the value"
+        yield Diagnostic(message=message, hint=f"add '{INCLUDE}' = 'EXCEPT_KEY'", path=f"{path}.{PREFIX}")
+    for name in key_columns(table):
+        if not name.startswith(prefix):
+            message = f"the key column {name!r} does not start with {prefix!r}"
+            yield Diagnostic(message=message, hint=f"name it {prefix}{name}", path=f"{path}.{PREFIX}")
+
+
+def _check_registry(path: str, part: Part) -> Iterator[Diagnostic]:
+    key = f"{part.before}{REGISTRY}"
+    url = part.options.get(REGISTRY)
+    if url is None:
+        message = f"the format {part.format} needs the option {key!r}"
+        yield Diagnostic(message=message, hint=f"add '{key}' = 'http://host:8081'", path=path)
+    elif not _URL.fullmatch(url):
+        message = f"{key!r} must start with http:// or https:// and name a host, with no user and no parameters"
+        yield Diagnostic(message=message, hint=f"write '{key}' = 'http://host:8081'", path=path)
+
+
+def _check_part(path: str, part: Part) -> Iterator[Diagnostic]:
+    if part.format == "avro-confluent":
+        yield from _check_registry(path, part)
+    if part.format == PROTOBUF:
+        yield from _check_definition(path, part)
+    types: dict[str, DataType] = {}
+    for column in part.columns:
+        try:
+            types[column.name] = parse_type(column.type)
+        except ValueError:
+            return  # a wrong type is reported with the column, not with the options
+    if part.format == "raw":
+        if len(types) != 1:
+            message = f"the format raw is one column, and there are {len(types)}: {', '.join(types) or 'none'}"
+            yield Diagnostic(message=message, hint="choose another format, such as json", path=path)
+            return
+        ((name, only),) = types.items()
+        if not only.is_text and only.root not in _RAW:
+            message = f"the format raw cannot hold column {name!r} of type {only.as_nullable()}"
+            yield Diagnostic(message=message, hint="declare it STRING or BYTES", path=path)
+    for name, data_type in types.items():
+        if part.format == "csv" and data_type.root in NESTED + BINARY:
+            message = f"the format csv cannot hold column {name!r} of type {data_type.as_nullable()}"
+            yield Diagnostic(message=message, hint="use json", path=path)
+        elif part.format == PROTOBUF and (unknown := _not_in_protobuf(data_type)):
+            message = f"the format protobuf cannot hold column {name!r}: it knows no {unknown}"
+            yield Diagnostic(message=message, hint="declare it as the field of the message is", path=path)
+        elif misfit := _avro_misfit(part, data_type):
+            message = f"the format {part.format} cannot hold column {name!r}: Flink maps no {misfit} to its times"
+            hint = "declare it TIMESTAMP(3), or set 'avro.timestamp_mapping.legacy' = 'false' with the format avro"
+            yield Diagnostic(message=message, hint=hint, path=path)
+        elif part.format not in ("csv", "raw", PROTOBUF) and _has_other_keys(data_type):
+            message = f"column {name!r} has a MAP whose keys are no text, which {part.format} cannot hold"
+            yield Diagnostic(message=message, hint="declare its keys STRING", path=path)
+
+
+def _check_definition(path: str, part: Part) -> Iterator[Diagnostic]:
+    for name, hint in (
+        (MESSAGE, "'com.example.Orders$Order', or the message's name in Protobuf, such as 'shop.Order'"),
+        (DESCRIPTORS, "'orders.desc', a file made with protoc --include_imports --descriptor_set_out=orders.desc"),
+    ):
+        if not part.options.get(name, "").strip():
+            message = f"the format {part.format} needs the option '{part.before}{name}'"
+            yield Diagnostic(message=message, hint=f"add '{part.before}{name}' = {hint}", path=path)
+
+
+def _not_in_protobuf(data_type: DataType) -> str:
+    """What of a type Protobuf has nothing for; empty if it has all."""
+    if data_type.children:
+        return next(filter(None, map(_not_in_protobuf, data_type.children)), "")
+    return "" if data_type.root in _PROTOBUF else str(data_type.as_nullable())
+
+
+def _avro_misfit(part: Part, data_type: DataType) -> str:
+    """What of a type the older mapping of times to Avro cannot hold; empty if it can all."""
+    legacy = part.format != "avro" or part.option("timestamp_mapping.legacy") == "true"
+    if part.format in AVRO and legacy:
+        if data_type.root == "TIMESTAMP_LTZ" or (
+            data_type.root == "TIMESTAMP" and (data_type.precision or 0) > _MILLIS
+        ):
+            return str(data_type.as_nullable())
+        return next(filter(None, (_avro_misfit(part, child) for child in data_type.children)), "")
+    return ""
+
+
+def _has_other_keys(data_type: DataType) -> bool:
+    if data_type.root == "MAP" and not data_type.children[0].is_text:
+        return True
+    return any(_has_other_keys(child) for child in data_type.children)

@@ -1,0 +1,132 @@
+"""Which formats of messages there are, and what each can be told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from plans.connectors.options import option
+from plans.settings.setting import Setting
+
+CHANGELOGS = ("debezium-json", "canal-json")
+"""The formats whose values are changes."""
+
+AVRO = ("avro", "avro-confluent")
+
+PROTOBUF = "protobuf"
+
+ROWS = ("json", "csv", "raw", *AVRO, PROTOBUF)
+"""The formats whose messages are rows, which keys can have, too."""
+
+FORMATS = (*ROWS, *CHANGELOGS)
+
+REGISTRY = "avro-confluent.url"
+MESSAGE = f"{PROTOBUF}.message-class-name"
+DESCRIPTORS = f"{PROTOBUF}.descriptor-file"
+
+_IGNORE = "Whether what cannot be read becomes NULL, and a message of which nothing can be read is skipped."
+_UNREAD = "what cannot be read becomes NULL or is skipped, and nobody is told"
+_STANDARD = "How times are written: SQL is 2020-01-01 00:00:00, ISO-8601 is 2020-01-01T00:00:00."
+
+
+def _lenient(name: str) -> Setting:
+    return option(f"{name}.ignore-parse-errors", "bool", default="false", description=_IGNORE, loses=_UNREAD)
+
+
+def _times(name: str) -> Setting:
+    return option(
+        f"{name}.timestamp-format.standard", "choice", choices=("SQL", "ISO-8601"), default="SQL", description=_STANDARD
+    )
+
+
+FORMAT_OPTIONS: tuple[Setting, ...] = (
+    _lenient("json"),
+    option("json.fail-on-missing-field", "bool", default="false", description="Whether a field must be there."),
+    _times("json"),
+    option(
+        "json.encode.decimal-as-plain-number",
+        "bool",
+        default="false",
+        description="Whether DECIMAL is written without an exponent.",
+    ),
+    option("json.encode.ignore-null-fields", "bool", default="false", description="Whether NULL is not written."),
+    _lenient("csv"),
+    option("csv.field-delimiter", "character", default=",", description="What stands between fields."),
+    option("csv.quote-character", "character", default='"', description="What stands around fields; doubled inside."),
+    option("csv.disable-quote-character", "bool", default="false", description="Whether there is no quoting at all."),
+    option("csv.escape-character", "character", description="What takes away the meaning of the next character."),
+    option("csv.null-literal", description="The text that means NULL."),
+    option("raw.charset", choices=("UTF-8",), default="UTF-8", description="The encoding of text."),
+    option(
+        "raw.endianness",
+        "choice",
+        choices=("big-endian", "little-endian"),
+        default="big-endian",
+        description="The order of the bytes of a number.",
+    ),
+    option("avro.encoding", "choice", choices=("binary",), default="binary", description="How Avro is encoded."),
+    option(
+        "avro.timestamp_mapping.legacy",
+        "bool",
+        default="true",
+        description="Whether TIMESTAMP is timestamp-millis in Avro, and not local-timestamp.",
+    ),
+    option(REGISTRY, description="The schema registry, as http://host:8081 or https://host."),
+    option(
+        "avro-confluent.subject", description="What the schema of a sink is registered under; topic-value if absent."
+    ),
+    option("avro-confluent.basic-auth.user-info", secret=True, description="user:password, as ${env:NAME}."),
+    option("avro-confluent.bearer-auth.token", secret=True, description="A token, as ${env:NAME}."),
+    option(
+        MESSAGE, description="The message: its name in Protobuf, or of its class in Java, as com.example.Orders$Order."
+    ),
+    option(DESCRIPTORS, description="A local file with its definition, as protoc --descriptor_set_out writes it."),
+    option(
+        "protobuf.ignore-parse-errors",
+        "bool",
+        default="false",
+        description="Whether a message that cannot be read is skipped.",
+        loses="what cannot be read is skipped, and nobody is told",
+    ),
+    option(
+        "protobuf.read-default-values",
+        "bool",
+        default="false",
+        description="Whether a field that is absent is its default value, and not NULL.",
+    ),
+    option("protobuf.write-null-string-literal", default="", description="What NULL is in arrays and maps of text."),
+    _lenient("debezium-json"),
+    _times("debezium-json"),
+    option(
+        "debezium-json.schema-include",
+        "bool",
+        default="false",
+        description="Whether messages have a schema beside the payload.",
+    ),
+    _lenient("canal-json"),
+    _times("canal-json"),
+    option("canal-json.database.include", description="A regular expression of the databases whose changes are read."),
+    option("canal-json.table.include", description="A regular expression of the tables whose changes are read."),
+)
+"""What formats can be told; with ``key.`` or ``value.`` before it where ``key.format`` or ``value.format`` chose it."""
+
+SETTINGS: Mapping[str, Setting] = {setting.name: setting for setting in FORMAT_OPTIONS}
+"""The same by name."""
+
+PREFIXED = ("key.", "value.")
+"""What options of the format of a key or value start with."""
+
+INCLUDE = "value.fields-include"
+PREFIX = "key.fields-prefix"
+
+PART_OPTIONS: tuple[Setting, ...] = (
+    option("key.format", "choice", choices=ROWS, description="The format of keys."),
+    option(PREFIX, description="What the columns of the key start with, and its fields do not."),
+    option("value.format", "choice", choices=FORMATS, description="The format of values."),
+    option(
+        INCLUDE,
+        "choice",
+        choices=("ALL", "EXCEPT_KEY"),
+        default="ALL",
+        description="Whether the columns of the key are in the value, too.",
+    ),
+)

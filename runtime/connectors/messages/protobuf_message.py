@@ -1,0 +1,150 @@
+"""The message of Protobuf that a table's columns are the fields of.
+
+It is in a descriptor set, a file that ``protoc --include_imports --descriptor_set_out`` writes. The driver reads the
+file, and workers get what is in it. Columns are found by the names of fields, and have their types, as in Flink.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from plans.connectors.messages.format_options import DESCRIPTORS, MESSAGE
+from plans.connectors.messages.formats import Part
+from plans.declarations.types import DataType, parse_type
+
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import Descriptor, FieldDescriptor
+    from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto, FileDescriptorSet
+
+_BINARY = ("BYTES", "BINARY", "VARBINARY")
+_ENUM = ("STRING", "INT")
+
+
+def message_of(part: Part) -> Any:
+    """The class of the message of ``part``, whose columns fit its fields; ValueError if there is none."""
+    from google.protobuf import descriptor_pool, message_factory
+
+    wanted, files = part.options[MESSAGE], _files(part)
+    names = dict(pair for file in files.file for pair in _names(file))
+    name = names.get(wanted, wanted)
+    if name not in names.values():
+        raise ValueError(
+            f"{part.options[DESCRIPTORS]!r} has no message {wanted!r}; it has {', '.join(names) or 'no messages'}"
+        )
+    pool = descriptor_pool.DescriptorPool()
+    try:
+        for file in files.file:
+            pool.Add(file)
+        found = pool.FindMessageTypeByName(name)
+    except (TypeError, KeyError) as error:
+        raise ValueError(
+            f"{part.options[DESCRIPTORS]!r} does not have all that it imports; was it made with --include_imports? "
+            f"({error})"
+        ) from None
+    for column, field in zip(part.columns, part.fields, strict=True):
+        _check(found, field, parse_type(column.type))
+    return message_factory.GetMessageClass(found)
+
+
+def is_proto3(part: Part, message: Descriptor) -> bool:
+    """Whether the file that defines ``message`` is of proto3."""
+    return any(file.syntax == "proto3" for file in _files(part).file if file.name == message.file.name)
+
+
+def _files(part: Part) -> FileDescriptorSet:
+    from google.protobuf import descriptor_pb2
+    from google.protobuf.message import DecodeError
+
+    try:
+        return descriptor_pb2.FileDescriptorSet.FromString(part.definition)
+    except DecodeError:
+        raise ValueError(f"{part.options[DESCRIPTORS]!r} is no descriptor set") from None
+
+
+def _names(file: FileDescriptorProto) -> Iterator[tuple[str, str]]:
+    """What Java calls each message of ``file``, and what Protobuf does."""
+    options = file.options
+    package = options.java_package or file.package
+    outer = options.java_outer_classname or _outer_class(file)
+    around = f"{package}." if package else ""
+    start = around if options.java_multiple_files else f"{around}{outer}$"
+    for message in file.message_type:
+        yield from _nested(message, start, f"{file.package}." if file.package else "")
+
+
+def _nested(message: DescriptorProto, java: str, own: str) -> Iterator[tuple[str, str]]:
+    yield java + message.name, own + message.name
+    for each in message.nested_type:
+        if not each.options.map_entry:
+            yield from _nested(each, f"{java}{message.name}$", f"{own}{message.name}.")
+
+
+def _outer_class(file: FileDescriptorProto) -> str:
+    """What Java calls the class of a file that does not say it: its name in camel case."""
+    stem = file.name.rpartition("/")[2].removesuffix(".proto")
+    camel, upper = "", True
+    for character in stem:
+        if not (character.isascii() and character.isalnum()):
+            upper = True
+        else:
+            camel += character.upper() if upper else character
+            upper = character.isdigit()
+    taken = [each.name for group in (file.message_type, file.enum_type, file.service) for each in group]
+    return f"{camel}OuterClass" if camel in taken else camel
+
+
+def _check(message: Descriptor, field: str, declared: DataType) -> None:
+    found = message.fields_by_name.get(field)
+    if found is None:
+        raise ValueError(
+            f"column {field!r} is no field of the message {message.full_name}, which has "
+            f"{', '.join(each.name for each in message.fields) or 'none'}"
+        )
+    if problem := _misfit(found, declared):
+        raise ValueError(f"column {field!r} is {declared.as_nullable()}, and the field {found.full_name} is {problem}")
+
+
+def _misfit(field: FieldDescriptor, declared: DataType) -> str:
+    """What a field is that is not of the declared type; empty if it is."""
+    if not field.is_repeated:
+        return _misfit_of_one(field, declared)
+    if is_map(field):
+        if declared.root != "MAP":
+            return "a map"
+        fields = fields_of(field)
+        problems = (_misfit_of_one(fields[n], c) for n, c in zip(("key", "value"), declared.children, strict=True))
+        return next((f"a map with {problem}" for problem in problems if problem), "")
+    if declared.root != "ARRAY":
+        return "repeated, an ARRAY"
+    problem = _misfit_of_one(field, declared.children[0])
+    return f"repeated {problem}" if problem else ""
+
+
+def _misfit_of_one(field: FieldDescriptor, declared: DataType) -> str:
+    root = "STRING" if declared.is_text else "BYTES" if declared.root in _BINARY else declared.root
+    if field.message_type is not None:
+        if root != "ROW":
+            return "a message, a ROW"
+        for name, child in zip(declared.names, declared.children, strict=True):
+            _check(field.message_type, name, child)
+        return ""
+    if field.enum_type is not None:
+        return "" if root in _ENUM else "an enum, STRING or INT"
+    expected = {
+        field.CPPTYPE_BOOL: "BOOLEAN", field.CPPTYPE_INT32: "INT", field.CPPTYPE_UINT32: "INT",
+        field.CPPTYPE_INT64: "BIGINT", field.CPPTYPE_UINT64: "BIGINT", field.CPPTYPE_FLOAT: "FLOAT",
+        field.CPPTYPE_DOUBLE: "DOUBLE", field.CPPTYPE_STRING: "BYTES" if field.type == field.TYPE_BYTES else "STRING",
+    }[field.cpp_type]  # fmt: skip
+    return "" if root == expected else expected
+
+
+def fields_of(field: FieldDescriptor) -> Mapping[str, FieldDescriptor]:
+    """The fields of the message, or of the entries of a map, that a field is."""
+    assert field.message_type is not None
+    return field.message_type.fields_by_name
+
+
+def is_map(field: FieldDescriptor) -> bool:
+    """Whether a field is a map, which is written as repeated messages."""
+    return field.message_type is not None and field.message_type.GetOptions().map_entry
