@@ -10,7 +10,7 @@ import uuid
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.lookup_sources.servers import free_port, wait_for_port
@@ -84,6 +84,8 @@ class Broker:
     port: int
     process: _Process | None = None
     """What listens there, if it is of the tests' own."""
+    client: Mapping[str, str] = field(default_factory=dict)
+    """What a client that is not Spark's is told besides the address."""
 
     def start(self) -> None:
         assert self.process is not None
@@ -104,7 +106,7 @@ class Broker:
         from confluent_kafka.admin import AdminClient, NewTopic
 
         name = f"t-{uuid.uuid4().hex[:12]}"
-        admin = AdminClient({"bootstrap.servers": self.servers})
+        admin = AdminClient({"bootstrap.servers": self.servers, **self.client})
         for done in admin.create_topics([NewTopic(name, partitions, 1)]).values():
             done.result(30)
         return name
@@ -113,7 +115,7 @@ class Broker:
         """Give a topic this many partitions."""
         from confluent_kafka.admin import AdminClient, NewPartitions
 
-        admin = AdminClient({"bootstrap.servers": self.servers})
+        admin = AdminClient({"bootstrap.servers": self.servers, **self.client})
         for done in admin.create_partitions([NewPartitions(topic, partitions)]).values():
             done.result(30)
 
@@ -129,7 +131,9 @@ class Broker:
         """Append messages, each with its key and its value, in this order."""
         from confluent_kafka import Producer
 
-        producer = Producer({"bootstrap.servers": self.servers, "linger.ms": 0, "partitioner": "murmur2_random"})
+        producer = Producer(
+            {"bootstrap.servers": self.servers, "linger.ms": 0, "partitioner": "murmur2_random", **self.client}
+        )
         more = {key: value for key, value in (("partition", partition), ("timestamp", timestamp)) if value is not None}
         for key, value in messages:
             producer.produce(topic, key=key, value=value, headers=list((headers or {}).items()), **more)
@@ -139,9 +143,8 @@ class Broker:
         """All messages that are in the topic, by partition and offset."""
         from confluent_kafka import Consumer, TopicPartition
 
-        consumer = Consumer(
-            {"bootstrap.servers": self.servers, "group.id": uuid.uuid4().hex, "enable.auto.commit": False}
-        )
+        own = {"group.id": uuid.uuid4().hex, "enable.auto.commit": False}
+        consumer = Consumer({"bootstrap.servers": self.servers, **own, **self.client})
         try:
             partitions = consumer.list_topics(topic, timeout=30).topics[topic].partitions
             ends = {n: consumer.get_watermark_offsets(TopicPartition(topic, n), timeout=30)[1] for n in partitions}
@@ -167,8 +170,17 @@ class Broker:
         return {key: value for key, value in found.items() if value is not None}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Secured:
+    """A listener with SASL over TLS: settings of the broker, what its storage is made with, what clients are told."""
+
+    settings: str
+    storage: tuple[str, ...]
+    client: Mapping[str, str]
+
+
 @contextmanager
-def running_broker() -> Iterator[Broker | None]:
+def running_broker(secured: Secured | None = None) -> Iterator[Broker | None]:
     """A running broker; None if its jars are not there."""
     found = [jar for jar in jars() if not jar.name.startswith(_OF_SPARK)]
     if not found:
@@ -177,21 +189,24 @@ def running_broker() -> Iterator[Broker | None]:
     directory = Path(tempfile.mkdtemp(prefix="hintplan-kafka-"))
     try:
         port, control = free_port(), free_port()
+        listener = "SASL_SSL" if secured else "PLAINTEXT"
         settings = directory / "server.properties"
         settings.write_text(
             f"""\
 process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:{control}
-listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{control}
-advertised.listeners=PLAINTEXT://127.0.0.1:{port}
+listeners={listener}://127.0.0.1:{port},CONTROLLER://127.0.0.1:{control}
+advertised.listeners={listener}://127.0.0.1:{port}
 controller.listener.names=CONTROLLER
-listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
+inter.broker.listener.name={listener}
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,{listener}:{listener}
 log.dirs={directory}/data
 auto.create.topics.enable=false
 offsets.topic.replication.factor=1
 offsets.topic.num.partitions=1
 group.initial.rebalance.delay.ms=0
+{secured.settings if secured else ""}
 """
         )
         classes = ":".join(map(str, found))
@@ -199,11 +214,12 @@ group.initial.rebalance.delay.ms=0
         identity = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         with (directory / "log").open("wb") as log:
             subprocess.run(
-                [*java, "kafka.tools.StorageTool", "format", "-t", identity, "-c", str(settings)],
+                [*java, "kafka.tools.StorageTool", "format", "-t", identity, "-c", str(settings),
+                 *(secured.storage if secured else ())],
                 stdout=log, stderr=log, check=True, timeout=180,
             )  # fmt: skip
         process = _Process(command=[*java, "kafka.Kafka", str(settings)], log=directory / "log")
-        broker = Broker(port=port, process=process)
+        broker = Broker(port=port, process=process, client=secured.client if secured else {})
         try:
             broker.start()
             yield broker

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 import planner
 from plans.analysis.validate import validate
+from plans.connectors.policy import Policy
 from plans.declarations.tables import TableColumn
 from plans.errors import RunError, SqlError
 from runtime.connectors.kafka.metadata import values as kafka_values
@@ -38,8 +39,9 @@ def source(name: str, columns: str, broker: Broker, topic: str, **options: str) 
     return table(name, columns, broker, topic=topic, **{**given, "scan__startup__mode": "earliest-offset", **options})
 
 
-def run(spark: SparkSession, script: str, checkpoint: Path) -> Any:
-    execution = execute(planner.compile_sql(script), spark, checkpoint=str(checkpoint), once=True)
+def run(spark: SparkSession, script: str, checkpoint: Path, policy: Policy | None = None) -> Any:
+    plan = planner.compile_sql(script)
+    execution = execute(plan, spark, checkpoint=str(checkpoint), once=True, policy=policy or Policy())
     assert execution.await_termination(DEADLINE_SECONDS)
     execution.raise_failure()
     return execution
