@@ -93,7 +93,7 @@ FORMAT_OPTIONS: tuple[Setting, ...] = (
         default="false",
         description="Whether a field that is absent is its default value, and not NULL.",
     ),
-    option("protobuf.write-null-string-literal", default="", description="What NULL is in arrays and maps of text."),
+    option("protobuf.write-null-string-literal", description="What NULL is in arrays and maps of text."),
     _lenient("debezium-json"),
     _times("debezium-json"),
     option(
