@@ -4,7 +4,8 @@
     ├── SqlError             the SQL is wrong or unsupported (planner)
     ├── PlanError            the plan document is wrong (plans)
     └── RunError             the plan cannot be run, or the run failed (runtime)
-        └── NotInstalled     packages that it needs are not installed
+        ├── NotInstalled     packages that it needs are not installed
+        └── Unavailable      something that it needs is away for now; the same may work at the next attempt
 
 Every error says what, where and what to do next:
 
@@ -99,3 +100,7 @@ class RunError(HintplanError):
 
 class NotInstalled(RunError):
     """What is asked for needs packages of an extra of hintplan, which this Python lacks."""
+
+
+class Unavailable(RunError):
+    """What a run reads, asks or writes to is away for now, so that the same may work at the next attempt."""

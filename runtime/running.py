@@ -86,3 +86,16 @@ class StuckBatch:
     batch: RunningBatch
     usual_ms: int | None
     quiet_ms: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restart:
+    """A run that has failed with ``error`` and starts again in ``delay_ms``, for the ``attempt``-th time in a row.
+
+    There are ``attempts`` of them at most; None for any number.
+    """
+
+    attempt: int
+    attempts: int | None
+    delay_ms: int
+    error: str

@@ -40,6 +40,7 @@ RUNTIME_ORDER = (
     "checkpoint",
     "build",
     "batch",
+    "supervision",
     "run",
     "inspect",
     "__init__",

@@ -80,9 +80,14 @@ def _good_values(ctx: click.Context, parameter: click.Parameter, values: tuple[s
     return values
 
 
+def duration_option(flag: str, what: str) -> Callable[[Any], Any]:
+    """An option that is a duration with its unit, described as ``what``."""
+    return click.option(flag, callback=_duration, metavar="DURATION", help=what)
+
+
 def trigger_option(what: str) -> Callable[[Any], Any]:
-    """``--trigger``, a duration with its unit, described as ``what``."""
-    return click.option("--trigger", callback=_duration, metavar="DURATION", help=what)
+    """``--trigger``, the time between two batches, described as ``what``."""
+    return duration_option("--trigger", what)
 
 
 def one_spark(master: str | None, remote: str | None) -> None:

@@ -26,26 +26,30 @@ class LockOwner:
     birth: str | None = None
     jvm: int | None = None
     jvm_birth: str | None = None
+    processes: str | None = None
+    """Among which processes its number counts: containers with one name on one machine have numbers of their own."""
 
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host}, since {self.since}"
 
 
-def ourselves(jvm: int | None) -> str:
-    """This process, as :func:`lock_owner_of` reads it."""
+def ourselves(jvm: int | None) -> LockOwner:
+    """This process, with the JVM of that number."""
     pid = os.getpid()
-    return json.dumps(
-        asdict(
-            LockOwner(
-                host=socket.gethostname(),
-                pid=pid,
-                since=datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
-                birth=birth_of(pid),
-                jvm=jvm,
-                jvm_birth=None if jvm is None else birth_of(jvm),
-            )
-        )
+    return LockOwner(
+        host=socket.gethostname(),
+        pid=pid,
+        since=datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
+        birth=birth_of(pid),
+        jvm=jvm,
+        jvm_birth=None if jvm is None else birth_of(jvm),
+        processes=_processes(),
     )
+
+
+def lock_text(owner: LockOwner) -> str:
+    """``owner``, as :func:`lock_owner_of` reads it."""
+    return json.dumps(asdict(owner))
 
 
 def lock_owner_of(text: str) -> LockOwner | None:
@@ -57,8 +61,8 @@ def lock_owner_of(text: str) -> LockOwner | None:
 
 
 def is_here(owner: LockOwner) -> bool:
-    """Whether the process runs, or ran, on this machine."""
-    return owner.host == socket.gethostname()
+    """Whether the process runs, or ran, where its number can be looked up: on this machine, and in this container."""
+    return owner.host == socket.gethostname() and owner.processes in (None, _processes())
 
 
 def is_us(owner: LockOwner) -> bool:
@@ -86,3 +90,12 @@ def birth_of(pid: int) -> str | None:
     except OSError:
         return None
     return None if state in "ZX" else f"{fields[18]} after boot {boot}"
+
+
+def _processes() -> str | None:
+    """The machine, since it was started, and the container; None where the system does not tell."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
+        return f"{os.readlink('/proc/self/ns/pid')} after boot {boot}"
+    except OSError:
+        return None

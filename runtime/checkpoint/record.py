@@ -18,7 +18,7 @@ from plans.checkpoint.record import CheckpointRecord, local_record, parse_record
 from plans.errors import RunError
 from runtime.checkpoint.files import files_of, local_directory
 from runtime.checkpoint.parts import batches_kept, refuse_damaged
-from runtime.checkpoint.run_lock import LOCK, is_held
+from runtime.checkpoint.run_lock import is_held, is_held_in
 from runtime.spark.path_patterns import literally
 
 _LINES = "record.jsonl"
@@ -47,7 +47,7 @@ def read_undamaged(spark: SparkSession, checkpoint: str) -> CheckpointRecord | N
     record = read_record(spark, checkpoint)
     directory = local_directory(spark, checkpoint)
     files = files_of(spark, checkpoint)
-    held = LOCK in files.sizes if directory is None else is_held(directory)
+    held = is_held_in(files) if directory is None else is_held(directory)
     if not held:
         refuse_damaged(files, record, checkpoint, kept=batches_kept(spark))
     return record

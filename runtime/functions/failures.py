@@ -16,9 +16,9 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any
 
-from plans.errors import RunError
+from plans.errors import RunError, Unavailable
 from runtime.functions.spec import CallPolicy
-from runtime.worker.exceptions import said
+from runtime.worker.exceptions import NEVER_HEAL, said
 
 _short = reprlib.Repr()
 _short.maxstring = _short.maxother = _short.maxlong = 60
@@ -41,7 +41,9 @@ def failed(policy: CallPolicy, arguments: Sequence[Any], times: int, error: Base
     hint = "retry.max-attempts of the operator says how often a failed call is made again" if times > 1 else None
     if times <= policy.retries:
         hint = f"{type(error).__name__} says that the code is wrong, and is tried again only if retry_on names it"
-    return RunError(f"{call_text(policy, arguments)} failed{often}: {said(error)}", hint=hint)
+    may_heal = policy.retries and times > policy.retries and not isinstance(error, NEVER_HEAL)
+    kind = Unavailable if may_heal else RunError
+    return kind(f"{call_text(policy, arguments)} failed{often}: {said(error)}", hint=hint)
 
 
 def timed_out(
@@ -49,7 +51,7 @@ def timed_out(
 ) -> RunError:
     """What ends the query when a row takes too long, ``elapsed`` in ms; ``last`` is how its last failure was."""
     cause = "" if last is None else f"; attempt {failures} of {1 + policy.retries} failed: {said(last)}"
-    return RunError(
+    return Unavailable(
         f"{call_text(policy, arguments)} timed out after {elapsed} ms, {policy.timeout} ms are allowed{cause}",
         hint="async.timeout of the operator covers all attempts of a row",
     )

@@ -24,7 +24,7 @@ from plans.model.config import TIME_ZONE
 from plans.model.plan import Plan
 from runtime.checkpoint.files import CheckpointFiles, stored_files
 from runtime.checkpoint.parts import refuse_damaged
-from runtime.checkpoint.run_lock import RunLock, lock_local, lock_stored
+from runtime.checkpoint.run_lock import RunLock, lock_directory, lock_stored
 from runtime.inspect.batches import batch_of, entries_kept, last_numbers, parsed_record, record_files
 from runtime.inspect.entries import Entry, entries_of, fits
 from runtime.inspect.opening import last_plan
@@ -102,7 +102,7 @@ def compact_state(checkpoint: str, *, at: int | None = None) -> Compaction:
         record = parsed_record(record_files(files), checkpoint)
         if record is None or recorded_plan(record) != plan:
             raise RunError(f"another run has used checkpoint {checkpoint} meanwhile", hint="do it again")
-        return _compacted(checkpoint, files, record, plan, clock=clock, at=clock if at is None else at)
+        return _compacted(checkpoint, files, record, plan, lock, clock=clock, at=clock if at is None else at)
     except OSError as error:
         raise RunError(
             f"the checkpoint {checkpoint} cannot be rewritten: {error.strerror or error} ({error.filename or root})",
@@ -113,11 +113,15 @@ def compact_state(checkpoint: str, *, at: int | None = None) -> Compaction:
 
 
 def _locked(checkpoint: str, files: Files) -> RunLock:
-    return lock_local(checkpoint, Path(files.root)) if is_local_path(checkpoint) else lock_stored(checkpoint, files)
+    if is_local_path(checkpoint):
+        return lock_directory(checkpoint, Path(files.root))
+    from runtime.storage.remote_files import remote_files
+
+    return lock_stored(checkpoint, remote_files(files.root))
 
 
 def _compacted(
-    checkpoint: str, files: Files, record: CheckpointRecord, plan: Plan, *, clock: int, at: int
+    checkpoint: str, files: Files, record: CheckpointRecord, plan: Plan, lock: RunLock, *, clock: int, at: int
 ) -> Compaction:
     for folder in (f"{query.logs}/{log}" for query in record.queries for log in ("offsets", "commits")):
         files.refresh(folder)
@@ -135,6 +139,7 @@ def _compacted(
         now = min(at, _begun(before, files, query, last, at))
         for state in query.states:
             if state.place:
+                lock.require()
                 known = () if query.parked else entries.get(state.operator, ())
                 states.append(_state(files, query, state, last, _How(entries=known, now=now, clock=clock)))
     after = stored_files(files.root)

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from plans.declarations.tables import Column
-from plans.errors import RunError
+from plans.errors import RunError, Unavailable
 from runtime.lookup.api import AsyncLookupFunction, Key, LookupFunction, Row
-from runtime.worker.exceptions import said
+from runtime.worker.exceptions import NEVER_HEAL, said
 
 _FIRST_BACKOFF = 100
 _LONGEST_BACKOFF = 10_000
@@ -112,7 +112,9 @@ def named(policy: FetchPolicy) -> str:
 def failed(policy: FetchPolicy, keys: Sequence[Key], tries: int, error: BaseException) -> RunError:
     """What ends the query when the source keeps failing."""
     times = "once" if tries == 1 else f"{tries} times"
-    return RunError(
+    may_heal = isinstance(error, Exception) and not isinstance(error, NEVER_HEAL)
+    kind = Unavailable if may_heal and tries > policy.max_failures else RunError
+    return kind(
         f"{looking_up(policy, keys)} failed {times}: {said(error)}",
         hint="lookup.max-retries says how often a failed lookup is tried again"
         if tries > policy.max_failures
@@ -125,7 +127,7 @@ def timed_out(
 ) -> RunError:
     """What ends the query when an answer takes too long; ``last`` is how the last of ``failures`` tries ended."""
     cause = "" if last is None else f"; try {failures} of {1 + policy.max_failures} failed: {said(last)}"
-    return RunError(
+    return Unavailable(
         f"{looking_up(policy, keys)} timed out after {elapsed} ms, {policy.timeout} ms are allowed{cause}",
         hint="async.timeout of the operator covers all attempts of a key",
     )

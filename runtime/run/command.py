@@ -1,8 +1,6 @@
-"""``hintplan run``: options, signals and exit codes around :func:`runtime.run.execute.execute`.
+"""``hintplan run``: its options, and the Spark session in which :func:`runtime.run.execute.execute` runs the plan.
 
-The first SIGINT or SIGTERM ends the run after the batch in progress, the second one at once; a batch plan ends at the
-first, since an unfinished job leaves nothing behind. The exit codes are the shell's, 130 and 143. Rows of print sinks
-are the only thing on stdout, unless ``--json`` asks for records there.
+Rows of print sinks are the only thing on stdout, unless ``--json`` asks for records there.
 """
 
 from __future__ import annotations
@@ -11,8 +9,7 @@ import os
 import signal
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,6 +24,7 @@ from plans.commands.run_options import (
     allow_state_drop_option,
     conf_option,
     debug_option,
+    duration_option,
     master_option,
     policy_options,
     remote_option,
@@ -34,32 +32,28 @@ from plans.commands.run_options import (
 )
 from plans.connectors.policy import Policy, refuse_reach
 from plans.connectors.table import spark_packages
+from plans.declarations.durations import parse_duration
 from plans.errors import PlanError, RunError
 from plans.extras import require
 from plans.files.codec import fingerprint
 from plans.model.plan import Plan
 from plans.text.terminal import say
+from runtime.checkpoint.lease import Waited, Waiting, lease_seconds
 from runtime.run.spark_options import SparkOptions, with_spark_options
 from runtime.spark.quiet import SparkLog
+from runtime.supervision.health import WAITING, Health, address, served
+from runtime.supervision.restarts import NEVER, Strategy
+from runtime.supervision.stop import GRACE_SECONDS, STOPS_WHEN_STARTED, Stop
 
-STOPS_AFTER_BATCH = "stopping after this batch; once more to stop now"
-STOPS_NOW = "stopping now"
-STOPS_WHEN_STARTED = "stopping as soon as Spark has started; once more to stop now"
+_RESET_SECONDS = 600.0
+"""How long a run goes well before --max-restarts begins to count anew."""
 
 
-@dataclass(slots=True)
-class Stop:
-    """Signals received so far; ``answer`` is said to the first one."""
-
-    answer: str = STOPS_AFTER_BATCH
-    received: int = 0
-    number: int = 0
-
-    def __call__(self, number: int, frame: Any) -> None:
-        self.received += 1
-        self.number = number
-        if self.received == 1:
-            say(self.answer)
+def _address(ctx: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, int] | None:
+    try:
+        return None if value is None else address(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
 
 
 @click.command("run")
@@ -69,6 +63,17 @@ class Stop:
 @click.option("--checkpoint", metavar="DIR", help="Where state is kept between runs; without it, it is forgotten.")
 @click.option("--expect", metavar="DIGEST", help="Refuse any plan but the one with this digest, as validate prints it.")
 @click.option("--take-over", is_flag=True, help="Use a checkpoint though a run on another machine may still use it.")
+@duration_option("--wait", "Wait so long for a run that holds the checkpoint (default: while it may have crashed).")
+@duration_option("--lease", "A checkpoint that machines share is free so long after a crash (default 60 s).")
+@duration_option("--grace", f"How long the batch may take after SIGTERM (default {GRACE_SECONDS:g} s).")
+@click.option(
+    "--max-restarts",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Start again so often in a row after failures that may pass (default 0).",
+)
+@duration_option("--restart-delay", "The first pause before a restart, which grows to a minute (default 1 s).")
+@click.option("--health", callback=_address, metavar="[HOST:]PORT", help="Answer GET /healthz and /readyz there.")
 @master_option
 @remote_option
 @conf_option
@@ -93,6 +98,12 @@ class RunOptions:
     checkpoint: str | None
     expect: str | None
     take_over: bool
+    wait: str | None
+    lease: str | None
+    grace: str | None
+    max_restarts: int | None
+    restart_delay: str | None
+    health: tuple[str, int] | None
     spark: SparkOptions
     as_json: bool
     policy: Policy
@@ -103,20 +114,30 @@ class RunOptions:
 def _run(options: RunOptions) -> int:
     if options.once and options.trigger:
         raise click.UsageError("--once takes what is there and stops; it has no --trigger")
+    _refuse_idle_options(options)
     require("spark")
     plan = read_plan(options.path, allow_fact_edits=options.allow_fact_edits)
     _tell_digest(plan, options.path, options.expect)
     if plan.mode == "batch":
         _refuse_streaming_options(plan, options)
     refuse_reach(plan.tables, options.policy, options.checkpoint)
+    health = Health(plan=plan.name, digest=fingerprint(plan))
+    with served(health, options.health) if options.health is not None else nullcontext() as url:
+        if url is not None:
+            say(f"health: {url}/healthz")
+        return _run_on_spark(plan, options, health)
+
+
+def _run_on_spark(plan: Plan, options: RunOptions, health: Health) -> int:
     if options.checkpoint is not None and options.spark.remote is None:
-        _refuse_checkpoint(plan, options.checkpoint, options)
+        _refuse_checkpoint(plan, options.checkpoint, options, health)
     if sys.stderr.isatty():
         say(f"connecting to {options.spark.remote}" if options.spark.remote else "starting Spark")
     with opened_session(with_spark_packages(options.spark, plan)) as spark:
         from runtime.run.execute import execute
+        from runtime.run.supervised import Supervision, run_plan
 
-        def start() -> Any:
+        def start(waiting: Waiting) -> Any:
             return execute(
                 plan,
                 spark,
@@ -124,19 +145,66 @@ def _run(options: RunOptions) -> int:
                 once=options.once and plan.mode != "batch",
                 trigger=options.trigger,
                 take_over=options.take_over,
+                lease=options.lease,
+                waiting=replace(waiting, longest=_seconds(options.wait)),
                 policy=options.policy,
                 allow_state_drop=options.allow_state_drop,
             )
 
-        return run_plan(plan, start, as_json=options.as_json)
+        supervision = Supervision(
+            stop=_stop(plan, options),
+            strategy=_strategy(options),
+            can_restart=lambda: not _is_gone(spark),
+            health=health,
+        )
+        return run_plan(plan, start, supervision, as_json=options.as_json, requests=_behind_url(options))
 
 
-def _refuse_checkpoint(plan: Plan, checkpoint: str, options: RunOptions) -> None:
+def _refuse_idle_options(options: RunOptions) -> None:
+    """Wrong usage of what would have no effect."""
+    lease_seconds(options.lease)
+    given = [f"--{name}" for name in ("wait", "lease") if getattr(options, name) is not None]
+    if given and options.checkpoint is None:
+        raise click.UsageError(f"{given[0]} is about a checkpoint that others may hold; give one with --checkpoint")
+    if given and options.spark.remote is not None:
+        raise click.UsageError(f"{given[0]} has no effect with --remote: there the server says whether a query runs")
+    if options.max_restarts and options.checkpoint is None:
+        raise click.UsageError("--max-restarts goes on from a checkpoint; give one with --checkpoint")
+    if options.restart_delay is not None and not options.max_restarts:
+        raise click.UsageError("--restart-delay is about restarts; say how many with --max-restarts")
+
+
+def _strategy(options: RunOptions) -> Strategy:
+    if not options.max_restarts:
+        return NEVER
+    first = _seconds(options.restart_delay) or NEVER.first
+    return Strategy(attempts=options.max_restarts, first=first, longest=max(first, NEVER.longest), reset=_RESET_SECONDS)
+
+
+def _stop(plan: Plan, options: RunOptions) -> Stop:
+    grace = _seconds(options.grace)
+    return Stop(grace=GRACE_SECONDS if grace is None else grace, now=plan.mode == "batch")
+
+
+def _seconds(duration: str | None) -> float | None:
+    return None if duration is None else parse_duration(duration) / 1000
+
+
+def _behind_url(options: RunOptions) -> bool:
+    return options.checkpoint is not None and not is_local_path(options.checkpoint)
+
+
+def _refuse_checkpoint(plan: Plan, checkpoint: str, options: RunOptions, health: Health) -> None:
     """Refuse now what would be refused when Spark is up."""
     from runtime.checkpoint.parts import undamaged_record
     from runtime.checkpoint.run_lock import refuse_held
 
-    refuse_held(checkpoint, take_over=options.take_over)
+    def waits(waited: Waited) -> None:
+        health.enter(WAITING)
+        say(waited.text)
+
+    waiting = Waiting(longest=_seconds(options.wait), tell=waits)
+    refuse_held(checkpoint, take_over=options.take_over, waiting=waiting)
     if is_local_path(checkpoint):
         found = continuation(undamaged_record(absolute(checkpoint), options.spark.conf), plan)
         refuse(found, checkpoint, allow_drop=options.allow_state_drop)
@@ -160,6 +228,8 @@ def _refuse_streaming_options(plan: Plan, options: RunOptions) -> None:
         raise click.UsageError(f"{plan.name} is a batch plan: it runs once, so it has no --trigger")
     if options.checkpoint is not None:
         raise click.UsageError(f"{plan.name} is a batch plan: it keeps no state, so it has no --checkpoint")
+    if options.grace is not None:
+        raise click.UsageError(f"{plan.name} is a batch plan: it ends at once when it is told to, so it has no --grace")
     if options.once:
         say(f"{plan.name} is a batch plan: it takes what is there and stops, with or without --once")
 
@@ -263,82 +333,3 @@ def _is_gone(spark: Any) -> bool:
     gateway = getattr(getattr(spark, "_sc", None), "_gateway", None)
     process = getattr(gateway, "proc", None)
     return process is not None and process.poll() is not None
-
-
-def run_plan(plan: Plan, start: Callable[[], Any], *, as_json: bool) -> int:
-    """Run ``plan``, as ``start`` starts it, to its end and tell of its batches; 0, or the code of a signal's exit."""
-    from runtime.progress import FunctionProgress, JobProgress, LookupProgress, total_functions, total_lookups
-    from runtime.run.report import open_report
-    from runtime.run.watch import Watch
-    from runtime.running import RunningBatch
-
-    batch_plan = plan.mode == "batch"
-    stop = Stop(STOPS_NOW if batch_plan else STOPS_AFTER_BATCH)
-    previous = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    started = time.monotonic()
-    try:
-        execution = start()
-        if execution.temporary:
-            say("no --checkpoint: state is kept in a temporary directory and forgotten at the end")
-        for note in execution.notes:
-            say(note)
-        totals = {"jobs": 0, "rows_out": 0} if batch_plan else {"batches": 0, "rows_in": 0, "rows_out": 0}
-        lookups: dict[str, dict[str, LookupProgress]] = {}
-        functions: dict[str, dict[str, FunctionProgress]] = {}
-        behind_url = not batch_plan and not is_local_path(execution.checkpoint)
-        with open_report(as_json=as_json, requests=behind_url) as report:
-            watch = None if batch_plan else Watch(execution, report.pace)
-
-            def tell() -> None:
-                for ended in execution.new_batches():
-                    totals["rows_out"] += ended.rows_out
-                    sums = lookups.setdefault(ended.sink, {}) if ended.lookups else {}
-                    for name, found in ended.lookups.items():
-                        sums[name] = total_lookups(sums.get(name, {}), found)
-                    called = functions.setdefault(ended.sink, {}) if ended.functions else {}
-                    for name, found in ended.functions.items():
-                        called[name] = total_functions(called.get(name, {}), found)
-                    if isinstance(ended, JobProgress):
-                        totals["jobs"] += 1
-                        report.job(ended)
-                    else:
-                        totals["batches"] += 1
-                        totals["rows_in"] += ended.rows_in
-                        report.batch(ended)
-                        if watch is not None:
-                            watch.ended(ended)
-                for one in watch.news(time.monotonic()) if watch is not None else ():
-                    if isinstance(one, RunningBatch):
-                        report.running(one)
-                    else:
-                        report.stuck(one)
-
-            status = "failed"
-            try:
-                status = follow(execution, stop, tell)
-            finally:
-                if status != "failed" or batch_plan:
-                    tell()
-                elapsed = int((time.monotonic() - started) * 1000)
-                counted = {"lookups": lookups, "functions": functions}
-                report.end(status, {"plan": plan.name, **totals, "duration_ms": elapsed, **counted})
-        return 128 + stop.number if status == "stopped" else 0
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
-
-
-def follow(execution: Any, stop: Stop, tell: Callable[[], None]) -> str:
-    """Wait for the end of a run, telling as it goes; ``finished`` or ``stopped``. RunError if it fails."""
-    while True:
-        tell()
-        execution.raise_failure()
-        if not execution.active:
-            execution.await_termination()
-            return "finished"
-        if stop.received > 1:
-            execution.stop()
-            return "stopped"
-        if stop.received and execution.stop_between_batches():
-            return "stopped"
-        execution.wait(0.2)

@@ -43,8 +43,9 @@ from runtime.batch.execution import BatchExecution
 from runtime.batch.session import Session
 from runtime.checkpoint.files import NO_FILES, CheckpointFiles, files_of, local_directory, reached_by_workers
 from runtime.checkpoint.generations import begin_generation, end_generations, old_logs
+from runtime.checkpoint.lease import Waiting, lease_seconds
 from runtime.checkpoint.record import write_record
-from runtime.checkpoint.run_lock import acquire
+from runtime.checkpoint.run_lock import TELLS, acquire, await_free
 from runtime.connectors import table as connectors
 from runtime.lookup.plan import LookupRun
 from runtime.results import files
@@ -82,6 +83,8 @@ def execute(
     allow_state_drop: bool = False,
     results: str | None = None,
     take_over: bool = False,
+    lease: str | None = None,
+    waiting: Waiting | None = None,
 ) -> Execution | BatchExecution:
     """Start ``plan`` on ``spark``, or on the active session, or on a new local one.
 
@@ -91,9 +94,11 @@ def execute(
     A checkpoint with state that the plan does not continue (:mod:`plans.checkpoint.continuation`) is refused, unless
     ``allow_state_drop`` says to go on without it. With ``results``, a directory as for ``checkpoint``, rows are kept
     there for :class:`runtime.results.files.KeptRows` instead of written to the sink. A checkpoint has one run at a time
-    (:mod:`runtime.checkpoint.run_lock`); ``take_over`` follows one on another machine, of which nothing is known. A
-    batch plan takes what is there and ends; it has neither a checkpoint nor a trigger, and its cached results go with
-    its last job. PlanError if the plan is wrong; RunError if it cannot run here.
+    (:mod:`runtime.checkpoint.run_lock`); ``take_over`` follows one on another machine, of which nothing is known.
+    Where other machines see the checkpoint it is held by a ``lease``, such as ``'60 s'``, and ``waiting`` says how to
+    wait for that of another run; by default, as long as nothing says that it lives. A batch plan takes what is there
+    and ends; it has neither a checkpoint nor a trigger, and its cached results go with its last job. PlanError if the
+    plan is wrong; RunError if it cannot run here.
     """
     problems = validate(plan)
     if problems:
@@ -103,7 +108,7 @@ def execute(
         return Session(spark, policy=policy).execute_and_close(plan, results=results)
     _refuse_cached(plan)
     refuse_reach(plan.tables, policy, checkpoint)
-    settings = _trigger(once, trigger)
+    settings, seconds = _trigger(once, trigger), lease_seconds(lease)
     if once:
         for scan in plan.scans:
             connectors.refuse_unbounded(scan.table, plan.tables[scan.table])
@@ -114,6 +119,9 @@ def execute(
             "a run on a cluster keeps its state in a checkpoint that all workers can reach",
             hint="give a checkpoint directory on a shared file system",
         )
+    waiting = waiting or TELLS
+    guarded = checkpoint is not None and not is_remote(own)
+    free = await_free(own, checkpoint, waiting, take_over=take_over) if checkpoint is not None and guarded else None
     before = before_run(plan, own, checkpoint)
     refuse(before.found, checkpoint or "", allow_drop=allow_state_drop)
     own.conf.set("spark.sql.shuffle.partitions", str(before.partitions))
@@ -144,8 +152,8 @@ def execute(
         _counts=counts,
         _wrong_line=partial(connectors.wrong_line, own, plan.tables),
     )
-    if checkpoint is not None and not is_remote(own):
-        execution._lock = acquire(own, checkpoint, take_over=take_over)
+    if checkpoint is not None and guarded:
+        execution._lock = acquire(own, checkpoint, take_over=take_over, seconds=seconds, seen=free, waiting=waiting)
         execution._lock.in_use = partial(_is_active, execution)
     try:
         there = NO_FILES if checkpoint is None else building.unmoved_files()
@@ -153,7 +161,11 @@ def execute(
             refuse_other_batches(plan, running, there, before.recorded, partial(files_of, own))
         record = None if checkpoint is None else _recorded(plan, own, checkpoint, before, found, there)
         for name, writer in writers.items():
+            if execution._lock is not None:
+                execution._lock.require()
             execution.queries[name] = _started(name, writer.trigger(**settings), location)
+        if execution._lock is not None:
+            execution._lock.stops(own, execution.queries.values())
         if checkpoint is not None and record is not None:
             if (begun := record_of_begun(record)) is not None:
                 write_record(own, checkpoint, begun)

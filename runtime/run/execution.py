@@ -17,6 +17,7 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
+from plans.errors import RunError
 from runtime.checkpoint.run_lock import RunLock
 from runtime.progress import BatchProgress, LookupProgress, OperatorProgress, batch_progress
 from runtime.progress_table import ProgressTable, as_html, as_text, stream_table
@@ -46,6 +47,7 @@ class Execution:
     notes: tuple[str, ...] = ()
     sinks: Mapping[str, Sequence[str]] = field(default_factory=dict)
     _lock: RunLock | None = None
+    _lost: RunError | None = None
     _wrong_line: WrongLine = lambda file: None
     _note: Note = lambda operators: None
     _counts: dict[tuple[str, int], int] = field(default_factory=dict)
@@ -60,6 +62,16 @@ class Execution:
     def active(self) -> bool:
         """Whether any query runs."""
         return any(query.isActive for query in self.queries.values())
+
+    @property
+    def has_planned(self) -> bool:
+        """Whether all queries have planned a batch, or have seen that there is none to plan."""
+        return all(query.lastProgress is not None or query.status["isDataAvailable"] for query in self.queries.values())
+
+    def lease(self) -> dict[str, Any] | None:
+        """What there is to say of the lease on the checkpoint; None where a lock holds it, or nobody does any more."""
+        beat = None if self._lock is None else self._lock.beat
+        return None if beat is None else beat.lease.told()
 
     @property
     def progress(self) -> dict[str, BatchProgress]:
@@ -97,7 +109,8 @@ class Execution:
                 for one in (batch, *(self._of_other_sink(sink, batch) for sink in others)):
                     self._last[one.sink] = one
                     self._unread.append(one)
-            self._note(self._operators)
+            if self._lock is None or self._lock.in_force:
+                self._note(self._operators)
 
     def _of_other_sink(self, sink: str, batch: BatchProgress) -> BatchProgress:
         """What a sink got in a batch that is reported with another sink of the same query."""
@@ -141,7 +154,18 @@ class Execution:
                 return
 
     def raise_failure(self) -> None:
-        """If a query has failed, stop the others and raise RunError with the root cause."""
+        """If a query has failed, stop the others and raise RunError with the root cause.
+
+        So it is if the checkpoint is not held any more, for then another run may go on there.
+        """
+        if self._lock is not None and self._lost is None:
+            try:
+                self._lock.require()
+            except RunError as lost:
+                self._lost = lost
+                self.stop()
+        if self._lost is not None:
+            raise self._lost
         for sink, query in self.queries.items():
             error = query.exception()
             if error is not None:
@@ -195,5 +219,6 @@ class Execution:
             self._read_batches()
         if self._lock is not None:
             self._lock.release()
+            self._lock = None
         if self.temporary:
             shutil.rmtree(self.checkpoint, ignore_errors=True)

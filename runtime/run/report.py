@@ -15,9 +15,17 @@ from typing import Any, ClassVar, Protocol, TextIO
 
 from plans.text.terminal import clean, say
 from runtime.amounts import human_bytes, human_duration
+from runtime.checkpoint.lease import Waited
 from runtime.progress import BatchProgress, CachedProgress, JobProgress, OperatorProgress
-from runtime.run.running_text import running_json, running_text, stuck_json, stuck_text
-from runtime.running import RunningBatch, StuckBatch
+from runtime.run.running_text import (
+    restart_text,
+    running_json,
+    running_text,
+    stuck_json,
+    stuck_text,
+    waiting_json,
+)
+from runtime.running import Restart, RunningBatch, StuckBatch
 from runtime.sources import lag_text
 from runtime.storage.operations import OPERATIONS
 
@@ -39,6 +47,10 @@ class Report(Protocol):
 
     def job(self, job: JobProgress) -> None: ...
 
+    def waiting(self, waited: Waited) -> None: ...
+
+    def restart(self, restart: Restart) -> None: ...
+
     def end(self, status: str, summary: Mapping[str, Any]) -> None: ...
 
 
@@ -59,7 +71,8 @@ def open_report(*, as_json: bool, requests: bool = False) -> Iterator[Report]:
 class JsonReport:
     """One JSON object a line: ``{"event": "batch", ...}`` or ``"job"``, and at the end ``{"event": "end", ...}``.
 
-    A batch that takes long has ``"running"`` and ``"stuck"`` before.
+    A batch that takes long has ``"running"`` and ``"stuck"`` before; a run that waits for another one, or is started
+    again, says ``"waiting"`` and ``"restart"``.
     """
 
     pace: ClassVar[float] = 10.0
@@ -78,6 +91,12 @@ class JsonReport:
 
     def job(self, job: JobProgress) -> None:
         self._print({"event": "job", **asdict(job)})
+
+    def waiting(self, waited: Waited) -> None:
+        self._print({"event": "waiting", **waiting_json(waited)})
+
+    def restart(self, restart: Restart) -> None:
+        self._print({"event": "restart", **asdict(restart)})
 
     def end(self, status: str, summary: Mapping[str, Any]) -> None:
         self._print({"event": "end", "status": status, **summary})
@@ -126,6 +145,13 @@ class LineReport:
         parts += [f"{name} {cached_text(found)}" for name, found in job.cached.items()]
         say(f"{job.sink}: {' · '.join(parts)}")
 
+    def waiting(self, waited: Waited) -> None:
+        say(waited.text)
+
+    def restart(self, restart: Restart) -> None:
+        for line in restart_text(restart):
+            say(line)
+
     def end(self, status: str, summary: Mapping[str, Any]) -> None:
         _say_end(status, summary)
 
@@ -168,10 +194,21 @@ class TableReport:
         self._live.update(self._table(), refresh=True)
 
     def stuck(self, stuck: StuckBatch) -> None:
+        self._above(stuck_text(stuck))
+
+    def _above(self, lines: Iterable[str]) -> None:
+        """Lines above the table."""
         from rich.text import Text
 
-        for line in stuck_text(stuck):
+        for line in lines:
             self._live.console.print(Text(clean(line)))
+
+    def waiting(self, waited: Waited) -> None:
+        self._above((waited.text,))
+
+    def restart(self, restart: Restart) -> None:
+        self._running.clear()
+        self._above(restart_text(restart))
 
     def job(self, job: JobProgress) -> None:
         self._jobs.append(job)

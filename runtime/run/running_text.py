@@ -1,4 +1,4 @@
-"""What is said of a batch that has not ended, in words."""
+"""What is said of a batch that has not ended, and of a run that waits or begins again, in words."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from runtime.amounts import human_duration
-from runtime.running import RunningBatch, RunningStage, StuckBatch
+from runtime.checkpoint.lease import Waited
+from runtime.running import Restart, RunningBatch, RunningStage, StuckBatch
 
 
 def running_text(batch: RunningBatch) -> str:
@@ -84,6 +85,26 @@ def failures_text(batch: RunningBatch) -> str:
     """What failed, which Spark tries again without a word."""
     attempts = "1 attempt" if batch.failed == 1 else f"{batch.failed:,} attempts"
     return f"{attempts} failed{'' if batch.last_failure is None else f': {batch.last_failure}'}"
+
+
+def restart_text(restart: Restart) -> Iterable[str]:
+    """Why a run has failed, and when it starts again; a line each.
+
+    >>> restart = Restart(attempt=2, attempts=5, delay_ms=1500, error="the query of r failed: no answer")
+    >>> list(restart_text(restart))
+    ['the query of r failed: no answer', 'restart 2 of 5 in 1.5 s']
+    """
+    yield from restart.error.splitlines()
+    most = "" if restart.attempts is None else f" of {restart.attempts}"
+    yield f"restart {restart.attempt}{most} in {human_duration(restart.delay_ms)}"
+
+
+def waiting_json(waited: Waited) -> dict[str, Any]:
+    """The fields of an event: whom a run waits for; null is what is not known, and the lease where there is none."""
+    who = waited.owner
+    owner = None if who is None else {"host": who.host, "pid": who.pid, "since": who.since}
+    lease_ms = None if waited.seconds is None else int(waited.seconds * 1000)
+    return {"message": waited.text, "owner": owner, "epoch": waited.epoch, "lease_ms": lease_ms}
 
 
 def running_json(batch: RunningBatch) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from plans.analysis.columns import output_columns
-from plans.checkpoint.record import absolute
+from plans.checkpoint.record import absolute, is_local_path
 from plans.connectors.policy import Policy
 from plans.connectors.table import bounding_options, dropping_options
 from plans.errors import RunError
@@ -25,16 +25,9 @@ from plans.model.config import TIME_ZONE
 from plans.model.plan import Plan
 from plans.text.names import did_you_mean
 from plans.text.terminal import say
-from runtime.run.command import (
-    STOPS_AFTER_BATCH,
-    STOPS_NOW,
-    Stop,
-    follow,
-    opened_session,
-    run_plan,
-    with_spark_packages,
-)
+from runtime.run.command import opened_session, with_spark_packages
 from runtime.run.spark_options import SparkOptions
+from runtime.supervision.stop import Stop
 
 Row = tuple[str | None, tuple[Any, ...]]
 """The row kind, None in batch mode, and the values: as text, or as JSON has them."""
@@ -78,10 +71,19 @@ class Engine:
 
     def insert(self, plan: Plan) -> int:
         """Run ``plan`` to the end of what is there; 0, or the exit code of the signal that stopped it."""
+        from runtime.run.supervised import Supervision, run_plan
+
         # Spark sets a handler of its own for Ctrl-C when it starts, which must not replace that of the run.
         self._session(plan)
         with _told_to_clients():
-            return run_plan(plan, lambda: self._started(plan), as_json=self.as_json)
+            requests = self.checkpoint is not None and plan.mode != "batch" and not is_local_path(self.checkpoint)
+            return run_plan(
+                plan,
+                lambda waiting: self._started(plan),
+                Supervision(stop=_stop(plan)),
+                as_json=self.as_json,
+                requests=requests,
+            )
 
     def start(self, plan: Plan) -> str:
         """Run ``plan`` in the background, until it is stopped, and say under which name."""
@@ -100,6 +102,7 @@ class Engine:
         """
         from runtime.results.files import KeptRows
         from runtime.run.execute import execute
+        from runtime.run.supervised import follow
         from runtime.spark.session import shares_machine
 
         spark = self._session(plan)
@@ -113,9 +116,11 @@ class Engine:
             kept = KeptRows(directory=f"{base}/rows")
             checkpoint = None if self.checkpoint is None else f"{base}/run"
             rows = self._reader(plan)
-            stop = Stop(STOPS_NOW if plan.mode == "batch" else STOPS_AFTER_BATCH)
-            previous = signal.signal(signal.SIGINT, stop)
-            try:
+            stop = _stop(plan)
+            with ExitStack() as stack:
+                stack.enter_context(stop.listening(signal.SIGINT))
+                if self.checkpoint is not None:
+                    stack.callback(KeptRows(directory=base).discard)
                 if plan.mode == "batch":
                     execution = self._batch_session(plan).execute(plan, results=kept.directory)
                 else:
@@ -125,26 +130,20 @@ class Engine:
                 status = follow(execution, stop, lambda: rows(kept, show))
                 if status == "finished":
                     rows(kept, show)
-                return 0 if status == "finished" else 128 + stop.number
-            finally:
-                signal.signal(signal.SIGINT, previous)
-                if self.checkpoint is not None:
-                    KeptRows(directory=base).discard()
+                return 0 if status == "finished" else stop.exit_code
 
     def fill(self, plan: Plan) -> int:
         """Compute the cached results that ``plan`` reads, whose rows nobody sees; 0, or a signal's exit code."""
+        from runtime.run.supervised import follow
+
         self._session(plan)
         (sink,) = plan.sinks
         table = replace(plan.tables[sink.table], options=dropping_options())
-        stop = Stop(STOPS_NOW)
-        previous = signal.signal(signal.SIGINT, stop)
-        try:
-            with _told_to_clients():
-                execution = self._batch_session(plan).execute(replace(plan, tables={**plan.tables, sink.table: table}))
-                status = follow(execution, stop, lambda: None)
-            return 0 if status == "finished" else 128 + stop.number
-        finally:
-            signal.signal(signal.SIGINT, previous)
+        stop = _stop(plan)
+        with _told_to_clients(), stop.listening(signal.SIGINT):
+            execution = self._batch_session(plan).execute(replace(plan, tables={**plan.tables, sink.table: table}))
+            status = follow(execution, stop, lambda: None)
+        return 0 if status == "finished" else stop.exit_code
 
     def stop(self, name: str) -> None:
         """Stop what runs under ``name`` after its batch in progress; RunError if nothing does."""
@@ -163,18 +162,17 @@ class Engine:
 
     def wait(self) -> int:
         """Wait for all jobs; 0, or the exit code of the signal that stopped them. RunError when one fails."""
-        stop = Stop()
-        previous = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+        from runtime.run.supervised import follow
+
+        stop, status = Stop(), "finished"
         try:
-            status = "finished"
-            for job in self.jobs.values():
-                if follow(job.execution, stop, lambda: None) == "stopped":
-                    status = "stopped"
-            return 0 if status == "finished" else 128 + stop.number
+            with stop.listening():
+                for job in self.jobs.values():
+                    if follow(job.execution, stop, lambda: None) == "stopped":
+                        status = "stopped"
+            return 0 if status == "finished" else stop.exit_code
         finally:
             self.jobs.clear()
-            for number, handler in previous.items():
-                signal.signal(number, handler)
 
     def close(self) -> None:
         """Stop all jobs, and Spark if it was started."""
@@ -253,6 +251,10 @@ def _told_to_clients() -> Iterator[None]:
             raise
         hint = f"set '{option}'; an INSERT can go on in the background after SET 'table.dml-sync' = 'false'"
         raise RunError(diagnostics=(replace(problem, hint=hint),)) from error
+
+
+def _stop(plan: Plan) -> Stop:
+    return Stop(now=plan.mode == "batch")
 
 
 def _folder(name: str) -> str:

@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable
 from urllib.parse import unquote
 
-from plans.errors import RunError
-from runtime.spark.failure import evidence, root_cause
+from plans.errors import RunError, Unavailable
+from runtime.spark.failure import evidence, is_transient, root_cause
 from runtime.spark.worker_faults import worker_fault
 
 Explanation = tuple[str, str]
@@ -31,13 +31,17 @@ _URL = r"(?:file:(?://)?)?"
 
 
 def failed(what: str, error: BaseException, wrong_line: WrongLine, after: str = "") -> RunError:
-    """The error that a user gets for one of Spark's: ``what`` failed, of what, ``after`` it, and what mends it."""
+    """The error that a user gets for one of Spark's: ``what`` failed, of what, ``after`` it, and what mends it.
+
+    It is Unavailable if another attempt may help.
+    """
+    kind = Unavailable if is_transient(error) else RunError
     if known := explained(error, wrong_line) or worker_fault(evidence(error)):
         cause, hint = known
-        return RunError(f"{what}: {cause}{after}", hint=hint)
+        return kind(f"{what}: {cause}{after}", hint=hint)
     cause = root_cause(error)
     own = re.match(r"ModuleNotFoundError: No module named '([^']+)'", cause)
-    return RunError(f"{what}: {cause}{after}", hint=_OWN_MODULE.format(own[1]) if own else None)
+    return kind(f"{what}: {cause}{after}", hint=_OWN_MODULE.format(own[1]) if own else None)
 
 
 def explained(error: BaseException, wrong_line: WrongLine) -> Explanation | None:

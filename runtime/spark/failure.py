@@ -1,13 +1,24 @@
-"""The root cause of a failed query, out of Spark's nested exceptions, for a person to read.
+"""The root cause of a failed query, out of Spark's nested exceptions, for a person to read; and if it may pass.
 
 What went wrong in a Python worker or deep in the JVM arrives as text: a Java stack trace with a Python traceback
 inside. The innermost Python traceback wins, else the last of Java's ``Caused by``. Sinks in Python that Spark calls for
 each micro-batch add a traceback around the whole, which says nothing.
+
+``TRANSIENT`` is the one list of what may be over at the next attempt, by which a run is started again, or is not. What
+is not on it is for good: wrong data, a plan that cannot run here, a damaged checkpoint, a bug. Our own code says so
+with :class:`plans.errors.Unavailable`; what Spark, Kafka, Hadoop and stores say is known by their words.
+
+>>> is_transient(OSError("org.apache.kafka.common.errors.TimeoutException: Expiring 3 record(s) for t-0"))
+True
+>>> is_transient(ValueError("[DIVIDE_BY_ZERO] Division by zero"))
+False
 """
 
 from __future__ import annotations
 
 import re
+
+from plans.errors import Unavailable
 
 _TRACEBACK = "Traceback (most recent call last):"
 _CALLED_BACK = "An exception was raised by the Python Proxy. Return Message: "
@@ -18,6 +29,42 @@ _OF_SPARK = re.compile(
 )
 """How Python came to an error of Spark's, which says more itself."""
 _ADDRESS = re.compile(r"^(?:[\w$]+\.)+([\w$]+(?:Exception|Error)): ")
+
+TRANSIENT = {
+    "what a table is looked up in, or written to, is away": r"\b(?:plans\.errors\.Unavailable|SourceUnavailable): ",
+    "the brokers of a topic do not answer, or elect a leader": (
+        r"org\.apache\.kafka\.common\.errors\.(?:Timeout|Disconnect|Network|NotLeaderOrFollower|LeaderNotAvailable"
+        r"|BrokerNotAvailable|CoordinatorNotAvailable|CoordinatorLoadInProgress|NotController|KafkaStorage"
+        r"|NotEnoughReplicas|NotEnoughReplicasAfterAppend|UnknownLeaderEpoch|FencedLeaderEpoch)Exception"
+        r"|Timed out waiting for a node assignment|not present in metadata after|No resolvable bootstrap urls"
+    ),
+    "an executor or a worker was lost, and Spark has tried often enough": (
+        r"ExecutorLostFailure|Executor heartbeat timed out|Remote RPC client disassociated|MetadataFetchFailed"
+        r"|FetchFailedException|[Ww]orker exited unexpectedly|Could not find BlockManager|Block \S+ does not exist"
+    ),
+    "an object store is overloaded or away": (
+        r"AWS Error (?:NETWORK_CONNECTION|SLOW_DOWN|SERVICE_UNAVAILABLE|INTERNAL_FAILURE|REQUEST_TIMEOUT|THROTTLING)"
+        r"|AWS(?:ClientIO|Status500|ServiceThrottled|ServiceIO)Exception|ApiCallTimeoutException|SlowDown"
+        r"|Status Code: (?:429|50[0234])\b|HTTP (?:status |response )?(?:code )?(?:429|50[0234])\b"
+    ),
+    "a file system is starting, or changes its master": r"StandbyException|SafeModeException|RetriableException",
+    "the network does not let through": (
+        r"java\.net\.(?:Connect|SocketTimeout|NoRouteToHost|UnknownHost|PortUnreachable)Exception"
+        r"|ConnectTimeoutException|Connection (?:refused|reset|timed out)|ClosedChannelException"
+    ),
+}
+"""What may be over at the next attempt, and how it is told."""
+
+_PERMANENT = re.compile(
+    r"DamagedFile|is damaged|MALFORMED_|Incomplete log file|MISSING_METADATA_FILE|CONCURRENT_STREAM_LOG_UPDATE"
+    r"|No space left on device|Disk quota exceeded|DiskOutOfSpace|Read-only file system|Permission denied"
+    r"|AccessControlException|AccessDenied|Authentication(?:Failed)?Exception|SSLHandshakeException"
+    r"|UnknownTopicOrPartitionException|KAFKA_DATA_LOSS|InvalidReceiveException|ModuleNotFoundError"
+    r"|PYTHON_VERSION_MISMATCH|PACKAGE_NOT_INSTALLED|Cannot run program"
+)
+"""What is for good, whatever is also said."""
+
+_TRANSIENT = re.compile("|".join(f"(?:{words})" for words in TRANSIENT.values()))
 
 
 def root_cause(error: BaseException) -> str:
@@ -44,6 +91,14 @@ def evidence(error: BaseException) -> str:
             java = java.getCause()
         cause = _cause(cause)
     return "\n".join(texts)
+
+
+def is_transient(error: BaseException) -> bool:
+    """Whether what has failed with ``error`` may go well at the next attempt."""
+    if isinstance(error, Unavailable):
+        return True
+    text = evidence(error)
+    return _PERMANENT.search(text) is None and _TRANSIENT.search(text) is not None
 
 
 def _texts(error: BaseException) -> list[str]:

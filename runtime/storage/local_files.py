@@ -20,7 +20,8 @@ import pyarrow as pa
 
 from runtime.storage.operations import FileOperations
 
-_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EINVAL)
+NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EINVAL)
+"""What file systems say that have no second name for a file."""
 
 _mapped: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
 """Files that this process has in memory."""
@@ -107,7 +108,7 @@ class LocalFiles:
         try:
             os.link(os.path.join(source.root, path), target)
         except OSError as error:
-            if error.errno not in (*_NO_LINKS, errno.EXDEV, errno.EACCES):
+            if error.errno not in (*NO_LINKS, errno.EXDEV, errno.EACCES):
                 raise
             return False
         return True
@@ -162,7 +163,7 @@ def named(draft: str, target: str) -> bool:
     except FileExistsError:
         return False
     except OSError as error:
-        if error.errno not in _NO_LINKS:
+        if error.errno not in NO_LINKS:
             raise
         if os.path.exists(target):
             return False

@@ -97,6 +97,11 @@ class RemoteFiles:
             out.write(data)
         return True
 
+    def replace(self, path: str, data: bytes) -> None:
+        """Write a file as a whole, in the place of one of that name; it is to be read with :meth:`fetched` only."""
+        with self._published(path) as out:
+            out.write(data)
+
     def mark(self, path: str) -> None:
         pass
 

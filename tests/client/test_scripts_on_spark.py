@@ -219,7 +219,7 @@ def test_spark_is_started_before_a_run_listens_to_signals(monkeypatch: pytest.Mo
     # PySpark replaces the handler of SIGINT when it starts.
     done: list[str] = []
     monkeypatch.setattr(Engine, "_session", lambda engine, plan: done.append("started"))
-    monkeypatch.setattr(runtime.run.sql_client, "run_plan", lambda *given, **more: done.append("runs") or 0)
+    monkeypatch.setattr(runtime.run.supervised, "run_plan", lambda *given, **more: done.append("runs") or 0)
     engine = Engine(
         master=None, remote=None, conf={}, checkpoint=None, trigger=None, policy=OPEN,
         allow_state_drop=False, as_json=False, debug=False,

@@ -31,6 +31,7 @@ __all__ = [
     "environment",
     "installed",
     "installed_for_reviews",
+    "python_of",
     "python_with",
 ]
 
@@ -123,6 +124,12 @@ def python_with(names: Sequence[str], *extras: str) -> Path:
     own = [line for extra in extras for line in _requirements(extra) if line not in _requirements()]
     with _alone():
         return _environment("workers", sorted([*(versions.get(name, name) for name in names), *own])) / "bin" / "python"
+
+
+def python_of(name: str, *requirements: str) -> Path:
+    """The Python of an environment called ``name`` that has ``requirements``, and nothing of hintplan."""
+    with _alone():
+        return _environment(name, requirements) / "bin" / "python"
 
 
 def _project() -> dict[str, Any]:

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from plans.declarations.tables import Column
 from plans.declarations.types import parse_type
-from plans.errors import RunError
+from plans.errors import RunError, Unavailable
 from runtime.connectors.netting import Net, Row
 
 _COMMITS = "hintplan_commits"
@@ -169,9 +169,10 @@ def _transaction(path: str, table: SqliteTable) -> Iterator[sqlite3.Connection]:
         yield connection
         connection.execute("COMMIT")
     except sqlite3.DatabaseError as error:
-        raise RunError(
-            f"SQLite refused to write to table {table.name!r} in {path}: {error}",
-            hint=_HINTS.get(getattr(error, "sqlite_errorcode", 0) & 0xFF),
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        kind = Unavailable if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) else RunError
+        raise kind(
+            f"SQLite refused to write to table {table.name!r} in {path}: {error}", hint=_HINTS.get(code)
         ) from error
     finally:
         connection.close()  # rolls back what was not committed

@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from plans.errors import RunError
+from plans.errors import RunError, Unavailable
 from runtime.connectors.jdbc.target import COMMITS, DELETE, OP, PART, STAGE, UPSERT, Found, Passing, Row, Server
 
 from runtime.connectors.jdbc.target import Stage, Target, digest  # isort: skip
@@ -30,7 +30,7 @@ def attempted(target: Target, do: Callable[[], Done]) -> Done:
         except Passing as error:
             if attempt == retries:
                 hint = "is the server up? The batch runs again when the job is started again"
-                raise RunError(str(error), hint=hint, path=target.path) from None
+                raise Unavailable(str(error), hint=hint, path=target.path) from None
             time.sleep(attempt + 1)
     raise AssertionError
 
@@ -174,7 +174,7 @@ def _move(
     cursor.execute(f"SELECT COUNT(*) FROM {stage.sql} AS s WHERE {among}", (list(parts),))
     there = int(cursor.fetchone()[0])
     if there != rows:  # a server that has crashed empties tables that it does not log
-        raise RunError(
+        raise Unavailable(
             f"{server.title} has lost rows that were staged: {there} of {rows} are left, and none was moved",
             hint="was the server restarted? The batch runs again when the job is started again",
             path=target.path,

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from plans.errors import RunError
+from plans.errors import RunError, Unavailable
 from runtime.kernels.found_rows import KeyedRows
 from runtime.lookup.api import NO_WATERMARK, Key, ReloadContext, Row
 from runtime.lookup.caches.key_index import key_index
@@ -28,7 +28,7 @@ from runtime.lookup.policy import backoff
 from runtime.lookup.rows import distinct_keys, keyed_rows
 from runtime.state.layout import Int64s
 from runtime.worker.clock import Clock
-from runtime.worker.exceptions import retried, said
+from runtime.worker.exceptions import NEVER_HEAL, retried, said
 
 _log = logging.getLogger(__name__)
 
@@ -86,7 +86,8 @@ class FullCache:
                 failures += 1
                 if failures > self._max_failures or not retried(error, self._retry_on):
                     times = "once" if failures == 1 else f"{failures} times"
-                    raise RunError(
+                    kind = RunError if isinstance(error, NEVER_HEAL) else Unavailable
+                    raise kind(
                         f"{self._where}: loading the full cache failed {times}: {said(error)}",
                         hint="lookup.max-retries says how often the first load is tried again",
                     ) from error

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from click.testing import CliRunner
 
 from plans.errors import RunError
 from runtime.checkpoint import run_lock
+from runtime.checkpoint.lease import Waiting
 from runtime.checkpoint.lock_owner import birth_of, lock_owner_of
 from runtime.checkpoint.run_lock import LOCK, lock_local, refuse_held
 from runtime.run.command import run_command
@@ -93,12 +94,36 @@ def test_a_run_that_ended_unwatched_gives_way_in_its_process(tmp_path: Path) -> 
 
 def test_a_run_of_another_process_is_named_with_what_to_do(tmp_path: Path) -> None:
     with another_run(tmp_path) as process:
-        for refuse in (take, partial(take, take_over=True), lambda path: refuse_held(str(path))):
+        for refuse in (take, lambda path: refuse_held(str(path)), lambda path: refuse_held(str(path), take_over=True)):
             with pytest.raises(RunError) as caught:
                 refuse(tmp_path)
             (found,) = caught.value.diagnostics
             assert f"in use by process {process.pid} on {socket.gethostname()}, since 20" in found.message
             assert f"kill {process.pid} ends it after its batch" in (found.hint or "")
+
+
+def test_a_run_of_another_process_may_be_waited_for(tmp_path: Path) -> None:
+    with another_run(tmp_path) as process:
+        now = 0.0
+
+        def sleep(seconds: float) -> None:
+            nonlocal now
+            now += 100.0
+            if now > 250.0:
+                process.kill()
+                process.wait(DEADLINE_SECONDS)
+
+        waiting = Waiting(longest=200.0, clock=lambda: now, sleep=sleep)
+        for wait in (lambda: take(tmp_path, waiting=waiting), lambda: refuse_held(str(tmp_path), waiting=waiting)):
+            now = 0.0
+            with pytest.raises(RunError, match=f"in use by process {process.pid}"):
+                wait()
+        said: list[str] = []
+        waiting = replace(waiting, longest=1000.0, tell=lambda waited: said.append(waited.text))
+        now = 0.0
+        refuse_held(str(tmp_path), waiting=waiting)
+        take(tmp_path, waiting=waiting)
+    assert [text.endswith(": waiting until it ends") for text in said] == [True]
 
 
 def test_the_command_refuses_before_spark_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,22 +181,6 @@ def test_a_process_that_nobody_has_waited_for_has_ended() -> None:
     with subprocess.Popen([sys.executable, "-c", ""], stdout=subprocess.PIPE) as process:
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         assert birth_of(process.pid) is None
-
-
-def test_a_run_on_another_machine_is_refused_where_machines_share_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    leave(tmp_path, host="etl-7", pid=4711)
-    monkeypatch.setattr(run_lock, "is_shared", lambda path: True)
-    for refuse in (lambda: take(tmp_path), lambda: refuse_held(str(tmp_path))):
-        with pytest.raises(RunError) as caught:
-            refuse()
-        (found,) = caught.value.diagnostics
-        assert "was taken by process 4711 on etl-7, since 2026-01-02 03:04:05 UTC" in found.message
-        assert "--take-over" in (found.hint or "")
-        assert str(tmp_path / LOCK) in (found.hint or "")
-    refuse_held(str(tmp_path), take_over=True)
-    take(tmp_path, take_over=True)
 
 
 def test_on_a_disk_of_one_machine_a_free_lock_is_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from plans.errors import RunError
 from plans.model.plan import Plan
 from runtime import read_state
 from runtime.checkpoint import run_lock
+from runtime.checkpoint.lease import WAITS, claim
+from runtime.checkpoint.lease_stores import directory_store
 from runtime.checkpoint.lock_owner import ourselves
 from runtime.inspect.command import state_command
 from runtime.inspect.compact import compact_state
@@ -150,11 +153,16 @@ def test_a_checkpoint_that_somebody_holds_is_left_alone(
     finally:
         lock.release()
     assert {name: text for name, text in files(tmp_path / "checkpoint").items() if name != run_lock.LOCK} == before
-    other = json.loads(ourselves(None)) | {"host": "elsewhere"}
-    (tmp_path / "checkpoint" / run_lock.LOCK).write_text(json.dumps(other))
+    store = directory_store(tmp_path / "checkpoint")
+    elsewhere = replace(ourselves(None), host="elsewhere")
+    assert claim(store, None, elsewhere, 60.0, WAITS) is not None
     monkeypatch.setattr(run_lock, "is_shared", lambda path: True)
-    with pytest.raises(RunError, match="nothing says that it has ended"):
+    monkeypatch.setattr(run_lock, "TELLS", replace(WAITS, longest=0.0))
+    with pytest.raises(RunError, match=r"was taken by process .* on elsewhere.*, and its lease has not run out"):
         compact_state(str(tmp_path / "checkpoint"), at=HOUR * 32)
+    now = iter(range(0, 10_000, 10))
+    monkeypatch.setattr(run_lock, "TELLS", replace(WAITS, clock=lambda: next(now), sleep=lambda seconds: None))
+    compact_state(str(tmp_path / "checkpoint"), at=HOUR * 32)
 
 
 def test_a_damaged_checkpoint_is_left_alone(expiring: Plan, tmp_path: Path) -> None:

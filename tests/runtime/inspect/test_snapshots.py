@@ -7,6 +7,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +20,18 @@ from plans.model.plan import Plan
 from plans.operators import KINDS
 from runtime import read_state
 from runtime.build.bound import KERNELS
+from runtime.checkpoint import run_lock
 from runtime.checkpoint.files import local_files
+from runtime.checkpoint.lease import WAITS, claim, look
+from runtime.checkpoint.lease_stores import arrow_store
 from runtime.checkpoint.lock_owner import ourselves
 from runtime.checkpoint.parts import damages
-from runtime.checkpoint.run_lock import LOCK, lock_stored
+from runtime.checkpoint.run_lock import lock_stored
 from runtime.inspect import snapshot, snapshot_parts
 from runtime.inspect.compact import compact_state
 from runtime.inspect.snapshot import take_snapshot
 from runtime.run.checked import check
 from runtime.storage import local_files as on_disk
-from runtime.storage.files import files_at
 from runtime.storage.remote_files import remote_files
 from tests.operator_kinds import BATCHES, PROGRAMS, compiled, expected
 from tests.runtime.changelog import Event, fold
@@ -277,7 +280,7 @@ def test_checkpoints_and_snapshots_may_be_behind_urls(counted: Plan, s3: str, tm
         take_snapshot(f"{bucket}/one", f"{bucket}/one/two")
     compact_state(f"{bucket}/two", at=HOUR)
     assert read_state(counted, f"{bucket}/two", at=HOUR).total.rows == 4
-    assert "two/hintplan.lock" not in remote_files(bucket).sizes(), "it is given back"
+    assert is_free(f"{bucket}/two"), "it is given back"
     made = take_snapshot(f"{bucket}/two", str(tmp_path / "copy"))
     assert (made.batches, made.linked) == ({"sink_r": 2}, 0)
     assert (tmp_path / "copy").stat().st_mode & 0o777 == 0o700
@@ -287,17 +290,29 @@ def test_checkpoints_and_snapshots_may_be_behind_urls(counted: Plan, s3: str, tm
     assert query.result == Counter({(9, 4): 1, (100, 1): 1})
 
 
-def test_a_checkpoint_behind_a_url_that_somebody_holds_is_left_alone(counted: Plan, s3: str, tmp_path: Path) -> None:
+def test_a_checkpoint_behind_a_url_that_somebody_holds_is_left_alone(
+    counted: Plan, s3: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_lock, "TELLS", replace(WAITS, sleep=lambda seconds: None))
     url = f"{s3}/{tmp_path.name}"
     take_snapshot(str(tmp_path / "checkpoint"), url)
-    lock = lock_stored(url, files_at(url))
+    lock = lock_stored(url, remote_files(url))
     with pytest.raises(RunError, match="is in use by this process"):
         compact_state(url, at=HOUR)
     lock.release()
     compact_state(url, at=HOUR)
-    remote_files(url).publish(LOCK, json.dumps(json.loads(ourselves(None)) | {"host": "elsewhere"}).encode())
+    store = arrow_store(remote_files(url))
+    assert is_free(url)
+    elsewhere = replace(ourselves(None), host="elsewhere")
+    assert claim(store, look(store), elsewhere, 60.0, replace(WAITS, sleep=lambda seconds: None)) is not None
+    monkeypatch.setattr(run_lock, "TELLS", replace(WAITS, longest=0.0))
     with pytest.raises(RunError, match=r"was taken by process .* on elsewhere"):
         compact_state(url, at=HOUR)
+
+
+def is_free(url: str) -> bool:
+    seen = look(arrow_store(remote_files(url)))
+    return seen is not None and seen.is_free
 
 
 @pytest.mark.parametrize("operation", ["link", "mkdir", "rename", "open", "fsync"])

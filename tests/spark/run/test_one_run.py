@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import json
-import os
-import socket
+import time
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from plans.errors import RunError
-from runtime.checkpoint.run_lock import LOCK, RunLock, _lock_through
+from plans.errors import RunError, Unavailable
+from runtime.checkpoint import run_lock
+from runtime.checkpoint.heartbeat import StopSwitch
+from runtime.checkpoint.lease import Waiting, claim, look, run_out
+from runtime.checkpoint.lease_stores import directory_store, hadoop_store
+from runtime.checkpoint.lock_owner import ourselves
+from runtime.checkpoint.run_lock import LOCK
 from runtime.run.execute import execute
+from runtime.spark.stopping import stop_query
 from tests.spark.programs import CUSTOMER_ROWS, add_rows, changes, expected, fold, revenue_plan, sample
 
 pytestmark = pytest.mark.spark
 
 DEADLINE_SECONDS = 180
-
-
-def lock_as_hdfs(spark: SparkSession, directory: Path, *, take_over: bool = False) -> RunLock:
-    """A lock through Hadoop's API alone, as on hdfs and s3a, on the one file system that a test has."""
-    jvm = spark.sparkContext._jvm
-    path = jvm.org.apache.hadoop.fs.Path(f"file://{directory}/{LOCK}")
-    system = path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
-    return _lock_through(jvm, system, str(directory), path, os.getpid(), take_over)
 
 
 def test_a_second_execution_is_refused_and_goes_ahead_when_the_first_has_ended(
@@ -39,7 +37,7 @@ def test_a_second_execution_is_refused_and_goes_ahead_when_the_first_has_ended(
         execute(plan, spark, checkpoint=checkpoint)
     assert first.active
     for query in first.queries.values():
-        query.stop()  # not through the execution, whose end nobody notes
+        stop_query(query)  # not through the execution, whose end nobody notes
     second = execute(plan, spark, checkpoint=checkpoint, once=True)
     assert second.await_termination(DEADLINE_SECONDS)
     assert fold(changes(tmp_path)) == expected(sample(0, 20))
@@ -64,18 +62,71 @@ def test_spark_refuses_a_query_that_it_still_runs(spark: SparkSession, tmp_path:
         first.stop()
 
 
-def test_on_other_file_systems_a_file_says_who_runs(spark: SparkSession, tmp_path: Path) -> None:
-    first = lock_as_hdfs(spark, tmp_path)
-    with pytest.raises(RunError, match="is in use by this process"):
-        lock_as_hdfs(spark, tmp_path)
+def test_on_other_file_systems_a_lease_says_who_runs(spark: SparkSession, tmp_path: Path) -> None:
+    store = replace(hadoop_store(spark, f"file://{tmp_path}/state"), atomic=True)  # as on hdfs
+    now = 0.0
+
+    def sleep(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    waiting = Waiting(clock=lambda: now, sleep=sleep)
+    first = claim(store, run_out(store, "it", waiting), ourselves(None), 60.0, waiting)
+    assert first is not None
+    assert claim(store, None, ourselves(None), 60.0, waiting) is None
+    with pytest.raises(RunError, match="checkpoint it is in use by this process"):
+        run_out(store, "it", waiting)
+    assert first.renew()
     first.release()
-    assert not (tmp_path / LOCK).exists()
-    record = {"host": "etl-7", "pid": 4711, "since": "2026-01-02 03:04:05 UTC"}
-    (tmp_path / LOCK).write_text(json.dumps(record), encoding="utf-8")
-    with pytest.raises(RunError, match="was taken by process 4711 on etl-7, since 2026-01-02"):
-        lock_as_hdfs(spark, tmp_path)
-    lock_as_hdfs(spark, tmp_path, take_over=True).release()
-    ended = {**record, "host": socket.gethostname(), "pid": os.getppid(), "birth": "another"}
-    (tmp_path / LOCK).write_text(json.dumps(ended), encoding="utf-8")
-    lock_as_hdfs(spark, tmp_path).release()
-    assert not (tmp_path / LOCK).exists()
+    elsewhere = replace(ourselves(None), host="etl-7", pid=4711)
+    second = claim(store, run_out(store, "it", waiting), elsewhere, 60.0, waiting)
+    assert second is not None
+    assert (now, second.epoch, store.epochs()) == (0.0, 2, [2])
+    third = claim(store, run_out(store, "it", waiting), ourselves(None), 60.0, waiting)
+    assert third is not None
+    assert (60.0 <= now < 70.0, third.epoch, second.renew()) == (True, 3, False)
+    assert "was taken over" not in str(second.lost())  # it has run out before anyone could have taken it
+
+
+def test_a_query_stops_in_the_jvm_when_nobody_renews_its_lease(spark: SparkSession, tmp_path: Path) -> None:
+    add_rows(tmp_path, "customers", CUSTOMER_ROWS)
+    add_rows(tmp_path, "orders", sample(0, 20))
+    execution = execute(revenue_plan(tmp_path), spark, checkpoint=str(tmp_path / "checkpoint"))
+    switch = StopSwitch.of(spark, execution.queries.values())
+    try:
+        switch.set(600.0)
+        switch.set(0.05)
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        while execution.active:
+            assert time.monotonic() < deadline
+            execution.wait(0.05)
+    finally:
+        switch.close()
+        execution.stop()
+
+
+def test_an_execution_fails_when_its_lease_is_lost(spark: SparkSession, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(run_lock, "is_shared", lambda path: True)
+    add_rows(tmp_path, "customers", CUSTOMER_ROWS)
+    add_rows(tmp_path, "orders", sample(0, 20))
+    plan, checkpoint = revenue_plan(tmp_path), str(tmp_path / "checkpoint")
+    execution = execute(plan, spark, checkpoint=checkpoint, lease="10 s")
+    assert execution._lock is not None
+    assert execution._lock.beat is not None
+    with pytest.raises(RunError, match="in use by this process"):
+        execute(plan, spark, checkpoint=checkpoint, once=True)
+    execution._lock.beat.lease.until = 0.0  # as after a pause of the machine
+    for _ in range(2):
+        with pytest.raises(Unavailable, match=r"could not be renewed within 7\.5 s"):
+            execution.raise_failure()
+    assert not execution.active
+    assert is_free(checkpoint)
+    over = execute(plan, spark, checkpoint=checkpoint, once=True)
+    assert over.await_termination(DEADLINE_SECONDS)
+    assert fold(changes(tmp_path)) == expected(sample(0, 20))
+    assert is_free(checkpoint)
+
+
+def is_free(checkpoint: str) -> bool:
+    seen = look(directory_store(Path(checkpoint)))
+    return seen is not None and seen.is_free

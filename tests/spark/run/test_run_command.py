@@ -220,8 +220,12 @@ class Wait(ScalarFunction):
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("is_at_work", [False, True])
-def test_a_second_signal_stops_a_batch_that_never_ends(job: Path, is_at_work: bool) -> None:
+@pytest.mark.parametrize(
+    ("is_at_work", "number"), [(False, signal.SIGINT), (True, signal.SIGINT), (True, signal.SIGTERM)]
+)
+def test_a_batch_that_never_ends_is_stopped_by_a_second_signal_or_after_the_grace_time(
+    job: Path, is_at_work: bool, number: signal.Signals
+) -> None:
     pipe = job / "pipe"
     os.mkfifo(pipe)
     (job / "waits.py").write_text(NEVER_ENDS.format(pipe=str(pipe)), encoding="utf-8")
@@ -246,17 +250,22 @@ def test_a_second_signal_stops_a_batch_that_never_ends(job: Path, is_at_work: bo
                 raise
         return bool(held)
 
-    with started(job, "waits.json", "--allow-module", "waits") as process:
+    with started(job, "waits.json", "--allow-module", "waits", "--grace", "300 ms") as process:
         wait_for(lambda: "no --checkpoint" in (job / "stderr").read_text(), process)
         if is_at_work:
             wait_for(is_called, process)
-        process.send_signal(signal.SIGINT)
-        wait_for(lambda: "once more to stop now" in (job / "stderr").read_text(), process)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(DEADLINE_SECONDS) == 130
+        process.send_signal(number)
+        if number == signal.SIGINT:
+            wait_for(lambda: "once more to stop now" in (job / "stderr").read_text(), process)
+            process.send_signal(number)
+        assert process.wait(DEADLINE_SECONDS) == 128 + number
     for file in held:
         os.close(file)
-    assert (job / "stderr").read_text().splitlines()[-1].startswith("stopped after 0 batches")
+    *_, before, last = (job / "stderr").read_text().splitlines()
+    assert last.startswith("stopped after 0 batches")
+    assert (before == "the batch has not ended in time and is stopped; it runs again at the next start") == (
+        number == signal.SIGTERM
+    )
 
 
 @pytest.mark.spark
@@ -324,6 +333,12 @@ def test_a_missing_java_is_named_with_what_to_install(job: Path, monkeypatch: py
         (["--trigger", "5"], "write a duration such as '5 s'"),
         (["--master", "local", "--remote", "sc://x"], "give one of them"),
         (["--conf", "spark.x"], "expected key=value, found 'spark.x'"),
+        (["--grace", "5"], "write a duration such as '5 s'"),
+        (["--wait", "5 s"], "--wait is about a checkpoint that others may hold"),
+        (["--lease", "60 s", "--checkpoint", "c", "--remote", "sc://x"], "--lease has no effect with --remote"),
+        (["--max-restarts", "3"], "--max-restarts goes on from a checkpoint"),
+        (["--restart-delay", "3 s"], "say how many with --max-restarts"),
+        (["--health", "host:port"], "expected PORT or HOST:PORT, found 'host:port'"),
     ],
 )
 def test_wrong_usage_is_explained(arguments: list[str], message: str) -> None:

@@ -1,0 +1,372 @@
+"""A lease on a checkpoint: a run holds it as long as it renews it, and another takes it once it has run out.
+
+    <checkpoint>/hintplan.lease/<epoch>      who holds it, for how long, and how often it was renewed
+
+A holder creates the file of the next epoch, which only one of several can do, and from then on writes to that file
+alone. Whoever waits watches the newest file: if it stays the same for the time of the lease, the lease has run out.
+Each goes by its own monotonic clock, and no two clocks are compared; they only must run at about the same speed. A
+holder counts from before a renewal, and stops a quarter of the time before a watcher could take over; a renewal counts
+only if there is no newer epoch after it. Knows no file systems (:mod:`runtime.checkpoint.lease_stores`), threads or
+Spark; the clock is passed in.
+
+    seen = run_out(store, waiting)
+    lease = claim(store, seen, ourselves(None), 60.0, waiting)
+    lease.renew()
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+from plans.declarations.durations import parse_duration
+from plans.errors import RunError, Unavailable
+from runtime.checkpoint.lock_owner import LockOwner, is_here, is_us, lives
+
+LEASES = "hintplan.lease"
+DEFAULT_SECONDS, SHORTEST_SECONDS, LONGEST_SECONDS = 60.0, 5.0, 600.0
+_USED = 0.75
+"""The part of a lease in which its holder works; in the rest, what it has begun to write may end."""
+RENEWALS = 4
+"""How often a lease is renewed in its time."""
+_LOOKS = 20
+SETTLE_SECONDS = 2.0
+"""Where two can create the same file, how long one that was created is looked after before it counts."""
+
+
+_held_here: set[str] = set()
+"""The tokens of the leases that this process has taken and not given back."""
+
+
+class LeaseStore(Protocol):
+    """The files of a lease, by epoch; OSError if the file system does not answer.
+
+    ``atomic`` says that of several who create a file only one succeeds. Else a later one replaces it as a whole.
+    """
+
+    @property
+    def atomic(self) -> bool: ...
+
+    def epochs(self) -> list[int]: ...
+
+    def read(self, epoch: int) -> bytes | None: ...
+
+    def create(self, epoch: int, data: bytes) -> bool: ...
+
+    def write(self, epoch: int, data: bytes) -> None: ...
+
+    def remove(self, epoch: int) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """What is in the file of an epoch; ``token`` tells holders apart, and ``renewed`` is for people only."""
+
+    owner: LockOwner
+    seconds: float
+    token: str
+    renewals: int = 0
+    renewed: str = ""
+    released: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The newest file of a lease; ``record`` is None if it cannot be read, as it is while it is written or cut off."""
+
+    epoch: int
+    data: bytes
+    record: Record | None
+
+    @property
+    def is_free(self) -> bool:
+        """Whether its holder has given it back, or has ended on this machine, as far as that is certain."""
+        return self.record is not None and (self.record.released or self.ended_here or self._was_ours)
+
+    @property
+    def _was_ours(self) -> bool:
+        """Whether it is of this process, which has lost it."""
+        record = self.record
+        return record is not None and is_us(record.owner) and record.token not in _held_here
+
+    @property
+    def ended_here(self) -> bool:
+        """Whether its holder was a process of this machine that is gone."""
+        return self.record is not None and is_here(self.record.owner) and not self.lives_here
+
+    @property
+    def lives_here(self) -> bool:
+        """Whether its holder is a process of this machine that lives."""
+        owner = self.record.owner if self.record is not None else None
+        return owner is not None and is_here(owner) and lives(owner.pid, owner.birth)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waited:
+    """What one waits for, in words: the ``owner`` of a checkpoint, and the ``epoch`` and ``seconds`` of its lease.
+
+    None is what is not known, or what a lock does not have.
+    """
+
+    text: str
+    owner: LockOwner | None
+    epoch: int | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """How to wait for a checkpoint that another run holds: ``longest`` is in seconds.
+
+    None is to wait as long as nothing says that the other run lives, which is for the time of a lease at most. ``tell``
+    is told once whom one waits for. ``sleep`` may end the waiting with an exception.
+    """
+
+    longest: float | None = None
+    tell: Callable[[Waited], None] = lambda waited: None
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+
+
+WAITS = Waiting()
+"""Waits without a word as long as nothing says that the other run lives."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Lease:
+    """A lease of ``seconds`` that this process holds, in force until ``until`` by ``clock`` unless it is renewed."""
+
+    store: LeaseStore
+    epoch: int
+    record: Record
+    clock: Callable[[], float]
+    until: float
+    renewed_at: float = field(default=0.0)
+    taken_by: str | None = None
+
+    @property
+    def in_force(self) -> bool:
+        """Whether nobody else can hold it."""
+        return self.taken_by is None and self.clock() < self.until
+
+    def renew(self) -> bool:
+        """Renew it; whether that is so. OSError if the file system does not answer, after which it may be tried again.
+
+        A lease that is not in force any more is not renewed.
+        """
+        began = self.clock()
+        if not self.in_force:
+            return False
+        if not self.store.atomic and not _is_of(self.store.read(self.epoch), self.record.token):
+            self.taken_by = "another run, which began at the same moment"
+            return False
+        self.record = replace(self.record, renewals=self.record.renewals + 1, renewed=_now())
+        self.store.write(self.epoch, encoded(self.record))
+        if (newest := look(self.store)) is not None and newest.epoch > self.epoch:
+            self.taken_by = str(newest.record.owner) if newest.record is not None else "another run"
+            return False
+        self.until, self.renewed_at = began + _USED * self.record.seconds, began
+        return True
+
+    def told(self) -> dict[str, Any]:
+        """What there is to say of it; times in ms."""
+        now = self.clock()
+        return {
+            "epoch": self.epoch,
+            "lease_ms": int(self.record.seconds * 1000),
+            "renewed_ms_ago": int((now - self.renewed_at) * 1000),
+            "in_force": self.in_force,
+        }
+
+    def release(self) -> None:
+        """Give it back, so that nobody waits. Whoever worked under it has stopped, and nobody renews it any more."""
+        _held_here.discard(self.record.token)
+        if self.taken_by is None:
+            self.store.write(self.epoch, encoded(replace(self.record, released=True)))
+
+    def lost(self) -> RunError:
+        """What a run says that does not hold it any more."""
+        if self.taken_by is not None:
+            return Unavailable(f"the checkpoint was taken over by {self.taken_by}", hint=_ONE_RUN)
+        return Unavailable(
+            f"the lease on the checkpoint could not be renewed within {self.record.seconds * _USED:g} s",
+            hint="was this machine paused, or the file system of the checkpoint away? Another run may go on now; "
+            "--lease gives more time",
+        )
+
+
+_ONE_RUN = "a checkpoint has one run at a time; the other one goes on after the last finished batch"
+
+
+def look(store: LeaseStore) -> Seen | None:
+    """The newest file of a lease; None if it was never held."""
+    for _ in range(_LOOKS):
+        if not (epochs := store.epochs()):
+            return None
+        data = store.read(max(epochs))
+        if data is not None:
+            return Seen(max(epochs), data, record_of(data))
+    raise OSError("the file system lists a lease that it does not have")
+
+
+def run_out(store: LeaseStore, checkpoint: str, waiting: Waiting, *, take_over: bool = False) -> Seen | None:
+    """Wait until nobody holds ``checkpoint``, and return what was seen last; RunError if it is not to be waited for.
+
+    ``take_over`` is not to wait for a run of which nothing is known.
+    """
+    start = waiting.clock()
+    last: Seen | None = None
+    seconds, since, renewed, told = LONGEST_SECONDS, start, False, False
+    while True:
+        began = waiting.clock()
+        seen = look(store)
+        if seen is None or seen.is_free or (take_over and not seen.lives_here):
+            return seen
+        if last is None or seen != last:
+            renewed = last is not None
+            if seen.record is not None:
+                seconds = min(max(seen.record.seconds, SHORTEST_SECONDS), LONGEST_SECONDS)
+            elif last is None or last.epoch != seen.epoch:
+                seconds = LONGEST_SECONDS
+            last, since = seen, waiting.clock()
+        elif began - since >= seconds:
+            return seen
+        lives_on = renewed or seen.lives_here
+        patience = waiting.longest if waiting.longest is not None else 0.0 if lives_on else LONGEST_SECONDS + 60.0
+        if began - start >= patience or (seen.record is not None and is_us(seen.record.owner)):
+            raise held(checkpoint, seen, lives_on=lives_on)
+        if not told:
+            waiting.tell(_waited(checkpoint, seen, seconds))
+            told = True
+        waiting.sleep(seconds / _LOOKS)
+
+
+def claim(
+    store: LeaseStore, seen: Seen | None, owner: LockOwner, seconds: float, waiting: Waiting, *, take_over: bool = False
+) -> Lease | None:
+    """Take a lease that has run out, as ``seen`` by :func:`run_out`; None if another run was faster.
+
+    If its holder has renewed it at the last moment, it is told by the new epoch, and has stopped when this returns;
+    ``take_over`` does not wait for that.
+    """
+    record = Record(owner=owner, seconds=seconds, token=uuid.uuid4().hex, renewed=_now())
+    lease = None
+    _held_here.add(record.token)
+    try:
+        lease = _claimed(store, seen, record, waiting, take_over=take_over)
+    finally:
+        if lease is None:
+            _held_here.discard(record.token)
+    return lease
+
+
+def _claimed(
+    store: LeaseStore, seen: Seen | None, record: Record, waiting: Waiting, *, take_over: bool
+) -> Lease | None:
+    clock, began, seconds = waiting.clock, waiting.clock(), record.seconds
+    epoch = 1 if seen is None else seen.epoch + 1
+    if not store.create(epoch, encoded(record)):
+        return None
+    if not store.atomic:
+        if clock() - began > SETTLE_SECONDS:
+            return None  # who has created it before may not have noticed
+        waiting.sleep(SETTLE_SECONDS)
+        if not _is_of(store.read(epoch), record.token):
+            return None
+    lease = Lease(store=store, epoch=epoch, record=record, clock=clock, until=began + _USED * seconds, renewed_at=began)
+    if max(store.epochs(), default=epoch) > epoch:
+        store.remove(epoch)  # older than what others have gone by
+        return None
+    if seen is not None and not seen.is_free and not take_over and store.read(seen.epoch) != seen.data:
+        end = clock() + (LONGEST_SECONDS if seen.record is None else seen.record.seconds)
+        while (left := end - clock()) > 0:
+            waiting.sleep(min(left, seconds / RENEWALS))
+            if not lease.renew():
+                return None
+    for old in store.epochs():
+        if old < epoch:
+            store.remove(old)
+    return lease if lease.in_force else None
+
+
+def held(checkpoint: str, seen: Seen, *, lives_on: bool) -> RunError:
+    """Why a checkpoint cannot be had now."""
+    owner = seen.record.owner if seen.record is not None else None
+    if owner is not None and is_us(owner):
+        return RunError(f"checkpoint {checkpoint} is in use by this process, since {owner.since}", hint=ONE_AT_A_TIME)
+    who = "a run that did not say who it is" if owner is None else str(owner)
+    if lives_on:
+        stop = f" (kill {owner.pid} ends it after its batch)" if owner is not None and is_here(owner) else ""
+        return RunError(
+            f"checkpoint {checkpoint} is in use by {who}, which has just renewed its lease"
+            if not stop
+            else f"checkpoint {checkpoint} is in use by {who}",
+            hint=f"a checkpoint has one run at a time: stop the other one{stop}, or give this run a checkpoint of its "
+            "own, or let it wait: --wait '5 min'",
+        )
+    return RunError(
+        f"checkpoint {checkpoint} was taken by {who}, and its lease has not run out",
+        hint="without --wait, a run waits until it has. If the other run has surely ended, hintplan run --take-over "
+        "goes on at once",
+    )
+
+
+ONE_AT_A_TIME = "a checkpoint has one run at a time: stop the other one, or give this run a checkpoint of its own"
+
+
+def lease_seconds(duration: str | None) -> float:
+    """The time of a lease that is given as a duration with its unit; RunError if it cannot be that long."""
+    if duration is None:
+        return DEFAULT_SECONDS
+    try:
+        seconds = parse_duration(duration, require_unit=True) / 1000
+    except ValueError as error:
+        raise RunError(f"the lease is wrong: {error}", hint="write a duration such as '60 s'") from error
+    if not SHORTEST_SECONDS <= seconds <= LONGEST_SECONDS:
+        raise RunError(
+            f"a lease of {duration} is not possible",
+            hint=f"give one between {SHORTEST_SECONDS:g} s, in which it can be renewed in time, and "
+            f"{LONGEST_SECONDS:g} s, for so long others wait after a crash",
+        )
+    return seconds
+
+
+def encoded(record: Record) -> bytes:
+    """A record as it stands in a file."""
+    return json.dumps(asdict(record)).encode()
+
+
+def record_of(data: bytes) -> Record | None:
+    """What is in a file, None if it was cut off or is being written."""
+    try:
+        found = json.loads(data)
+        record = Record(**{**found, "owner": LockOwner(**found["owner"])})
+        return record if isinstance(record.seconds, int | float) and isinstance(record.token, str) else None
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+def _is_of(data: bytes | None, token: str) -> bool:
+    record = None if data is None else record_of(data)
+    return record is not None and record.token == token
+
+
+def _waited(checkpoint: str, seen: Seen, seconds: float) -> Waited:
+    owner = None if seen.record is None else seen.record.owner
+    who = "a run that did not say who it is" if owner is None else str(owner)
+    return Waited(
+        text=f"checkpoint {checkpoint} is held by {who}: waiting until it ends, or its lease of {seconds:g} s has run "
+        "out",
+        owner=owner,
+        epoch=seen.epoch,
+        seconds=seconds,
+    )
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -1,0 +1,191 @@
+"""Runs a plan to its end, tells of its batches, stops it when it is told to, and starts it again when it may."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from plans.errors import HintplanError
+from plans.model.plan import Plan
+from plans.text.terminal import say
+from runtime.checkpoint.lease import Waited, Waiting
+from runtime.progress import FunctionProgress, JobProgress, LookupProgress, total_functions, total_lookups
+from runtime.run.report import Report, open_report
+from runtime.run.watch import Watch
+from runtime.running import Restart, RunningBatch
+from runtime.spark.explanation import failed
+from runtime.spark.failure import is_transient
+from runtime.supervision.health import RESTARTING, RUNNING, STARTING, STOPPING, WAITING, Health
+from runtime.supervision.restarts import NEVER, Restarts, Strategy
+from runtime.supervision.stop import Stop, Stopped
+
+_POLL_SECONDS = 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Supervision:
+    """How a run is looked after: told to ``stop``, started again by ``strategy`` if that ``can_restart``, asked how it
+    is."""
+
+    stop: Stop
+    strategy: Strategy = NEVER
+    can_restart: Callable[[], bool] = lambda: True
+    health: Health = field(default_factory=lambda: Health(plan="", digest=""))
+
+
+@dataclass(slots=True)
+class Totals:
+    """What has come of a run so far, if it has ``started``."""
+
+    counts: dict[str, int]
+    lookups: dict[str, dict[str, LookupProgress]] = field(default_factory=dict)
+    functions: dict[str, dict[str, FunctionProgress]] = field(default_factory=dict)
+    started: bool = False
+
+    def add(self, ended: Any) -> None:
+        """A batch or a job has ended."""
+        sums = self.lookups.setdefault(ended.sink, {}) if ended.lookups else {}
+        for name, found in ended.lookups.items():
+            sums[name] = total_lookups(sums.get(name, {}), found)
+        called = self.functions.setdefault(ended.sink, {}) if ended.functions else {}
+        for name, found in ended.functions.items():
+            called[name] = total_functions(called.get(name, {}), found)
+        self.counts["rows_out"] += ended.rows_out
+        if isinstance(ended, JobProgress):
+            self.counts["jobs"] += 1
+        else:
+            self.counts["batches"] += 1
+            self.counts["rows_in"] += ended.rows_in
+
+
+def run_plan(
+    plan: Plan,
+    start: Callable[[Waiting], Any],
+    supervision: Supervision,
+    *,
+    as_json: bool,
+    requests: bool = False,
+) -> int:
+    """Run ``plan``, as ``start`` starts it, to its end and tell of its batches; 0, or the code of a signal's exit.
+
+    ``requests`` says that file operations of state are worth telling.
+    """
+    stop, health = supervision.stop, supervision.health
+    totals = Totals({"jobs": 0, "rows_out": 0} if plan.mode == "batch" else {"batches": 0, "rows_in": 0, "rows_out": 0})
+    began, status, failure = time.monotonic(), "failed", {}
+    with stop.listening(), open_report(as_json=as_json, requests=requests) as report:
+        try:
+            status = _run(plan, start, supervision, report, totals)
+        except Stopped:
+            status = "stopped"
+        except Exception as error:
+            health.failure = str(error)
+            if isinstance(error, HintplanError):
+                failure = {"error": str(error)}
+            raise
+        finally:
+            elapsed = int((time.monotonic() - began) * 1000)
+            counted = {"lookups": totals.lookups, "functions": totals.functions, **failure}
+            if totals.started or as_json or status == "stopped":
+                report.end(status, {"plan": plan.name, **totals.counts, "duration_ms": elapsed, **counted})
+    return stop.exit_code if status == "stopped" else 0
+
+
+def _run(plan: Plan, start: Callable[[Waiting], Any], supervision: Supervision, report: Report, totals: Totals) -> str:
+    """Run ``plan`` once, and again after each failure that may be over then; ``finished`` or ``stopped``."""
+    stop, health, restarts = supervision.stop, supervision.health, Restarts(supervision.strategy)
+    while True:
+        try:
+            return _run_once(plan, start, supervision, report, totals)
+        except Stopped:
+            raise
+        except Exception as error:
+            may_heal = is_transient(error) and not stop.received and supervision.can_restart()
+            pause = restarts.delay(time.monotonic()) if may_heal else None
+            if pause is None:
+                raise
+            known = error if isinstance(error, HintplanError) else failed("Spark failed", error, lambda file: None)
+        health.restarts += 1
+        health.enter(RESTARTING)
+        report.restart(
+            Restart(
+                attempt=restarts.attempt,
+                attempts=restarts.strategy.attempts,
+                delay_ms=int(pause * 1000),
+                error=str(known),
+            )
+        )
+        stop.sleep(pause)
+
+
+def _run_once(
+    plan: Plan, start: Callable[[Waiting], Any], supervision: Supervision, report: Report, totals: Totals
+) -> str:
+    stop, health = supervision.stop, supervision.health
+
+    def waits(waited: Waited) -> None:
+        health.enter(WAITING)
+        report.waiting(waited)
+
+    health.enter(STARTING)
+    execution = start(Waiting(tell=waits, sleep=stop.sleep))
+    if not totals.started:
+        if execution.temporary:
+            say("no --checkpoint: state is kept in a temporary directory and forgotten at the end")
+        for note in execution.notes:
+            say(note)
+    totals.started = True
+    streams = plan.mode != "batch"
+    health.lease = execution.lease if streams else lambda: None
+    health.enter(RUNNING)
+    watch = Watch(execution, report.pace) if streams else None
+
+    def tell() -> None:
+        for ended in execution.new_batches():
+            totals.add(ended)
+            if isinstance(ended, JobProgress):
+                report.job(ended)
+                continue
+            report.batch(ended)
+            health.batch(ended.sink, ended.batch)
+            if watch is not None:
+                watch.ended(ended)
+        for one in watch.news(time.monotonic()) if watch is not None else ():
+            if isinstance(one, RunningBatch):
+                report.running(one)
+                health.running(one.sinks[0], one.done)
+            else:
+                report.stuck(one)
+                health.stuck(one.batch.sinks[0], one.batch.running_ms, one.batch.done)
+        health.planned = health.planned or not streams or execution.has_planned
+        health.seen()
+        if stop.received and health.phase == RUNNING:
+            health.enter(STOPPING)
+
+    status = "failed"
+    try:
+        status = follow(execution, stop, tell)
+    finally:
+        if status != "failed" or not streams:
+            tell()
+    return status
+
+
+def follow(execution: Any, stop: Stop, tell: Callable[[], None]) -> str:
+    """Wait for the end of a run, telling as it goes; ``finished`` or ``stopped``. RunError if it fails."""
+    while True:
+        tell()
+        execution.raise_failure()
+        if not execution.active:
+            execution.await_termination()
+            return "finished"
+        if stop.received > 1 or stop.is_overdue:
+            if stop.received == 1:
+                say("the batch has not ended in time and is stopped; it runs again at the next start")
+            execution.stop()
+            return "stopped"
+        if stop.received and execution.stop_between_batches():
+            return "stopped"
+        execution.wait(_POLL_SECONDS)

@@ -1,0 +1,174 @@
+"""Whether a run is well, for whoever looks after its process: two pages of JSON on a port of this machine.
+
+    GET /healthz    200 while the run goes on, 503 if it has failed, seems to be stuck, or does not answer any more
+    GET /readyz     200 while it has its checkpoint, and its queries have planned their first batch; else 503
+
+Knows no Spark: whoever runs a plan says what there is to know. Times are in ms, ages by a monotonic clock.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from plans.errors import RunError
+
+STARTING, WAITING, RUNNING, RESTARTING, STOPPING = "starting", "waiting", "running", "restarting", "stopping"
+LOOPBACK = "127.0.0.1"
+SILENT_SECONDS = 60.0
+"""A run looks after its queries several times a second; for how long it may not, before it is taken for hung."""
+_REQUEST_SECONDS = 5.0
+
+Lease = Callable[[], dict[str, Any] | None]
+
+
+@dataclass(slots=True, kw_only=True)
+class Health:
+    """What is known of the run of ``plan``; written by the thread that looks after it, read by those that answer.
+
+    ``lease`` says what there is to say of the lease on its checkpoint, None where a lock holds it.
+    """
+
+    plan: str
+    digest: str
+    clock: Callable[[], float] = time.monotonic
+    phase: str = STARTING
+    planned: bool = False
+    failure: str | None = None
+    restarts: int = 0
+    lease: Lease = lambda: None
+    _began: float = field(default=0.0)
+    _seen: float = field(default=0.0)
+    _batches: dict[str, tuple[int, float]] = field(default_factory=dict)
+    _stuck: dict[str, tuple[int, int | None]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._began = self._seen = self.clock()
+
+    def enter(self, phase: str) -> None:
+        """The run does something else from now on."""
+        self.phase, self.planned = phase, self.planned and phase in (RUNNING, STOPPING)
+        self._stuck.clear()
+        self.seen()
+
+    def seen(self) -> None:
+        """Who runs the plan has looked after it."""
+        self._seen = self.clock()
+
+    def batch(self, sink: str, number: int) -> None:
+        """A batch has ended."""
+        self._batches[sink] = (number, self.clock())
+        self._stuck.pop(sink, None)
+
+    def running(self, sink: str, done: int | None) -> None:
+        """So many tasks of the batch at work have ended; with a further one it is not stuck any more."""
+        if sink in self._stuck and self._stuck[sink][1] != done:
+            del self._stuck[sink]
+
+    def stuck(self, sink: str, running_ms: int, done: int | None) -> None:
+        """A batch seems to be stuck, of which so many tasks have ended."""
+        self._stuck[sink] = running_ms, done
+
+    def healthz(self) -> tuple[int, dict[str, Any]]:
+        """The status and the body of the page that says whether the process is to be ended."""
+        silent = self.clock() - self._seen
+        hung = self.phase == RUNNING and silent >= SILENT_SECONDS
+        word = "failed" if self.failure else "hung" if hung else "stuck" if self._stuck else "ok"
+        return (200 if word == "ok" else 503), self._body(word) | {"seen_ms_ago": int(silent * 1000)}
+
+    def readyz(self) -> tuple[int, dict[str, Any]]:
+        """The status and the body of the page that says whether the run is at work."""
+        lease = self.lease()
+        lost = lease is not None and not lease["in_force"]
+        ready = self.phase == RUNNING and self.planned and not lost and self.failure is None
+        word = "ok" if ready else "failed" if self.failure else "without its lease" if lost else self.phase
+        return (200 if ready else 503), self._body("planning" if word == RUNNING else word)
+
+    def _body(self, status: str) -> dict[str, Any]:
+        now = self.clock()
+        return {
+            "status": status,
+            "phase": self.phase,
+            "plan": self.plan,
+            "digest": self.digest,
+            "uptime_ms": int((now - self._began) * 1000),
+            "batches": {
+                sink: {"batch": number, "ended_ms_ago": int((now - ended) * 1000)}
+                for sink, (number, ended) in list(self._batches.items())
+            },
+            "stuck": {sink: running_ms for sink, (running_ms, _) in list(self._stuck.items())},
+            "restarts": self.restarts,
+            "lease": self.lease(),
+            "error": self.failure,
+        }
+
+
+def address(text: str) -> tuple[str, int]:
+    """The host and the port of ``[HOST:]PORT``; ValueError with what is wrong.
+
+    >>> address("8080"), address("0.0.0.0:8080"), address("[::1]:80")
+    (('127.0.0.1', 8080), ('0.0.0.0', 8080), ('::1', 80))
+    """
+    host, _, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]") if host.startswith("[") else host
+    if not (port.isascii() and port.isdigit() and int(port) < 1 << 16) or (":" in host and "[" not in text):
+        raise ValueError(f"expected PORT or HOST:PORT, found '{text}'")
+    return host or LOOPBACK, int(port)
+
+
+@contextmanager
+def served(health: Health, where: tuple[str, int]) -> Iterator[str]:
+    """Answer at ``where`` during the block, which is given the URL; RunError if that is not possible."""
+
+    class Server(ThreadingHTTPServer):
+        address_family = socket.AF_INET6 if ":" in where[0] else socket.AF_INET
+        daemon_threads = True
+
+    try:
+        server = Server(where, _handler(health))
+    except OSError as error:
+        raise RunError(
+            f"--health cannot listen on {where[0]} port {where[1]}: {error.strerror}",
+            hint="choose another port; an address must be one of this machine's",
+        ) from error
+    thread = threading.Thread(target=server.serve_forever, args=(0.1,), name="hintplan-health", daemon=True)
+    thread.start()
+    host = f"[{where[0]}]" if ":" in where[0] else where[0]
+    try:
+        yield f"http://{host}:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def _handler(health: Health) -> type[BaseHTTPRequestHandler]:
+    pages = {"/healthz": health.healthz, "/readyz": health.readyz}
+
+    class Handler(BaseHTTPRequestHandler):
+        timeout = _REQUEST_SECONDS
+
+        def do_GET(self) -> None:
+            page = pages.get(self.path.partition("?")[0])
+            status, body = page() if page else (404, {"status": "not found", "pages": list(pages)})
+            data = json.dumps(body).encode() + b"\n"
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.send_header("Cache-Control", "no-store")
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(data)
+
+        do_HEAD = do_GET
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    return Handler

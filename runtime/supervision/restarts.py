@@ -1,0 +1,62 @@
+"""When a run that has failed is started again: how often, and after which pause.
+
+The strategies are Flink's, with its names and defaults (``restart-strategy.*``, Flink 2.3). An exponential delay grows
+with each failure, by chance a little more or less, so that many jobs do not come back at once; after some time without
+a failure it begins anew, and so does the count of attempts.
+
+>>> restarts = Restarts(Strategy(attempts=2, jitter=0.0), chance=lambda: 0.5)
+>>> [restarts.delay(now) for now in (0.0, 5.0, 9.0)]
+[1.0, 1.5, None]
+>>> restarts.delay(7200.0), restarts.attempt
+(1.0, 1)
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strategy:
+    """At most ``attempts`` restarts in a row, None for any number; times in seconds.
+
+    The pause is ``first``, ``factor`` times as long after each further failure, and at most ``longest``; it is longer
+    or shorter by up to ``jitter`` of it. A run that goes well for ``reset`` and its last pause has not failed before.
+    """
+
+    attempts: int | None = 0
+    first: float = 1.0
+    longest: float = 60.0
+    factor: float = 1.5
+    jitter: float = 0.1
+    reset: float = 3600.0
+
+
+NEVER = Strategy()
+
+
+@dataclass(slots=True)
+class Restarts:
+    """The failures of a run so far; ``chance`` gives numbers from 0 to 1, and ``attempt`` counts restarts in a row."""
+
+    strategy: Strategy
+    chance: Callable[[], float] = random.random
+    attempt: int = 0
+    _pause: float = 0.0
+    _failed: float | None = None
+
+    def delay(self, now: float) -> float | None:
+        """The seconds to wait after a failure at ``now``, in seconds, before the next start; None for no other."""
+        how = self.strategy
+        if self._failed is None or now - self._failed >= how.reset + self._pause:
+            self.attempt, self._pause = 0, how.first
+        else:
+            self._pause = min(self._pause * how.factor, how.longest)
+        self._failed = now
+        if how.attempts is not None and self.attempt >= how.attempts:
+            return None
+        self.attempt += 1
+        spread = self._pause * how.jitter * (2 * self.chance() - 1)
+        return min(max(self._pause + spread, how.first), how.longest)

@@ -1,0 +1,89 @@
+"""How a run is told to stop: signals, and how long the batch in progress may still take.
+
+The first SIGINT or SIGTERM ends a run after its batch, the second one at once. After SIGTERM the batch has a grace
+time, for whoever sends it kills the process in the end. A batch plan ends at the first, since an unfinished job leaves
+nothing behind. The exit codes are the shell's, 130 and 143.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from plans.text.terminal import say
+
+STOPS_AFTER_BATCH = "stopping after this batch; once more to stop now"
+STOPS_IN_TIME = "stopping after this batch, or in {0:g} s; once more to stop now"
+STOPS_NOW = "stopping now"
+STOPS_WHEN_STARTED = "stopping as soon as Spark has started; once more to stop now"
+GRACE_SECONDS = 20.0
+"""Kubernetes kills what has not ended 30 s after SIGTERM, and Spark needs a few of them to end."""
+_SLICE_SECONDS = 0.2
+
+
+class Stopped(Exception):
+    """A signal came while nothing was at work."""
+
+
+@dataclass(slots=True)
+class Stop:
+    """Signals received so far; ``grace`` is how many seconds the batch may take after SIGTERM, None for any time.
+
+    With ``now``, the first signal is to stop at once.
+    """
+
+    grace: float | None = GRACE_SECONDS
+    now: bool = False
+    received: int = 0
+    number: int = 0
+    clock: Callable[[], float] = time.monotonic
+    _until: float | None = None
+
+    def __call__(self, number: int, frame: Any) -> None:
+        self.received += 1
+        self.number = number
+        if self.received > 1:
+            return
+        timed = number == signal.SIGTERM and self.grace is not None and not self.now
+        if timed and self.grace is not None:
+            self._until = self.clock() + self.grace
+            say(STOPS_IN_TIME.format(self.grace))
+        else:
+            say(STOPS_NOW if self.now else STOPS_AFTER_BATCH)
+
+    @property
+    def is_overdue(self) -> bool:
+        """Whether the batch has used up its grace time."""
+        return self._until is not None and self.clock() >= self._until
+
+    @property
+    def exit_code(self) -> int:
+        """What the process ends with that was stopped."""
+        return 128 + self.number
+
+    def sleep(self, seconds: float) -> None:
+        """Do nothing for so long; Stopped as soon as a signal has come."""
+        end = self.clock() + seconds
+        while (left := end - self.clock()) > 0:
+            self.require()
+            time.sleep(min(left, _SLICE_SECONDS))
+        self.require()
+
+    def require(self) -> None:
+        """Stopped if a signal has come."""
+        if self.received:
+            raise Stopped
+
+    @contextmanager
+    def listening(self, *numbers: int) -> Iterator[Stop]:
+        """Receive the signals ``numbers``, SIGINT and SIGTERM if none are given, during the block."""
+        previous = {number: signal.signal(number, self) for number in numbers or (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield self
+        finally:
+            for number, handler in previous.items():
+                signal.signal(number, handler)
