@@ -22,7 +22,7 @@ from plans.connectors.messages.formats import Part, key_part, value_part
 from plans.declarations.tables import Table
 from runtime.connectors.kafka.client import FORMAT, client_options, found
 from runtime.connectors.kafka.metadata import HEADERS, HEADERS_DDL, HEADERS_TYPE, header_structs, written_headers
-from runtime.connectors.messages.formats import change_encoder, prepared, registered, row_encoder
+from runtime.connectors.messages.formats import batch_encoder, prepared, registered
 from runtime.connectors.micro_batch import MicroBatch
 from runtime.connectors.netting import net
 from runtime.operator import INSERT, KIND
@@ -128,18 +128,18 @@ def _netted(
     messages: list[tuple[Any, Any, _Headers]] = []
     for found_kinds, keys, values, found_headers in _messages(batches, key, value, schemas, headers):
         kinds += found_kinds
-        messages += zip(keys, values, found_headers, strict=True)
+        messages += zip(keys.to_pylist(), values.to_pylist(), found_headers, strict=True)
     left = net(messages, kinds, key=(0,))
     last = {message[0]: message[2] for message in messages}
     out = [*left.upserts, *((deleted, None, last[deleted]) for (deleted,) in left.deletes)]
     for start in range(0, len(out), _MOST):
-        yield _batch(*zip(*out[start : start + _MOST], strict=True), with_headers=headers is not None)
+        keys, values, of_messages = zip(*out[start : start + _MOST], strict=True)
+        columns = pa.array(keys, pa.binary()), pa.array(values, pa.binary())
+        yield _batch(*columns, of_messages, with_headers=headers is not None)
 
 
-def _batch(
-    keys: Sequence[bytes | None], values: Sequence[bytes | None], headers: Sequence[_Headers], *, with_headers: bool
-) -> pa.RecordBatch:
-    columns = [pa.array(keys, pa.binary()), pa.array(values, pa.binary())]
+def _batch(keys: pa.Array, values: pa.Array, headers: Sequence[_Headers], *, with_headers: bool) -> pa.RecordBatch:
+    columns = [keys, values]
     if not with_headers:
         return pa.record_batch(columns, schema=_MESSAGE)
     structs = pa.array([header_structs(each) for each in headers], HEADERS_TYPE)
@@ -148,25 +148,15 @@ def _batch(
 
 def _messages(
     batches: Iterable[pa.RecordBatch], key: Part | None, value: Part, schemas: Schemas, headers: str | None
-) -> Iterator[tuple[Sequence[int], list[bytes | None], list[bytes | None], list[_Headers]]]:
+) -> Iterator[tuple[Sequence[int], pa.Array, pa.Array, list[_Headers]]]:
     """The kinds, keys, values and headers of each batch."""
     of_key, of_value = schemas
-    encode_value = change_encoder(value, of_value)
-    encode_key = None if key is None else row_encoder(key, of_key)
+    encode_value = batch_encoder(value, of_value)
+    encode_key = None if key is None else batch_encoder(key, of_key)
     for batch in batches:
         kinds = batch.column(KIND).to_pylist() if KIND in batch.schema.names else [INSERT] * batch.num_rows
-        rows = _rows(batch, value)
-        values = [encode_value(kind, row) for kind, row in zip(kinds, rows, strict=True)]
-        if key is None or encode_key is None:
-            keys: list[bytes | None] = [None] * batch.num_rows
-        else:
-            keys = [encode_key(row) for row in _rows(batch, key)]
+        keys = pa.nulls(batch.num_rows, pa.binary()) if encode_key is None else encode_key(batch, kinds)
         maps: list[_Headers] = [None] * batch.num_rows
         if headers is not None:
             maps = [None if each is None else tuple(each) for each in batch.column(headers).to_pylist()]
-        yield kinds, keys, values, maps
-
-
-def _rows(batch: pa.RecordBatch, part: Part) -> Iterable[Sequence[Any]]:
-    columns = [batch.column(column.name).to_pylist() for column in part.columns]
-    return zip(*columns, strict=True) if columns else [()] * batch.num_rows
+        yield kinds, keys, encode_value(batch, kinds), maps

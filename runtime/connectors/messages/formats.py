@@ -9,6 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from plans.connectors.messages.format_options import AVRO, DESCRIPTORS, PROTOBUF
 from plans.connectors.messages.formats import Part
 from plans.errors import RunError
@@ -21,6 +23,7 @@ from runtime.connectors.messages.change_events import (
     debezium_encoder,
 )
 from runtime.connectors.messages.csv_text import csv_decoder, csv_encoder
+from runtime.connectors.messages.json_columns import columns_writer
 from runtime.connectors.messages.json_objects import json_row_decoder, json_row_encoder
 from runtime.connectors.messages.protobuf_in import protobuf_decoder
 from runtime.connectors.messages.protobuf_message import message_of
@@ -120,6 +123,20 @@ def registered(part: Part | None, subject: str) -> int | None:
     if part is None or part.format != "avro-confluent":
         return None
     return registry_of(part).register(part.option("subject") or subject, schema_of(part))
+
+
+def batch_encoder(part: Part, schema: int | None = None) -> Callable[[pa.RecordBatch, Sequence[int]], pa.Array]:
+    """What writes the changes of a batch, whose kinds are given, as messages; formats of rows write the rows."""
+    if (whole := columns_writer(part)) is not None:
+        return lambda batch, kinds: whole(batch)
+    encode = change_encoder(part, schema)
+
+    def write(batch: pa.RecordBatch, kinds: Sequence[int]) -> pa.Array:
+        columns = [batch.column(column.name).to_pylist() for column in part.columns]
+        rows = zip(*columns, strict=True) if columns else [()] * batch.num_rows
+        return pa.array([encode(kind, row) for kind, row in zip(kinds, rows, strict=True)], pa.binary())
+
+    return write
 
 
 def change_encoder(part: Part, schema: int | None = None) -> Callable[[int, Sequence[Any]], bytes | None]:

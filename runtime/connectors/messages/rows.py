@@ -18,6 +18,7 @@ from plans.connectors.messages.formats import Part
 from plans.declarations.tables import TableColumn
 from plans.errors import RunError
 from runtime.connectors.messages.formats import changes_decoder, row_decoder
+from runtime.connectors.messages.json_columns import columns_reader
 from runtime.engine.row_order import ROW_ORDER
 from runtime.operator import DELETE, INSERT, KIND
 from runtime.types import to_arrow
@@ -75,20 +76,28 @@ class Messages:
         ]
         decode_value = changes_decoder(self.value, frozenset(self.columns))
         decode_key = row_decoder(self.key, frozenset(self.columns)) if self.key is not None and from_key else None
+        plain = None if self.changes or decode_key else columns_reader(self.value, frozenset(self.columns))
         for batch in batches:
+            messages = batch.column("value")
+            if plain is not None and not messages.null_count and (found := plain(messages)) is not None:
+                columns: list[Any] = [None] * len(self.columns)
+                for out, place in from_value:
+                    columns[out] = found[place]
+                yield self._table(columns, batch, range(batch.num_rows))
+                continue
             numbers: list[int] = []
             rows: list[list[Any]] = []
             kinds: list[int] = []
             keys = batch.column("key").to_pylist() if decode_key is not None else [None] * batch.num_rows
-            for number, (key, value) in enumerate(zip(keys, batch.column("value").to_pylist(), strict=True)):
+            for number, (key, value) in enumerate(zip(keys, messages.to_pylist(), strict=True)):
                 part = "value"
                 try:
                     if value is None and not self.upserts and self.value.format != "raw":
                         continue
                     if value is not None:
-                        found = decode_value(value)
+                        changes = decode_value(value)
                     else:
-                        found = ((DELETE if self.upserts else INSERT, [None] * len(in_value)),)
+                        changes = ((DELETE if self.upserts else INSERT, [None] * len(in_value)),)
                     part, of_key = "key", None
                     if decode_key is not None:
                         if key is not None:
@@ -97,7 +106,7 @@ class Messages:
                             raise ValueError("there is none, and rows replace each other by their key")
                 except ValueError as error:
                     raise self._misfit(batch, number, part, str(error)) from None
-                for kind, values in found:
+                for kind, values in changes:
                     row: list[Any] = [None] * len(self.columns)
                     if of_key is not None:
                         for out, place in from_key:
@@ -109,15 +118,19 @@ class Messages:
                     kinds.append(kind)
                     numbers.append(number)
             if rows:
-                columns = _columns(rows, schema, len(self.columns))
-                for place, column in enumerate(self.metadata):
-                    taken = batch.column(beside(place)).take(pa.array(numbers, pa.int32()))
-                    columns[self.columns.index(column.name)] = taken.cast(schema.field(column.name).type)
-                if self.changes:
-                    columns.append(pa.array(kinds, pa.int8()))
-                if self.ordered:
-                    columns += _order(batch, numbers)
-                yield pa.table(columns, schema=schema)
+                yield self._table(_columns(rows, schema, len(self.columns)), batch, numbers, kinds)
+
+    def _table(
+        self, columns: list[Any], batch: pa.RecordBatch, numbers: Sequence[int], kinds: Sequence[int] = ()
+    ) -> pa.Table:
+        """The rows with ``columns``, of the messages of ``batch`` with ``numbers``."""
+        taken = pa.array(numbers, pa.int32())
+        for place, column in enumerate(self.metadata):
+            found = batch.column(beside(place)).take(taken)
+            columns[self.columns.index(column.name)] = found.cast(self.schema.field(column.name).type)
+        kind = [pa.array(kinds, pa.int8())] if self.changes else []
+        order = _order(batch, taken) if self.ordered else []
+        return pa.table([*columns, *kind, *order], schema=self.schema)
 
     def _misfit(self, batch: pa.RecordBatch, number: int, part: str, problem: str) -> RunError:
         topic, partition, offset = (batch.column(name)[number].as_py() for name in ("topic", "partition", "offset"))
@@ -136,11 +149,10 @@ def _columns(rows: Sequence[Sequence[Any]], schema: pa.Schema, count: int) -> li
     return [pa.array(list(found), field.type) for found, field in zip(values, list(schema)[:count], strict=True)]
 
 
-def _order(batch: pa.RecordBatch, numbers: Sequence[int]) -> list[pa.Array]:
+def _order(batch: pa.RecordBatch, taken: pa.Array) -> list[pa.Array]:
     """Changes of a key are in one partition, which one task reads from its first message to its last."""
-    taken = pa.array(numbers, pa.int32())
     partitions = pc.cast(batch.column("partition"), pa.string())
     topics = pc.cast(batch.column("topic"), pa.string())
     places = pc.binary_join_element_wise(topics, partitions, "/").take(taken)
-    nothing = pa.array([0] * len(numbers), pa.int64())
+    nothing = pa.array([0] * len(taken), pa.int64())
     return [nothing, places, nothing]
