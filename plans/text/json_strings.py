@@ -14,4 +14,6 @@ _ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f
 
 def json_string(text: str) -> str:
     """``text`` in quotes."""
+    if _ESCAPED.search(text) is None:
+        return f'"{text}"'
     return '"' + _ESCAPED.sub(lambda found: _ESCAPES.get(found[0]) or f"\\u{ord(found[0]):04X}", text) + '"'

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from runtime.expressions import json_documents
+from runtime.expressions import json_documents, json_quotes, json_writer
 from runtime.spark.shipping import with_code
 
 FUNCTIONS: Mapping[str, tuple[Callable[..., Any], str]] = {
@@ -23,10 +23,10 @@ FUNCTIONS: Mapping[str, tuple[Callable[..., Any], str]] = {
     "hp_json_double": (json_documents.json_double, "double"),
     "hp_json_exists": (json_documents.json_exists, "boolean"),
     "hp_json_integer": (json_documents.json_integer, "int"),
-    "hp_json_number": (json_documents.json_number, "string"),
+    "hp_json_number": (json_writer.json_number, "string"),
     "hp_json_query": (json_documents.json_query, "string"),
-    "hp_json_quote": (json_documents.json_quote, "string"),
-    "hp_json_unquote": (json_documents.json_unquote, "string"),
+    "hp_json_quote": (json_quotes.json_quote, "string"),
+    "hp_json_unquote": (json_quotes.json_unquote, "string"),
     "hp_json_value": (json_documents.json_value, "string"),
 }
 _CALL = re.compile(r"\bhp_\w+(?= *\()", re.IGNORECASE)

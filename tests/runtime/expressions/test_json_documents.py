@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlglot import exp, parse_one
 
-from runtime.expressions import json_documents
+from runtime.expressions import json_documents, json_reader
 from runtime.expressions.json_functions import FUNCTIONS
 from tests.flink.function_values import FAILS, TABLES
 from tests.flink.test_function_values import compiled
@@ -78,7 +78,7 @@ def test_documents_are_as_deep_as_flink_reads_them_wherever_they_are_read() -> N
         )
 
     for frames in (0, 300):
-        json_documents._document.cache_clear()
+        json_reader.document.cache_clear()
         assert below(frames) == (True, True, False, True)
 
 

@@ -1,0 +1,132 @@
+"""Documents in JSON read as Jackson reads them for Flink: numbers as they are written, and what is no document.
+
+Numbers are whole or decimal, of any size, and keep the digits that they were written with; of a key that is there twice
+the last value counts; what follows the document is not looked at.
+
+>>> document('{"a": 1.50} x'), document("[01]") is NO_DOCUMENT
+({'a': Decimal('1.50')}, True)
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import unicodedata
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
+
+NO_DOCUMENT = object()
+"""What a text is that is no document."""
+_DEEPEST = 1000
+"""Levels of nesting that Jackson reads."""
+_MOST_DIGITS = 1000
+"""Digits of a whole number that Jackson reads; of any other, with those of its exponent, it reads one more."""
+_RECURSION_LIMIT = 10_000
+_MOST_SCALE = (1 << 31) - 1
+"""Java's decimals have a scale of 32 bits."""
+_BLANKS = re.compile(r"[ \t\n\r]*")
+_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{}]', re.DOTALL)
+
+
+class _NoDocument(ValueError):
+    """A text that is no document."""
+
+
+@lru_cache(maxsize=8)
+def document(text: str) -> Any:
+    """The document in ``text``, which nobody may change, or NO_DOCUMENT; several functions are often asked of one."""
+    if is_too_deep(text):
+        return NO_DOCUMENT
+    try:
+        return deeply(_parsed, text)
+    except _NoDocument:
+        return NO_DOCUMENT
+
+
+def deeply(function: Callable[[Any], Any], value: Any) -> Any:
+    """``function`` of ``value``, again with room for deeper recursion if there was too little."""
+    try:
+        return function(value)
+    except RecursionError:
+        with _room():
+            return function(value)
+
+
+@contextmanager
+def _room() -> Iterator[None]:
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, _RECURSION_LIMIT))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def is_too_deep(text: str) -> bool:
+    """Whether Jackson neither reads nor writes ``text``."""
+    return text.count("[") + text.count("{") > _DEEPEST and _depth(text) > _DEEPEST
+
+
+def _depth(text: str) -> int:
+    """The most brackets that are open at once, up to the end of the first document."""
+    depth = most = 0
+    for mark in _BRACKETS.findall(text):
+        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(mark, 0)
+        most = max(most, depth)
+        if depth <= 0 and most:
+            break
+    return most
+
+
+def _parsed(text: str) -> Any:
+    begin = _BLANKS.match(text).end()  # type: ignore[union-attr]
+    try:
+        value, end = _DECODER.raw_decode(text, begin)
+    except json.JSONDecodeError:
+        raise _NoDocument from None
+    following = text[end : end + 1]
+    if following and not isinstance(value, dict | list | str):
+        # What follows a number must be a blank, and what follows a word must not go on with it.
+        is_word = value is None or isinstance(value, bool)
+        if _is_part_of_word(following) if is_word else following not in " \t\n\r":
+            raise _NoDocument
+    return value
+
+
+def _is_part_of_word(character: str) -> bool:
+    # Jackson asks of no character before the digits.
+    return character >= "0" and (
+        f"a{character}".isidentifier() or unicodedata.category(character) in ("Sc", "Pc", "Cf")
+    )
+
+
+def _whole(text: str) -> int:
+    if len(text.removeprefix("-")) > _MOST_DIGITS:
+        raise _NoDocument
+    return int(text)
+
+
+def _real(text: str) -> Decimal:
+    if len(text) > _MOST_DIGITS or "e" in text or "E" in text:
+        _, _, exponent = text.lower().partition("e")
+        if sum(map(str.isdigit, text)) > _MOST_DIGITS + 1 or abs(int(exponent or 0)) > _MOST_SCALE:
+            raise _NoDocument
+        if abs(int(Decimal(text).as_tuple().exponent)) > _MOST_SCALE:
+            raise _NoDocument
+    return unsigned_zero(Decimal(text))
+
+
+def unsigned_zero(number: Decimal) -> Decimal:
+    """``number``; Java's decimals have no negative zero."""
+    return number if number else number.copy_abs()
+
+
+def _constant(text: str) -> Any:
+    raise _NoDocument
+
+
+_DECODER = json.JSONDecoder(parse_float=_real, parse_int=_whole, parse_constant=_constant)

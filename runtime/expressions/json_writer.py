@@ -1,0 +1,64 @@
+"""Documents in JSON written as Flink writes them: no blanks, and the members of an object in order of their names.
+
+>>> written({"b": Decimal("1.50"), "a": None}), json_number("1.0E10")
+('{"a":null,"b":1.50}', '1.0E+10')
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from plans.text.json_strings import json_string
+from runtime.expressions.json_reader import deeply, unsigned_zero
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+def written(value: Any) -> str:
+    """The document ``value`` as text."""
+    return plain(deeply(_written, value))
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, dict):
+        names = sorted(value) if "".join(value).isascii() else sorted(value, key=_in_java)
+        return "{" + ",".join([f"{json_string(name)}:{_written(value[name])}" for name in names]) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(_written, value)) + "]"
+    if isinstance(value, str):
+        return json_string(value)
+    return "null" if value is None else text_of(value)
+
+
+def _in_java(name: str) -> bytes:
+    """Java compares texts by their units of UTF-16."""
+    return name.encode("utf-16-be", "surrogatepass")
+
+
+def text_of(value: Any) -> str:
+    """A scalar other than null as text."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return plain(value) if isinstance(value, str) else str(value)
+
+
+def json_number(text: str | None) -> str | None:
+    """The decimal number that ``text`` says as Flink writes it into a document; NaN and infinities as texts.
+
+    >>> json_number("1.0E10"), json_number("1.0E-5"), json_number("-0.0"), json_number("NaN")
+    ('1.0E+10', '0.000010', '0.0', '"NaN"')
+    """
+    if text is None:
+        return None
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        return None
+    return text_of(unsigned_zero(number)) if number.is_finite() else f'"{text}"'
+
+
+def plain(text: str) -> str:
+    """``text`` with a question mark for each half of a character, which no text in UTF-8 can have."""
+    return _SURROGATES.sub("?", text)
