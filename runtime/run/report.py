@@ -178,7 +178,6 @@ class TableReport:
         self._live = Live(console=console, auto_refresh=False, redirect_stdout=shared, redirect_stderr=False)
 
     def __enter__(self) -> TableReport:
-        self._live.start()
         return self
 
     def __exit__(self, *details: object) -> None:
@@ -187,14 +186,19 @@ class TableReport:
     def batch(self, batch: BatchProgress) -> None:
         self._batches[batch.sink] = batch
         self._running.pop(batch.sink, None)
-        self._live.update(self._table(), refresh=True)
+        self._draw(self._table())
 
     def running(self, batch: RunningBatch) -> None:
         self._running[batch.sinks[0]] = running_text(batch)
-        self._live.update(self._table(), refresh=True)
+        self._draw(self._table())
 
     def stuck(self, stuck: StuckBatch) -> None:
         self._above(stuck_text(stuck))
+
+    def _draw(self, table: Any) -> None:
+        """Show ``table`` in the place of the one before, from the first one on: what is refused has none."""
+        self._live.start()
+        self._live.update(table, refresh=True)
 
     def _above(self, lines: Iterable[str]) -> None:
         """Lines above the table."""
@@ -212,7 +216,7 @@ class TableReport:
 
     def job(self, job: JobProgress) -> None:
         self._jobs.append(job)
-        self._live.update(self._job_table(), refresh=True)
+        self._draw(self._job_table())
 
     def end(self, status: str, summary: Mapping[str, Any]) -> None:
         self._live.stop()
