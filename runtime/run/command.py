@@ -172,12 +172,15 @@ def _refuse_idle_options(options: RunOptions) -> None:
         raise click.UsageError("--max-restarts goes on from a checkpoint; give one with --checkpoint")
     if options.restart_delay is not None and not options.max_restarts:
         raise click.UsageError("--restart-delay is about restarts; say how many with --max-restarts")
+    if _seconds(options.restart_delay) == 0:
+        raise click.UsageError("--restart-delay must be some time, for what is away needs some to come back")
 
 
 def _strategy(options: RunOptions) -> Strategy:
     if not options.max_restarts:
         return NEVER
-    first = _seconds(options.restart_delay) or NEVER.first
+    given = _seconds(options.restart_delay)
+    first = NEVER.first if given is None else given
     return Strategy(attempts=options.max_restarts, first=first, longest=max(first, NEVER.longest), reset=_RESET_SECONDS)
 
 

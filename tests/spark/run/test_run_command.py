@@ -338,6 +338,7 @@ def test_a_missing_java_is_named_with_what_to_install(job: Path, monkeypatch: py
         (["--lease", "60 s", "--checkpoint", "c", "--remote", "sc://x"], "--lease has no effect with --remote"),
         (["--max-restarts", "3"], "--max-restarts goes on from a checkpoint"),
         (["--restart-delay", "3 s"], "say how many with --max-restarts"),
+        (["--restart-delay", "0 s", "--max-restarts", "3", "--checkpoint", "c"], "--restart-delay must be some time"),
         (["--health", "host:port"], "expected PORT or HOST:PORT, found 'host:port'"),
     ],
 )
