@@ -14,10 +14,10 @@ import re
 from collections.abc import Iterator
 
 from plans.connectors.connector import Connector, LookingUp
-from plans.connectors.key_pattern import Text, check_pattern, parse_pattern
-from plans.connectors.literal_secrets import check_secret
 from plans.connectors.options import option
 from plans.connectors.reach import http_host
+from plans.connectors.texts.key_pattern import Text, check_pattern, parse_pattern
+from plans.connectors.texts.literal_secrets import check_secret
 from plans.declarations.tables import Table
 from plans.errors import Diagnostic
 

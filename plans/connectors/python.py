@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 
 from plans.connectors.connector import Connector, LookingUp, LookupMode
-from plans.connectors.literal_secrets import check_secret
 from plans.connectors.options import option
+from plans.connectors.texts.literal_secrets import check_secret
 from plans.declarations.tables import Table
 from plans.errors import Diagnostic
 

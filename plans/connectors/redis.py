@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from plans.connectors.connector import Connector, LookingUp
-from plans.connectors.key_pattern import check_pattern, pattern_columns
 from plans.connectors.options import option
 from plans.connectors.reach import HostPlace, Place
+from plans.connectors.texts.key_pattern import check_pattern, pattern_columns
 from plans.declarations.tables import Table
 from plans.errors import Diagnostic
 

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from plans.connectors.blackhole import BLACKHOLE
 from plans.connectors.connector import INSERT_ONLY, UPSERT_KINDS, Connector, LookupMode, Reading, Writing
 from plans.connectors.datagen import DATAGEN
+from plans.connectors.delta import DELTA
 from plans.connectors.filesystem import FILESYSTEM
 from plans.connectors.http import HTTP
 from plans.connectors.jdbc import JDBC
@@ -29,7 +30,19 @@ from plans.errors import Diagnostic
 
 CONNECTORS: Mapping[str, Connector] = {
     connector.name: connector
-    for connector in (BLACKHOLE, DATAGEN, FILESYSTEM, HTTP, JDBC, KAFKA, PRINT, PYTHON, REDIS, UPSERT_KAFKA)
+    for connector in (
+        BLACKHOLE,
+        DATAGEN,
+        DELTA,
+        FILESYSTEM,
+        HTTP,
+        JDBC,
+        KAFKA,
+        PRINT,
+        PYTHON,
+        REDIS,
+        UPSERT_KAFKA,
+    )
 }
 
 

@@ -21,6 +21,7 @@ from plans.errors import RunError
 from runtime.connectors import (
     blackhole,
     datagen,
+    delta,
     filesystem,
     http,
     jdbc,
@@ -37,7 +38,19 @@ from runtime.lookup.source import LookupSource
 
 CODE: Mapping[str, ConnectorCode] = {
     module.CODE.connector.name: module.CODE
-    for module in (blackhole, datagen, filesystem, http, jdbc, kafka, print_sink, python, redis, upsert_kafka)
+    for module in (
+        blackhole,
+        datagen,
+        delta,
+        filesystem,
+        http,
+        jdbc,
+        kafka,
+        print_sink,
+        python,
+        redis,
+        upsert_kafka,
+    )
 }
 
 

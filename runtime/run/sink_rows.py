@@ -58,6 +58,7 @@ class SinkRows:
             in_spark=lambda: spark.createDataFrame(found, schema=self.schema),
             on_driver=lambda: found,
             counted=lambda: int(found.num_rows),
+            is_on_driver=True,
         )
 
     def _of_rows(self, rows: Rows) -> MicroBatch:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
 import plans
 from tests.cluster.conftest import Run
+from tests.cluster.installed import environment, installed
 from tests.cluster.jobs import check_run_and_restart, prepare_rates, prepare_words
 from tests.cluster.standalone import Cluster
+from tests.connectors.lakes.readers import delta_rows
 from tests.functions.test_functions_on_spark import FOUND, tuples
 from tests.lookup.test_lookups_on_spark import results
 from tests.spark.programs import revenue_plan
@@ -53,3 +56,29 @@ def test_a_checkpoint_must_be_where_all_workers_reach_it(cluster: Cluster, run: 
     done = run("plan.json", "--once", *cluster.options())
     assert done.returncode == 1
     assert "keeps its state in a checkpoint that all workers can reach" in done.stderr
+
+
+def test_bare_workers_write_the_files_of_delta_tables(cluster: Cluster, tmp_path: Path) -> None:
+    """Of deltalake, which is on the driver alone, they know nothing."""
+    found = installed("delta")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "1.json").write_text("".join(f'{{"id": {i}, "v": {i % 7}}}\n' for i in range(1000)))
+    script = """
+SET 'execution.runtime-mode' = 'batch';
+CREATE TABLE o (id BIGINT, v BIGINT) WITH ('connector' = 'filesystem', 'path' = 'in', 'format' = 'json');
+CREATE TABLE copies (id BIGINT, v BIGINT) WITH ('connector' = 'delta', 'table-path' = 'copies', 'partitioned-by' = 'v');
+CREATE TABLE newest (v BIGINT, id BIGINT, PRIMARY KEY (v) NOT ENFORCED)
+WITH ('connector' = 'delta', 'table-path' = 'newest');
+INSERT INTO copies SELECT id, v FROM o;
+INSERT INTO newest SELECT v, MAX(id) FROM o GROUP BY v;
+"""
+    (tmp_path / "job.sql").write_text(script)
+    for arguments in (("compile", "job.sql", "-o", "plan.json"), *[("run", "plan.json", *cluster.options())] * 2):
+        done = subprocess.run(
+            [found.hintplan, *arguments], cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=300,
+            check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+    assert sorted(delta_rows(tmp_path / "copies")) == sorted([(i, i % 7) for i in range(1000)] * 2)
+    assert delta_rows(tmp_path / "newest") == [(v, 999 - (999 - v) % 7) for v in range(7)]
+    assert delta_rows(tmp_path / "newest", 1) == delta_rows(tmp_path / "newest")

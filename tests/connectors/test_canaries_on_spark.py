@@ -97,6 +97,11 @@ _WRITTEN = {"properties.max.block.ms": "3000", "properties.delivery.timeout.ms":
 _KEYED = {"key.format": "json", "value.format": "json"}
 SOURCES = {"kafka": {**_BROKER, **_READ}, "upsert-kafka": {**_BROKER, **_KEYED}}
 SINKS = {
+    "delta": {
+        "table-path": "s3://lake/d", "s3.endpoint": "http://127.0.0.1:{port}", "s3.region": "us-east-1",
+        "s3.access-key-id": "${env:CANARY}", "s3.secret-access-key": "${env:CANARY}",
+        "s3.session-token": "${env:CANARY}",
+    },
     "jdbc": {
         "url": "jdbc:postgresql://127.0.0.1:{port}/shop", "table-name": "d", "username": "me",
         "password": "${env:CANARY}", "connection.timeout": "2 s", "sink.max-retries": "0",
@@ -159,7 +164,7 @@ def test_a_connector_that_fails_tells_no_secret(
     sql = script.replace("OPTIONS", body)
     dump(compile_sql(sql, name="canary"), tmp_path / "plan.json")
     allowed = [part for name in SET for part in ("--allow-env", name)]
-    allowed += ["--allow-host", "127.0.0.1", "--allow-host", "http://127.0.0.1"]
+    allowed += ["--allow-scheme", "s3", "--allow-host", "127.0.0.1", "--allow-host", "http://127.0.0.1"]
     allowed += ["--allow-module", "leaky"] if connector == "python" else []
     command = [sys.executable, "-P", "-m", "plans.cli", "run", "plan.json", "--once", "--checkpoint", "state", *allowed]
     command += [part for name, value in spark_conf().items() for part in ("--conf", f"{name}={value}")]

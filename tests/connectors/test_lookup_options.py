@@ -6,8 +6,8 @@ import pytest
 
 from plans.connectors.check import check_table
 from plans.connectors.jdbc import parse_server_url, split_name
-from plans.connectors.key_pattern import Slot, Text, parse_pattern, pattern_columns
 from plans.connectors.table import can_lookup, can_read, can_write, is_upsert_sink, sink_kinds
+from plans.connectors.texts.key_pattern import Slot, Text, parse_pattern, pattern_columns
 from plans.declarations.tables import Table, TableColumn
 
 POSTGRES = {"connector": "jdbc", "url": "jdbc:postgresql://db/shop", "table-name": "rates"}

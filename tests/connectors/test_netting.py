@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+import math
+
+import pyarrow as pa
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from runtime import operator
+from runtime.connectors.netted_rows import DELETED, net_rows
 from runtime.connectors.netting import Net, net
 from runtime.operator import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
 
@@ -108,3 +113,45 @@ def test_no_key_is_both_written_and_deleted_and_none_twice(before, steps):
     changes = net(rows, kinds, key=(0,))
     keys = [row[:1] for row in changes.upserts] + list(changes.deletes)
     assert len(keys) == len(set(keys))
+
+
+# Rows in Arrow, against the rows above: nested values and floats included, and changes that make no sense.
+ROWS = st.lists(
+    st.tuples(
+        st.sampled_from([INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE]),
+        st.tuples(st.integers(0, 2), st.sampled_from(["a", "b"])),
+        st.sampled_from([(1.5, (1, None)), (0.0, None), (None, ()), (1.5, (2,))]),
+    ),
+    max_size=25,
+)
+
+
+@settings(deadline=None)  # the first call loads what it needs
+@given(ROWS, st.booleans())
+def test_rows_in_arrow_are_netted_like_any_other(changes, only_added):
+    kinds = [INSERT if only_added else kind for kind, *_ in changes]
+    rows = [(*key, *values) for _, key, values in changes]
+    found = net(rows, kinds, key=(0, 1))
+    table = pa.table(
+        {
+            "a": pa.array([row[0] for row in rows], pa.int32()),
+            "b": pa.array([row[1] for row in rows], pa.string()),
+            "f": pa.array([row[2] for row in rows], pa.float64()),
+            "n": pa.array([row[3] for row in rows], pa.list_(pa.int32())),
+            operator.KIND: pa.array(kinds, pa.int8()),
+        }
+    )
+    if only_added:
+        table = table.drop_columns([operator.KIND])
+    netted_rows = net_rows(table, ("a", "b")).to_pylist()
+    told = [(row["a"], row["b"], row["f"], None if row["n"] is None else tuple(row["n"])) for row in netted_rows]
+    deleted = [row[DELETED] for row in netted_rows]
+    assert sorted(map(str, (row for row, gone in zip(told, deleted, strict=True) if not gone))) == sorted(
+        map(str, found.upserts)
+    )
+    assert sorted(row[:2] for row, gone in zip(told, deleted, strict=True) if gone) == sorted(found.deletes)
+
+
+def test_zeros_and_what_is_no_number_are_one_key_each():
+    table = pa.table({"k": [0.0, -0.0, math.nan, -math.nan], "v": [1, 2, 3, 4]})
+    assert net_rows(table, ("k",))["v"].to_pylist() == [2, 4]

@@ -31,15 +31,16 @@ JOIN = """
 """Means the same to SQLite, to which the hint is a comment."""
 
 
-def script(directory: Path, *, files_per_batch: int, database: str = "") -> str:
+def script(directory: Path, *, files_per_batch: int, database: str = "", lake: str = "") -> str:
     """The job on the files of ``directory``: of each table at most so many a micro-batch, the oldest first.
 
-    ``database`` are the options of another one than the SQLite database there.
+    ``database`` are the options of another one than the SQLite database there, ``lake`` those of a table's place, up to
+    its name.
     """
     files = f"""'connector' = 'filesystem', 'format' = 'json',
         'source.max-files-per-trigger' = '{files_per_batch}', 'path' = '{directory}/input/"""
     database = database or f"'connector' = 'jdbc', 'url' = 'jdbc:sqlite:{directory}/result.db'"
-    database += ", 'table-name' = '"
+    database = lake or f"{database}, 'table-name' = '"
     return f"""
 SET 'table.exec.state.ttl' = '1 d';
 CREATE TABLE orders (id BIGINT, customer BIGINT, amount BIGINT) WITH ({files}orders');
@@ -54,9 +55,9 @@ INSERT INTO copies SELECT id, customer, amount FROM orders;
 """
 
 
-def compiled(directory: Path, *, files_per_batch: int = 2, database: str = "") -> Plan:
+def compiled(directory: Path, *, files_per_batch: int = 2, database: str = "", lake: str = "") -> Plan:
     """The plan; with two files a batch, one may take back what the other inserts."""
-    text = script(directory, files_per_batch=files_per_batch, database=database)
+    text = script(directory, files_per_batch=files_per_batch, database=database, lake=lake)
     return planner.compile_sql(text, {"parallelism.default": "2"}, name="faults")
 
 

@@ -23,9 +23,12 @@ ID = (TableColumn(name="id", type="BIGINT"),)
 SINKS: dict[str, Callable[[Path], list[dict[str, str]]]] = {
     "filesystem": lambda at: [{"connector": "filesystem", "path": f"{at}/out", "format": "json"}],
     "jdbc": lambda at: [{"connector": "jdbc", "url": f"jdbc:sqlite:{at}/r.db", "table-name": "r"}],
+    "delta": lambda at: [{"connector": "delta", "table-path": f"{at}/table"}],
     "print": lambda at: [{"connector": "print"}],
     "blackhole": lambda at: [{"connector": "blackhole"}],
-    "several": lambda at: [{"connector": "blackhole"}, {"connector": "print"}],
+    "several": lambda at: [
+        {"connector": "blackhole"}, {"connector": "print"}, {"connector": "delta", "table-path": f"{at}/table"},
+    ],
 }
 
 

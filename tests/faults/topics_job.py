@@ -1,7 +1,8 @@
-"""The job of the kills that has servers: topics joined, into a topic, a database and a table of files at once.
+"""The job of the kills that has servers: topics joined, into a topic, a database and a table of Delta Lake at once.
 
 orders ────┬─ left join ─┬─ found      (upsert-kafka)
-customers ─┘             └─ bought     (jdbc, PostgreSQL)
+customers ─┘             ├─ bought     (jdbc, PostgreSQL)
+                         └─ kept       (delta)
 
 Both tables come from topics of a broker; each result has the row of each order, and changes with its customer.
 """
@@ -27,6 +28,7 @@ from tests.messages.broker import Broker, running_broker, spark_conf
 __all__ = ["topics_job"]
 
 EXTRAS = ("kafka", "postgres")
+OF_DRIVER = ("delta",)
 CUSTOMERS = 12
 JOIN = """
     SELECT /*+ STATE_TTL('o' = '3 d', 'c' = '20 d') */ o.id, o.amount, c.country
@@ -35,7 +37,7 @@ JOIN = """
 """Means the same to SQLite, to which the hint is a comment."""
 
 
-def compiled(broker: Broker, database: PostgresDatabase, topics: dict[str, str]) -> Plan:
+def compiled(broker: Broker, database: PostgresDatabase, topics: dict[str, str], lake: Path) -> Plan:
     """The plan, which reads at most ten messages of a topic in a micro-batch."""
     servers = f"'properties.bootstrap.servers' = '{broker.servers}', 'source.max-offsets-per-trigger' = '10'"
     upserts = f"'connector' = 'upsert-kafka', {servers}, 'key.format' = 'json', 'value.format' = 'json'"
@@ -50,10 +52,12 @@ CREATE TABLE customers (customer BIGINT, country STRING, PRIMARY KEY (customer) 
 WITH ({upserts}, 'topic' = '{topics["customers"]}');
 CREATE TABLE found {result} WITH ({upserts}, 'topic' = '{topics["found"]}');
 CREATE TABLE bought {result} WITH ({options}, 'table-name' = 'bought');
+CREATE TABLE kept {result} WITH ('connector' = 'delta', 'table-path' = '{lake}');
 CREATE VIEW joined AS {JOIN};
 EXECUTE STATEMENT SET BEGIN
   INSERT INTO found SELECT id, amount, country FROM joined;
   INSERT INTO bought SELECT id, amount, country FROM joined;
+  INSERT INTO kept SELECT id, amount, country FROM joined;
 END;
 """
     return planner.compile_sql(script, {"parallelism.default": "2", "pipeline.name": "topics"}, name="topics")
@@ -102,6 +106,8 @@ class Feed:
 def topics_job(directory: Path, seed: int) -> Iterator[Job]:
     """The job, with its broker and its database."""
     import psycopg
+    import pyarrow as pa
+    from deltalake import DeltaTable
 
     conf = spark_conf()
     with running_broker() as broker, postgres_server() as postgres:
@@ -110,7 +116,7 @@ def topics_job(directory: Path, seed: int) -> Iterator[Job]:
         os.environ["HINTPLAN_TEST_PASSWORD"] = PASSWORD
         database = PostgresDatabase(postgres)
         topics = {name: broker.create(3) for name in ("orders", "customers", "found")}
-        feed = Feed(broker, topics, seed)
+        feed, lake = Feed(broker, topics, seed), directory / "kept"
 
         def rows() -> list[Row]:
             return sorted(database.rows("SELECT * FROM bought")) if "bought" in database.tables() else []
@@ -125,14 +131,22 @@ def topics_job(directory: Path, seed: int) -> Iterator[Job]:
             values = map(json.loads, broker.latest(topics["found"]).values())
             return sorted((row["id"], row["amount"], row["country"]) for row in values)
 
+        def kept() -> list[Row]:
+            if not DeltaTable.is_deltatable(str(lake)):
+                return []
+            rows = pa.table(DeltaTable(lake).scan().read_all()).to_pylist()
+            return sorted((row["id"], row["amount"], row["country"]) for row in rows)
+
         def wrong() -> str:
             wanted = feed.expected()
             if (there := written()) != len(wanted):
                 return f"bought has {there} rows of {len(wanted)}"
-            return difference({"bought": wanted, "found": wanted}, {"bought": rows(), "found": upserted()})
+            found = {"bought": rows(), "found": upserted(), "kept": kept()}
+            return difference(dict.fromkeys(found, wanted), found)
 
         yield Job(
-            plan=compiled(broker, database, topics), feed=feed.add, wrong=wrong, events=events_of(directory, written),
-            servers={"broker": broker, "database": postgres}, conf=conf, extras=EXTRAS,
-            options=["--allow-env", "HINTPLAN_TEST_PASSWORD"], python=python_with(NEEDED_BY_WORKERS, *EXTRAS),
+            plan=compiled(broker, database, topics, lake), feed=feed.add, wrong=wrong,
+            events=events_of(directory, written), servers={"broker": broker, "database": postgres}, conf=conf,
+            extras=(*EXTRAS, *OF_DRIVER), options=["--allow-env", "HINTPLAN_TEST_PASSWORD"],
+            python=python_with(NEEDED_BY_WORKERS, *EXTRAS),
         )  # fmt: skip

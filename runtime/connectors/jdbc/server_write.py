@@ -25,10 +25,10 @@ from plans.declarations.tables import Column, Table
 from plans.declarations.types import parse_type
 from runtime.connectors.connector import FilesBelow
 from runtime.connectors.jdbc import staging
-from runtime.connectors.jdbc.query_id import query_id
 from runtime.connectors.jdbc.target import DELETE, UPSERT, Found, Row, Server, Stage, Target
 from runtime.connectors.micro_batch import MicroBatch
 from runtime.connectors.netting import Net, net
+from runtime.connectors.query_id import query_id
 from runtime.lookup.sources.failures import import_extra
 from runtime.operator import INSERT, KIND
 from runtime.spark.map_in_arrow import map_in_arrow

@@ -24,7 +24,6 @@ from pyspark.sql.utils import is_remote
 from plans.connectors.jdbc import SQLITE_URL
 from plans.declarations.tables import Column, Table
 from runtime.connectors.connector import FilesBelow
-from runtime.connectors.jdbc.query_id import query_id
 from runtime.connectors.jdbc.sqlite import (
     SqliteTable,
     append_rows,
@@ -36,6 +35,7 @@ from runtime.connectors.jdbc.sqlite import (
 )
 from runtime.connectors.micro_batch import MicroBatch
 from runtime.connectors.netting import Net, Row, net
+from runtime.connectors.query_id import query_id
 from runtime.operator import INSERT, KIND
 from runtime.secrets import resolve
 from runtime.spark.shipping import written_by

@@ -5,7 +5,7 @@ The columns of the pattern must all be compared by the join; other columns that 
 
 from __future__ import annotations
 
-from plans.connectors.key_pattern import Slot, parse_pattern, pattern_columns
+from plans.connectors.texts.key_pattern import Slot, parse_pattern, pattern_columns
 from plans.errors import RunError
 from runtime.lookup.api import LookupContext
 from runtime.secrets import resolve

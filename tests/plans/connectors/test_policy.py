@@ -46,7 +46,13 @@ def sqlite(path: str) -> dict[str, str]:
     return {"connector": "jdbc", "url": f"jdbc:sqlite:{path}", "table-name": "t"}
 
 
+def delta(path: str, **more: str) -> dict[str, str]:
+    return {"connector": "delta", "table-path": path, **more}
+
+
 OPEN_PLACES = [
+    delta("data/t"),
+    delta("file:///data/t"),
     files("data/in"),
     files("/data/in"),
     files("file:///data/in"),
@@ -70,6 +76,8 @@ OPEN_PLACES = [
 ]
 
 CLOSED_PLACES = [
+    (delta("s3://lake/t"), "--allow-scheme s3://lake"),
+    (delta("s3a://lake/t"), "--allow-scheme s3a://lake"),
     (files("webhdfs://host:9870/x"), "--allow-scheme webhdfs://host:9870"),
     (files("WEBHDFS://host/x"), "--allow-scheme webhdfs://host"),
     (files("ftp://host/x"), "--allow-scheme ftp://host"),

@@ -23,6 +23,9 @@ CREATE TABLE result (k BIGINT, v STRING) WITH ('connector' = 'print');
 """
 QUERY = "INSERT INTO result SELECT o.k, d.v FROM orders AS o JOIN d FOR SYSTEM_TIME AS OF o.proc_time ON o.k = d.k;"
 BASES = {
+    "delta": {
+        "table-path": "s3://lake/d", "s3.access-key-id": "${env:CANARY}", "s3.secret-access-key": "${env:CANARY}",
+    },
     "jdbc": {"url": "jdbc:postgresql://localhost/shop", "table-name": "d"},
     "redis": {"host": "localhost", "key-pattern": "{k}"},
     "http": {"url": "http://localhost/{k}"},
@@ -37,7 +40,9 @@ BASES = {
 }  # fmt: skip
 OF_FORMATS = ("key.", "value.")
 """Families of options that no reference may stand in."""
+OF_S3 = ("s3.secret-access-key", "s3.session-token")
 MAY_HOLD = [
+    *(("delta", option, "{}") for option in ("s3.access-key-id", *OF_S3)),
     *(("jdbc", option, "{}") for option in ("username", "password")),
     ("jdbc", "url", "jdbc:postgresql://localhost:{}/shop"),
     *(("redis", option, "{}") for option in ("username", "password")),
@@ -76,7 +81,9 @@ def run(*words: str) -> Result:
 def written(options: dict[str, str]) -> str:
     body = ", ".join(f"'{name}' = '{value}'" for name, value in options.items())
     key = ", PRIMARY KEY (k) NOT ENFORCED" if options["connector"] == "upsert-kafka" else ""
-    query = QUERY if CONNECTORS[options["connector"]].looking_up else "INSERT INTO result SELECT k, v FROM d;"
+    connector = CONNECTORS[options["connector"]]
+    query = QUERY if connector.looking_up else "INSERT INTO result SELECT k, v FROM d;"
+    query = query if connector.looking_up or connector.reading else "INSERT INTO d SELECT k, 'x' FROM orders;"
     return f"{ORDERS}CREATE TABLE d (k BIGINT, v STRING{key}) WITH ({body});\n{query}"
 
 
@@ -126,7 +133,8 @@ def test_no_command_shows_what_the_environment_says(project: Path, connector: st
     assert CANARY not in str(refused.exception) + refused.output
 
 
-SECRETS = [("jdbc", "password"), ("redis", "password"), ("http", "authorization"), ("http", "header.X-Api-Key"),
+SECRETS = [*(("delta", option) for option in OF_S3),
+           ("jdbc", "password"), ("redis", "password"), ("http", "authorization"), ("http", "header.X-Api-Key"),
            ("python", "properties.token"), ("kafka", "properties.sasl.jaas.config"),
            ("kafka", "avro-confluent.basic-auth.user-info"), ("kafka", "avro-confluent.bearer-auth.token"),
            ("upsert-kafka", "properties.ssl.truststore.password")]  # fmt: skip

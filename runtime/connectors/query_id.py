@@ -18,8 +18,8 @@ def query_id(spark: SparkSession, checkpoint: str | None) -> str:
         return spark.sparkContext.getLocalProperty(_QUERY_ID) or ""
     if checkpoint is None:
         raise RunError(
-            "appending to a database through Spark Connect needs a checkpoint, to tell a replayed batch from a new one",
-            hint="run with --checkpoint, or declare PRIMARY KEY (...) NOT ENFORCED",
+            "on Spark Connect, a sink that remembers its batches needs a checkpoint, to know those that are replayed",
+            hint="run with --checkpoint",
         )
     metadata = spark.read.text(f"{checkpoint.rstrip('/')}/metadata", wholetext=True).collect()
     return str(json.loads(metadata[0][0])["id"])

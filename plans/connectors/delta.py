@@ -1,0 +1,65 @@
+"""The delta connector: a table of Delta Lake, which is files of Parquet and a log of its versions.
+
+>>> from plans.declarations.tables import TableColumn
+>>> options = {"connector": "delta", "table-path": "totals", "partitioned-by": "day"}
+>>> table = Table(columns=(TableColumn(name="id", type="INT"),), options=options)
+>>> print(*DELTA.check("tables.totals.options", table))
+tables.totals.options.partitioned-by: 'partitioned-by' names column 'day', which the table does not have
+  hint: name columns of the table of BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, CHAR, VARCHAR, STRING, DATE, with semicolons between them
+"""  # noqa: E501
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from plans.connectors.connector import INSERT_ONLY, UPSERT_KINDS, Connector, Writing
+from plans.connectors.lakes.columns import PARTITIONED_BY, check_columns
+from plans.connectors.lakes.storage import S3_OPTIONS, check_place, reached
+from plans.connectors.options import option
+from plans.declarations.row_kinds import RowKind
+from plans.declarations.tables import Table
+from plans.errors import Diagnostic
+
+PATH = "table-path"
+
+
+def _sink_kinds(table: Table) -> tuple[RowKind, ...]:
+    return UPSERT_KINDS if table.primary_key else INSERT_ONLY
+
+
+def _check(path: str, table: Table) -> Iterator[Diagnostic]:
+    yield from check_place(path, table, PATH)
+    yield from check_columns(path, table)
+
+
+DELTA = Connector(
+    name="delta",
+    description="A table of Delta Lake.",
+    options=(
+        option(PATH, required=True, description="The directory of the table, or s3://bucket/path."),
+        PARTITIONED_BY,
+        option(
+            "sink.max-retries",
+            "int",
+            minimum=0,
+            maximum=1_000,
+            default="3",
+            description="How often a sink tries again when somebody else has changed the table meanwhile.",
+        ),
+        option(
+            "sink.parallelism",
+            "int",
+            maximum=10_000,
+            description="The most tasks that write a micro-batch; without it as many as make its rows.",
+        ),
+        *S3_OPTIONS,
+    ),
+    writing=Writing(
+        kinds=_sink_kinds, upserts=lambda table: bool(table.primary_key), place=PATH,
+        takes_updates="with a PRIMARY KEY",
+    ),
+    check=_check,
+    reaches=lambda table: reached(table, PATH),
+    overlaps=lambda source, sink: source.options.get(PATH) == sink.options.get(PATH),
+    extras=("delta",),
+)  # fmt: skip

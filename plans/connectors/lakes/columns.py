@@ -1,0 +1,72 @@
+"""What the columns of a table in a data lake may be: of its primary key, and of its partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from plans.connectors.columns import NESTED, physical
+from plans.connectors.options import option
+from plans.declarations.tables import Table
+from plans.declarations.types import parse_type
+from plans.errors import Diagnostic
+
+PARTITIONED_BY = option(
+    "partitioned-by", description="The columns of the partitions of a table that is created, with semicolons between."
+)
+_DIVIDE = ("BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "CHAR", "VARCHAR", "STRING", "DATE")
+_UNNAMED = " ,;{}()\n\t=`"
+
+
+def partition_columns(table: Table) -> tuple[str, ...]:
+    """The columns by which the table is divided."""
+    return tuple(filter(None, table.options.get(PARTITIONED_BY.name, "").split(";")))
+
+
+def check_columns(path: str, table: Table) -> Iterator[Diagnostic]:
+    """What is wrong with names, key and partitions, with paths below ``path``."""
+    types = {column.name: _root(column.type) for column in physical(table)}
+    for name in types:
+        if any(character in _UNNAMED for character in name) or not name:
+            yield Diagnostic(
+                message=f"column {name!r} has a name with one of {_UNNAMED!r}, which such a table cannot have",
+                hint="rename the column",
+                path=f"{path}.connector",
+            )
+    yield from _check_key(path, table, types)
+    for name in partition_columns(table):
+        if types.get(name) not in _DIVIDE:
+            found = f"of type {types[name]}" if name in types else "which the table does not have"
+            yield Diagnostic(
+                message=f"{PARTITIONED_BY.name!r} names column {name!r}, {found}",
+                hint=f"name columns of the table of {', '.join(_DIVIDE)}, with semicolons between them",
+                path=f"{path}.{PARTITIONED_BY.name}",
+            )
+    if types and set(types) <= set(partition_columns(table)):
+        yield Diagnostic(
+            message="all columns are of the partitions, so that files would have none",
+            hint="leave some out",
+            path=f"{path}.{PARTITIONED_BY.name}",
+        )
+
+
+def _check_key(path: str, table: Table, types: dict[str, str]) -> Iterator[Diagnostic]:
+    for name in table.primary_key:
+        if name not in types:
+            yield Diagnostic(
+                message=f"the primary key column {name!r} is computed, so it is not in the table",
+                hint="use physical columns in PRIMARY KEY",
+                path=f"{path}.connector",
+            )
+        elif types[name] in NESTED:
+            yield Diagnostic(
+                message=f"the primary key column {name!r} is of type {types[name]}, by which rows are not found",
+                hint="use columns of plain types in PRIMARY KEY",
+                path=f"{path}.connector",
+            )
+
+
+def _root(type_text: str) -> str:
+    try:
+        return parse_type(type_text).root
+    except ValueError:
+        return ""  # a wrong type is reported with the column

@@ -1,0 +1,100 @@
+"""Where the files of a table in a data lake are: in a directory that all machines see, or in an object store by S3.
+
+The credentials of a store are those of the machine, in its environment or by its role, unless a table has its own.
+
+>>> place_of("table-path", "s3a://lake/orders").scheme
+'s3a'
+>>> from plans.declarations.tables import Table
+>>> table = Table(columns=(), options={"connector": "x", "at": "hdfs://name/orders"})
+>>> print(*check_place("tables.orders.options", table, "at"))
+tables.orders.options.at: the path is of 'hdfs', and only local directories and s3:// are supported
+  hint: write 'at' = 's3://bucket/orders', or the path of a directory
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from plans.connectors.options import option
+from plans.connectors.reach import FilePlace, Place, file_place, http_host
+from plans.declarations.tables import Table
+from plans.errors import Diagnostic
+
+_S3 = ("s3", "s3a")
+_ENDPOINT = "s3.endpoint"
+
+S3_OPTIONS = (
+    option(_ENDPOINT, description="The address of an object store other than Amazon's, such as http://minio:9000."),
+    option("s3.region", description="The region of the bucket; that of the machine if absent."),
+    option("s3.access-key-id", environment=True, description="Who writes; whom the machine says if absent."),
+    option("s3.secret-access-key", secret=True, description="The key of who writes, as ${env:NAME}."),
+    option("s3.session-token", secret=True, description="The token of a session of who writes, as ${env:NAME}."),
+)
+
+
+def place_of(option_name: str, path: str) -> FilePlace:
+    """The place that a ``path`` of a lake is."""
+    return file_place(option_name, path)
+
+
+def reached(table: Table, option_name: str) -> tuple[Place, ...]:
+    """The place of the files of a checked table, and the store that holds them if it is named."""
+    place = place_of(option_name, table.options[option_name])
+    endpoint = table.options.get(_ENDPOINT)
+    return (place,) if endpoint is None else (place, http_host(_ENDPOINT, endpoint))
+
+
+def check_place(path: str, table: Table, option_name: str) -> Iterator[Diagnostic]:
+    """What is wrong with the place of a table's files, which ``option_name`` says, and with its store."""
+    text = table.options.get(option_name, "")
+    place, at = place_of(option_name, text), f"{path}.{option_name}"
+    if not place.is_local and place.scheme not in _S3:
+        yield Diagnostic(
+            message=f"the path is of {place.scheme or text!r}, and only local directories and s3:// are supported",
+            hint=f"write '{option_name}' = 's3://bucket/orders', or the path of a directory",
+            path=at,
+        )
+    elif "@" in place.authority:
+        yield Diagnostic(
+            message="a user does not belong into the path, and a password must not stand in the text",
+            hint="write 's3.access-key-id' and 's3.secret-access-key' = '${env:NAME}'",
+            path=at,
+        )
+    elif any(character in text for character in "%#?"):
+        yield Diagnostic(
+            message="a path with %, # or ? means another one to some who read the table",
+            hint="give the table a path without them",
+            path=at,
+        )
+    elif place.is_local:
+        for name in (each.name for each in S3_OPTIONS if each.name in table.options):
+            yield Diagnostic(message=f"{name!r} has no effect on local files", hint="remove it", path=f"{path}.{name}")
+    yield from _check_store(path, table)
+
+
+def _check_store(path: str, table: Table) -> Iterator[Diagnostic]:
+    endpoint = table.options.get(_ENDPOINT)
+    if endpoint is not None and not _is_address(endpoint):
+        yield Diagnostic(
+            message=f"{_ENDPOINT!r} is {endpoint!r}, expected http:// or https:// with a host",
+            hint=f"write '{_ENDPOINT}' = 'https://minio.example.com:9000'",
+            path=f"{path}.{_ENDPOINT}",
+        )
+    pair = ("s3.access-key-id", "s3.secret-access-key")
+    there = [name for name in pair if name in table.options]
+    if len(there) == 1:
+        (lacking,) = set(pair) - set(there)
+        yield Diagnostic(
+            message=f"{there[0]!r} needs {lacking!r}, which the table does not have",
+            hint=f"add '{lacking}' = '${{env:NAME}}'",
+            path=f"{path}.{there[0]}",
+        )
+
+
+def _is_address(endpoint: str) -> bool:
+    try:
+        found = http_host(_ENDPOINT, endpoint)
+    except ValueError:
+        return False
+    plain = not any(character in endpoint for character in "@?#$ ")
+    return bool(found.usual and found.host and plain and endpoint.count("/") <= 3)

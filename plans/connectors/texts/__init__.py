@@ -1,0 +1,1 @@
+"""What texts in options may hold: patterns with columns in braces, and what gives itself away as a secret."""

@@ -1,0 +1,236 @@
+"""The log of a Delta table, through delta-rs: opening, creating, committing files, merging changes.
+
+Only where batches are committed: on the driver. Knows no Spark.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, Schema, Transaction
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from deltalake.transaction import AddAction
+
+from plans.errors import RunError
+from runtime.connectors.lakes.commits import Changed, Commit
+from runtime.connectors.lakes.data_files import DataFile
+from runtime.connectors.lakes.target import Target
+from runtime.connectors.netted_rows import DELETED
+from runtime.lookup.sources.failures import redacted
+
+_STORE = {
+    "s3.endpoint": "AWS_ENDPOINT_URL",
+    "s3.region": "AWS_REGION",
+    "s3.access-key-id": "AWS_ACCESS_KEY_ID",
+    "s3.secret-access-key": "AWS_SECRET_ACCESS_KEY",
+    "s3.session-token": "AWS_SESSION_TOKEN",
+}
+_NOT_KEPT = ("delta.invariants", "delta.generationExpression", "delta.identity.start")
+"""What the metadata of a column may ask of its writers, and nobody here does."""
+_IGNORED = ("nullable", "containsNull", "valueContainsNull", "metadata")
+
+
+def opened(target: Target) -> DeltaTable | None:
+    """The table as it is now, None if it is not there; RunError if the sink cannot write to it."""
+    _refuse_file(target)
+    with failures(target):
+        try:
+            table = DeltaTable(target.storage.root, storage_options=_store(target))
+        except TableNotFoundError:
+            _refuse_other_files(target)
+            return None
+        _check(target, table)
+        return table
+
+
+def prepared(target: Target) -> DeltaTable:
+    """The table, which is created if it is not there."""
+    found = opened(target)
+    if found is not None:
+        return found
+    with failures(target):
+        if target.storage.is_local:
+            os.makedirs(target.storage.root, exist_ok=True)
+        DeltaTable.create(
+            target.storage.root, schema=target.schema, mode="ignore", partition_by=list(target.partitioned_by),
+            storage_options=_store(target),
+        )  # fmt: skip
+    made = opened(target)
+    assert made is not None
+    return made
+
+
+def partitions(table: DeltaTable) -> tuple[str, ...]:
+    """The columns by which the table is divided."""
+    return tuple(table.metadata().partition_columns)
+
+
+def is_empty(table: DeltaTable) -> bool:
+    """Whether the table has no files."""
+    return not table.file_uris()
+
+
+def add_files(
+    target: Target, table: DeltaTable, files: Sequence[DataFile], commit: Commit, *, sole: bool = False
+) -> None:
+    """Commit a version with ``files`` more; Changed if ``sole`` and the table is not as it was when it was opened."""
+    divided_by = partitions(table)
+    now = int(time.time() * 1000)
+    actions: list[Any] = [
+        AddAction(
+            path=file.path,
+            size=file.size,
+            partition_values={name: file.partition.get(name) for name in divided_by},
+            modification_time=now,
+            data_change=True,
+            stats=file.stats,
+        )
+        for file in files
+    ]
+    with failures(target):
+        table.create_write_transaction(
+            actions, mode="append", schema=table.schema(), partition_by=list(divided_by),
+            commit_properties=_properties(commit, 0 if sole else None),
+        )  # fmt: skip
+
+
+def merge(target: Target, table: DeltaTable, changes: pa.Table, commit: Commit) -> None:
+    """Commit a version in which ``changes``, one of each key, replace, add and delete rows; Changed if that cannot be.
+
+    Files that hold such a row are written anew; those that cannot, by the bounds of their columns, are not read.
+    """
+    names = [column.name for column in target.columns]
+    # Names of our own, for what others mean in a condition would have to be quoted.
+    source = changes.select([*names, DELETED]).rename_columns([*(f"c{i}" for i in range(len(names))), "deleted"])
+    same = " AND ".join(f"t.{_quoted(name)} = s.c{names.index(name)}" for name in target.primary_key)
+    values = {_quoted(name): f"s.c{i}" for i, name in enumerate(names)}
+    with failures(target):
+        merging = table.merge(
+            source, same, source_alias="s", target_alias="t", streamed_exec=False,
+            commit_properties=_properties(commit, None),
+        )  # fmt: skip
+        merging = merging.when_matched_delete("s.deleted").when_matched_update(values, predicate="NOT s.deleted")
+        merging.when_not_matched_insert(values, predicate="NOT s.deleted").execute()
+
+
+def last_batch(target: Target, table: DeltaTable, writer: str) -> int:
+    """The last batch of ``writer`` that the table has, -1 if it has none."""
+    with failures(target):
+        found = table.transaction_version(writer)
+    return -1 if found is None else int(found)
+
+
+@contextmanager
+def failures(target: Target) -> Iterator[None]:
+    """Raises what delta-rs says as :class:`Changed` or as a RunError, without what came out of the environment."""
+    try:
+        yield
+    except CommitFailedError as error:
+        raise Changed(_told(error, target)) from None
+    except (DeltaError, OSError, ValueError) as error:
+        raise RunError(f"table {target.name} cannot be written to: {_told(error, target)}", path=target.path) from None
+
+
+def _told(error: Exception, target: Target) -> str:
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
+    return redacted(" ".join(plain.split()), target.options)
+
+
+def _store(target: Target) -> dict[str, str] | None:
+    if target.storage.is_local:
+        return None
+    given = target.storage.resolved()
+    options = {theirs: given[ours] for ours, theirs in _STORE.items() if ours in given}
+    return {**options, **({"AWS_ALLOW_HTTP": "true"} if given.get("s3.endpoint", "").startswith("http:") else {})}
+
+
+def _properties(commit: Commit, retries: int | None) -> CommitProperties:
+    transactions = None if commit is None else [Transaction(*commit)]
+    return CommitProperties(app_transactions=transactions, max_commit_retries=retries)
+
+
+def _quoted(name: str) -> str:
+    return f"`{name}`"  # names with a backtick are refused with the table
+
+
+def _refuse_file(target: Target) -> None:
+    if target.storage.is_local and os.path.exists(target.storage.root) and not os.path.isdir(target.storage.root):
+        raise _no_table(target, "is a file")
+
+
+def _refuse_other_files(target: Target) -> None:
+    root = target.storage.root
+    if target.storage.is_local and os.path.isdir(root) and os.listdir(root):
+        raise _no_table(target, "has files, but no log of a Delta table")
+
+
+def _no_table(target: Target, why: str) -> RunError:
+    return RunError(
+        f"{target.storage.root} {why}",
+        hint="give the table a directory of its own",
+        path=f"{target.path}.options.table-path",
+    )
+
+
+def _check(target: Target, table: DeltaTable) -> None:
+    """RunError if the sink cannot write to the table."""
+    there = {field.name: json.loads(field.to_json()) for field in table.schema().fields}
+    metadata = table.metadata()
+    _refuse_features(target, there, metadata.configuration)
+    wanted = {field.name: json.loads(field.to_json()) for field in Schema.from_arrow(target.schema).fields}
+    types = {column.name: column.type for column in target.columns}
+    for name, field in wanted.items():
+        if name not in there:
+            raise RunError(
+                f"the Delta table {target.storage.root} has no column {name!r}",
+                hint="add it there, or leave it out of CREATE TABLE",
+                path=target.path,
+            )
+        if _plain(there[name]["type"]) != _plain(field["type"]):
+            raise RunError(
+                f"column {name!r} is {types[name]} here, but {json.dumps(there[name]['type'])} in the Delta table "
+                f"{target.storage.root}",
+                hint="declare it as the table has it, or write to another table",
+                path=target.path,
+            )
+    for name, field in there.items():
+        if name not in wanted and not field["nullable"]:
+            raise RunError(
+                f"column {name!r} of the Delta table {target.storage.root} must have a value, and is not declared",
+                hint="declare it in CREATE TABLE",
+                path=target.path,
+            )
+    if target.partitioned_by and list(target.partitioned_by) != metadata.partition_columns:
+        raise RunError(
+            f"the Delta table {target.storage.root} is partitioned by "
+            f"{', '.join(metadata.partition_columns) or 'nothing'}",
+            hint="leave 'partitioned-by' out, or write to another table",
+            path=f"{target.path}.options.partitioned-by",
+        )
+
+
+def _refuse_features(target: Target, fields: Mapping[str, Any], configuration: Mapping[str, str]) -> None:
+    asked = [name for name in configuration if name.startswith("delta.constraints.")]
+    asked += [name for field in fields.values() for name in _NOT_KEPT if name in field["metadata"]]
+    if configuration.get("delta.columnMapping.mode", "none") != "none":
+        asked.append("delta.columnMapping.mode")
+    if asked:
+        raise RunError(
+            f"the Delta table {target.storage.root} has {asked[0]}, which this sink does not keep",
+            hint="take it from the table, or write to another one",
+            path=target.path,
+        )
+
+
+def _plain(kind: Any) -> Any:
+    """A type without what is said of NULLs."""
+    if isinstance(kind, dict):
+        return {name: _plain(value) for name, value in kind.items() if name not in _IGNORED}
+    return [_plain(each) for each in kind] if isinstance(kind, list) else kind

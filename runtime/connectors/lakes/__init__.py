@@ -1,0 +1,1 @@
+"""What sinks of data lakes have in common: where files are, and how the tasks of Spark write them."""

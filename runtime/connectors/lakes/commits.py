@@ -1,0 +1,62 @@
+"""Batches that a table in a data lake remembers, by who wrote them: which is next, and what others do meanwhile.
+
+Knows neither Spark nor a lake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from plans.errors import RunError
+from runtime.connectors.lakes.target import Target
+
+Commit = tuple[str, int] | None
+"""The writer and the number of a batch, which the table remembers; None for a job whose batches have no numbers."""
+
+Opened = TypeVar("Opened")
+
+
+class Changed(Exception):
+    """Somebody else has changed the table meanwhile, so that the commit is to be made anew."""
+
+
+def committed(
+    target: Target,
+    commit: Commit,
+    *,
+    opened: Callable[[], Opened],
+    last_batch: Callable[[Opened, str], int],
+    attempt: Callable[[Opened], None],
+) -> bool:
+    """Whether ``attempt`` has committed to the table, and not found that the table has the batch.
+
+    Tried ``sink.max-retries`` times more while others change the table, which each time is ``opened`` anew.
+    """
+    retries = int(target.options.get("sink.max-retries", "3"))
+    for number in range(retries + 1):
+        table = opened()
+        if commit is not None and not _is_next(target, last_batch(table, commit[0]), commit[1]):
+            return False
+        try:
+            attempt(table)
+            return True
+        except Changed as error:
+            if number == retries:
+                raise RunError(
+                    f"table {target.name} cannot be written to: {error}",
+                    hint="who else writes to the table? The batch runs again when the job is started again",
+                    path=target.path,
+                ) from None
+    raise AssertionError
+
+
+def _is_next(target: Target, done: int, batch: int) -> bool:
+    """Whether ``batch`` is to be written, after ``done``; RunError if the table is ahead of the query."""
+    if done > batch:
+        raise RunError(
+            f"{target.storage.root} has batch {done} of this query, which is at batch {batch}",
+            hint="its checkpoint is older than the table: restore the one that wrote it, or start both anew",
+            path=target.path,
+        )
+    return done < batch

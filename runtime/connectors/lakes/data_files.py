@@ -1,0 +1,167 @@
+"""Files of Parquet that the tasks of Spark write for a table in a data lake, and what its log must know of them.
+
+A file that nobody names is in no version of the table: what a task has written that failed, or that a crash ended,
+does no harm. All lie directly below the root of the table, also those of partitions, whose values only the log has.
+Needs no library of a lake, so workers have nothing but pyarrow.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from plans.errors import RunError
+from runtime.connectors.lakes.storage import Storage
+from runtime.connectors.lakes.target import refuse_nulls
+from runtime.state.identity import encode_groups, without_chunks
+
+FILES_DDL = "path string, size long, rows long, partition string, stats string"
+_FILES = pa.schema([("path", pa.string()), ("size", pa.int64()), ("rows", pa.int64()), ("partition", pa.string()),
+                    ("stats", pa.string())])  # fmt: skip
+_BUFFERED_BYTES = 256 << 20
+_FIRST_COLUMNS = 32
+"""Readers look at bounds of no more columns."""
+_LONGEST = 64
+_MOST_DIGITS = 15
+"""JSON's numbers are read as DOUBLE by some, which would move the bounds of longer decimals."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataFile:
+    """A file below the root of its table: the text of each partition column, and what its rows have as JSON."""
+
+    path: str
+    size: int
+    rows: int
+    partition: Mapping[str, str | None]
+    stats: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileWriting:
+    """Writes the rows of a task into files; picklable, for ``mapInArrow``, from which a row comes for each file."""
+
+    table: str
+    storage: Storage
+    schema: pa.Schema
+    partitioned_by: tuple[str, ...]
+    required: frozenset[str]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for file in self.written(map(pa.Table.from_batches, ([batch] for batch in batches))):
+            values = (file.path, file.size, file.rows, json.dumps(file.partition), file.stats)
+            yield pa.record_batch([pa.array([value]) for value in values], schema=_FILES)
+
+    def written(self, tables: Iterable[pa.Table]) -> Iterator[DataFile]:
+        """Write the rows of ``tables``; RunError for NULL where there must be a value."""
+        waiting: list[pa.Table] = []
+        size = 0
+        for table in tables:
+            if table.num_rows:
+                rows = table.select(self.schema.names).cast(_nullable(self.schema))
+                refuse_nulls(rows, self.required, self.table)
+                waiting.append(rows)
+                size += rows.nbytes
+            if size > _BUFFERED_BYTES:
+                yield from self._files(pa.concat_tables(waiting))
+                waiting, size = [], 0
+        if waiting:
+            yield from self._files(pa.concat_tables(waiting))
+
+    def _files(self, rows: pa.Table) -> Iterator[DataFile]:
+        for partition, some in _parts(rows, self.partitioned_by, self.table):
+            system, root = self.storage.files()
+            name = f"part-{uuid.uuid4()}.parquet"
+            try:
+                pq.write_table(some, f"{root}/{name}", filesystem=system, compression="snappy")
+                size = system.get_file_info(f"{root}/{name}").size
+            except (OSError, pa.ArrowException) as error:
+                with suppress(OSError):
+                    system.delete_file(f"{root}/{name}")
+                raise RunError(
+                    f"table {self.table}: its files cannot be written: {' '.join(str(error).split())}",
+                    hint="can the machines of Spark's workers write there, by the same path?",
+                    path=f"tables.{self.table}",
+                ) from None
+            yield DataFile(path=name, size=size, rows=some.num_rows, partition=partition, stats=_stats(some))
+
+
+def file_of(row: Any) -> DataFile:
+    """The file that a row from Spark tells of."""
+    return DataFile(
+        path=row["path"], size=row["size"], rows=row["rows"], partition=json.loads(row["partition"]), stats=row["stats"]
+    )
+
+
+def _nullable(schema: pa.Schema) -> pa.Schema:
+    return pa.schema([field.with_nullable(True) for field in schema])
+
+
+def _parts(rows: pa.Table, by: tuple[str, ...], table: str) -> Iterator[tuple[dict[str, str | None], pa.Table]]:
+    """The rows of each partition, without its columns, and the texts of its values."""
+    if not by:
+        yield {}, rows
+        return
+    groups, first = encode_groups([without_chunks(rows[name]) for name in by])
+    for group, place in enumerate(first):
+        values = {name: _text(rows[name][int(place)].as_py(), name, table) for name in by}
+        yield values, rows.filter(pa.array(groups == group)).drop_columns(list(by))
+
+
+def _text(value: Any, name: str, table: str) -> str | None:
+    if value == "":
+        raise RunError(
+            f"table {table}: a row has an empty text in column {name!r} of the partitions, which readers take for NULL",
+            hint=f"write NULLIF({name}, '') in the query, or divide the table by another column",
+            path=f"tables.{table}",
+        )
+    if value is None or isinstance(value, str):
+        return value
+    return (
+        str(value).lower() if isinstance(value, bool) else value.isoformat() if isinstance(value, date) else str(value)
+    )
+
+
+def _stats(rows: pa.Table) -> str:
+    """Bounds and numbers of NULLs of the first columns, as the log of a table has them; no bounds that are not sure."""
+    least: dict[str, Any] = {}
+    most: dict[str, Any] = {}
+    nulls: dict[str, int] = {}
+    for name, column in list(zip(rows.column_names, rows.columns, strict=True))[:_FIRST_COLUMNS]:
+        if pa.types.is_nested(column.type):
+            continue
+        nulls[name] = column.null_count
+        bounds = _bounds(column)
+        if bounds is not None:
+            least[name], most[name] = bounds
+    return json.dumps({"numRecords": rows.num_rows, "minValues": least, "maxValues": most, "nullCount": nulls})
+
+
+def _bounds(column: pa.ChunkedArray) -> tuple[Any, Any] | None:
+    kinds, kind = pa.types, column.type
+    sure = kinds.is_integer(kind) or kinds.is_string(kind) or kinds.is_date(kind) or kinds.is_timestamp(kind)
+    if not sure and not (kinds.is_decimal(kind) and kind.precision <= _MOST_DIGITS):
+        return None
+    found = pc.min_max(column).as_py()
+    bounds = found["min"], found["max"]
+    if None in bounds or any(isinstance(bound, str) and len(bound) > _LONGEST for bound in bounds):
+        return None
+    low, high = map(_told, bounds)
+    return low, high
+
+
+def _told(bound: Any) -> Any:
+    if isinstance(bound, datetime):
+        text = bound.replace(tzinfo=None).isoformat(timespec="microseconds")
+        return f"{text}Z" if bound.tzinfo else text
+    return bound.isoformat() if isinstance(bound, date) else float(bound) if isinstance(bound, Decimal) else bound

@@ -1,0 +1,72 @@
+"""How the processes of a run reach the files of a table in a data lake: a directory, or a bucket by S3.
+
+>>> where = storage_of({"at": "file:///data/orders"}, "at").here()
+>>> where.root, where.is_local
+('/data/orders', True)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from urllib.parse import urlsplit
+
+import pyarrow.fs as pafs
+
+from plans.connectors.reach import file_place, http_host
+from runtime.lookup.sources.hosts import refuse_link_local
+from runtime.secrets import resolve
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Storage:
+    """The directory or the url ``root`` of a table; ``options`` are those of its store, with secrets unresolved."""
+
+    root: str
+    options: Mapping[str, str]
+
+    @property
+    def is_local(self) -> bool:
+        return not self.root.startswith("s3://")
+
+    def here(self) -> Storage:
+        """The storage, with a relative directory where this process runs."""
+        return replace(self, root=os.path.abspath(self.root)) if self.is_local else self
+
+    def files(self) -> tuple[pafs.FileSystem, str]:
+        """The file system, and the path of the root in it."""
+        if self.is_local:
+            return pafs.LocalFileSystem(), self.root
+        given = self.resolved()
+        endpoint = urlsplit(given.get("s3.endpoint", ""))
+        options = {
+            "region": given.get("s3.region"),
+            "access_key": given.get("s3.access-key-id"),
+            "secret_key": given.get("s3.secret-access-key"),
+            "session_token": given.get("s3.session-token"),
+            "endpoint_override": endpoint.netloc,
+            "scheme": endpoint.scheme,
+        }
+        system = pafs.S3FileSystem(**{name: value for name, value in options.items() if value})
+        return system, self.root.removeprefix("s3://")
+
+    def resolved(self) -> dict[str, str]:
+        """The options of the store, with what the environment of this process has for them.
+
+        RunError if the store has a link-local address.
+        """
+        endpoint = self.options.get("s3.endpoint")
+        if endpoint is not None:
+            host = http_host("s3.endpoint", endpoint)
+            refuse_link_local(host.host, host.port or host.usual, path="s3.endpoint")
+        return {name: resolve(value) for name, value in self.options.items()}
+
+
+def storage_of(options: Mapping[str, str], path_option: str) -> Storage:
+    """Where the table with these ``options`` is."""
+    place = file_place(path_option, options[path_option])
+    if place.is_local:
+        return Storage(root=place.local_path, options={})
+    root = f"s3://{place.path.partition('://')[2].rstrip('/')}"
+    return Storage(root=root, options={name: value for name, value in options.items() if name.startswith("s3.")})

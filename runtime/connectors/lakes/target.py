@@ -1,0 +1,71 @@
+"""A table in a data lake as the target of a sink, and what its rows must not have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from plans.connectors.lakes.columns import partition_columns
+from plans.declarations.tables import Column, Table
+from plans.declarations.types import parse_type
+from plans.errors import RunError
+from runtime.connectors.lakes.storage import Storage, storage_of
+from runtime.types import to_arrow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """The table ``name`` of a plan: its options with secrets unresolved, its physical columns, and its primary key."""
+
+    name: str
+    options: Mapping[str, str]
+    columns: tuple[Column, ...]
+    primary_key: tuple[str, ...]
+    partitioned_by: tuple[str, ...]
+    storage: Storage
+
+    def here(self) -> Target:
+        """The target, with a relative directory where this process runs, which on Spark Connect is the server."""
+        return replace(self, storage=self.storage.here())
+
+    @property
+    def path(self) -> str:
+        """Where the plan has the table."""
+        return f"tables.{self.name}"
+
+    @property
+    def required(self) -> frozenset[str]:
+        """The columns that are declared to have a value."""
+        declared = (column.name for column in self.columns if not parse_type(column.type).nullable)
+        return frozenset((*self.primary_key, *declared))
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns in Arrow."""
+        required = self.required
+        return pa.schema([pa.field(c.name, to_arrow(c.type), nullable=c.name not in required) for c in self.columns])
+
+
+def target_of(name: str, table: Table, path_option: str) -> Target:
+    """The target that ``table`` is."""
+    return Target(
+        name=name,
+        options=dict(table.options),
+        columns=tuple(Column(name=c.name, type=c.type) for c in table.columns if c.is_physical),
+        primary_key=table.primary_key,
+        partitioned_by=partition_columns(table),
+        storage=storage_of(table.options, path_option),
+    )
+
+
+def refuse_nulls(rows: pa.Table, names: frozenset[str], table: str) -> None:
+    """RunError if a column of ``names`` has a NULL in ``rows``."""
+    for name in rows.column_names:
+        if name in names and rows[name].null_count:
+            raise RunError(
+                f"table {table}: column {name!r} is NOT NULL, and a row has NULL in it",
+                hint="leave such rows out in the query, or write a value with COALESCE",
+                path=f"tables.{table}",
+            )

@@ -1,0 +1,112 @@
+"""What Spark does for a sink in a data lake: its tasks write files, and net the changes of each key.
+
+Rows that have come to the driver are worked on there: a job of Spark would cost more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import BooleanType, StructField, StructType
+
+from runtime.connectors.lakes.data_files import FILES_DDL, DataFile, FileWriting, file_of
+from runtime.connectors.lakes.target import Target, refuse_nulls
+from runtime.connectors.netted_rows import DELETED, net_rows
+from runtime.spark.map_in_arrow import map_in_arrow
+from runtime.spark.names import quoted
+
+Rows: TypeAlias = "DataFrame | pa.Table"
+"""Rows of a sink, of which the last column may be the row kind."""
+
+_PLACE = "__place"
+
+
+def written_files(rows: Rows, target: Target, partitioned_by: tuple[str, ...]) -> list[DataFile]:
+    """The files with ``rows``, which are in no version of the table yet."""
+    writing = _writing(target, partitioned_by)
+    if isinstance(rows, pa.Table):
+        return list(writing.written([rows]))
+    most = target.options.get("sink.parallelism")
+    frame = rows if most is None else rows.coalesce(int(most))
+    return _collected(frame, writing)
+
+
+def written_first(rows: DataFrame, target: Target, partitioned_by: tuple[str, ...]) -> list[DataFile]:
+    """The files with what is left of the changes in ``rows``, for a table that is empty."""
+    return _collected(_by_key(rows, target), NettedFiles(target=target, writing=_writing(target, partitioned_by)))
+
+
+def netted(rows: Rows, target: Target) -> pa.Table:
+    """The changes in ``rows``, one of each key (:func:`~runtime.connectors.netted_rows.net_rows`), on the driver."""
+    if isinstance(rows, pa.Table):
+        return _net(rows, target)
+    types = [field for field in rows.schema.fields if field.name in target.schema.names]
+    schema = StructType([*types, StructField(DELETED, BooleanType())])
+    found = map_in_arrow(_by_key(rows, target), Netting(target=target), schema).toArrow()
+    return found.cast(_with_deleted(target))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Netting:
+    """Nets the changes of a task, which has all those of a key; in ``mapInArrow``."""
+
+    target: Target
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from self.net(batches).to_batches()
+
+    def net(self, batches: Iterable[pa.RecordBatch]) -> pa.Table:
+        found = [batch for batch in batches if batch.num_rows]
+        if not found:
+            return _with_deleted(self.target).empty_table()
+        return _net(pa.Table.from_batches(found).sort_by(_PLACE).drop_columns([_PLACE]), self.target)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NettedFiles:
+    """Writes what is left of the changes of a task into files; in ``mapInArrow``."""
+
+    target: Target
+    writing: FileWriting
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rows = Netting(target=self.target).net(batches)
+        left = rows.filter(pc.invert(rows[DELETED])).drop_columns([DELETED])
+        yield from self.writing(left.to_batches())
+
+
+def _net(rows: pa.Table, target: Target) -> pa.Table:
+    changes = net_rows(rows, target.primary_key)
+    refuse_nulls(changes.select(list(target.primary_key)), target.required, target.name)
+    refuse_nulls(changes.filter(pc.invert(changes[DELETED])), target.required, target.name)
+    return changes.select([*target.schema.names, DELETED]).cast(_with_deleted(target))
+
+
+def _with_deleted(target: Target) -> pa.Schema:
+    """The schema of changes, in which a row that is deleted may be without anything but its key."""
+    fields = [field.with_nullable(True) for field in target.schema]
+    return pa.schema([*fields, pa.field(DELETED, pa.bool_())])
+
+
+def _by_key(rows: DataFrame, target: Target) -> DataFrame:
+    """The rows with all changes of a key in one task, and their places."""
+    most = target.options.get("sink.parallelism") or rows.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1
+    placed = rows.withColumn(_PLACE, F.monotonically_increasing_id())
+    return placed.repartition(int(most), *map(quoted, target.primary_key))
+
+
+def _writing(target: Target, partitioned_by: tuple[str, ...]) -> FileWriting:
+    return FileWriting(
+        table=target.name, storage=target.storage, schema=target.schema, partitioned_by=partitioned_by,
+        required=target.required,
+    )  # fmt: skip
+
+
+def _collected(frame: DataFrame, run: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]) -> list[DataFile]:
+    return [file_of(row) for row in map_in_arrow(frame, run, FILES_DDL).collect()]

@@ -1,0 +1,130 @@
+"""Jobs into Delta tables, from SQL on: several sinks of one query, a restart, Spark Connect's way, an object store."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import planner
+from plans.connectors.policy import Policy
+from plans.errors import PlanError
+from runtime.run.execute import execute
+from tests.connectors.lakes.readers import delta_rows, versions
+
+pytestmark = pytest.mark.spark
+
+SCRIPT = """
+CREATE TABLE orders (id BIGINT, customer STRING, total BIGINT)
+WITH ('connector' = 'filesystem', 'path' = '{at}/orders', 'format' = 'json', 'source.max-files-per-trigger' = '1');
+CREATE TABLE totals (customer STRING, n BIGINT, total BIGINT, PRIMARY KEY (customer) NOT ENFORCED)
+WITH ('connector' = 'delta', 'table-path' = '{at}/totals');
+CREATE TABLE dear (customer STRING, n BIGINT, PRIMARY KEY (customer) NOT ENFORCED)
+WITH ('connector' = 'delta', 'table-path' = '{at}/dear');
+CREATE TABLE copies (id BIGINT, total BIGINT)
+WITH ('connector' = 'delta', 'table-path' = '{at}/copies');
+CREATE VIEW v AS SELECT customer, COUNT(*) AS n, SUM(total) AS total FROM orders GROUP BY customer;
+INSERT INTO totals SELECT customer, n, total FROM v;
+INSERT INTO dear SELECT customer, n FROM v WHERE total > 10 AND total < 40;
+INSERT INTO copies SELECT id, total FROM orders;
+"""
+ORDERS = [
+    [(1, "a", 5), (2, "b", 20)],
+    [(3, "a", 7), (4, "c", 1)],
+    [(5, "b", 30), (6, "c", 1), (7, "a", 1)],
+    [(8, "d", 11)],
+]
+
+
+def add(directory: Path, number: int) -> None:
+    rows = [{"id": i, "customer": c, "total": t} for i, c, t in ORDERS[number]]
+    (directory / "orders").mkdir(exist_ok=True)
+    (directory / "orders" / f"{number}.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def expected(files: int) -> dict[str, list]:
+    """What the tables must have when so many files are read, reckoned in Python."""
+    orders = [order for file in ORDERS[:files] for order in file]
+    totals = {c: (c, len(t), sum(t)) for c in {o[1] for o in orders} if (t := [o[2] for o in orders if o[1] == c])}
+    return {
+        "totals": sorted(totals.values()),
+        "dear": sorted((c, n) for c, n, total in totals.values() if 10 < total < 40),
+        "copies": sorted((i, t) for i, _, t in orders),
+    }
+
+
+def test_each_version_is_the_result_of_a_batch_and_a_restart_goes_on(spark: SparkSession, tmp_path: Path) -> None:
+    plan = planner.compile_sql(SCRIPT.format(at=tmp_path), {"parallelism.default": "2"}, name="delta")
+    for files in (range(2), range(2, 4)):
+        for number in files:
+            add(tmp_path, number)
+        execution = execute(plan, spark, checkpoint=str(tmp_path / "checkpoint"), once=True)
+        assert execution.await_termination(180)
+    for name, rows in expected(4).items():
+        assert delta_rows(tmp_path / name) == rows
+    for files in range(1, 5):
+        assert delta_rows(tmp_path / "copies", files) == expected(files)["copies"]
+        assert delta_rows(tmp_path / "totals", files) == expected(files)["totals"]
+    assert len(versions(tmp_path / "copies")) == 5
+
+
+def test_a_batch_job_makes_one_version(spark: SparkSession, tmp_path: Path) -> None:
+    script = "SET 'execution.runtime-mode' = 'batch';" + SCRIPT.format(at=tmp_path)
+    for number in range(4):
+        add(tmp_path, number)
+    plan = planner.compile_sql(script, name="delta")
+    assert execute(plan, spark).await_termination(180)
+    for name, rows in expected(4).items():
+        assert delta_rows(tmp_path / name) == rows
+        assert len(versions(tmp_path / name)) == 2
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "said"),
+    [
+        ("id INT", "'table-path' = 'hdfs://n/t'", "the path is of 'hdfs', and only local directories and s3:// are"),
+        ("id INT", "'table-path' = 's3://me@b/t'", "a user does not belong into the path"),
+        ("id INT", "'table-path' = 't%20'", "a path with %, # or ? means another one to some who read the table"),
+        ("id INT", "'table-path' = 't', 's3.region' = 'x'", "'s3.region' has no effect on local files"),
+        ("id INT", "'table-path' = 's3://b/t', 's3.access-key-id' = 'x'", "'s3.access-key-id' needs 's3.secret-acc"),
+        ("id INT", "'table-path' = 's3://b/t', 's3.secret-access-key' = 'x'", "is a secret and must not stand in the"),
+        ("id INT", "'table-path' = 's3://b/t', 's3.endpoint' = 'minio'", "expected http:// or https:// with a host"),
+        ("id INT", "'table-path' = 't', 'partitioned-by' = 'day'", "names column 'day', which the table does not have"),
+        ("id INT, x DOUBLE", "'table-path' = 't', 'partitioned-by' = 'x'", "names column 'x', of type DOUBLE"),
+        ("id INT", "'table-path' = 't', 'partitioned-by' = 'id'", "all columns are of the partitions"),
+        ("`a b` INT", "'table-path' = 't'", "column 'a b' has a name with one of"),
+        ("id ARRAY<INT>, PRIMARY KEY (id) NOT ENFORCED", "'table-path' = 't'", "is of type ARRAY"),
+        ("id INT", "'path' = 't'", "table-path"),
+    ],
+)
+def test_what_such_a_table_cannot_be_is_refused_with_its_place(columns: str, options: str, said: str) -> None:
+    script = f"""CREATE TABLE o (id INT) WITH ('connector' = 'datagen');
+CREATE TABLE r ({columns}) WITH ('connector' = 'delta', {options});
+INSERT INTO r SELECT {", ".join("id" if "id" in part else "1" for part in columns.split(",")[:1])} FROM o;"""
+    with pytest.raises(PlanError) as caught:
+        planner.compile_sql(script, name="wrong")
+    assert said in str(caught.value)
+    assert ":2:" in str(caught.value)
+    assert "hint: " in str(caught.value)
+
+
+def test_updates_need_a_key(tmp_path: Path) -> None:
+    script = f"""CREATE TABLE o (id INT) WITH ('connector' = 'datagen');
+CREATE TABLE r (id INT, n BIGINT) WITH ('connector' = 'delta', 'table-path' = '{tmp_path}/t');
+INSERT INTO r SELECT id, COUNT(*) FROM o GROUP BY id;"""
+    with pytest.raises(PlanError, match="PRIMARY KEY"):
+        planner.compile_sql(script, name="wrong")
+
+
+def test_the_place_and_the_store_of_a_table_are_what_a_run_may_reach(spark: SparkSession, tmp_path: Path) -> None:
+    options = "'table-path' = 's3a://lake/t', 's3.endpoint' = 'https://minio.example.com:9000'"
+    script = f"""CREATE TABLE o (id BIGINT) WITH ('connector' = 'datagen', 'number-of-rows' = '1');
+CREATE TABLE r (id BIGINT) WITH ('connector' = 'delta', {options});
+INSERT INTO r SELECT id FROM o;"""
+    plan = planner.compile_sql(script, name="far")
+    with pytest.raises(PlanError, match="s3a://lake"):
+        execute(plan, spark, once=True)
+    with pytest.raises(PlanError, match=r"minio\.example\.com:9000"):
+        execute(plan, spark, once=True, policy=Policy(schemes=("s3a://lake",)))
