@@ -20,7 +20,7 @@ Change = tuple[str, tuple[Any, ...]]
 
 
 def delta_table(path: Path | str, *columns: tuple[str, str], key: tuple[str, ...] = (), **more: str) -> Table:
-    """A table with ``columns``, in which ``_`` of an option is ``-``."""
+    """A table with ``columns``, and ``more`` options, in whose names ``_`` is ``-``."""
     return Table(
         columns=tuple(TableColumn(name=name, type=type_) for name, type_ in columns),
         options={"connector": "delta", "table-path": str(path), **{k.replace("_", "-"): v for k, v in more.items()}},

@@ -1,0 +1,113 @@
+"""Delta tables in an object store: rows that are there once, writers at the same time, credentials of the table."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from plans.declarations.tables import Table
+from plans.errors import RunError
+from runtime.connectors.table import micro_batch_writer
+from tests.connectors.lakes.sinks import arrow, delta_table, micro_batch
+from tests.lookup_sources.servers import free_port, wait_for_port
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+ID, KEY = "hintplan-id", "hintplan-key"
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[str]:
+    """The address of a store with a bucket ``lake``; in a process of its own, as delta-rs may hold Python's lock."""
+    port = free_port()
+    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        wait_for_port(port)
+        store = pafs.S3FileSystem(
+            access_key=ID, secret_key=KEY, endpoint_override=f"127.0.0.1:{port}", scheme="http", region="us-east-1",
+            allow_bucket_creation=True,
+        )  # fmt: skip
+        store.create_dir("lake")
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.kill()
+        server.wait()
+
+
+@pytest.fixture
+def table(endpoint: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Table:
+    """A table without a key, of the test's own."""
+    monkeypatch.setenv("LAKE_ID", ID)
+    monkeypatch.setenv("LAKE_KEY", KEY)
+    store = {
+        "s3.endpoint": endpoint, "s3.region": "us-east-1", "s3.access-key-id": "${env:LAKE_ID}",
+        "s3.secret-access-key": "${env:LAKE_KEY}",
+    }  # fmt: skip
+    return delta_table(f"s3a://lake/{request.node.name}", ("id", "INT"), ("v", "STRING"), **store)
+
+
+def rows_of(table: Table) -> list[tuple[int, str]]:
+    where = table.options["table-path"].replace("s3a:", "s3:")
+    options = {
+        "AWS_ENDPOINT_URL": table.options["s3.endpoint"], "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": ID,
+        "AWS_SECRET_ACCESS_KEY": KEY, "AWS_ALLOW_HTTP": "true",
+    }  # fmt: skip
+    rows = pa.table(DeltaTable(where, storage_options=options).scan().read_all()).to_pylist()
+    return sorted((row["id"], row["v"]) for row in rows)
+
+
+@pytest.mark.parametrize("on_driver", [True, False])
+@pytest.mark.parametrize("key", [(), ("id",)])
+def test_each_row_is_there_once(spark: SparkSession, table: Table, key: tuple[str, ...], on_driver: bool) -> None:
+    target = Table(columns=table.columns, options=table.options, primary_key=key)
+    write = micro_batch_writer("r", target, changelog=bool(key), checkpoint="c", part="/r")
+    for batch, changes in enumerate([[("+I", (1, "a")), ("+I", (2, "b"))], [("+I", (3, "c"))]]):
+        for _ in range(2):
+            write(micro_batch(spark, arrow(target, changes, changelog=bool(key)), on_driver=on_driver), batch)
+    assert rows_of(table) == [(1, "a"), (2, "b"), (3, "c")]
+    write(micro_batch(spark, arrow(target, [("+I", (1, "z"))], changelog=bool(key)), on_driver=on_driver), 2)
+    assert rows_of(table) == sorted([(1, "z"), (2, "b"), (3, "c")] if key else [(1, "a"), (1, "z"), (2, "b"), (3, "c")])
+
+
+def test_writers_at_the_same_time_lose_nothing(spark: SparkSession, table: Table) -> None:
+    failed: list[BaseException] = []
+
+    def write(number: int) -> None:
+        try:
+            sink = micro_batch_writer("r", table, changelog=False, checkpoint="c", part=f"/{number}")
+            for batch in range(5):
+                rows = arrow(table, [("+I", (100 * number + batch, "x"))], changelog=False)
+                sink(micro_batch(spark, rows, on_driver=True), batch)
+        except RunError as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+    assert rows_of(table) == [(100 * number + batch, "x") for number in range(3) for batch in range(5)]
+
+
+def test_a_store_that_is_away_is_told_without_its_secrets(
+    spark: SparkSession, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        options = {**table.options, "s3.endpoint": f"http://127.0.0.1:{nobody.getsockname()[1]}"}
+        away = Table(columns=table.columns, options=options)
+        with pytest.raises(RunError, match="table r cannot be written to") as caught:
+            micro_batch_writer("r", away, changelog=False, checkpoint="c", part="/r")
+    assert ID not in str(caught.value)
+    assert KEY not in str(caught.value)
