@@ -33,6 +33,7 @@ from planner.statements.model import Insert, Select
 from planner.syntax.dialect import cells_of, is_values, offset_of
 from plans.analysis.changelog import refused_kinds
 from plans.connectors.check import check_written
+from plans.connectors.connector import IN_BATCHES
 from plans.connectors.suggestions import suggested_sinks, suggested_sources, updates_hint
 from plans.connectors.table import (
     bounding_option,
@@ -42,6 +43,7 @@ from plans.connectors.table import (
     check_reading,
     dropping_options,
     is_bounded,
+    is_read_in_streams,
     sink_kinds,
 )
 from plans.declarations.tables import Table, TableColumn
@@ -203,6 +205,10 @@ def _check_scans(context: Context, relation: Relation) -> None:
             )
         for problem in check_reading(relation.declared, table):
             raise context.source.error(problem.message, relation.offset, problem.hint or "")
+        if not context.batch and not is_read_in_streams(table):
+            raise context.source.error(
+                f"table '{relation.declared}' is read by batch jobs only", relation.offset, IN_BATCHES
+            )
         if context.batch and not is_bounded(table):
             raise context.source.error(
                 f"table '{relation.declared}' never ends, and a batch job would not either",

@@ -29,6 +29,9 @@ ALL_KINDS: tuple[RowKind, ...] = ("+I", "-U", "+U", "-D")
 UPSERT_KINDS: tuple[RowKind, ...] = ("+I", "+U", "-D")
 INSERT_ONLY: tuple[RowKind, ...] = ("+I",)
 
+IN_BATCHES = "SET 'execution.runtime-mode' = 'batch', or read the data where they come from"
+"""What to do about a source that is not read in streams."""
+
 COLUMN_OPTIONS = "fields."
 """What the options of columns start with: ``fields.<column>.<option>``."""
 
@@ -39,13 +42,14 @@ class Reading:
 
     ``bounding_option`` makes one that does not end do so; ``takes_what_is_there`` says that a run which takes what is
     there can stop even so. ``check`` finds what a table lacks that is only needed to read it, with paths below the one
-    it is given. ``is_suggested`` where a source is asked for.
+    it is given. ``is_suggested`` where a source is asked for. What is not read ``in_streams`` is for batch jobs alone.
     """
 
     kinds: Callable[[Table], tuple[RowKind, ...]] = lambda table: INSERT_ONLY
     is_bounded: Callable[[Table], bool] = lambda table: True
     bounding_option: str = ""
     takes_what_is_there: bool = False
+    in_streams: bool = True
     check: Callable[[str, Table], Iterable[Diagnostic]] = lambda path, table: ()
     is_suggested: bool = False
 

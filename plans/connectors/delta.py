@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from plans.connectors.connector import INSERT_ONLY, UPSERT_KINDS, Connector, Writing
+from plans.connectors.connector import INSERT_ONLY, UPSERT_KINDS, Connector, Reading, Writing
 from plans.connectors.lakes.columns import PARTITIONED_BY, check_columns
 from plans.connectors.lakes.storage import S3_OPTIONS, check_place, reached
 from plans.connectors.options import option
@@ -21,6 +21,7 @@ from plans.declarations.tables import Table
 from plans.errors import Diagnostic
 
 PATH = "table-path"
+VERSION = "versionAsOf"
 
 
 def _sink_kinds(table: Table) -> tuple[RowKind, ...]:
@@ -38,6 +39,7 @@ DELTA = Connector(
     options=(
         option(PATH, required=True, description="The directory of the table, or s3://bucket/path."),
         PARTITIONED_BY,
+        option(VERSION, "int", minimum=0, description="The version that is read; the newest if absent."),
         option(
             "sink.max-retries",
             "int",
@@ -54,6 +56,7 @@ DELTA = Connector(
         ),
         *S3_OPTIONS,
     ),
+    reading=Reading(in_streams=False),
     writing=Writing(
         kinds=_sink_kinds, upserts=lambda table: bool(table.primary_key), place=PATH,
         takes_updates="with a PRIMARY KEY",

@@ -91,6 +91,12 @@ def spark_packages(tables: Iterable[Table]) -> tuple[str, ...]:
     return tuple(sorted({package for package in found if package}))
 
 
+def is_read_in_streams(table: Table) -> bool:
+    """Whether jobs in streaming mode can scan the table."""
+    reading = _reading(table)
+    return reading is not None and reading.in_streams
+
+
 def bounding_option(table: Table) -> str:
     """The option with which reading the table would end, if it does not; empty if there is none."""
     reading = _reading(table)

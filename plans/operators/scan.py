@@ -6,11 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
+from plans.connectors.connector import IN_BATCHES
 from plans.connectors.table import (
     bounding_option,
     can_read,
     check_reading,
     is_bounded,
+    is_read_in_streams,
     is_upsert_source,
     source_kinds,
 )
@@ -69,9 +71,14 @@ def _check(scan: Scan, inputs: Sequence[Columns], plan: Declared, path: str) -> 
 
 
 def _check_mode(scan: Scan, plan: Declared, path: str) -> Iterator[Diagnostic]:
-    if scan.table not in plan.tables or plan.mode != "batch":
+    if scan.table not in plan.tables:
         return
     table = plan.tables[scan.table]
+    if plan.mode != "batch":
+        if can_read(table) and not is_read_in_streams(table):
+            message = f"table '{scan.table}' is read by batch jobs only"
+            yield Diagnostic(message=message, path=f"tables.{scan.table}.options.connector", hint=IN_BATCHES)
+        return
     if can_read(table) and not is_bounded(table):
         message = f"table '{scan.table}' never ends, and a batch job would not either"
         options = f"tables.{scan.table}.options"

@@ -182,9 +182,11 @@ def test_there_is_a_table_of_every_connector():
 def test_the_runtime_has_code_for_what_a_connector_says_it_can(table):
     assert check_table("t", table) == ()
     connector, code = CONNECTORS[table.options["connector"]], CODE[table.options["connector"]]
-    ways = (code.read, code.read_batch, code.writer, code.batch_writer, code.micro_batch_writer)
+    reading = connector.reading
+    assert (code.read is not None) == (reading is not None and reading.in_streams)
+    ways = (code.read_batch, code.writer, code.batch_writer, code.micro_batch_writer)
     reads, writes = connector.reading is not None, connector.writing is not None
-    assert [way is not None for way in ways] == [reads, reads, writes, writes, writes]
+    assert [way is not None for way in ways] == [reads, writes, writes, writes]
     assert (code.lookup is not None) == (connector.looking_up is not None)
     assert can_read(table) == reads
     assert writes or not can_write(table)

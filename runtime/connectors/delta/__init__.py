@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from plans.connectors.delta import DELTA
 from runtime.connectors.connector import ConnectorCode
+from runtime.connectors.delta.read import read_batch
 from runtime.connectors.delta.write import batch_writer, batches_had, micro_batch_writer, writer
 
 __all__ = ["CODE"]
 
 CODE = ConnectorCode(
     connector=DELTA,
+    read_batch=read_batch,
     writer=writer,
     micro_batch_writer=micro_batch_writer,
     batch_writer=batch_writer,

@@ -50,6 +50,34 @@ def opened(target: Target) -> DeltaTable | None:
         return table
 
 
+def files_of(target: Target, version: int | None) -> list[tuple[str, dict[str, Any]]]:
+    """The files of a version of the table, the newest if None, each with its values of partition columns.
+
+    RunError if there is no such table or version, if its columns are not as declared, or if more than reading its
+    files is needed.
+    """
+    with failures(target):
+        try:
+            table = DeltaTable(target.storage.root, version=version, storage_options=_store(target))
+        except TableNotFoundError:
+            raise RunError(
+                f"table {target.name} cannot be read: there is no Delta table at {target.storage.root}",
+                hint="correct the path; a relative one starts where the run starts",
+                path=f"{target.path}.options.table-path",
+            ) from None
+        _check_columns(target, {field.name: json.loads(field.to_json()) for field in table.schema().fields})
+        mapped = table.metadata().configuration.get("delta.columnMapping.mode", "none") != "none"
+        if mapped or next(iter(table.deletion_vectors()), None) is not None:
+            what = "a mapping of columns" if mapped else "files with deletion vectors"
+            raise RunError(
+                f"table {target.name} cannot be read: {target.storage.root} has {what}",
+                hint="rewrite the table without it, as REORG TABLE ... APPLY (PURGE) does",
+                path=target.path,
+            )
+        found = pa.table(table.get_add_actions()).to_pylist()
+    return [(each["path"], each.get("partition") or {}) for each in found]
+
+
 def prepared(target: Target) -> DeltaTable:
     """The table, which is created if it is not there."""
     found = opened(target)
@@ -135,7 +163,9 @@ def failures(target: Target) -> Iterator[None]:
     except CommitFailedError as error:
         raise Changed(_told(error, target)) from None
     except (DeltaError, OSError, ValueError) as error:
-        raise RunError(f"table {target.name} cannot be written to: {_told(error, target)}", path=target.path) from None
+        raise RunError(
+            f"table {target.name}, {target.storage.root}: {_told(error, target)}", path=target.path
+        ) from None
 
 
 def _told(error: Exception, target: Target) -> str:
@@ -184,6 +214,25 @@ def _check(target: Target, table: DeltaTable) -> None:
     there = {field.name: json.loads(field.to_json()) for field in table.schema().fields}
     metadata = table.metadata()
     _refuse_features(target, there, metadata.configuration)
+    _check_columns(target, there)
+    for name, field in there.items():
+        if name not in target.schema.names and not field["nullable"]:
+            raise RunError(
+                f"column {name!r} of the Delta table {target.storage.root} must have a value, and is not declared",
+                hint="declare it in CREATE TABLE",
+                path=target.path,
+            )
+    if target.partitioned_by and list(target.partitioned_by) != metadata.partition_columns:
+        raise RunError(
+            f"the Delta table {target.storage.root} is partitioned by "
+            f"{', '.join(metadata.partition_columns) or 'nothing'}",
+            hint="leave 'partitioned-by' out, or write to another table",
+            path=f"{target.path}.options.partitioned-by",
+        )
+
+
+def _check_columns(target: Target, there: Mapping[str, Any]) -> None:
+    """RunError unless the declared columns are there, with their types."""
     wanted = {field.name: json.loads(field.to_json()) for field in Schema.from_arrow(target.schema).fields}
     types = {column.name: column.type for column in target.columns}
     for name, field in wanted.items():
@@ -197,23 +246,9 @@ def _check(target: Target, table: DeltaTable) -> None:
             raise RunError(
                 f"column {name!r} is {types[name]} here, but {json.dumps(there[name]['type'])} in the Delta table "
                 f"{target.storage.root}",
-                hint="declare it as the table has it, or write to another table",
+                hint="declare it as the table has it, or name another table",
                 path=target.path,
             )
-    for name, field in there.items():
-        if name not in wanted and not field["nullable"]:
-            raise RunError(
-                f"column {name!r} of the Delta table {target.storage.root} must have a value, and is not declared",
-                hint="declare it in CREATE TABLE",
-                path=target.path,
-            )
-    if target.partitioned_by and list(target.partitioned_by) != metadata.partition_columns:
-        raise RunError(
-            f"the Delta table {target.storage.root} is partitioned by "
-            f"{', '.join(metadata.partition_columns) or 'nothing'}",
-            hint="leave 'partitioned-by' out, or write to another table",
-            path=f"{target.path}.options.partitioned-by",
-        )
 
 
 def _refuse_features(target: Target, fields: Mapping[str, Any], configuration: Mapping[str, str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
@@ -18,11 +19,12 @@ from plans.declarations.tables import Table
 from plans.errors import RunError
 from runtime.connectors.table import micro_batch_writer
 from tests.connectors.lakes.sinks import arrow, delta_table, micro_batch
-from tests.lookup_sources.servers import free_port, wait_for_port
+from tests.lookup_sources.servers import PASSWORD, free_port, wait_for_port
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-ID, KEY = "hintplan-id", "hintplan-key"
+ID, KEY = "hintplan-id", os.environ.setdefault("HINTPLAN_TEST_PASSWORD", PASSWORD)
+"""Workers have the environment that was when Spark started."""
 
 
 @pytest.fixture(scope="module")
@@ -45,13 +47,11 @@ def endpoint() -> Iterator[str]:
 
 
 @pytest.fixture
-def table(endpoint: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Table:
+def table(endpoint: str, request: pytest.FixtureRequest) -> Table:
     """A table without a key, of the test's own."""
-    monkeypatch.setenv("LAKE_ID", ID)
-    monkeypatch.setenv("LAKE_KEY", KEY)
     store = {
-        "s3.endpoint": endpoint, "s3.region": "us-east-1", "s3.access-key-id": "${env:LAKE_ID}",
-        "s3.secret-access-key": "${env:LAKE_KEY}",
+        "s3.endpoint": endpoint, "s3.region": "us-east-1", "s3.access-key-id": ID,
+        "s3.secret-access-key": "${env:HINTPLAN_TEST_PASSWORD}",
     }  # fmt: skip
     return delta_table(f"s3a://lake/{request.node.name}", ("id", "INT"), ("v", "STRING"), **store)
 
@@ -100,14 +100,11 @@ def test_writers_at_the_same_time_lose_nothing(spark: SparkSession, table: Table
     assert rows_of(table) == [(100 * number + batch, "x") for number in range(3) for batch in range(5)]
 
 
-def test_a_store_that_is_away_is_told_without_its_secrets(
-    spark: SparkSession, table: Table, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_store_that_is_away_is_told_without_its_secrets(spark: SparkSession, table: Table) -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         options = {**table.options, "s3.endpoint": f"http://127.0.0.1:{nobody.getsockname()[1]}"}
         away = Table(columns=table.columns, options=options)
-        with pytest.raises(RunError, match="table r cannot be written to") as caught:
+        with pytest.raises(RunError, match="table r, s3://lake/") as caught:
             micro_batch_writer("r", away, changelog=False, checkpoint="c", part="/r")
-    assert ID not in str(caught.value)
     assert KEY not in str(caught.value)

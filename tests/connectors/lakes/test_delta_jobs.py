@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 import planner
+from plans.analysis.validate import validate
 from plans.connectors.policy import Policy
-from plans.errors import PlanError
+from plans.errors import RunError, SqlError
 from runtime.run.execute import execute
 from tests.connectors.lakes.readers import delta_rows, versions
 
@@ -81,6 +83,42 @@ def test_a_batch_job_makes_one_version(spark: SparkSession, tmp_path: Path) -> N
         assert len(versions(tmp_path / name)) == 2
 
 
+READS = """
+SET 'execution.runtime-mode' = 'batch';
+CREATE TABLE source (id BIGINT, total BIGINT) WITH ('connector' = 'delta', 'table-path' = '{at}/copies'{more});
+CREATE TABLE target (total BIGINT, n BIGINT) WITH ('connector' = 'delta', 'table-path' = '{at}/{target}');
+INSERT INTO target SELECT total, COUNT(*) FROM source GROUP BY total;
+"""
+
+
+def test_a_batch_job_reads_the_newest_version_or_another(spark: SparkSession, tmp_path: Path) -> None:
+    for number in range(2):
+        add(tmp_path, number)
+        write = "SET 'execution.runtime-mode' = 'batch';" + SCRIPT.format(at=tmp_path)
+        assert execute(planner.compile_sql(write, name="delta"), spark).await_termination(180)
+    # Each job writes all orders of the files that are there then.
+    for target, more in (("new", ""), ("old", ", 'versionAsOf' = '1'"), ("none", ", 'versionAsOf' = '0'")):
+        plan = planner.compile_sql(READS.format(at=tmp_path, more=more, target=target), name="read")
+        assert execute(plan, spark).await_termination(180)
+    assert delta_rows(tmp_path / "old") == [(20, 1), (5, 1)]
+    assert delta_rows(tmp_path / "new") == [(1, 1), (20, 2), (5, 2), (7, 1)]
+    assert delta_rows(tmp_path / "none") == []
+    for more, said in (("", "there is no Delta table at"), (", 'versionAsOf' = '7'", "7")):
+        at = tmp_path / ("nowhere" if not more else "")
+        plan = planner.compile_sql(READS.format(at=at, more=more, target="x"), name="read")
+        with pytest.raises(RunError, match=said):
+            execute(plan, spark).await_termination(180)
+
+
+def test_a_stream_does_not_read_such_a_table() -> None:
+    script = READS.format(at="x", more="", target="t").replace("'batch'", "'streaming'")
+    with pytest.raises(SqlError, match="table 'source' is read by batch jobs only") as caught:
+        planner.compile_sql(script, name="read")
+    assert "SET 'execution.runtime-mode' = 'batch'" in str(caught.value)
+    batch = planner.compile_sql(READS.format(at="x", more="", target="t"), name="read")
+    assert "batch jobs only" in str(list(validate(replace(batch, mode="streaming"))))
+
+
 @pytest.mark.parametrize(
     ("columns", "options", "said"),
     [
@@ -103,10 +141,10 @@ def test_what_such_a_table_cannot_be_is_refused_with_its_place(columns: str, opt
     script = f"""CREATE TABLE o (id INT) WITH ('connector' = 'datagen');
 CREATE TABLE r ({columns}) WITH ('connector' = 'delta', {options});
 INSERT INTO r SELECT {", ".join("id" if "id" in part else "1" for part in columns.split(",")[:1])} FROM o;"""
-    with pytest.raises(PlanError) as caught:
+    with pytest.raises(SqlError) as caught:
         planner.compile_sql(script, name="wrong")
     assert said in str(caught.value)
-    assert ":2:" in str(caught.value)
+    assert "line 2:14" in str(caught.value)
     assert "hint: " in str(caught.value)
 
 
@@ -114,7 +152,7 @@ def test_updates_need_a_key(tmp_path: Path) -> None:
     script = f"""CREATE TABLE o (id INT) WITH ('connector' = 'datagen');
 CREATE TABLE r (id INT, n BIGINT) WITH ('connector' = 'delta', 'table-path' = '{tmp_path}/t');
 INSERT INTO r SELECT id, COUNT(*) FROM o GROUP BY id;"""
-    with pytest.raises(PlanError, match="PRIMARY KEY"):
+    with pytest.raises(SqlError, match="PRIMARY KEY"):
         planner.compile_sql(script, name="wrong")
 
 
@@ -124,7 +162,7 @@ def test_the_place_and_the_store_of_a_table_are_what_a_run_may_reach(spark: Spar
 CREATE TABLE r (id BIGINT) WITH ('connector' = 'delta', {options});
 INSERT INTO r SELECT id FROM o;"""
     plan = planner.compile_sql(script, name="far")
-    with pytest.raises(PlanError, match="s3a://lake"):
+    with pytest.raises(RunError, match="s3a://lake"):
         execute(plan, spark, once=True)
-    with pytest.raises(PlanError, match=r"minio\.example\.com:9000"):
+    with pytest.raises(RunError, match=r"minio\.example\.com:9000"):
         execute(plan, spark, once=True, policy=Policy(schemes=("s3a://lake",)))

@@ -15,7 +15,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from plans.errors import RunError
-from runtime.connectors.delta.write import target_of
+from runtime.connectors.delta.log import files_of
+from runtime.connectors.delta.read import FileReading
+from runtime.connectors.lakes.target import target_of
 from runtime.connectors.lakes.tasks import written_files
 from runtime.connectors.table import batch_writer, batches_had, micro_batch_writer
 from tests.connectors.lakes.readers import delta_rows, transactions, versions
@@ -64,6 +66,20 @@ def in_order(rows: Any) -> list[tuple[Any, ...]]:
     return sorted(rows, key=lambda row: tuple((value is None, str(value)) for value in row))
 
 
+def _all_nullable(schema: pa.Schema) -> pa.Schema:
+    return pa.schema([field.with_nullable(True) for field in schema])
+
+
+def read_back(table: Any) -> list[tuple[Any, ...]]:
+    """The rows that the tasks of a batch job read."""
+    target = target_of("r", table, "table-path").here()
+    files = tuple(files_of(target, None))
+    reading = FileReading(table="r", storage=target.storage, files=files, schema=_all_nullable(target.schema))
+    found = reading([pa.record_batch([pa.array(range(len(files)))], names=["id"])])
+    rows = [row for batch in found for row in pa.Table.from_batches([batch]).to_pylist(maps_as_pydicts="strict")]
+    return in_order(tuple(row.values()) for row in rows)
+
+
 @pytest.mark.parametrize("on_driver", [True, False])
 @pytest.mark.parametrize("key", [(), ("id",)])
 @pytest.mark.parametrize("by", ["", ";".join(DIVIDING)])
@@ -84,6 +100,7 @@ def test_values_of_every_type_are_in_the_table_as_they_are(
     assert delta_rows(tmp_path / "t") == in_order(left)
     assert delta_rows(tmp_path / "t", 1) == in_order(rows)
     assert len(pa.table(DeltaTable(tmp_path / "t").scan().read_all())) == len(left)
+    assert read_back(table) == in_order(left)
 
 
 KEYS = [(name, type_, values) for name, type_, *values in TYPES if not type_.startswith(("ARRAY", "MAP", "ROW"))]

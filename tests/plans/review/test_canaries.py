@@ -83,7 +83,8 @@ def written(options: dict[str, str]) -> str:
     key = ", PRIMARY KEY (k) NOT ENFORCED" if options["connector"] == "upsert-kafka" else ""
     connector = CONNECTORS[options["connector"]]
     query = QUERY if connector.looking_up else "INSERT INTO result SELECT k, v FROM d;"
-    query = query if connector.looking_up or connector.reading else "INSERT INTO d SELECT k, 'x' FROM orders;"
+    reads = connector.reading is not None and connector.reading.in_streams
+    query = query if connector.looking_up or reads else "INSERT INTO d SELECT k, 'x' FROM orders;"
     return f"{ORDERS}CREATE TABLE d (k BIGINT, v STRING{key}) WITH ({body});\n{query}"
 
 
