@@ -163,9 +163,15 @@ def failures(target: Target) -> Iterator[None]:
     except CommitFailedError as error:
         raise Changed(_told(error, target)) from None
     except (DeltaError, OSError, ValueError) as error:
-        raise RunError(
-            f"table {target.name}, {target.storage.root}: {_told(error, target)}", path=target.path
-        ) from None
+        raise _failed(error, target) from None
+    except Exception as error:
+        if type(error) is not Exception:  # as which delta-rs raises what its engine says
+            raise
+        raise _failed(error, target) from None
+
+
+def _failed(error: Exception, target: Target) -> RunError:
+    return RunError(f"table {target.name}, {target.storage.root}: {_told(error, target)}", path=target.path)
 
 
 def _told(error: Exception, target: Target) -> str:
@@ -182,8 +188,7 @@ def _store(target: Target) -> dict[str, str] | None:
 
 
 def _properties(commit: Commit, retries: int | None) -> CommitProperties:
-    transactions = None if commit is None else [Transaction(*commit)]
-    return CommitProperties(app_transactions=transactions, max_commit_retries=retries)
+    return CommitProperties(app_transactions=[Transaction(*commit)], max_commit_retries=retries)
 
 
 def _quoted(name: str) -> str:

@@ -8,9 +8,10 @@ nothing makes no version. A batch job commits its whole result at once.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from pyspark.sql import DataFrame, Observation, SparkSession
@@ -23,6 +24,7 @@ from plans.declarations.tables import Table
 from plans.errors import RunError
 from runtime.connectors.connector import FilesBelow
 from runtime.connectors.lakes.commits import Commit, committed
+from runtime.connectors.lakes.data_files import DataFile
 from runtime.connectors.lakes.target import Target, target_of
 from runtime.connectors.lakes.tasks import Rows, netted, written_files, written_first
 from runtime.connectors.micro_batch import MicroBatch
@@ -52,31 +54,26 @@ class DeltaBatch:
         return _committed(target, rows, commit)
 
     def write_all(self, df: DataFrame) -> None:
-        """Write the result of a batch job, which is not replayed."""
-        _committed(self.target.here(), lambda: df, None)
+        """Write the result of a batch job; the name of its own tells a commit whose end was not heard of."""
+        _committed(self.target.here(), lambda: df, (f"job-{uuid.uuid4()}", 0))
 
 
 def _committed(target: Target, rows: Callable[[], Rows], commit: Commit) -> bool:
     log = _log()
-    made: list[Any] = []
-    """What an attempt has made of the rows, for the next one."""
+    found = cache(rows)
+    files = cache(partial(_files, found, target))
+    changes = cache(lambda: netted(found(), target))
 
     def append(table: Any) -> None:
-        if not made:
-            made.append(written_files(rows(), target, log.partitions(table)))
-        if made[0]:
-            log.add_files(target, table, made[0], commit)
+        if added := files(log.partitions(table)):
+            log.add_files(target, table, added, commit)
 
     def upsert(table: Any) -> None:
-        found = rows() if not made else made[0]
-        if isinstance(found, DataFrame) and log.is_empty(table):
-            if files := written_first(found, target, log.partitions(table)):
-                log.add_files(target, table, files, commit, sole=True)
-            return
-        if not made:
-            made.append(netted(found, target))
-        if made[0].num_rows:
-            log.merge(target, table, made[0], commit)
+        if log.is_empty(table) and isinstance(found(), DataFrame):
+            if added := written_first(found(), target, log.partitions(table)):
+                log.add_files(target, table, added, commit, sole=True)
+        elif changes().num_rows:
+            log.merge(target, table, changes(), commit)
 
     return committed(
         target,
@@ -85,6 +82,10 @@ def _committed(target: Target, rows: Callable[[], Rows], commit: Commit) -> bool
         last_batch=partial(log.last_batch, target),
         attempt=upsert if target.primary_key else append,
     )
+
+
+def _files(rows: Callable[[], Rows], target: Target, partitioned_by: tuple[str, ...]) -> list[DataFile]:
+    return written_files(rows(), target, partitioned_by)
 
 
 def writer(
@@ -145,4 +146,4 @@ def batches_had(table: Table, writer: Callable[[], str | None], files_below: Fil
 
 def _log() -> Any:
     """What commits to tables; RunError if delta-rs is not installed here."""
-    return import_extra("runtime.connectors.delta.log", "delta", DELTA.name)
+    return import_extra("runtime.connectors.delta.log", "delta", DELTA.name, where="where the run was started")

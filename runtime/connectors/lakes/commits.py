@@ -11,8 +11,8 @@ from typing import TypeVar
 from plans.errors import RunError
 from runtime.connectors.lakes.target import Target
 
-Commit = tuple[str, int] | None
-"""The writer and the number of a batch, which the table remembers; None for a job whose batches have no numbers."""
+Commit = tuple[str, int]
+"""The writer and the number of a batch, which the table remembers."""
 
 Opened = TypeVar("Opened")
 
@@ -36,7 +36,7 @@ def committed(
     retries = int(target.options.get("sink.max-retries", "3"))
     for number in range(retries + 1):
         table = opened()
-        if commit is not None and not _is_next(target, last_batch(table, commit[0]), commit[1]):
+        if not _is_next(target, last_batch(table, commit[0]), commit[1]):
             return False
         try:
             attempt(table)

@@ -46,8 +46,8 @@ def netted(rows: Rows, target: Target) -> pa.Table:
     """The changes in ``rows``, one of each key (:func:`~runtime.connectors.netted_rows.net_rows`), on the driver."""
     if isinstance(rows, pa.Table):
         return _net(rows, target)
-    types = [field for field in rows.schema.fields if field.name in target.schema.names]
-    schema = StructType([*types, StructField(DELETED, BooleanType())])
+    types = {field.name: field for field in rows.schema.fields}
+    schema = StructType([*(types[name] for name in target.schema.names), StructField(DELETED, BooleanType())])
     found = map_in_arrow(_by_key(rows, target), Netting(target=target), schema).toArrow()
     return found.cast(_with_deleted(target))
 

@@ -26,7 +26,9 @@ class SourceUnavailable(Exception):
         super().__init__(str(Diagnostic(message=message, hint=hint, path=path)))
 
 
-def import_extra(module: str, extra: str, connector: str) -> ModuleType:
+def import_extra(
+    module: str, extra: str, connector: str, *, where: str = "on every machine that runs Python workers"
+) -> ModuleType:
     """Import ``module``, which the distribution's ``extra`` installs; RunError naming it if it is not there."""
     try:
         return importlib.import_module(module)
@@ -34,7 +36,7 @@ def import_extra(module: str, extra: str, connector: str) -> ModuleType:
         raise RunError(
             f"the {connector} connector needs the package {(error.name or module).partition('.')[0]}, which this "
             "Python does not have",
-            hint=f"pip install 'hintplan[{extra}]', on every machine that runs Python workers",
+            hint=f"pip install 'hintplan[{extra}]', {where}",
         ) from None
 
 
