@@ -10,12 +10,14 @@ from pathlib import Path
 
 import pytest
 
+import planner
 import plans
 from tests.batch.programs import batch_plan, read_rows, write_rows
 from tests.cluster.conftest import DEADLINE_SECONDS, Run
-from tests.cluster.installed import environment, installed
+from tests.cluster.installed import NEEDED_BY_SERVERS, environment, installed, python_with
 from tests.cluster.jobs import check_run_and_restart, prepare_rates, prepare_words
 from tests.cluster.standalone import running_connect_server
+from tests.connectors.lakes.readers import delta_rows
 from tests.functions.test_functions_on_spark import FOUND, tuples
 from tests.lookup.test_lookups_on_spark import DEFERRED, results
 
@@ -80,6 +82,31 @@ def test_a_batch_plan_shares_its_cached_results_on_a_server_of_its_own(run: Run,
     assert "+I[1, 7]" in done.stderr
     assert "job is a batch plan: it takes what is there and stops, with or without --once" in done.stderr
     assert read_rows(tmp_path / "counts") == [{"k": 1, "n": 2}]
+
+
+DELTA = """
+CREATE TABLE o (id BIGINT, v BIGINT) WITH ({files}, 'path' = '{at}/in');
+CREATE TABLE copies (id BIGINT, v BIGINT) WITH ('connector' = 'delta', 'table-path' = '{at}/copies');
+CREATE TABLE newest (v BIGINT, id BIGINT, PRIMARY KEY (v) NOT ENFORCED)
+WITH ('connector' = 'delta', 'table-path' = '{at}/newest');
+INSERT INTO copies SELECT id, v FROM o;
+INSERT INTO newest SELECT v, MAX(id) FROM o GROUP BY v;
+"""
+
+
+@pytest.mark.usefixtures("connect_port")
+def test_delta_tables_are_committed_to_by_the_server(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    plans.dump(planner.compile_sql(DELTA.format(files=FILES, at=tmp_path), name="lake"), tmp_path / "plan.json")
+    with running_connect_server(tmp_path, python=python_with(NEEDED_BY_SERVERS, "delta")) as url:
+        for number in range(2):
+            rows = [{"id": i, "v": i % 3} for i in range(9 * number, 9 * number + 9)]
+            (tmp_path / "in" / f"{number}.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
+            done = run("plan.json", *CHECKPOINT, "--remote", url)
+            assert done.returncode == 0, done.stderr
+    assert sorted(delta_rows(tmp_path / "copies")) == [(i, i % 3) for i in range(18)]
+    assert delta_rows(tmp_path / "newest") == [(0, 15), (1, 16), (2, 17)]
+    assert delta_rows(tmp_path / "newest", 1) == [(0, 6), (1, 7), (2, 8)]
 
 
 def test_generated_rows_reach_sqlite_once_each_if_the_server_has_hintplan(tmp_path: Path) -> None:
