@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.utils import is_remote
 
-from plans.connectors.delta import DELTA, PATH
+from plans.connectors.delta import DELTA, PATH, VERSION
 from plans.declarations.tables import Table
 from plans.errors import RunError
 from runtime.connectors.connector import FilesBelow
@@ -120,7 +120,17 @@ def _micro_batch(name: str, table: Table, *, changelog: bool, checkpoint: str | 
             hint="declare PRIMARY KEY (...) NOT ENFORCED",
             path=f"tables.{name}",
         )
-    batch = DeltaBatch(target=target_of(name, table, PATH), checkpoint=checkpoint, part=part)
+    return _checked(DeltaBatch(target=target_of(name, table, PATH), checkpoint=checkpoint, part=part))
+
+
+def _checked(batch: DeltaBatch) -> DeltaBatch:
+    """``batch``, whose table has been looked at; what a client of Spark Connect cannot see is left to the server."""
+    if VERSION in batch.target.options:
+        raise RunError(
+            f"table {batch.target.name} is one version of a table, which nobody writes to",
+            hint=f"remove {VERSION!r}, or declare another table to read that version",
+            path=f"{batch.target.path}.options.{VERSION}",
+        )
     if not is_remote():
         _log().opened(batch.target.here())
     return batch
@@ -128,9 +138,7 @@ def _micro_batch(name: str, table: Table, *, changelog: bool, checkpoint: str | 
 
 def batch_writer(df: DataFrame, name: str, table: Table) -> Callable[[], None]:
     """What writes all rows in one version; RunError, now, as :func:`writer`."""
-    batch = DeltaBatch(target=target_of(name, table, PATH), checkpoint=None)
-    if not is_remote():
-        _log().opened(batch.target.here())
+    batch = _checked(DeltaBatch(target=target_of(name, table, PATH), checkpoint=None))
     return partial(batch.write_all, df)
 
 

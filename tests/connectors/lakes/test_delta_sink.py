@@ -261,6 +261,14 @@ def test_a_table_that_does_not_fit_is_refused_before_anything_starts(
     assert "hint: " in str(caught.value)
 
 
+def test_a_version_that_is_there_is_not_written_to(spark: SparkSession, tmp_path: Path) -> None:
+    table = delta_table(tmp_path / "t", ("v", "INT"), versionAsOf="1")
+    with pytest.raises(RunError, match="is one version of a table, which nobody writes to"):
+        sink(spark, table)
+    with pytest.raises(RunError, match="is one version of a table, which nobody writes to"):
+        written(spark, table, [(1,)])
+
+
 def test_what_only_other_writers_keep_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     made = DeltaTable.create(tmp_path / "t", pa.schema([("v", pa.int32())]))
     made.alter.add_constraint({"small": "v < 10"})
