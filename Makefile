@@ -77,6 +77,7 @@ flink-goldens: $(INSTALLED) java kafka
 	.flink/bin/python tests/flink/record_function_values.py
 	.flink/bin/python tests/flink/record_builtin_functions.py
 	.flink/bin/python tests/flink/record_programs.py
+	.flink/bin/python tests/flink/record_over.py
 	.flink/bin/python tests/flink/record_jobs.py
 	.flink/bin/python tests/flink/record_sinks.py
 	.flink/bin/python tests/flink/record_casts.py

@@ -18,6 +18,7 @@ from planner.init_files import read_init_files
 from planner.job import Compilation, Job
 from planner.session import Declaration, Session, too_deep
 from planner.statements.model import CreateTable, Insert, ResetOption, SetOption, Statement, StatementSet, inserts_of
+from plans.analysis.run_limits import deep_recursion
 from plans.errors import Diagnostic
 from plans.model.config import KEYS, canonical_key
 from plans.model.optional_groups import with_config_layers
@@ -94,7 +95,8 @@ def compile_script(
     )
     read_init_files(session, init or {})
     try:
-        return _compile(session, text, name)
+        with deep_recursion():
+            return _compile(session, text, name)
     except RecursionError:
         raise too_deep(file) from None
 

@@ -39,6 +39,7 @@ from planner.statements.model import (
 )
 from planner.syntax.dialect import Token, TokenType
 from planner.syntax.units import Unit
+from plans.analysis.run_limits import deep_recursion
 from plans.client import actions
 from plans.client.actions import Action, Performed
 from plans.errors import SqlError
@@ -52,8 +53,9 @@ def execute_statement(session: Session, unit: Unit) -> Performed:
     session.begin_report()
     catalog = session.context.catalog.copy()
     try:
-        statement = session.read(unit)
-        action = _action(session, unit, statement)
+        with deep_recursion():
+            statement = session.read(unit)
+            action = _action(session, unit, statement)
         session.check_options(unit)
         session.context.report.finish(None)
     except (SqlError, RecursionError) as error:

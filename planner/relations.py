@@ -21,7 +21,7 @@ from planner.expressions.typed import Expr, Field, Literal, Ref
 from planner.hints.lookup import LookupHint
 from plans.declarations.tables import FunctionKind
 from plans.errors import SqlError
-from plans.operators import JoinType
+from plans.operators import Frame, JoinType
 from plans.settings.layers import Settings
 from plans.settings.setting import Layers
 
@@ -448,6 +448,46 @@ class RowNumber(Passing):
         return bool(ids) and ids <= {f.id for f in self.partition}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverItem:
+    """One function of the rows around a row; ``argument`` and ``default`` are fields of the input."""
+
+    field: Field
+    function: str
+    argument: Field | None
+    count: int | None = None
+    default: Field | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Over(Passing):
+    """The rows of ``input`` with what ``calls`` make of the rows of their ``partition`` around them, by ``order``."""
+
+    title: typing.ClassVar[str] = "a query with OVER"
+
+    partition: tuple[Field, ...]
+    order: tuple[SortItem, ...]
+    frame: Frame | None
+    calls: tuple[OverItem, ...]
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return (*self.input.fields, *(call.field for call in self.calls))
+
+    @property
+    def reads(self) -> tuple[Field, ...]:
+        if not self.calls:
+            return ()
+        given = (field for call in self.calls for field in (call.argument, call.default) if field is not None)
+        return (*self.partition, *(key.field for key in self.order), *given)
+
+    def without_unread(self, needed: set[int]) -> typing.Self:
+        return replace(self, calls=tuple(call for call in self.calls if call.field.id in needed))
+
+    def lets_through(self, ids: set[int]) -> bool:
+        return bool(ids) and ids <= {f.id for f in self.partition}
+
+
 Relation = (
     Scan
     | Values
@@ -462,6 +502,7 @@ Relation = (
     | Sort
     | Cached
     | RowNumber
+    | Over
 )
 
 

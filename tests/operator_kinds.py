@@ -112,6 +112,12 @@ PROGRAMS: dict[str, Program] = {
     "changelog-normalize": Program(columns="id BIGINT, seat STRING, v BIGINT", query="SELECT id, seat, v FROM u"),
     "union": Program(columns=_ALL, query="SELECT id, v FROM o UNION ALL SELECT k, k FROM c"),
     "sort": Program(columns=_ALL, query="SELECT id, v FROM o ORDER BY id DESC LIMIT 3", mode="batch"),
+    "over-aggregate": Program(
+        columns="id BIGINT, n BIGINT, t BIGINT",
+        query="SELECT id, RANK() OVER (PARTITION BY k ORDER BY v DESC), "
+        "SUM(v) OVER (PARTITION BY k ORDER BY id) FROM o",
+        mode="batch",
+    ),
     # Of the users on one seat, the row that was added last counts.
     "sink-materialize": Program(
         columns="seat STRING, id BIGINT, PRIMARY KEY (seat) NOT ENFORCED",

@@ -212,7 +212,7 @@ def test_the_whole_plan_is_what_its_sql_compiles_to() -> None:
 
 
 def test_the_batch_job_of_the_docs_is_what_its_sql_compiles_to() -> None:
-    (sql,) = blocks("docs/batch.md", "sql")
+    sql, _ = blocks("docs/batch.md", "sql")
     plan = compile_sql(sql)
     assert blocks("docs/batch.md", "json")[-1] == plans.dumps(plan).decode()
     assert f"```\n{explain(plan)}\n```\n" in text("docs/batch.md")
@@ -251,7 +251,8 @@ def test_the_excerpts_of_the_plan_format_stand_in_the_whole_plan() -> None:
     )
     (unnests,) = (sql for sql in blocks("docs/sql.md", "sql") if "UNNEST(tags)" in sql)
     unnested = plans.dumps(compile_sql(unnests)).decode()
-    known = (whole, blocks("docs/batch.md", "json")[-1], *written, *upserts, *of_values, unnested)
+    over = plans.dumps(compile_sql("".join(blocks("docs/batch.md", "sql")))).decode()
+    known = (whole, blocks("docs/batch.md", "json")[-1], *written, *upserts, *of_values, unnested, over)
     parts = [part for plan in known for part in parts_of(json.loads(plan))]
     assert len(excerpts) > len(OPS)
     assert [excerpt for excerpt in excerpts if json.loads(excerpt) not in parts] == []

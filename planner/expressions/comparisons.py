@@ -70,7 +70,8 @@ def is_in(values: tuple[Expr, ...], offset: int) -> Expr:
     """``values[0] IN (values[1], ...)`` of comparable values."""
     value, *items = values
     plain = value.type.root not in ("ROW", "MAP")
-    if plain and not any(_loses_digits(one.type, other.type) for one in values for other in values):
+    types = dict.fromkeys(each.type for each in values)
+    if plain and not any(_loses_digits(one, other) for one in types for other in types):
         return call("IN", values, BOOLEAN, offset)
     found, *others = (compared("=", (value, item), offset) for item in items)
     for other in others:

@@ -15,6 +15,7 @@ from planner.lowering.correlate import lower_correlate
 from planner.lowering.expand import lower_expand
 from planner.lowering.join import lower_join
 from planner.lowering.lookup_join import lower_lookup_join
+from planner.lowering.over import lower_over
 from planner.lowering.row_number import lower_row_number
 from planner.lowering.scan import lower_scan
 from planner.lowering.sort import lower_sort
@@ -29,6 +30,7 @@ from planner.relations import (
     Expand,
     Join,
     LookupJoin,
+    Over,
     Relation,
     RowNumber,
     Scan,
@@ -70,6 +72,8 @@ def _lower(builder: Builder, relation: Relation, exact: bool) -> Lowered:
             return lower_sort(builder, relation, exact=exact)
         case RowNumber():
             return lower_row_number(builder, relation, exact=exact)
+        case Over():
+            return lower_over(builder, relation, exact=exact)
         case Cached():
             return lower_cached(builder, relation)
         case _:

@@ -1,4 +1,4 @@
-"""ROW_NUMBER() of which a condition keeps the first numbers: a deduplicate if it is the first by time, else a rank."""
+"""ROW_NUMBER(): a deduplicate if a condition keeps the first by time, a rank if it keeps others, else a batch job's."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from dataclasses import replace
 
 from planner.lowering.builder import Builder, name_above
 from planner.lowering.columns import Lowered, unique_names
+from planner.lowering.over import lower_over
 from planner.lowering.sort import sort_keys
-from planner.relations import RowNumber, UnnamedInput
+from planner.relations import Over, OverItem, RowNumber, UnnamedInput
 from plans import operators as model
 
 
 def lower_row_number(builder: Builder, numbered: RowNumber, *, exact: bool) -> Lowered:
     """The operator, which passes on the columns of its input; SqlError if no condition says which rows are kept."""
+    if numbered.last is None and builder.batch:
+        return lower_over(builder, _all_numbers(numbered), exact=exact)
     if numbered.last is None or numbered.last < numbered.first:
         assert numbered.unlimited is not None
         raise numbered.unlimited
@@ -39,6 +42,20 @@ def lower_row_number(builder: Builder, numbered: RowNumber, *, exact: bool) -> L
         return replace(source, id=found)
     names = {**source.names, numbered.number.id: number}
     return Lowered(id=found, columns=(*source.columns, number), names=names)
+
+
+def _all_numbers(numbered: RowNumber) -> Over:
+    """The numbers of all rows, which a batch job can have."""
+    call = OverItem(field=numbered.number, function="ROW_NUMBER", argument=None)
+    return Over(
+        input=numbered.input,
+        partition=numbered.partition,
+        order=numbered.order,
+        frame=None,
+        calls=(call,) if numbered.is_shown else (),
+        base=numbered.base,
+        block=numbered.block,
+    )
 
 
 def _deduplicate(builder: Builder, numbered: RowNumber, source: Lowered) -> Lowered:

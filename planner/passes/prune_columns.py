@@ -70,7 +70,7 @@ def _prune(relation: Relation, needed: set[int]) -> Relation:
             return _prune_union(relation, needed)
         case Passing():
             passing = relation.without_unread(needed)
-            return replace(passing, input=_prune(relation.input, needed | {f.id for f in relation.reads}))
+            return replace(passing, input=_prune(relation.input, needed | {f.id for f in passing.reads}))
         case _:
             assert_never(relation)
 

@@ -16,7 +16,6 @@ _WITHOUT_LIMIT = {
 """What a stream has below a LIMIT only."""
 
 _CLAUSES = {
-    "windows": ("WINDOW is not supported", "window functions are not available; use GROUP BY"),
     "laterals": ("LATERAL is not supported", "join tables, views or sub-queries"),
     "match": ("MATCH_RECOGNIZE is not supported", "remove it"),
     "pivots": ("PIVOT is not supported", "use GROUP BY with FILTER"),

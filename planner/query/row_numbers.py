@@ -1,13 +1,12 @@
-"""ROW_NUMBER() OVER (PARTITION BY ... ORDER BY ...) in a SELECT list or in QUALIFY: the number of each row.
+"""ROW_NUMBER() OVER (PARTITION BY ... ORDER BY ...): the number of each row, of which a condition keeps the first.
 
 A condition above says up to which number the rows of each partition are kept (:class:`planner.relations.RowNumber`), as
-in Flink's Top-N. The processing time is the order of arrival. All other window functions are refused where they are
-translated.
+in Flink's Top-N. The processing time is the order of arrival. What else a batch job computes OVER rows is in
+:mod:`planner.query.window_functions`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from sqlglot import exp
@@ -27,44 +26,10 @@ _NUMBER = parse_type(NUMBER_TYPE)
 _EXAMPLE = "SELECT ... FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC) AS rn FROM ...) WHERE rn <= 3"
 
 
-def number_rows(
-    context: Context, select: exp.Select, relation: Relation, translator: Translator
-) -> tuple[Relation, Translator]:
-    """``relation`` with a column for each ROW_NUMBER() of the SELECT list, and a translator that knows what it is."""
-    numbers: dict[int, Expr] = {}
-    for window in _windows(select, "RANK", "DENSE_RANK"):
-        name = f"{window.this.name.upper()}()"
-        message = f"{name} is not supported" + ("" if context.batch else " in a stream, by Flink neither")
-        raise context.source.error(
-            message, offset_of(window), "write ROW_NUMBER(), which numbers equal rows as they come"
-        )
-    for window in _windows(select, "ROW_NUMBER"):
-        relation, number = _numbered(context, window, relation, translator)
-        numbers[offset_of(window)] = Ref(field=number)
-    if not numbers:
-        return relation, translator
-
-    def number_of(t: Translator, node: exp.Expr) -> Expr:
-        found = numbers.get(offset_of(node))
-        # Without its handler, what is no ROW_NUMBER() is refused as it is everywhere.
-        return found if found is not None else translator.expression(node)
-
-    return relation, replace(translator, handlers={**translator.handlers, exp.Window: number_of})
-
-
-def _windows(select: exp.Select, *names: str) -> Iterator[exp.Window]:
-    """The calls of window functions in the SELECT list and in QUALIFY, without those of their sub-queries."""
-    qualify = select.args.get("qualify")
-    for item in (*select.expressions, *([] if qualify is None else [qualify.this])):
-        for node in item.walk(prune=lambda each: isinstance(each, exp.Query)):
-            if isinstance(node, exp.Window) and node.this.name.upper() in names:
-                yield node
-
-
-def _numbered(
+def numbered(
     context: Context, window: exp.Window, relation: Relation, translator: Translator
 ) -> tuple[Relation, Field]:
-    """``relation`` with the number that ``window`` asks for, and the field that holds it."""
+    """``relation`` with the number that ``window``, a ROW_NUMBER(), asks for, and the field that holds it."""
     source, offset = context.source, offset_of(window)
     if window.args.get("spec") is not None or window.this.expressions:
         what = "arguments" if window.this.expressions else "frame of rows"
@@ -74,15 +39,31 @@ def _numbered(
     if clause is None:
         message = "ROW_NUMBER() needs an order"
         raise source.error(message, offset, f"write {_EXAMPLE}")
-    nodes = tuple(clause.expressions)
-    for node in nodes:
-        only(source, node, "this", "desc", "nulls_first")
-    translated = replace(translator, clause="ORDER BY")
-    order = [_sortable(context, "ORDER BY", node.this, translated) for node in nodes]
-    partition = _partition(context, window, replace(translator, clause="PARTITION BY"))
-    relation, fields = _with_columns(context, relation, [*order, *partition])
-    items = [_sort_item(node, field) for node, field in zip(nodes, fields, strict=False)]
+    order, partition = partitioned(context, window, translator)
+    # Without PARTITION BY all rows are one partition.
+    relation, fields = with_columns(context, relation, [*order, *(partition or [Literal(text="TRUE", type=BOOLEAN)])])
+    items = sort_items(window, fields)
     return _ordered(context, window, relation, items, fields[len(items) :])
+
+
+def partitioned(context: Context, window: exp.Window, translator: Translator) -> tuple[list[Expr], list[Expr]]:
+    """What ``window`` orders and what it partitions by."""
+    clause = window.args.get("order")
+    nodes = () if clause is None else clause.expressions
+    for node in nodes:
+        only(context.source, node, "this", "desc", "nulls_first")
+    in_order, in_partition = replace(translator, clause="ORDER BY"), replace(translator, clause="PARTITION BY")
+    return (
+        [_sortable(context, "ORDER BY", node.this, in_order) for node in nodes],
+        [_sortable(context, "PARTITION BY", node, in_partition) for node in window.args.get("partition_by") or ()],
+    )
+
+
+def sort_items(window: exp.Window, fields: list[Field]) -> list[SortItem]:
+    """The order of ``window``, by the first of ``fields``."""
+    clause = window.args.get("order")
+    nodes = () if clause is None else clause.expressions
+    return [_sort_item(node, field) for node, field in zip(nodes, fields, strict=False)]
 
 
 def _sortable(context: Context, clause: str, node: exp.Expr, translator: Translator) -> Expr:
@@ -93,19 +74,11 @@ def _sortable(context: Context, clause: str, node: exp.Expr, translator: Transla
     return found
 
 
-def _partition(context: Context, window: exp.Window, translator: Translator) -> list[Expr]:
-    nodes = window.args.get("partition_by") or ()
-    # Without PARTITION BY all rows are one partition.
-    return [_sortable(context, "PARTITION BY", node, translator) for node in nodes] or [
-        Literal(text="TRUE", type=BOOLEAN)
-    ]
-
-
 def _sort_item(node: exp.Ordered, field: Field) -> SortItem:
     return SortItem(field=field, descending=bool(node.args.get("desc")), nulls_first=bool(node.args.get("nulls_first")))
 
 
-def _with_columns(context: Context, relation: Relation, wanted: list[Expr]) -> tuple[Relation, list[Field]]:
+def with_columns(context: Context, relation: Relation, wanted: list[Expr]) -> tuple[Relation, list[Field]]:
     """``relation``, with columns for those of ``wanted`` that are none, and the fields of all."""
     added = [Item(field=context.field("", e.type), expr=e) for e in wanted if not isinstance(e, Ref)]
     fields = [e.field if isinstance(e, Ref) else next(i.field for i in added if i.expr is e) for e in wanted]

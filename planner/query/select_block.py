@@ -17,24 +17,42 @@ from planner.query.columns import check_comparable, distinct_fields, filtered, p
 from planner.query.compiler import QueryCompiler
 from planner.query.hint_scope.block import block_hints, warn_of_unused
 from planner.query.ordering import SortKeys
-from planner.query.row_numbers import number_rows
-from planner.query.subquery_kinds import is_grouped, joins_in_where, sub_queries_in
+from planner.query.subquery_kinds import is_grouped, is_one_group, joined_sub_query, joins_in_where, sub_queries_in
 from planner.query.subquery_values import join_values
 from planner.query.values import without_from
 from planner.query.where_clause import apply_where
+from planner.query.window_functions import has_windows, over_windows
 from planner.relations import Aggregate, Calc, Item, Relation, StateInput, UnnamedInput
 from planner.syntax.dialect import offset_of, select_offset
+from planner.syntax.grouped_windows import above_groups
+from planner.syntax.quantified_values import written_out
+from planner.translation.aggregates import is_aggregate
 from planner.translation.expressions import clause_translator
 from planner.translation.translator import Translator, only
 
-_CLAUSES = ("hint", "expressions", "from_", "joins", "where", "group", "having", "qualify", "distinct", "with_")
+_CLAUSES = (
+    "hint",
+    "expressions",
+    "from_",
+    "joins",
+    "where",
+    "group",
+    "having",
+    "qualify",
+    "distinct",
+    "with_",
+    "windows",
+)
 
 
 def compile_select(compiler: QueryCompiler, select: exp.Select) -> Relation:
     """The relation of one SELECT, under the names of its SELECT list."""
     context, environment, block = compiler.context, compiler.environment, compiler.block
     only(context.source, select, *_CLAUSES, *ordering.CLAUSES)
+    select = _values_written_out(select)
     groups = is_grouped(select)
+    if groups and has_windows(select):
+        return compile_select(compiler, above_groups(select, is_aggregate))
     if groups and select.args.get("qualify") is not None:
         message, advice = "QUALIFY of groups is not supported", "group in a sub-query, and number its rows"
         raise context.source.error(message, offset_of(select.args["qualify"]), advice)
@@ -62,7 +80,7 @@ def compile_select(compiler: QueryCompiler, select: exp.Select) -> Relation:
         of_aggregate = UnnamedInput
     else:
         translator = replace(translator, values={place: value.worth for place, value in values.items()})
-        relation, translator = number_rows(context, select, relation, translator)
+        relation, translator = over_windows(context, select, keys, relation, translator)
         relation = _qualified(select, relation, translator, block)
         items, sorted_by = _listed(context, select, translator, keys)
     listed = Calc(input=relation, filter=None, items=distinct_fields(context, items), base=relation.base, block=block)
@@ -70,6 +88,38 @@ def compile_select(compiler: QueryCompiler, select: exp.Select) -> Relation:
     if ordering.is_ordered(select):
         relation = ordering.over_select(context, select, listed, relation, keys, sorted_by)
     return cached_block(context, relation, select_offset(select), block)
+
+
+def _values_written_out(select: exp.Select) -> exp.Select:
+    """``select`` without IN, ANY and ALL of sub-queries that would have to be joins, and cannot: they are values."""
+    compared = (each for each in select.find_all(exp.In, exp.Any, exp.All))
+    if not any(each.args.get("query") or isinstance(each.this, exp.Query) for each in compared):
+        return select
+
+    def is_one(node: exp.Expr) -> bool:
+        return isinstance(node, exp.In) and node.args.get("query") is not None and is_one_group(node.args["query"])
+
+    def value(node: exp.Expr) -> exp.Expr:
+        return written_out(node, is_aggregate, is_one)
+
+    def condition(node: exp.Expr, *, joins: bool) -> exp.Expr:
+        """``node``, which stands below AND, and below OR unless it ``joins``."""
+        if isinstance(node, exp.And | exp.Or | exp.Paren):
+            found = node.copy()
+            for key in ("this", "expression"):
+                if node.args.get(key) is not None:
+                    found.set(key, condition(node.args[key], joins=joins and not isinstance(node, exp.Or)))
+            return found
+        return node if isinstance(node, exp.In) or (joins and joined_sub_query(node)) else value(node)
+
+    found = exp.Select(**select.args)
+    found.set("expressions", [value(each) for each in select.expressions])
+    for key in ("where", "having"):
+        clause = select.args.get(key)
+        if clause is not None:
+            new = condition(clause.this, joins=True) if key == "where" else value(clause.this)
+            found.set(key, type(clause)(this=new))
+    return found
 
 
 def _qualified(select: exp.Select, relation: Relation, translator: Translator, block: str) -> Relation:

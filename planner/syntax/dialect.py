@@ -344,6 +344,13 @@ def starts_at(node: exp.Expr, *clauses: str) -> int | None:
     return min(found, default=None)
 
 
+def select_at(place: int) -> exp.Select:
+    """An empty SELECT that was not written, but stands for what was at the offset ``place``."""
+    hint = place_at(exp.Hint(), place)
+    hint.meta[_VALUES] = False
+    return exp.Select(hint=hint)
+
+
 def select_offset(select: exp.Select) -> int:
     """The offset of the SELECT keyword."""
     return int(select.args["hint"].meta[_START])

@@ -25,7 +25,7 @@ _JOIN_INSTEAD = "join the tables, or use IN (SELECT ...) or EXISTS as a conditio
 
 
 _REFUSED: dict[type, tuple[str, str]] = {
-    exp.Window: ("window functions (OVER)", "use GROUP BY"),
+    exp.Window: ("window functions (OVER)", "use GROUP BY; in batch mode they stand in SELECT, QUALIFY and ORDER BY"),
     exp.Star: ("'*' in expressions", "name the columns"),
     exp.Placeholder: ("placeholders", "write the value"),
     exp.All: ("comparisons with ALL of a sub-query below OR or outside of WHERE", _JOIN_INSTEAD),

@@ -9,7 +9,9 @@ A plan may come from a stranger, and Spark walks both plans and expressions recu
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from plans.errors import Diagnostic, RunError
@@ -23,9 +25,23 @@ MAX_DEPTH = 300
 MAX_NESTING = 200
 """Levels of brackets and CASE in an expression."""
 
+_RECURSION_LIMIT = 6000
+"""sqlglot takes some 20 Python frames for a level of nesting, and a chain of 1,000 conditions is as deep a tree."""
+
 _LONG = 400
 _MARKS = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|\w+|[()\[\]]""", re.DOTALL)
 _STEPS = {"(": 1, "[": 1, "case": 1, ")": -1, "]": -1, "end": -1}
+
+
+@contextmanager
+def deep_recursion() -> Iterator[None]:
+    """Room for what walks syntax trees, which are as deep as an expression is nested or chained."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, _RECURSION_LIMIT))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
 
 
 def check_depth(plan: Plan) -> Iterator[Diagnostic]:

@@ -21,6 +21,7 @@ from plans.operators.deduplicate import DEDUPLICATE, Deduplicate
 from plans.operators.expand import EXPAND, Expand
 from plans.operators.join import JOIN, Join, JoinKey
 from plans.operators.lookup_join import LOOKUP_JOIN, LookupJoin, LookupKey
+from plans.operators.over_aggregate import OVER_AGGREGATE, Frame, OverAggregate, OverCall
 from plans.operators.rank import RANK, Rank
 from plans.operators.scan import SCAN, Scan
 from plans.operators.sink import SINK, Sink
@@ -46,6 +47,7 @@ __all__ = [
     "Correlate",
     "Deduplicate",
     "Expand",
+    "Frame",
     "GivenColumn",
     "Join",
     "JoinColumn",
@@ -55,6 +57,8 @@ __all__ = [
     "LookupKey",
     "Operator",
     "OperatorKind",
+    "OverAggregate",
+    "OverCall",
     "Rank",
     "Scan",
     "SelectItem",
@@ -96,6 +100,7 @@ Operator = (
     | ChangelogNormalize
     | Union
     | Sort
+    | OverAggregate
     | SinkMaterialize
     | Sink
 )
@@ -117,6 +122,7 @@ KINDS: tuple[OperatorKind, ...] = (
     CHANGELOG_NORMALIZE,
     UNION,
     SORT,
+    OVER_AGGREGATE,
     SINK_MATERIALIZE,
     SINK,
 )

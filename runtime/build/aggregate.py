@@ -11,7 +11,7 @@ happens to bring the rows; for the last two all rows of a group come together in
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
 
@@ -35,6 +35,12 @@ from runtime.types import to_arrow, to_spark
 
 _BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 _LOW_HALF = 0xFFFFFFFF
+Made = Callable[[Column], Column]
+"""Says of which rows an aggregate function of Spark's is."""
+
+
+def _of_group(function: Column) -> Column:
+    return function
 
 
 def _batch(operator: Aggregate, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
@@ -58,11 +64,14 @@ def native_aggregate(operator: Aggregate, frame: DataFrame, types: Mapping[str, 
     keys = [F.col(quoted(key)) for key in operator.keys]
     if not operator.aggregates:
         return frame.select(*keys).distinct()
-    calls = [_call(call, parse_type(types[call.argument]) if call.argument else None) for call in operator.aggregates]
+    calls = [
+        native_call(each, parse_type(types[each.argument]) if each.argument else None) for each in operator.aggregates
+    ]
     return frame.groupBy(*keys).agg(*calls)
 
 
-def _call(call: AggregateCall, kind: DataType | None) -> Column:
+def native_call(call: AggregateCall, kind: DataType | None, made: Made = _of_group) -> Column:
+    """``call`` of an argument of type ``kind``; ``made`` says of which rows, if not of a group."""
     used = F.col(quoted(call.filter)) if call.filter else None
     value = F.col(quoted(call.argument)) if call.argument else F.lit(1)
     if call.is_users:
@@ -73,24 +82,26 @@ def _call(call: AggregateCall, kind: DataType | None) -> Column:
     if call.is_users:
         return (F.collect_set if call.distinct else F.collect_list)(value).alias(call.name)
     if kind is None or call.function == "COUNT":
-        result = F.count_distinct(value) if call.distinct else F.count(value)
+        result = made(F.count_distinct(value) if call.distinct else F.count(value))
     elif call.function in VARIANCES:
         function = call.function.lower()
-        result = _distinct_variance(call, value) if call.distinct else F.call_function(function, value.cast("double"))
+        number = value.cast("double")
+        result = _distinct_variance(call, value) if call.distinct else made(F.call_function(function, number))
     elif call.function == "ARRAY_AGG":
         result = _array(call, used)
     elif call.function == "LISTAGG":
         result = (F.listagg_distinct if call.distinct else F.listagg)(value, call.separator)
     elif call.function in ("FIRST_VALUE", "LAST_VALUE"):
-        result = (F.first if call.function == "FIRST_VALUE" else F.last)(value, ignorenulls=True)
+        result = made((F.first if call.function == "FIRST_VALUE" else F.last)(value, ignorenulls=True))
     elif call.function in ("MIN", "MAX"):
-        result = (F.min if call.function == "MIN" else F.max)(value)
+        result = made((F.min if call.function == "MIN" else F.max)(value))
     else:
-        total = _decimal_sum(call, kind) if kind.root == "DECIMAL" else _sum(value, kind, distinct=call.distinct)
+        decimal = kind.root == "DECIMAL"
+        total = _decimal_sum(call, kind, made) if decimal else _sum(value, kind, made, distinct=call.distinct)
         if call.function == "SUM":
             result = _narrowed(total, kind)
         else:
-            result = _average(total, F.count_distinct(value) if call.distinct else F.count(value), kind)
+            result = _average(total, made(F.count_distinct(value) if call.distinct else F.count(value)), kind)
     shown = to_spark(call.type)
     return (result.try_cast(shown) if isinstance(shown, DecimalType) else result.cast(shown)).alias(call.name)
 
@@ -102,11 +113,11 @@ def _array(call: AggregateCall, used: Column | None) -> Column:
     return F.when(F.size(collected) > 0, collected.getField("value"))
 
 
-def _sum(value: Column, kind: DataType, *, distinct: bool) -> Column:
+def _sum(value: Column, kind: DataType, made: Made, *, distinct: bool) -> Column:
     """The sum: of integers as BIGINT that wraps around, of others as DOUBLE."""
     if kind.root == "BIGINT":
-        return _wrapped_distinct_sum(value) if distinct else _wrapped_sum(value)
-    return F.sum_distinct(value) if distinct else F.sum(value)
+        return _wrapped_distinct_sum(value) if distinct else _wrapped_sum(value, made)
+    return made(F.sum_distinct(value) if distinct else F.sum(value))
 
 
 def _distinct_variance(call: AggregateCall, value: Column) -> Column:
@@ -123,18 +134,18 @@ def _total(numbers: Column) -> Column:
     return F.aggregate(numbers, F.lit(0.0), lambda total, x: total + x)
 
 
-def _decimal_sum(call: AggregateCall, kind: DataType) -> Column:
+def _decimal_sum(call: AggregateCall, kind: DataType, made: Made) -> Column:
     """A sum with 38 digits, NULL if it needs more; the functions of PySpark have none that is also DISTINCT."""
     value = quoted(call.argument or "")
     if call.filter:
         value = f"CASE WHEN {quoted(call.filter)} THEN {value} END"
-    total = F.expr(f"try_sum({'DISTINCT ' if call.distinct else ''}{value})")
+    total = made(F.expr(f"try_sum({'DISTINCT ' if call.distinct else ''}{value})"))
     return total.try_cast(f"decimal(38, {kind.scale})")
 
 
-def _wrapped_sum(value: Column) -> Column:
-    high = F.sum(F.shiftright(value, 32))
-    low = F.sum(value.bitwiseAND(F.lit(_LOW_HALF)))
+def _wrapped_sum(value: Column, made: Made) -> Column:
+    high = made(F.sum(F.shiftright(value, 32)))
+    low = made(F.sum(value.bitwiseAND(F.lit(_LOW_HALF))))
     carried = high + F.shiftright(low, 32)
     return F.shiftleft(carried, 32).bitwiseOR(low.bitwiseAND(F.lit(_LOW_HALF)))
 

@@ -1,31 +1,76 @@
-"""A rank: in streams the kernel on the engine, in batch jobs Spark's own numbering."""
+"""A rank, in streams the kernel on the engine, in batch jobs Spark's own numbering; and what else Spark does OVER rows.
+
+An over aggregate has Flink's results: aggregates are those of groups (:mod:`runtime.build.aggregate`), over a window.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
-from plans.operators import Rank
+from plans.declarations.types import parse_type
+from plans.operators import AggregateCall, OverAggregate, OverCall, Rank, SortKey
+from plans.operators.over_aggregate import AGGREGATED, SHIFTS
+from runtime.build.aggregate import native_call
 from runtime.build.builder import OperatorBuilder, with_state
 from runtime.build.edges import Edges
 from runtime.build.sort import sorted_by
 from runtime.expressions.normal_floats import normal_floats
 from runtime.operators.first_rows import COUNTS
 from runtime.spark.names import quoted
+from runtime.types import to_spark
 
 _NUMBER = "__number"
 
 
 def _batch(operator: Rank, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
-    window = Window.partitionBy(*(F.col(quoted(name)) for name in operator.key)).orderBy(
-        *(sorted_by(key) for key in operator.order)
-    )
+    window = _window(operator.key, operator.order)
     number = operator.number or _NUMBER
     frame = normal_floats(inputs[0]).withColumn(number, F.row_number().over(window).cast("bigint"))
     frame = frame.where(F.col(quoted(number)).between(operator.rank_start, operator.rank_end))
     return frame.drop(_NUMBER) if operator.number is None else frame
 
 
+def _window(key: Sequence[str], order: Sequence[SortKey]) -> WindowSpec:
+    found = Window.partitionBy(*(F.col(quoted(name)) for name in key))
+    return found.orderBy(*map(sorted_by, order)) if order else found
+
+
+def _over(operator: OverAggregate, inputs: Sequence[DataFrame], edges: Edges) -> DataFrame:
+    window = _window(operator.key, operator.order)
+    frame = operator.frame
+    if frame is not None:
+        start = Window.unboundedPreceding if frame.start is None else frame.start
+        end = Window.unboundedFollowing if frame.end is None else frame.end
+        window = window.rowsBetween(start, end) if frame.unit == "rows" else window.rangeBetween(start, end)
+    types = {column.name: column.type for column in edges.columns[operator.inputs[0]]}
+    rows = normal_floats(inputs[0])
+    return rows.select(
+        *(rows[quoted(name)] for name in types), *(_call(call, window, types) for call in operator.calls)
+    )
+
+
+def _call(call: OverCall, window: WindowSpec, types: Mapping[str, str]) -> Column:
+    if call.function in AGGREGATED:
+        plain = AggregateCall(name=call.name, function=call.function, argument=call.argument, type=call.type)
+        kind = parse_type(types[call.argument]) if call.argument is not None else None
+        return native_call(plain, kind, lambda function: function.over(window))
+    if call.function in SHIFTS:
+        return _shifted(call, window).cast(to_spark(call.type)).alias(call.name)
+    arguments = () if call.count is None else (F.lit(call.count),)
+    number = F.call_function(call.function.lower(), *arguments).over(window)
+    return number.cast(to_spark(call.type)).alias(call.name)
+
+
+def _shifted(call: OverCall, window: WindowSpec) -> Column:
+    """The value of a row before or behind; of a row that is there it may be NULL, and has no default."""
+    there = F.struct(F.col(quoted(call.argument or "")).alias("value"))
+    found = (F.lag if call.function == "LAG" else F.lead)(there, call.count or 0).over(window)
+    value = found.getField("value")
+    return value if call.default is None else F.when(found.isNull(), F.col(quoted(call.default))).otherwise(value)
+
+
 BUILDER = OperatorBuilder(stream=with_state(counts=COUNTS), batch=_batch)
+OVER_BUILDER = OperatorBuilder(stream=None, batch=_over)

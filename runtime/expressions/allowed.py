@@ -14,9 +14,7 @@ from __future__ import annotations
 
 import math
 import re
-import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
 
@@ -25,19 +23,18 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from plans.analysis.run_limits import MAX_NESTING
+from plans.analysis.run_limits import MAX_NESTING, deep_recursion
 from plans.declarations.functions import ALLOWED_FUNCTIONS
 from plans.declarations.json_functions import JSON_FUNCTIONS, call_fault
 from plans.errors import RunError
 from plans.text.names import did_you_mean
 from runtime.spark.names import quoted
 
-MAX_LENGTH = 64 << 10
+MAX_LENGTH = 256 << 10
 MAX_NODES = 5000
+"""Without the values of lists such as ``IN (1, 2)``, which Spark looks up."""
 _MAX_CHAIN = 400
 """Terms in one chain of binary operators other than AND and OR: somewhat above it, Spark's parser gives up."""
-_RECURSION_LIMIT = 6000
-"""sqlglot takes some 20 Python frames for a level of nesting."""
 _LONGEST_NUMBER = 400
 """Characters; Python itself does not read any number of digits."""
 
@@ -93,7 +90,7 @@ def check_expression(
     column in the DataFrame, or to the path of a field in one; longer references go on into fields of a ROW.
     """
     check = _Check(text, operator, path)
-    with _deep_recursion():
+    with deep_recursion():
         try:
             tokens = check.tokens(text)
             tree = check.tree(text)
@@ -110,22 +107,12 @@ def check_expression(
 def refuse_size(text: str, *, operator: str, path: str) -> None:
     """RunError if ``text`` is larger than what runs, or is no expression; which columns there are does not matter."""
     check = _Check(text, operator, path)
-    with _deep_recursion():
+    with deep_recursion():
         try:
             check.tokens(text)
             check.tree(text)
         except RecursionError:
             raise check.refused("is nested too deeply") from None
-
-
-@contextmanager
-def _deep_recursion() -> Iterator[None]:
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(before, _RECURSION_LIMIT))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(before)
 
 
 class _Check:
@@ -166,7 +153,7 @@ class _Check:
         count = 0
         while pending:
             node, depth = pending.pop()
-            count += 1
+            count += not (isinstance(node, exp.Literal) and isinstance(node.parent, exp.In))
             if count > MAX_NODES:
                 raise self.refused(f"has more than {MAX_NODES:,} parts")
             if depth > _MAX_CHAIN:

@@ -17,6 +17,8 @@ from plans.operators import (
     Join,
     LookupJoin,
     Operator,
+    OverAggregate,
+    OverCall,
     Rank,
     Scan,
     SelectItem,
@@ -96,6 +98,12 @@ def _operator(operator: Operator) -> list[str]:
     if isinstance(operator, ChangelogNormalize | SinkMaterialize):
         kinds = " ".join(operator.changelog)
         return [f"{head}: by {', '.join(operator.key)} [{kinds}]", *map(_state, operator.state)]
+    if isinstance(operator, OverAggregate):
+        keys = ", ".join(f"{key.column} {key.direction} nulls {key.nulls}" for key in operator.order) or "nothing"
+        frame = operator.frame
+        rows = "" if frame is None else f", {frame.unit} {frame.start} to {frame.end}"
+        calls = ", ".join(map(_over, operator.calls))
+        return [f"{head}: {calls} of {', '.join(operator.key) or 'all'} by {keys}{rows}"]
     if isinstance(operator, Sort):
         keys = ", ".join(f"{key.column} {key.direction} nulls {key.nulls}" for key in operator.order) or "nothing"
         kept = "all" if operator.limit is None else operator.limit
@@ -161,3 +169,8 @@ def _call(call: AggregateCall) -> str:
 def _state(state: StateEntry) -> str:
     layers = ", ".join(f"{layer} {ttl}" for layer, ttl in state.origin.items())
     return f"    {state.name} of {state.input}: {state.ttl} ({layers})"
+
+
+def _over(call: OverCall) -> str:
+    given = ", ".join(str(each) for each in (call.argument, call.count, call.default) if each is not None)
+    return f"{call.name} {call.type} = {call.function}({given})"

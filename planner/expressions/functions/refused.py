@@ -19,7 +19,7 @@ _WINDOW = (
     "there are no windows of event time",
     "group by a computed column, such as FLOOR(ts TO HOUR), and give its state a TTL",
 )
-_OVER = ("window functions (OVER) are not supported, but for ROW_NUMBER() that keeps the first rows", "use GROUP BY")
+_OVER = ("window functions stand before OVER, in batch mode", "use GROUP BY in a stream")
 _PATTERN = ("MATCH_RECOGNIZE is not supported", "use joins and aggregates")
 _MODEL = ("models are not supported", "call a function of your own in Python")
 _TIME_OF_DAY = ("there is no type TIME", "write DATE_FORMAT(LOCALTIMESTAMP, 'HH:mm:ss')")

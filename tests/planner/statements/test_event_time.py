@@ -19,6 +19,7 @@ INSERT INTO r
 WINDOWS = "is not supported: there are no windows of event time"
 COMPUTED = "group by a computed column, such as FLOOR(ts TO HOUR), and give its state a TTL"
 OVER = "window functions (OVER) are not supported"
+INSTEAD = "use GROUP BY; in batch mode they stand in SELECT, QUALIFY and ORDER BY"
 NO_WATERMARK = "is not supported: a micro-batch has no watermark"
 HOUR = "INTERVAL '1' HOUR"
 MINUTES = "INTERVAL '5' MINUTE"
@@ -83,18 +84,18 @@ REFUSED = {
     "OVER a range": (
         f"SELECT k, ^SUM(v) OVER (PARTITION BY k ORDER BY ts RANGE BETWEEN {HOUR} PRECEDING AND CURRENT ROW) FROM t",
         OVER,
-        "use GROUP BY",
+        INSTEAD,
     ),
     "OVER rows": (
         "SELECT k,\n  ^COUNT(*) OVER (PARTITION BY k ORDER BY pt ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) FROM t",
         OVER,
-        "use GROUP BY",
+        INSTEAD,
     ),
-    "LAG": ("SELECT k, ^LAG(v) OVER (PARTITION BY k ORDER BY ts) FROM t", OVER, "use GROUP BY"),
+    "LAG": ("SELECT k, ^LAG(v) OVER (PARTITION BY k ORDER BY ts) FROM t", OVER, INSTEAD),
     "a named window": (
-        "SELECT k, SUM(v) OVER w FROM t\nWINDOW ^w AS (PARTITION BY k ORDER BY ts)",
-        "WINDOW is not supported",
-        "window functions are not available; use GROUP BY",
+        "SELECT k, ^SUM(v) OVER w FROM t\nWINDOW w AS (PARTITION BY k ORDER BY ts)",
+        OVER,
+        INSTEAD,
     ),
     "MATCH_RECOGNIZE": (
         "SELECT k, v FROM t\n^MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES A.v AS v PATTERN (A B) "

@@ -79,7 +79,7 @@ REFUSED = {
     "arr" + "[0]" * 5000: "deep|chain",
     " + ".join(["a"] * 500): "chains more than",
     ", ".join(["coalesce(a", *["1"] * 6000]) + ")": "5,000 parts",
-    "a" + " " * MAX_LENGTH: "65,537 characters",
+    "a" + " " * MAX_LENGTH: "262,145 characters",
 }
 
 

@@ -1,0 +1,39 @@
+"""Functions of the rows around a row, of a batch job."""
+
+from __future__ import annotations
+
+from planner.lowering.builder import Builder, name_above
+from planner.lowering.columns import Lowered, unique_names
+from planner.lowering.sort import sort_keys
+from planner.relations import Over
+from plans import operators as model
+
+
+def lower_over(builder: Builder, over: Over, *, exact: bool) -> Lowered:
+    """The over aggregate, which adds columns to those of its input; the input alone if nobody reads one of them."""
+    source = builder.lower(over.input, exact=exact)
+    if not over.calls:
+        return source
+    columns = unique_names(tuple(call.field for call in over.calls), source.columns)
+    added = columns[len(source.columns) :]
+    operator = model.OverAggregate(
+        id="",
+        inputs=(source.id,),
+        key=tuple(source.names[field.id] for field in over.partition),
+        order=sort_keys(source, over.order),
+        frame=over.frame,
+        calls=tuple(
+            model.OverCall(
+                name=name,
+                function=call.function,
+                argument=None if call.argument is None else source.names[call.argument.id],
+                count=call.count,
+                default=None if call.default is None else source.names[call.default.id],
+                type=str(call.field.type),
+            )
+            for name, call in zip(added, over.calls, strict=True)
+        ),
+    )
+    found = builder.add(operator, "over", name_above(over.input, over.block), over.block)
+    names = {**source.names, **{call.field.id: name for call, name in zip(over.calls, added, strict=True)}}
+    return Lowered(id=found, columns=columns, names=names)

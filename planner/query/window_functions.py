@@ -1,0 +1,289 @@
+"""Window functions (OVER) of a block: ROW_NUMBER() everywhere, the others in batch jobs, which have all rows.
+
+Each stands in a column of its own below the SELECT list, which reads it; those of one window are one operator. What
+WINDOW calls by a name is written out first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from planner.context import Context
+from planner.expressions.casts import flink_cast
+from planner.expressions.coercion import common_type
+from planner.expressions.operands import mismatch
+from planner.expressions.typed import BIGINT, DOUBLE, AggregateCallExpr, Expr, Ref, rewrite
+from planner.query.ordering import SortKeys
+from planner.query.row_numbers import numbered, partitioned, sort_items, with_columns
+from planner.relations import Over, OverItem, Relation
+from planner.syntax.dialect import offset_of
+from planner.translation import aggregates
+from planner.translation.translator import Translator, only
+from plans.declarations.types import DataType, parse_type
+from plans.operators.over_aggregate import AGGREGATED, MOST, NUMBERS, OVER_FUNCTIONS, SHARES, SHIFTS, Frame
+
+_ADVICE = {
+    "RANK": "write ROW_NUMBER(), which numbers equal rows as they come",
+    "DENSE_RANK": "write ROW_NUMBER(), which numbers equal rows as they come",
+}
+
+
+def over_windows(
+    context: Context, select: exp.Select, sorted_by: SortKeys, relation: Relation, translator: Translator
+) -> tuple[Relation, Translator]:
+    """``relation`` with a column for each window function of the block, and a translator that knows what it is."""
+    results: dict[int, Expr] = {}
+    named = _named_windows(context, select)
+    for found in _windows(select, sorted_by):
+        window = _written_out(context, found, named)
+        place = offset_of(found)
+        if isinstance(window.this, exp.Filter):
+            message = "FILTER before OVER is not supported, by Flink neither"
+            raise context.source.error(message, place, "write SUM(CASE WHEN ... THEN v END) OVER (...)")
+        name = window.this.name.upper()
+        if name == "ROW_NUMBER":
+            relation, number = numbered(context, window, relation, translator)
+            results[place] = Ref(field=number)
+        elif context.batch:
+            relation, results[place] = _computed(context, window, name, relation, translator)
+        elif name in _ADVICE:
+            message = f"{name}() is not supported in a stream, by Flink neither"
+            raise context.source.error(message, place, _ADVICE[name])
+    if not results:
+        return relation, translator
+
+    def result_of(t: Translator, node: exp.Expr) -> Expr:
+        found = results.get(offset_of(node))
+        # Without its handler, a function that has no column is refused as it is everywhere.
+        return found if found is not None else translator.expression(node)
+
+    return relation, replace(translator, handlers={**translator.handlers, exp.Window: result_of})
+
+
+def _windows(select: exp.Select, sorted_by: SortKeys) -> Iterator[exp.Window]:
+    """The window functions of SELECT, QUALIFY and ORDER BY, without those of their sub-queries."""
+    clauses = filter(None, (*select.expressions, select.args.get("qualify"), *sorted_by.expressions))
+    yield from _windows_in(clauses)
+
+
+def _windows_in(clauses: Iterable[exp.Expr]) -> Iterator[exp.Window]:
+    for item in clauses:
+        for node in item.walk(prune=lambda each: isinstance(each, exp.Query)):
+            if isinstance(node, exp.Window):
+                yield node
+
+
+def has_windows(select: exp.Select) -> bool:
+    """Whether the block has window functions in SELECT, QUALIFY or ORDER BY."""
+    clauses = filter(None, (*select.expressions, select.args.get("qualify"), select.args.get("order")))
+    return any(True for _ in _windows_in(clauses))
+
+
+def _named_windows(context: Context, select: exp.Select) -> dict[str, exp.Window]:
+    """What WINDOW names, each written out."""
+    named: dict[str, exp.Window] = {}
+    for window in select.args.get("windows") or ():
+        if window.name in named:
+            advice = "give it another name"
+            raise context.source.error(f"there are two windows '{window.name}'", offset_of(window.this), advice)
+        named[window.name] = _written_out(context, window, named)
+    return named
+
+
+def _written_out(context: Context, window: exp.Window, named: dict[str, exp.Window]) -> exp.Window:
+    """``window`` with what the window that it names says."""
+    alias = window.args.get("alias")
+    if alias is None:
+        return window
+    if alias.name not in named:
+        raise context.source.error(
+            f"there is no window '{alias.name}'", offset_of(alias), "declare it: WINDOW w AS (PARTITION BY k)"
+        )
+    base, found = named[alias.name], window.copy()
+    found.set("alias", None)
+    for part in ("partition_by", "order", "spec"):
+        said = base.args.get(part)
+        if said and window.args.get(part):
+            message = f"window '{alias.name}' has its {part.replace('_', ' ')} already"
+            raise context.source.error(message, offset_of(alias), "write the window out")
+        if said:
+            found.set(part, said.copy() if isinstance(said, exp.Expr) else [each.copy() for each in said])
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Function:
+    """A function with its arguments; ``shown`` makes of its result what the query has, if that is not the same."""
+
+    name: str
+    type: DataType
+    argument: Expr | None = None
+    count: int | None = None
+    default: Expr | None = None
+    shown: Expr | None = None
+    call: AggregateCallExpr | None = None
+
+
+def _computed(
+    context: Context, window: exp.Window, name: str, relation: Relation, translator: Translator
+) -> tuple[Relation, Expr]:
+    """``relation`` with the result of ``window``, and what reads it."""
+    source, place = context.source, offset_of(window)
+    only(source, window, "this", "partition_by", "order", "spec", "over")
+    function = _function(context, window.this, name, translator)
+    order, partition = partitioned(context, window, translator)
+    if name not in AGGREGATED and not order:
+        raise source.error(f"{name} needs an order", place, f"write {name}(...) OVER (PARTITION BY k ORDER BY v)")
+    frame = _frame(context, window, order)
+    if name not in AGGREGATED and frame is not None:
+        raise source.error(f"{name} has no frame of rows", offset_of(window.args["spec"]) or place, "remove it")
+    given = [each for each in (function.argument, function.default) if each is not None]
+    relation, fields = with_columns(context, relation, [*order, *partition, *given])
+    ordered, arguments = len(order), iter(fields[len(order) + len(partition) :])
+    alias = window.parent.alias if isinstance(window.parent, exp.Alias) and function.shown is None else ""
+    item = OverItem(
+        field=context.field(alias, function.type),
+        function=function.name,
+        argument=None if function.argument is None else next(arguments),
+        count=function.count,
+        default=None if function.default is None else next(arguments),
+    )
+    by = {each.field.id: each for each in reversed(sort_items(window, fields[:ordered]))}
+    keys = {field.id: field for field in fields[ordered : ordered + len(partition)]}
+    found = Over(
+        input=relation,
+        partition=tuple(keys.values()),
+        order=tuple(reversed(by.values())),
+        frame=frame,
+        calls=(item,),
+        base=relation.base,
+        block=relation.block,
+    )
+    result: Expr = Ref(field=item.field, offset=place)
+    if function.shown is not None:
+        result = rewrite(function.shown, lambda e: Ref(field=item.field) if e == function.call else None)
+    return _with_those_of_its_window(found), result
+
+
+def _with_those_of_its_window(over: Over) -> Over:
+    """``over`` as one operator with the calls of the same window right below it."""
+    below = over.input
+    if not isinstance(below, Over):
+        return over
+    own = {call.field.id for call in below.calls}
+    same = (below.partition, below.order, below.frame) == (over.partition, over.order, over.frame)
+    return over if not same or own & {f.id for f in over.reads} else replace(below, calls=(*below.calls, *over.calls))
+
+
+def _function(context: Context, node: exp.Expr, name: str, translator: Translator) -> _Function:
+    source, place, given = context.source, offset_of(node), node.expressions
+    if name in (*NUMBERS, *SHARES):
+        if given:
+            raise source.error(f"{name} takes no argument", place, f"write {name}() OVER (...)")
+        return _Function(name=name, type=parse_type("BIGINT NOT NULL") if name in NUMBERS else _not_null(DOUBLE))
+    if name == "NTILE":
+        return _Function(name=name, type=BIGINT, count=_whole(context, name, given, 0, least=1))
+    if name in SHIFTS:
+        return _shifted(context, node, name, translator)
+    if not aggregates.is_aggregate(node) or _plain(name) not in AGGREGATED:
+        known = ", ".join(OVER_FUNCTIONS)
+        raise source.error(f"{node.name} cannot stand before OVER", place, f"there are {known}")
+    if len(given) == 1 and isinstance(given[0], exp.Distinct):
+        advice = "aggregate a sub-query with SELECT DISTINCT, and join it"
+        raise source.error("DISTINCT before OVER is not supported, by Flink neither", place, advice)
+    shown = aggregates.translate(replace(translator, aggregates=True), node, None)
+    call = next(each for each in _calls(shown))
+    argument = call.arguments[0] if call.arguments else None
+    return _Function(
+        name=call.function, type=call.type, argument=argument, shown=None if shown == call else shown, call=call
+    )
+
+
+def _plain(name: str) -> str:
+    """An aggregate function by the name that it has in plans."""
+    return {"VARIANCE": "VAR_SAMP", "STDDEV": "STDDEV_SAMP"}.get(name, name)
+
+
+def _calls(expression: Expr) -> Iterator[AggregateCallExpr]:
+    if isinstance(expression, AggregateCallExpr):
+        yield expression
+    else:
+        for each in getattr(expression, "args", ()):
+            yield from _calls(each)
+
+
+def _not_null(kind: DataType) -> DataType:
+    return replace(kind, nullable=False)
+
+
+def _shifted(context: Context, node: exp.Expr, name: str, translator: Translator) -> _Function:
+    """LAG or LEAD: of a value, by how many rows, and what to take where there is no row."""
+    source, place, given = context.source, offset_of(node), node.expressions
+    if not 1 <= len(given) <= 3:
+        raise source.error(f"{name} takes 1 to 3 arguments, found {len(given)}", place, f"write {name}(v, 1, 0)")
+    inner = replace(translator, clause=f"{name}()")
+    value = inner.expression(given[0])
+    if value.type.root in ("NULL", "INTERVAL"):
+        raise source.error(f"{name} does not take {value.type}", place, "convert the argument with CAST")
+    count = _whole(context, name, given, 1, least=0) if len(given) > 1 else 1
+    kind, default = value.type.as_nullable(), None
+    if len(given) > 2:
+        default = inner.expression(given[2])
+        if common_type([value.type, default.type]) is None:
+            raise mismatch(source, name, value.type, default.type, place)
+        default = None if default.type.root == "NULL" else flink_cast(default, kind, place)
+    return _Function(name=name, type=kind, argument=value, count=count, default=default)
+
+
+def _whole(context: Context, name: str, given: list[exp.Expr], place: int, *, least: int) -> int:
+    """The argument of ``name`` that must be a whole number."""
+    node = given[place] if place < len(given) else None
+    text = node.name if isinstance(node, exp.Literal) and not node.args["is_string"] else ""
+    if len(given) <= place or not text.isdigit() or not least <= int(text) <= MOST:
+        offset = offset_of(node) if node is not None else 0
+        message = f"{name} takes a whole number from {least} as argument {place + 1}"
+        raise context.source.error(message, offset, "write the number")
+    return int(text)
+
+
+def _frame(context: Context, window: exp.Window, order: list[Expr]) -> Frame | None:
+    """Which rows an aggregate is of; None for those that it is of if nothing is said."""
+    spec = window.args.get("spec")
+    if spec is None:
+        return None
+    source, place = context.source, offset_of(spec) or offset_of(window)
+    only(source, spec, "kind", "start", "start_side", "end", "end_side")
+    if not order:
+        raise source.error("a frame of rows needs an order", place, "add ORDER BY")
+    if (spec.args["start"], spec.args.get("start_side")) == ("UNBOUNDED", "FOLLOWING") or (
+        spec.args.get("end"),
+        spec.args.get("end_side"),
+    ) == ("UNBOUNDED", "PRECEDING"):
+        raise source.error("this frame begins behind its end", place, "write the earlier bound first")
+    start = _bound(context, spec.args["start"], spec.args.get("start_side"), place)
+    end = 0 if spec.args.get("end") is None else _bound(context, spec.args["end"], spec.args.get("end_side"), place)
+    if start is not None and end is not None and start > end:
+        raise source.error("this frame begins behind its end", place, "write the earlier bound first")
+    unit = spec.args["kind"].lower()
+    if unit == "range" and (start or end) and (len(order) > 1 or not order[0].type.is_integer):
+        message = f"RANGE with distances takes the order of one integer column, found {order[0].type.as_nullable()}"
+        raise source.error(message, place, "write ROWS, or order by a number, such as UNIX_TIMESTAMP")
+    if (unit, start, end) == ("range", None, 0):
+        return None
+    return Frame(unit=unit, start=start, end=end)
+
+
+def _bound(context: Context, bound: exp.Expr | str, side: str | None, place: int) -> int | None:
+    if bound == "CURRENT ROW":
+        return 0
+    if bound == "UNBOUNDED":
+        return None
+    text = bound.name if isinstance(bound, exp.Literal) and not bound.args["is_string"] else ""
+    if not text.isdigit() or int(text) > MOST:
+        at = offset_of(bound) if isinstance(bound, exp.Expr) else 0
+        message = "a frame takes whole numbers, UNBOUNDED and CURRENT ROW"
+        raise context.source.error(message, at or place, "write ROWS BETWEEN 3 PRECEDING AND CURRENT ROW")
+    return -int(text) if side == "PRECEDING" else int(text)

@@ -1,0 +1,186 @@
+"""``over-aggregate``: functions of the rows around each row (OVER), of a batch job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from plans.declarations.tables import Column
+from plans.errors import Diagnostic
+from plans.operators.aggregate import VARIANCES
+from plans.operators.sort import SortKey, check_order, describe_order
+from plans.operators.spec.columns import check_known, check_names, parse, types_of
+from plans.operators.spec.declared import Columns, Declared
+from plans.operators.spec.fields import Name, Names, OneInput, OperatorId, TypeText
+from plans.operators.spec.kind import OperatorKind, WithSettings, in_order, unchanged
+from plans.settings.layers import Settings
+
+NUMBERS = ("ROW_NUMBER", "RANK", "DENSE_RANK")
+"""Functions that count, in BIGINT, the rows before a row."""
+SHARES = ("PERCENT_RANK", "CUME_DIST")
+"""Functions that say, as a DOUBLE, where among all rows a row stands."""
+SHIFTS = ("LAG", "LEAD")
+"""Functions that look at a row before or behind."""
+AGGREGATED = ("COUNT", "SUM", "AVG", "MIN", "MAX", *VARIANCES, "FIRST_VALUE", "LAST_VALUE")
+"""Aggregate functions, over the rows of a frame."""
+OVER_FUNCTIONS = (*NUMBERS, *SHARES, "NTILE", *SHIFTS, *AGGREGATED)
+MOST = 2**31 - 1
+"""What a distance between rows can be at most: Spark counts them in 32 bits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """Which rows around a row an aggregate is of: ``rows`` counts rows, ``range`` compares values of the order.
+
+    ``start`` and ``end`` are distances from the row: below 0 before it, 0 the row itself, above 0 behind it; None for
+    no bound. In a ``range``, rows that the order does not tell apart are in or out together.
+    """
+
+    unit: Annotated[Literal["rows", "range"], "Whether rows are counted, or values of the order compared."]
+    start: Annotated[int | None, "Where it begins: below 0 before the row, above 0 behind it; null for the first row."]
+    end: Annotated[int | None, "Where it ends: below 0 before the row, above 0 behind it; null for the last row."]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverCall:
+    """One function of the rows around a row.
+
+    ``count`` is how many rows before or behind LAG and LEAD look, and into how many parts NTILE cuts the rows.
+    ``default`` is the column whose value LAG and LEAD have where there is no such row, NULL without.
+    """
+
+    name: Name
+    function: Annotated[str, "The function.", {"enum": list(OVER_FUNCTIONS)}]
+    argument: Annotated[Name | None, "The column that the function is of; absent in COUNT(*) and of numbers."] = None
+    count: Annotated[
+        int | None, "How far LAG and LEAD look, or into how many parts NTILE cuts.", {"minimum": 0, "maximum": MOST}
+    ] = None
+    default: Annotated[Name | None, "The column that LAG and LEAD take where there is no row."] = None
+    type: TypeText
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverAggregate(WithSettings):
+    """Adds to each row what functions make of the rows of its ``key`` around it, in an ``order``. Batch only.
+
+    Without ``frame``, aggregates are of the rows up to the last that is equal to this one in the order, and of all rows
+    without an order. Rows that the order does not tell apart have no order. Flink's OverAggregate.
+    """
+
+    id: OperatorId
+    inputs: OneInput
+    key: Annotated[Names, "The columns of PARTITION BY; empty for all rows together.", {"uniqueItems": True}]
+    order: Annotated[tuple[SortKey, ...], "What rows are ordered by, first the most significant; empty for no order."]
+    frame: Annotated[Frame | None, "The rows that aggregates are of; absent for those up to the row."] = None
+    calls: Annotated[tuple[OverCall, ...], "The functions.", {"minItems": 1}]
+    settings: Mapping[str, Settings] = field(default_factory=dict)
+
+
+def _columns(operator: OverAggregate, inputs: Sequence[Columns], plan: Declared) -> Columns:
+    return (*inputs[0], *(Column(name=call.name, type=call.type) for call in operator.calls))
+
+
+def _check(operator: OverAggregate, inputs: Sequence[Columns], plan: Declared, path: str) -> Iterator[Diagnostic]:
+    types = types_of(inputs[0])
+    yield from check_known(operator.key, types, f"{path}.key", "key column")
+    yield from check_order(operator.order, types, path)
+    yield from _check_frame(operator, types, f"{path}.frame")
+    for call in operator.calls:
+        here = f"{path}.calls.{call.name}"
+        named = [name for name in (call.argument, call.default) if name is not None]
+        unknown = list(check_known(named, types, here, "column of the input"))
+        yield from unknown
+        if not unknown:
+            yield from _check_call(call, operator, types, here)
+    yield from check_names([*types, *(call.name for call in operator.calls)], path, "calls")
+
+
+def _check_frame(operator: OverAggregate, types: Mapping[str, str], path: str) -> Iterator[Diagnostic]:
+    frame = operator.frame
+    if frame is None:
+        return
+    if frame.start is not None and frame.end is not None and frame.start > frame.end:
+        yield Diagnostic(message=f"a frame from {frame.start} to {frame.end} has no row", path=path)
+    if any(abs(bound or 0) > MOST for bound in (frame.start, frame.end)):
+        yield Diagnostic(message=f"a frame ends at most {MOST} from its row", path=path, hint="null is no bound")
+    if not operator.order:
+        yield Diagnostic(message="a frame needs an order", path=path, hint="remove it, or order by a column")
+    elif frame.unit == "range" and (frame.start or frame.end):
+        column = operator.order[0].column
+        if len(operator.order) > 1 or (column in types and not parse(types[column]).is_integer):
+            message = "a range with distances takes the order of one integer column"
+            yield Diagnostic(message=message, path=path, hint="count rows instead: rows")
+
+
+def _check_call(call: OverCall, operator: OverAggregate, types: Mapping[str, str], path: str) -> Iterator[Diagnostic]:
+    function, result = call.function, parse(call.type)
+    if function not in AGGREGATED and not operator.order:
+        yield Diagnostic(message=f"{function} needs an order", path=path, hint="order by a column")
+    if function not in AGGREGATED and operator.frame is not None:
+        yield Diagnostic(message=f"{function} has no frame", path=path, hint="put it into an operator without one")
+    takes = function in SHIFTS or function in AGGREGATED
+    if (call.argument is None) == takes and not (function == "COUNT" and call.argument is None):
+        yield Diagnostic(message=f"{function} {'needs an' if takes else 'has no'} argument", path=path)
+        return
+    if (call.count is not None) != (function in (*SHIFTS, "NTILE")) or (function == "NTILE" and not call.count):
+        yield Diagnostic(message=f"LAG, LEAD and NTILE have a count, and no others, found {call.count}", path=path)
+    if call.default is not None and function not in SHIFTS:
+        yield Diagnostic(message=f"{function} has no default", path=f"{path}.default")
+    argument = None if call.argument is None else parse(types[call.argument])
+    roots = {"NTILE": ("INT", "BIGINT"), "COUNT": ("BIGINT",)}
+    roots |= dict.fromkeys(NUMBERS, ("BIGINT",)) | dict.fromkeys((*SHARES, *VARIANCES), ("DOUBLE",))
+    if function in roots and result.root not in roots[function]:
+        yield Diagnostic(message=f"{function} is {roots[function][-1]}, found {call.type}", path=f"{path}.type")
+    if function in ("SUM", "AVG", *VARIANCES) and not (argument and argument.is_numeric and result.is_numeric):
+        message = f"{function} needs numbers, but '{call.argument}' is {argument} and the result {result}"
+        yield Diagnostic(message=message, path=path)
+    of_argument = (*SHIFTS, "MIN", "MAX", "FIRST_VALUE", "LAST_VALUE")
+    same = [argument, *([] if call.default is None else [parse(types[call.default])])]
+    if function in of_argument and any(each and each.as_nullable() != result.as_nullable() for each in same):
+        message = f"{function} has the type of its argument, {argument}, found {call.type}"
+        yield Diagnostic(message=message, path=f"{path}.type")
+
+
+def _check_mode(operator: OverAggregate, plan: Declared, path: str) -> Iterator[Diagnostic]:
+    if plan.mode != "batch":
+        message = "functions of the rows around a row need all rows, which a stream never has"
+        yield Diagnostic(message=message, path=path, hint="compile the SQL with -c execution.runtime-mode=batch")
+
+
+def _describe(operator: OverAggregate, plan: Declared) -> str:
+    calls = ", ".join(f"{call.name} = {_call(call)}" for call in operator.calls)
+    parts = [f"PARTITION BY {', '.join(operator.key)}"] if operator.key else []
+    parts += [f"ORDER BY {describe_order(operator.order)}"] if operator.order else []
+    if operator.frame is not None:
+        frame = operator.frame
+        ends = f"{_bound(frame.start, 'PRECEDING')} AND {_bound(frame.end, 'FOLLOWING')}"
+        parts.append(f"{frame.unit.upper()} BETWEEN {ends}")
+    return f"{calls} OVER ({' '.join(parts)})"
+
+
+def _call(call: OverCall) -> str:
+    given = [call.argument or ("*" if call.function == "COUNT" else None), call.count, call.default]
+    return f"{call.function}({', '.join(str(each) for each in given if each is not None)})"
+
+
+def _bound(distance: int | None, side: str) -> str:
+    if distance is None:
+        return f"UNBOUNDED {side}"
+    if not distance:
+        return "CURRENT ROW"
+    return f"{abs(distance)} {'PRECEDING' if distance < 0 else 'FOLLOWING'}"
+
+
+OVER_AGGREGATE = OperatorKind(
+    op="over-aggregate",
+    cls=OverAggregate,
+    title="over aggregate",
+    description="Adds to each row what functions make of the rows around it. Batch only.",
+    columns=_columns,
+    check=_check,
+    check_mode=_check_mode,
+    row_kinds=unchanged,
+    reads_order=in_order,
+    describe=_describe,
+)
