@@ -226,8 +226,9 @@ def test_every_expression_of_every_kind_of_operator_is_tried() -> None:
         (" OR ".join(["a = 1"] * 2_000) + " OR a = 2", "has more than 5,000 parts"),
         (" + ".join(["a"] * 390), None),
         (" OR ".join(["a = 1"] * 300), None),
+        (f"a IN ({', '.join(map(str, range(6_000)))})", None),
     ],
-    ids=["a chain", "many parts", "a chain that runs", "parts that run"],
+    ids=["a chain", "many parts", "a chain that runs", "parts that run", "a list that runs"],
 )
 def test_validate_refuses_what_a_run_refuses_for_its_size(tmp_path: Path, expression: str, said: str | None) -> None:
     found = plan([Scan(id="scan_t", table="t", columns=("a",)), calc("calc_t", "scan_t", "a")], "a")
