@@ -22,6 +22,9 @@ from plans.operators import (
     Join,
     LookupJoin,
     Operator,
+    OverAggregate,
+    OverCall,
+    Rank,
     Scan,
     Sink,
     Sort,
@@ -93,6 +96,13 @@ def _sql(operator: Operator) -> str:
         columns = ", ".join((*keys, *map(_call, operator.aggregates)))
         by = f" GROUP BY {', '.join(keys)}" if keys else ""
         return f"SELECT {columns} FROM {operator.inputs[0]}{by}"
+    if isinstance(operator, OverAggregate):
+        calls = ", ".join(f'{_over_call(call)} OVER ({_window(operator)}) AS "{call.name}"' for call in operator.calls)
+        return f"SELECT *, {calls} FROM {operator.inputs[0]}"
+    if isinstance(operator, Rank):
+        number = operator.number or "the_number"
+        numbered = f'SELECT *, ROW_NUMBER() OVER ({_window(operator)}) AS "{number}" FROM {operator.inputs[0]}'
+        return f'SELECT * FROM ({numbered}) WHERE "{number}" BETWEEN {operator.rank_start} AND {operator.rank_end}'
     if isinstance(operator, Sort):
         keys = ", ".join(f"{k.column} {k.direction} NULLS {k.nulls}" for k in operator.order)
         limit = -1 if operator.limit is None else operator.limit
@@ -152,3 +162,21 @@ def _call(call: AggregateCall) -> str:
     argument = f"{'DISTINCT ' if call.distinct else ''}{call.argument or '*'}"
     where = f" FILTER (WHERE {call.filter})" if call.filter else ""
     return f"{call.function}({argument}){where} AS {call.name}"
+
+
+def _window(operator: OverAggregate | Rank) -> str:
+    key = ", ".join(f'"{name}"' for name in operator.key)
+    order = ", ".join(f'"{k.column}" {k.direction} NULLS {k.nulls}' for k in operator.order)
+    frame = operator.frame if isinstance(operator, OverAggregate) else None
+    rows = "" if frame is None else f"{frame.unit} BETWEEN {_bound(frame.start, -1)} AND {_bound(frame.end, 1)}"
+    return " ".join((f"PARTITION BY {key}" if key else "", f"ORDER BY {order}" if order else "", rows))
+
+
+def _bound(distance: int | None, side: int) -> str:
+    where = "PRECEDING" if (distance or side) < 0 else "FOLLOWING"
+    return f"UNBOUNDED {where}" if distance is None else f"{abs(distance)} {where}" if distance else "CURRENT ROW"
+
+
+def _over_call(call: OverCall) -> str:
+    given = [call.argument or ("*" if call.function == "COUNT" else None), call.count, call.default]
+    return f"{call.function}({', '.join(str(each) for each in given if each is not None)})"

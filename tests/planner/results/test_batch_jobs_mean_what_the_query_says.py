@@ -51,6 +51,43 @@ def test_an_ordered_query_gives_its_rows_in_their_order(query: str) -> None:
         assert run_plan(connection, plan)["sink_s"] == wanted, seed
 
 
+OVER = [
+    "SELECT a_id, a_v, RANK() OVER (PARTITION BY a_k ORDER BY a_v DESC) FROM a",
+    "SELECT a_id, n FROM (SELECT *, DENSE_RANK() OVER (PARTITION BY a_k ORDER BY a_v) AS n FROM a) t WHERE n <= 2",
+    "SELECT a_v, n FROM (SELECT *, RANK() OVER (ORDER BY a_v) AS n FROM a) t WHERE n IN (1, 3) OR n > a_id",
+    "SELECT a_v, n FROM (SELECT a_v, ROW_NUMBER() OVER (PARTITION BY a_k ORDER BY a_v) AS n FROM a) t WHERE n >= 2",
+    "SELECT a_v, n FROM (SELECT a_v, ROW_NUMBER() OVER (PARTITION BY a_k ORDER BY a_v) AS n FROM a) t WHERE n <= 2",
+    "SELECT a_id, SUM(a_v) OVER (PARTITION BY a_k), COUNT(*) OVER (), MAX(a_v) OVER (ORDER BY a_v) FROM a",
+    "SELECT a_v, SUM(a_v) OVER (ORDER BY a_v RANGE BETWEEN 1 PRECEDING AND 2 FOLLOWING) FROM a",
+    "SELECT a_v, SUM(a_v) OVER (ORDER BY a_v ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING) FROM a",
+    "SELECT a_v, LAG(a_v, 2, -1) OVER (ORDER BY a_v), LEAD(a_v) OVER (ORDER BY a_v) - a_v FROM a",
+    "SELECT a_v, NTILE(3) OVER (ORDER BY a_v) FROM a WHERE a_v > 1",
+    "SELECT a_v FROM (SELECT a_v, SUM(a_v) OVER w AS s FROM a WINDOW w AS (PARTITION BY a_k)) t WHERE s > 3",
+    "SELECT DISTINCT a_k, MIN(a_v) OVER (PARTITION BY a_k) FROM a",
+    "SELECT a_k, COUNT(*) AS n, SUM(SUM(a_v)) OVER (ORDER BY a_k), RANK() OVER (ORDER BY COUNT(*)) FROM a GROUP BY a_k",
+    "SELECT a_k + 1, MAX(a_v), COUNT(*) OVER (PARTITION BY MAX(a_v)) FROM a GROUP BY a_k + 1 HAVING COUNT(*) > 1",
+]
+AS_VALUES = [
+    "SELECT a_id, CASE a_v IN (SELECT b_v FROM b) WHEN TRUE THEN 1 WHEN FALSE THEN 0 END FROM a",
+    "SELECT a_id, CASE a_k NOT IN (SELECT b_k FROM b WHERE b_k > 1) WHEN TRUE THEN 1 WHEN FALSE THEN 0 END FROM a",
+    "SELECT a_id, CASE a_v IN (SELECT b_v FROM b WHERE b_v > 1000) WHEN TRUE THEN 1 WHEN FALSE THEN 0 END FROM a",
+    "SELECT a_id, CASE WHEN a_k IN (SELECT b_k FROM b) THEN 'y' ELSE 'n' END FROM a",
+    "SELECT a_id, a_v FROM a WHERE a_v > 2 OR a_k NOT IN (SELECT b_k FROM b WHERE b_k > 1)",
+    "SELECT a_k, COUNT(*) FROM a GROUP BY a_k HAVING a_k IN (SELECT b_k FROM b WHERE b_v > 1)",
+]
+
+
+@pytest.mark.parametrize("query", [*OVER, *AS_VALUES])
+def test_functions_of_rows_around_a_row_and_comparisons_with_sub_queries_are_those_of_sql(query: str) -> None:
+    for seed in range(12):
+        connection = database(tables(seed))
+        cursor = connection.execute(query)
+        names = [f"c{place}" for place, _ in enumerate(cursor.description)]
+        wanted = sorted(cursor.fetchall(), key=repr)
+        found = run_plan(connection, compiled(query, names, BATCH))["sink_s"]
+        assert sorted(found, key=repr) == wanted, seed
+
+
 def test_a_cached_view_gives_each_of_its_readers_what_the_query_says() -> None:
     view = "SELECT a_id, a_v, b_v, b_s FROM a LEFT JOIN b ON a_k = b_k WHERE a_v > 1"
     readers = {
