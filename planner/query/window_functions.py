@@ -23,6 +23,7 @@ from planner.syntax.dialect import offset_of
 from planner.translation import aggregates
 from planner.translation.translator import Translator, only
 from plans.declarations.types import DataType, parse_type
+from plans.operators.aggregate import VARIANCES
 from plans.operators.over_aggregate import AGGREGATED, MOST, NUMBERS, OVER_FUNCTIONS, SHARES, SHIFTS, Frame
 
 _ADVICE = {
@@ -197,6 +198,9 @@ def _function(context: Context, node: exp.Expr, name: str, translator: Translato
     shown = aggregates.translate(replace(translator, aggregates=True), node, None)
     call = next(each for each in _calls(shown))
     argument = call.arguments[0] if call.arguments else None
+    if call.function in VARIANCES and argument is not None and argument.type.root not in ("FLOAT", "DOUBLE"):
+        message = f"{name} before OVER does not take {argument.type.as_nullable()}, which Flink 2.3 divides as such"
+        raise source.error(message, place, f"write {name}(CAST(x AS DOUBLE)) OVER (...)")
     return _Function(
         name=call.function, type=call.type, argument=argument, shown=None if shown == call else shown, call=call
     )

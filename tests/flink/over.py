@@ -98,8 +98,8 @@ QUERIES: dict[str, tuple[str, str]] = {
     ),
     "a sum that wraps around": ("id BIGINT, x INT", "SELECT id, SUM(i) OVER (PARTITION BY k ORDER BY id) FROM o"),
     "variances": (
-        "id BIGINT, a BIGINT, b DOUBLE, c DOUBLE",
-        "SELECT id, STDDEV_SAMP(v) OVER w, VAR_POP(d) OVER w, VAR_SAMP(d) OVER w FROM o WINDOW w AS (PARTITION BY k)",
+        "id BIGINT, b DOUBLE, c DOUBLE",
+        "SELECT id, VAR_POP(d) OVER w, VAR_SAMP(d) OVER w FROM o WINDOW w AS (PARTITION BY k)",
     ),
     "the last two rows": (
         _LONG,
@@ -121,10 +121,6 @@ QUERIES: dict[str, tuple[str, str]] = {
         "SELECT id, SUM(v) OVER w, COUNT(*) OVER w FROM o "
         "WINDOW w AS (ORDER BY v RANGE BETWEEN 5 PRECEDING AND CURRENT ROW)",
     ),
-    "a range downwards": (
-        _LONG,
-        "SELECT id, COUNT(*) OVER (ORDER BY v DESC RANGE BETWEEN 2 PRECEDING AND 1 PRECEDING) FROM o",
-    ),
     "first and last values": (
         "id BIGINT, f BIGINT, l BIGINT",
         "SELECT id, FIRST_VALUE(v) OVER w, LAST_VALUE(v) OVER w FROM o WINDOW w AS (ORDER BY id DESC)",
@@ -145,10 +141,7 @@ QUERIES: dict[str, tuple[str, str]] = {
         "SELECT id, LAG(i, 1, id) OVER w, LEAD(n, 1, 0.5) OVER w FROM o WINDOW w AS (ORDER BY id)",
     ),
     "parts": ("id BIGINT, n BIGINT", "SELECT id, NTILE(3) OVER (ORDER BY id) FROM o"),
-    "shares": (
-        "id BIGINT, a DOUBLE, b DOUBLE",
-        "SELECT id, PERCENT_RANK() OVER w, CUME_DIST() OVER w FROM o WINDOW w AS (PARTITION BY k ORDER BY v)",
-    ),
+    "shares": ("id BIGINT, a DOUBLE", "SELECT id, PERCENT_RANK() OVER (PARTITION BY k ORDER BY v) FROM o"),
     "in an expression": (
         "id BIGINT, dev BIGINT, t STRING",
         "SELECT id, v - AVG(v) OVER (PARTITION BY k), "
@@ -173,10 +166,6 @@ QUERIES: dict[str, tuple[str, str]] = {
         "k BIGINT, s BIGINT, r BIGINT",
         "SELECT k + 1 AS g, SUM(v) AS s, RANK() OVER (ORDER BY COUNT(*) DESC) FROM o GROUP BY k + 1 "
         "HAVING SUM(v) > 1 ORDER BY s DESC LIMIT 2",
-    ),
-    "a moving window of windows": (
-        _LONG,
-        "SELECT id, SUM(b) OVER (ORDER BY id) FROM (SELECT id, n - LAG(n, 1, n) OVER (ORDER BY id) AS b FROM o)",
     ),
 }
 """What a query is called, the columns of its answer, and the query."""

@@ -277,49 +277,6 @@ UPSERTED: dict[str, tuple[str, ...]] = {"u": ("k",), "w": ("a", "b")}
 Program = tuple[str, str]
 
 PROGRAMS: dict[str, Program] = {
-    "IN as a value": ("id BIGINT, b BOOLEAN", "SELECT id, v IN (SELECT w FROM c) FROM o"),
-    "IN as a value of what has no NULL": (
-        "id BIGINT, b BOOLEAN",
-        "SELECT id, k IN (SELECT k FROM c WHERE k IS NOT NULL) FROM o",
-    ),
-    "NOT IN as a value": (
-        "id BIGINT, b BOOLEAN",
-        "SELECT id, k NOT IN (SELECT k FROM c WHERE k IS NOT NULL) FROM o",
-    ),
-    "IN of no rows as a value": (
-        "id BIGINT, b BOOLEAN, c BOOLEAN",
-        "SELECT id, v IN (SELECT w FROM c WHERE w > 1000), v NOT IN (SELECT w FROM c WHERE w > 1000) FROM o",
-    ),
-    "IN within CASE": (
-        "id BIGINT, b STRING",
-        "SELECT id, CASE WHEN k IN (SELECT k FROM c WHERE w > 5) THEN 'y' ELSE 'n' END FROM o",
-    ),
-    "IN of changing rows as a value": (
-        "id BIGINT, b BOOLEAN",
-        "SELECT id, k IN (SELECT k FROM g WHERE v > 10 AND k IS NOT NULL) FROM o",
-    ),
-    "IN of groups": ("k BIGINT, n BIGINT", "SELECT k, COUNT(*) FROM o GROUP BY k HAVING k IN (SELECT k FROM c)"),
-    "ANY as a value": ("id BIGINT, b BOOLEAN", "SELECT id, v > ANY (SELECT w FROM c) FROM o"),
-    "SOME as a value": ("id BIGINT, b BOOLEAN", "SELECT id, v > SOME (SELECT w FROM c WHERE w IS NOT NULL) FROM o"),
-    "ALL as a value": (
-        "id BIGINT, b BOOLEAN",
-        "SELECT id, v > ALL (SELECT w FROM c WHERE w IS NOT NULL AND w < 10) FROM o",
-    ),
-    "NOT IN below OR": (
-        "id BIGINT",
-        "SELECT id FROM o WHERE v > 15 OR k NOT IN (SELECT k FROM c WHERE k IS NOT NULL)",
-    ),
-    "ANY below OR": ("id BIGINT", "SELECT id FROM o WHERE v > 100 OR v > ANY (SELECT w FROM c WHERE w > 5)"),
-    "first groups in one block": (
-        "s STRING, k BIGINT, v BIGINT",
-        "SELECT s, k, t FROM (SELECT s, k, SUM(v) AS t, ROW_NUMBER() OVER (PARTITION BY s ORDER BY SUM(v) DESC, k) AS n "
-        "FROM o GROUP BY s, k) WHERE n <= 2",
-    ),
-    "first rows by a named window": (
-        "k BIGINT, id BIGINT",
-        "SELECT k, id FROM (SELECT k, id, ROW_NUMBER() OVER w AS n FROM o WINDOW w AS (PARTITION BY k ORDER BY d DESC)) "
-        "WHERE n = 1",
-    ),
     # Projections and filters
     "filter": ("id BIGINT, s STRING", "SELECT id, s FROM o WHERE v > 10 AND s <> 'z'"),
     "filter on null": ("id BIGINT", "SELECT id FROM o WHERE v IS NULL OR s IS NULL"),
