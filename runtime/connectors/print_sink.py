@@ -24,8 +24,8 @@ from plans.declarations.tables import Table
 from runtime.connectors.connector import ConnectorCode
 from runtime.connectors.micro_batch import MicroBatch
 from runtime.connectors.rowtext import lines
+from runtime.engine.each_batch import written_by
 from runtime.operator import KIND
-from runtime.spark.shipping import written_by
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ def writer(
     df: DataFrame, name: str, table: Table, *, changelog: bool, checkpoint: str | None = None
 ) -> DataStreamWriter:
     """A writer that prints each micro-batch."""
-    return written_by(_printer(table), df)
+    return written_by(_printer(table), df, checkpoint)
 
 
 def micro_batch_writer(

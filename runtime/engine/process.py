@@ -81,7 +81,7 @@ class Process:
         files = files_at(self.place.root)
         before_it = files.operations.counts()
         try:
-            store = open_partition(files, self.place, partition, this_task().batch, _remembered)
+            store = open_partition(files, self.place, partition, this_task(self.place.batch_key).batch, _remembered)
             before = store.before
             tables = self.operator.inherit(store) if store.inherited else store.tables
             result = self.operator.process(deltas, tables, store, now)

@@ -54,7 +54,7 @@ _remembered = RememberedPins()
 
 def task_pins(place: PinPlace) -> TaskPins:
     """The pins at ``place`` for the task of Spark's that this is, and its batch."""
-    batch, task = this_task()
+    batch, task = this_task(place.batch_key)
     return TaskPins(BatchPins(files_at(place.root), place, batch, _remembered), task=task)
 
 

@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from runtime.engine.each_batch import written_by
 from runtime.operator import KIND
-from runtime.spark.shipping import written_by
 
 _PIECE_ROWS = 8192
 
@@ -51,9 +51,12 @@ class KeepBatch:
         df.toDF(*names).write.mode("overwrite").parquet(self.target(batch_id))
 
 
-def writer(df: DataFrame, directory: str) -> DataStreamWriter:
-    """A writer that keeps each micro-batch of ``df``, whose last column may be the row kind, in ``directory``."""
-    return written_by(KeepBatch(directory=directory), df)
+def writer(df: DataFrame, directory: str, logs: str | None) -> DataStreamWriter:
+    """A writer that keeps each micro-batch of ``df``, whose last column may be the row kind, in ``directory``.
+
+    ``logs`` is the checkpoint location that the query will have.
+    """
+    return written_by(KeepBatch(directory=directory), df, logs)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -31,6 +31,7 @@ from runtime.build.stream import build
 from runtime.checkpoint.files import NO_FILES, CheckpointFiles, files_of, reached_by_workers
 from runtime.checkpoint.parts import batches_kept, last_batches, refuse_damaged
 from runtime.checkpoint.record import read_record
+from runtime.engine.this_task import batch_key
 from runtime.lookup.plan import LookupRun
 from runtime.run.multi_sink import RowCounts
 from runtime.run.places import pins_of, places_of, run_number
@@ -87,7 +88,7 @@ class Building:
         run = run_number(self.before.there, int(time.time() * 1000))
         making: dict[str, Callable[[str], Any]] = {}
         for query in found.queries:
-            places = places_of(query, found, reached, run=run)
+            places = places_of(query, found, reached, run=run, batch_key=self._batch_key(query))
             self._pins[query.id] = self._pins_of(query, self.before.there, run)
             edges = edges_of(self.plan, self.spark, places=places, lookups=self.lookups, pins=self._pins[query.id])
             rows = build(edges, tops(self.plan, query))
@@ -125,4 +126,11 @@ class Building:
         reached = reached_by_workers(self.spark, self.location)
         cores = "" if is_remote(self.spark) else f" of {default_partitions(self.spark)}"
         division, batches = f"{self.before.partitions}{cores}", self.before.batches(query.id, there)
-        return pins_of(query, self.plan, there, reached, run=run, division=division, batches=batches)
+        return pins_of(
+            query, self.plan, there, reached, run=run, division=division, batches=batches,
+            batch_key=self._batch_key(query),
+        )  # fmt: skip
+
+    def _batch_key(self, query: Query) -> str:
+        (logs,) = (record.logs for record in self.before.found.records if record.id == query.id)
+        return batch_key(f"{self.location.rstrip('/')}/{logs}")

@@ -30,8 +30,11 @@ def run_number(files: CheckpointFiles, now: int) -> int:
     return max([now, *(name.run + 1 for name in found if name is not None)])
 
 
-def places_of(query: Query, found: Continuation, location: str, *, run: int) -> dict[str, Place]:
-    """The state of each operator of ``query`` that keeps any, by its id; ``location`` is the checkpoint to a worker."""
+def places_of(query: Query, found: Continuation, location: str, *, run: int, batch_key: str = "") -> dict[str, Place]:
+    """The state of each operator of ``query`` that keeps any, by its id; ``location`` is the checkpoint to a worker.
+
+    ``batch_key`` is under which name the query tells tasks its batch where Spark does not.
+    """
     (record,) = (record for record in found.records if record.id == query.id)
     return {
         state.operator: Place(
@@ -41,6 +44,7 @@ def places_of(query: Query, found: Continuation, location: str, *, run: int) -> 
             run=run,
             scales=tuple(Scale(partitions, first) for partitions, first in record.scales),
             begun=state.begun,
+            batch_key=batch_key,
         )
         for state in record.states
     }
@@ -55,12 +59,14 @@ def pins_of(
     run: int,
     division: str,
     batches: tuple[int, int],
+    batch_key: str = "",
 ) -> dict[str, PinPlace]:
     """Where each operator of ``query`` pins its answers that must, by its id; ``files`` and ``location`` are those of
     the checkpoint.
 
     Runs of the same ``division`` divide the rows of a batch alike; ``batches`` are the last ones that began and ended.
-    The place has the name of what is asked, and not that of the operator, which another plan may call otherwise.
+    ``batch_key`` is as in :func:`places_of`. The place has the name of what is asked, and not that of the operator,
+    which another plan may call otherwise.
     """
     wanted = pinned_operators(plan, query.sinks)
     if not wanted:
@@ -83,6 +89,7 @@ def pins_of(
                 run=run,
                 replayed=replayed,
                 division=division,
+                batch_key=batch_key,
                 heeded=_heeded(files, f"{query.id}/{PINS}/{folder}", replayed),
             )
     return found

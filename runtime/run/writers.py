@@ -100,5 +100,5 @@ def _single_sink_writer(query: Query, edges: Edges, rows: Mapping[str, Rows], wh
     frame = found.frame.drop(*ROW_ORDER.names)
     counted = frame.observe(sink.id, F.count(F.lit(1)).alias("rows_out"))
     if results is not None:
-        return files.writer(counted, results)
+        return files.writer(counted, results, where)
     return connectors.writer(counted, sink.table, table, changelog=KIND in frame.columns, checkpoint=where)

@@ -14,13 +14,12 @@ import shutil
 import sysconfig
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from runtime.spark.by_value import Carried
 from runtime.spark.session import is_remote, shares_machine
@@ -45,11 +44,6 @@ def ship_code(spark: SparkSession, modules: Sequence[str] = ()) -> None:
     spark.addArtifacts(*map(str, zips), pyfile=True)
     if is_remote(spark):
         _shipped[_session_id(spark)] = zips
-
-
-def written_by(write: Callable[[Any, int], object], df: DataFrame) -> DataStreamWriter:
-    """A writer that calls ``write`` with each micro-batch: on the driver, which on Spark Connect is the server."""
-    return df.writeStream.outputMode("append").foreachBatch(with_code(write, df))
 
 
 def with_code(what: Any, df: DataFrame) -> Any:

@@ -47,6 +47,7 @@ class PinPlace:
 
     ``run`` is a number higher than that of any run before. ``replayed`` is the batch that these may have begun, -1 for
     none, and ``heeded`` the names of its pins that count. Runs of the same ``division`` divide rows among tasks alike.
+    ``batch_key`` is as in :class:`~runtime.storage.place.Place`.
     """
 
     root: str
@@ -56,6 +57,7 @@ class PinPlace:
     replayed: int = -1
     heeded: tuple[str, ...] = ()
     division: str = ""
+    batch_key: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,7 +35,8 @@ class Place:
     """The state of ``operator`` with ``lineage``, below ``root``, a path or a URL that all workers reach.
 
     ``run`` is a number higher than that of any run before; ``scales`` are the numbers of partitions that there were,
-    the last one is in force. ``begun`` says that each partition had a manifest there before the run.
+    the last one is in force. ``begun`` says that each partition had a manifest there before the run,
+    ``batch_key`` under which name the query tells tasks its batch where Spark does not.
     """
 
     root: str
@@ -44,6 +45,7 @@ class Place:
     run: int = 1
     scales: tuple[Scale, ...] = field(default=(Scale(1),))
     begun: bool = False
+    batch_key: str = ""
 
     @property
     def partitions(self) -> int:

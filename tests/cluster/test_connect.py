@@ -83,6 +83,30 @@ def test_a_batch_plan_shares_its_cached_results_on_a_server_of_its_own(run: Run,
     assert "job is a batch plan: it takes what is there and stops, with or without --once" in done.stderr
     assert read_rows(tmp_path / "counts") == [{"k": 1, "n": 2}]
 
+@pytest.mark.usefixtures("connect_port")
+def test_queries_with_state_write_what_functions_are_called_with(run: Run, tmp_path: Path) -> None:
+    """Sinks whose batches a function gets: its tasks learn the batch of their own query, and state is kept by it."""
+    script = f"""
+        CREATE TABLE t (k INT, v INT) WITH ({FILES}, 'path' = '{tmp_path / "t"}', 'source.max-files-per-trigger' = '1');
+        CREATE TABLE totals (k INT, total INT, PRIMARY KEY (k) NOT ENFORCED)
+        WITH ('connector' = 'jdbc', 'url' = 'jdbc:sqlite:{tmp_path / "out.db"}', 'table-name' = 'totals');
+        CREATE TABLE counts (k INT, n BIGINT) WITH ('connector' = 'print');
+        INSERT INTO totals SELECT k, SUM(v) FROM t GROUP BY k;
+        INSERT INTO counts SELECT k, COUNT(*) FROM t WHERE v > 1 GROUP BY k;
+    """
+    plans.dump(planner.compile_sql(script), tmp_path / "plan.json")
+    printed = []
+    for number, rows in enumerate(([{"k": 1, "v": 2}], [{"k": 1, "v": 5}, {"k": 2, "v": 1}], [{"k": 1, "v": -3}])):
+        (tmp_path / "t").mkdir(exist_ok=True)
+        (tmp_path / "t" / f"{number}.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        if number != 1:  # two files and so two batches in the second run
+            done = run("plan.json", *CHECKPOINT, "--remote", "local[2]")
+            assert done.returncode == 0, done.stderr
+            printed += [line for line in done.stdout.splitlines() if line.startswith(("+", "-"))]
+    with closing(sqlite3.connect(tmp_path / "out.db")) as database:
+        assert database.execute("SELECT k, total FROM totals ORDER BY k").fetchall() == [(1, 4), (2, 1)]
+    assert printed == ["+I[1, 1]", "-U[1, 1]", "+U[1, 2]"]
+
 
 DELTA = """
 CREATE TABLE o (id BIGINT, v BIGINT) WITH ({files}, 'path' = '{at}/in');

@@ -29,11 +29,11 @@ from runtime.connectors.jdbc.target import DELETE, UPSERT, Found, Row, Server, S
 from runtime.connectors.micro_batch import MicroBatch
 from runtime.connectors.netting import Net, net
 from runtime.connectors.query_id import query_id
+from runtime.engine.each_batch import written_by
 from runtime.lookup.sources.failures import import_extra
 from runtime.operator import INSERT, KIND
 from runtime.spark.map_in_arrow import map_in_arrow
 from runtime.spark.names import quoted
-from runtime.spark.shipping import written_by
 
 _PLACE = "__place"
 _STAGED = pa.schema([("part", pa.string()), ("staged", pa.int64()), ("rows", pa.int64())])
@@ -185,7 +185,7 @@ def writer(
     df: DataFrame, name: str, table: Table, *, changelog: bool, checkpoint: str | None = None
 ) -> DataStreamWriter:
     """A writer into the table's database; RunError if the database has a table of that name that does not fit."""
-    return written_by(_micro_batch(name, table, checkpoint=checkpoint), df)
+    return written_by(_micro_batch(name, table, checkpoint=checkpoint), df, checkpoint)
 
 
 def micro_batch_writer(

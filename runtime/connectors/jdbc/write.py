@@ -36,9 +36,9 @@ from runtime.connectors.jdbc.sqlite import (
 from runtime.connectors.micro_batch import MicroBatch
 from runtime.connectors.netting import Net, Row, net
 from runtime.connectors.query_id import query_id
+from runtime.engine.each_batch import written_by
 from runtime.operator import INSERT, KIND
 from runtime.secrets import resolve
-from runtime.spark.shipping import written_by
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +94,7 @@ def writer(
 ) -> DataStreamWriter:
     """A writer into the table's database; RunError if the database already has another table of that name."""
     batch = _micro_batch(table, checkpoint=checkpoint)
-    return written_by(batch, df)
+    return written_by(batch, df, checkpoint)
 
 
 def micro_batch_writer(

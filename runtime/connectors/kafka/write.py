@@ -25,10 +25,10 @@ from runtime.connectors.kafka.metadata import HEADERS, HEADERS_DDL, HEADERS_TYPE
 from runtime.connectors.messages.formats import batch_encoder, prepared, registered
 from runtime.connectors.micro_batch import MicroBatch
 from runtime.connectors.netting import net
+from runtime.engine.each_batch import written_by
 from runtime.operator import INSERT, KIND
 from runtime.spark.map_in_arrow import map_in_arrow
 from runtime.spark.names import quoted
-from runtime.spark.shipping import written_by
 
 Schemas = tuple[int | None, int | None]
 
@@ -82,7 +82,7 @@ def writer(
     df: DataFrame, name: str, table: Table, *, upserts: bool, changelog: bool, checkpoint: str | None = None
 ) -> DataStreamWriter:
     """A writer of each micro-batch."""
-    return written_by(_target(name, table, upserts), df)
+    return written_by(_target(name, table, upserts), df, checkpoint)
 
 
 def micro_batch_writer(
