@@ -29,8 +29,8 @@ from runtime.connectors.lakes.target import Target, target_of
 from runtime.connectors.lakes.tasks import Rows, netted, written_files, written_first
 from runtime.connectors.micro_batch import MicroBatch
 from runtime.connectors.query_id import query_id
+from runtime.engine.each_batch import written_by
 from runtime.lookup.sources.failures import import_extra
-from runtime.spark.shipping import written_by
 
 _ROWS = "rows"
 
@@ -92,7 +92,7 @@ def writer(
     df: DataFrame, name: str, table: Table, *, changelog: bool, checkpoint: str | None = None
 ) -> DataStreamWriter:
     """A writer into the table; RunError if there is one that does not fit."""
-    return written_by(_micro_batch(name, table, changelog=changelog, checkpoint=checkpoint), df)
+    return written_by(_micro_batch(name, table, changelog=changelog, checkpoint=checkpoint), df, checkpoint)
 
 
 def micro_batch_writer(
