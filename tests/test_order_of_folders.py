@@ -22,6 +22,8 @@ RUNTIME_ORDER = (
     "operator",
     "types",
     "secrets",
+    "s3",
+    "stores",
     "classes",
     "spark",
     "worker",

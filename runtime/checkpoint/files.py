@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -116,8 +116,30 @@ def stored_files(root: str) -> CheckpointFiles:
         return local_files(Path(root.removeprefix("file://")))
     from runtime.storage.remote_files import remote_files
 
-    files = remote_files(root)
-    return CheckpointFiles(sizes=files.sizes(), read=partial(_fetched, files), whole=False)
+    with reaching(root):
+        files = remote_files(root)
+        sizes = files.sizes()
+    return CheckpointFiles(sizes=sizes, read=partial(_fetched, files), whole=False)
+
+
+@contextmanager
+def reaching(root: str) -> Iterator[None]:
+    """RunError if what the block does first with a URL fails: nothing answers there, or access is refused."""
+    from runtime.stores import silence
+
+    try:
+        if (why := silence(root)) is not None:
+            raise OSError(why)
+        yield
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        if is_local_path(root):
+            raise
+        raise RunError(
+            f"{root} cannot be reached: {error}",
+            hint="check the path, the server, and the credentials in the environment",
+        ) from error
 
 
 def _fetched(files: RemoteFiles, paths: Sequence[str]) -> dict[str, bytes]:

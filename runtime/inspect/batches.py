@@ -10,7 +10,7 @@ from pathlib import Path
 from plans.checkpoint.record import CheckpointRecord, is_local_path, local_record, parse_record, record_path
 from plans.compare.query_record import QueryRecord
 from plans.errors import RunError
-from runtime.checkpoint.files import CheckpointFiles, local_files
+from runtime.checkpoint.files import CheckpointFiles, local_files, reaching
 from runtime.checkpoint.parts import KEPT_BATCHES, refuse_damaged
 from runtime.checkpoint.run_lock import is_held
 from runtime.storage.committed import InForce, manifests_in_force
@@ -47,7 +47,8 @@ def record_at(checkpoint: str, files: Files) -> CheckpointRecord | None:
 
 def record_files(files: Files) -> dict[str, bytes]:
     """What is in the files that are the record of a checkpoint, by their paths."""
-    names = sorted(name for name in files.names(RECORD) if not name.startswith(("_", ".")))
+    with reaching(files.root):
+        names = sorted(name for name in files.names(RECORD) if not name.startswith(("_", ".")))
     found = {}
     for path in (f"{RECORD}/{name}" for name in names):
         files.distrust(path)  # lines may have been added to it

@@ -41,7 +41,7 @@ def check_command(
     if is_local_path(checkpoint) and spark.remote is None:
         found = checked_here(plan, checkpoint, spark.conf)
     else:
-        with opened_session(spark) as session:
+        with opened_session(spark, plan, checkpoint) as session:
             found = checked_by_spark(plan, checkpoint, session)
     if as_json:
         show_json(found.json())

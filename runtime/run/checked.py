@@ -72,9 +72,10 @@ def check(plan: Plan, checkpoint: str, spark: SparkSession | None = None) -> Che
     require("spark")
     from pyspark.sql import SparkSession
 
-    from runtime.spark.session import start_session
+    from runtime.run.needs import started_for
 
-    return checked_by_spark(plan, checkpoint, spark or SparkSession.getActiveSession() or start_session(None, {}))
+    spark = spark or SparkSession.getActiveSession() or started_for(plan, checkpoint)
+    return checked_by_spark(plan, checkpoint, spark)
 
 
 def checked_here(plan: Plan, checkpoint: str, conf: Mapping[str, str] | None = None) -> CheckResult:

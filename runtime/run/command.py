@@ -31,7 +31,6 @@ from plans.commands.run_options import (
     trigger_option,
 )
 from plans.connectors.policy import Policy, refuse_reach
-from plans.connectors.table import spark_packages
 from plans.declarations.durations import parse_duration
 from plans.errors import PlanError, RunError
 from plans.extras import require
@@ -133,7 +132,7 @@ def _run_on_spark(plan: Plan, options: RunOptions, health: Health) -> int:
         _refuse_checkpoint(plan, options.checkpoint, options, health)
     if sys.stderr.isatty():
         say(f"connecting to {options.spark.remote}" if options.spark.remote else "starting Spark")
-    with opened_session(with_spark_packages(options.spark, plan)) as spark:
+    with opened_session(options.spark, plan, options.checkpoint) as spark:
         from runtime.run.execute import execute
         from runtime.run.supervised import Supervision, run_plan
 
@@ -237,37 +236,32 @@ def _refuse_streaming_options(plan: Plan, options: RunOptions) -> None:
         say(f"{plan.name} is a batch plan: it takes what is there and stops, with or without --once")
 
 
-def with_spark_packages(options: SparkOptions, plan: Plan) -> SparkOptions:
-    """``options`` for a Spark that has what the tables of ``plan`` need of it; says what it will fetch."""
-    packages = spark_packages(plan.tables.values())
-    if not packages or options.remote is not None:
-        return options
-    from runtime.spark.packages import with_packages
-
-    conf, notes = with_packages(options.conf, packages)
-    for note in notes:
-        say(note)
-    return replace(options, conf=conf)
-
-
 @contextmanager
-def opened_session(options: SparkOptions) -> Iterator[Any]:
+def opened_session(options: SparkOptions, plan: Plan | None = None, checkpoint: str | None = None) -> Iterator[Any]:
     """A Spark session for the time of the block; what Spark says goes to a file that an error names.
 
+    If it starts here, it has what ``plan`` on ``checkpoint`` needs of Spark, and what it will fetch is said.
     NotInstalled if there is no PySpark.
     """
     require("spark")
     from py4j.protocol import Py4JError, Py4JNetworkError
     from pyspark.errors import PySparkException
 
+    from runtime.run.needs import Needs, needs_of, refuse_silent_server
     from runtime.spark.explanation import failed
     from runtime.spark.session import refuse_managed, start_session, stop_session, without_effect
 
     refuse_managed(options.conf)
+    needs = Needs(conf=options.conf)
+    if plan is not None and options.remote is None:
+        needs = needs_of(plan, checkpoint, options.conf)
+        refuse_silent_server(needs)
+    for note in needs.notes:
+        say(note)
     log = None if options.debug else SparkLog()
     try:
         with _signals_kept(STOPS_WHEN_STARTED, log) as received, log.captured() if log else nullcontext():
-            spark = start_session(options.master, options.conf, remote=options.remote)
+            spark = start_session(options.master, needs.conf, remote=options.remote, needs=needs.session)
         if log and options.remote is None:
             log.mute_loss(spark)
         for note in without_effect(spark):

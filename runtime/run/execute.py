@@ -33,7 +33,6 @@ from plans.checkpoint.continuation import (
 from plans.checkpoint.record import CheckpointRecord
 from plans.checkpoint.report import checkpoint_notes
 from plans.connectors.policy import OPEN, Policy, refuse_reach
-from plans.connectors.table import spark_packages
 from plans.declarations.durations import parse_duration
 from plans.errors import PlanError, RunError
 from plans.model.config import TIME_ZONE
@@ -51,16 +50,15 @@ from runtime.lookup.plan import LookupRun
 from runtime.results import files
 from runtime.run.building import Before, Building, before_run
 from runtime.run.execution import Execution
+from runtime.run.needs import refuse_unreachable, started_for
 from runtime.run.noted import noted
 from runtime.run.sink_batches import refuse_other_batches
 from runtime.spark.explanation import failed
-from runtime.spark.packages import with_packages
 from runtime.spark.session import (
     is_remote,
     plan_batches_as_a_whole,
     prepare_session,
     shares_machine,
-    start_session,
     write_logs_by_renaming,
 )
 from runtime.spark.shipping import ship_code
@@ -112,13 +110,14 @@ def execute(
     if once:
         for scan in plan.scans:
             connectors.refuse_unbounded(scan.table, plan.tables[scan.table])
-    spark = spark or SparkSession.getActiveSession() or start_session(None, _with_packages(plan))
+    spark = spark or SparkSession.getActiveSession() or started_for(plan, checkpoint)
     own = prepare_session(spark, time_zone=plan.config.get(TIME_ZONE, "UTC"), once=once, take_over=take_over)
     if checkpoint is None and not shares_machine(own):
         raise RunError(
             "a run on a cluster keeps its state in a checkpoint that all workers can reach",
             hint="give a checkpoint directory on a shared file system",
         )
+    refuse_unreachable(own, plan, checkpoint)
     waiting = waiting or TELLS
     guarded = checkpoint is not None and not is_remote(own)
     free = await_free(own, checkpoint, waiting, take_over=take_over) if checkpoint is not None and guarded else None
@@ -132,7 +131,7 @@ def execute(
     if results is not None:
         files.keeping(own)
     location = checkpoint or tempfile.mkdtemp(prefix="hintplan-checkpoint-")
-    if not is_remote(own) and local_directory(own, location) is not None:
+    if not is_remote(own) and (location.startswith("s3a://") or local_directory(own, location) is not None):
         write_logs_by_renaming(own)
     counts: dict[tuple[str, int], int] = {}
     building = Building(plan=plan, spark=own, before=before, location=location, lookups=lookups)
@@ -223,11 +222,6 @@ def _refuse_streaming_settings(checkpoint: str | None, trigger: str | None) -> N
         raise RunError("a batch plan keeps no state, so it has no checkpoint", hint="run it without one")
     if trigger is not None:
         raise RunError("a batch plan runs once, so it has no trigger", hint="run it without one")
-
-
-def _with_packages(plan: Plan) -> dict[str, str]:
-    """What a session is started with that has what the tables of ``plan`` need of Spark."""
-    return with_packages({}, spark_packages(plan.tables.values()))[0]
 
 
 def _refuse_cached(plan: Plan) -> None:

@@ -25,7 +25,7 @@ from plans.model.config import TIME_ZONE
 from plans.model.plan import Plan
 from plans.text.names import did_you_mean
 from plans.text.terminal import say
-from runtime.run.command import opened_session, with_spark_packages
+from runtime.run.command import opened_session
 from runtime.run.spark_options import SparkOptions
 from runtime.supervision.stop import Stop
 
@@ -207,7 +207,7 @@ class Engine:
             if sys.stderr.isatty():
                 say(f"connecting to {self.remote}" if self.remote else "starting Spark")
             options = SparkOptions(master=self.master, remote=self.remote, conf=self.conf, debug=self.debug)
-            session = opened_session(with_spark_packages(options, plan))
+            session = opened_session(options, plan, self.checkpoint)
             self._spark = self._stack.enter_context(session)
         return self._spark
 

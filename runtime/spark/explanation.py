@@ -161,6 +161,27 @@ def _another_protocol(text: str) -> Explanation | None:
     )
 
 
+def _of_s3(text: str) -> Explanation | None:
+    """What a server of S3 refuses for good; without keys, nobody is asked."""
+    if re.search(r"NoAuthWithAWS|NoAwsCredentials|Unable to load credentials", text):
+        return (
+            f"there are no keys for S3{_named(text)}",
+            "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or give the machine a role, " + _RESUME,
+        )
+    if re.search(r"NoSuchBucket|UnknownStoreException", text):
+        bucket = re.search(r"s3a://[^/\s:,]+", text)
+        return (
+            f"the bucket {bucket[0] if bucket else 'of a table, or of the checkpoint,'} is not there",
+            "make it, or correct the path; AWS_ENDPOINT_URL says on which server it is, " + _RESUME,
+        )
+    if refused := re.search(r"\(Service: S3, Status Code: 403", text):
+        return (
+            f"the server of S3 refuses it{_named(text[: refused.start()])}",
+            "see that the keys are right, and may list, read, write and delete there, " + _RESUME,
+        )
+    return None
+
+
 _FAULTS: tuple[Callable[[str], Explanation | None], ...] = (
     _damaged_log,
     _another_run,
@@ -168,13 +189,14 @@ _FAULTS: tuple[Callable[[str], Explanation | None], ...] = (
     _no_topic,
     _no_broker,
     _another_protocol,
+    _of_s3,
     _not_allowed,
 )
 
 
 def _named(text: str) -> str:
     """The first file that the text names beside what went wrong, in words, if it names one."""
-    found = re.search(rf"(?:Exception|Error|denied|failed)\b[^\n/]*?{_URL}(/[^\s:,()\]]+)", text)
+    found = re.search(rf"(?:Exception|Error|denied|failed)\b[^\n/]*?{_URL}((?:\w+:(?=//))?/[^\s:,()\]]+)", text)
     return f" ({_local(found[1])})" if found else ""
 
 

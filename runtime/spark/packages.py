@@ -1,7 +1,8 @@
-"""What Spark needs besides what PySpark brings: packages that Spark publishes with its versions, by Maven coordinates.
+"""What Spark needs besides what PySpark brings, by Maven coordinates: packages of Spark's, and of Hadoop's for schemes.
 
 Spark fetches them when it starts, and keeps them in ``~/.ivy2.5.2``. Whoever has them in ``spark.jars``, on the class
-path, or named in ``spark.jars.packages`` himself is not interfered with. A running JVM cannot be given any.
+path, or named in ``spark.jars.packages`` himself, also in ``spark-defaults.conf``, is not interfered with. A running
+JVM cannot be given any.
 
 >>> package_version("4.1.1"), package_version("4.3.0")
 (('4.1.1', True), ('4.2.0', False))
@@ -10,13 +11,15 @@ path, or named in ``spark.jars.packages`` himself is not interfered with. A runn
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from glob import glob
 from pathlib import Path
 
 import pyspark
 from pyspark import SparkContext
 
+from plans.errors import RunError
 from runtime.spark.versions import VERSIONS
 
 PACKAGES = "spark.jars.packages"
@@ -31,32 +34,72 @@ def package_version(spark: str) -> tuple[str, bool]:
     return newest, newest == spark
 
 
-def with_packages(conf: Mapping[str, str], packages: Sequence[str]) -> tuple[dict[str, str], list[str]]:
-    """``conf`` for a Spark that starts with ``packages``, each ``group:artefact``, and what is to be said of it."""
+def with_packages(
+    conf: Mapping[str, str], packages: Sequence[str], hadoop: Sequence[str] = ()
+) -> tuple[dict[str, str], list[str]]:
+    """``conf`` for a Spark that starts with ``packages`` of Spark's and of Hadoop's, and what is to be said of it.
+
+    Each is ``group:artefact``. RunError if one of Hadoop's is needed, and which Hadoop Spark has cannot be told.
+    """
     found = dict(conf)
     if SparkContext._active_spark_context is not None or "PYSPARK_GATEWAY_PORT" in os.environ:
         return found, []
+    defaults = _defaults()
+    there = {**defaults, **conf}
     version, own = package_version(pyspark.__version__)
+    instead = "" if own else f"; it is the newest up to Spark {pyspark.__version__}, which has none of its own"
+    wanted = [(f"{package}:{version}", instead) for package in packages if not _is_there(package, there)]
+    for package in hadoop:
+        if not _is_there(package, there):
+            of_hadoop = hadoop_version()
+            wanted.append((f"{package}:{of_hadoop}", f", for Spark's Hadoop is {of_hadoop}"))
     notes = []
-    for package in packages:
-        if _is_there(package.partition(":")[2], conf):
-            continue
-        coordinates = f"{package}:{version}"
-        found[PACKAGES] = ",".join(filter(None, (found.get(PACKAGES), coordinates)))
-        instead = "" if own else f"; it is the newest up to Spark {pyspark.__version__}, which has none of its own"
-        notes.append(f"Spark takes {coordinates} from Maven, or from where it has put it before{instead}")
+    for coordinates, why in wanted:
+        found[PACKAGES] = ",".join(filter(None, (found.get(PACKAGES, defaults.get(PACKAGES)), coordinates)))
+        notes.append(f"Spark takes {coordinates} from Maven, or from where it has put it before{why}")
     return found, notes
 
 
-def _is_there(artefact: str, conf: Mapping[str, str]) -> bool:
-    """Whether Spark is told of ``artefact``, or has it among its own jars."""
+def hadoop_version() -> str:
+    """The version of the Hadoop that Spark has among its jars; RunError if it has none there."""
+    for jar in _own_jars("hadoop-client-api"):
+        if (found := re.search(r"-api-(\d[\w.-]*)\.jar$", jar)) is not None:
+            return found[1]
+    raise RunError(
+        f"which Hadoop Spark has cannot be told: there is no hadoop-client-api among the jars of {_homes()[0]}",
+        hint="give Spark the package of its Hadoop yourself: --conf "
+        "spark.jars.packages=org.apache.hadoop:hadoop-aws:VERSION",
+    )
+
+
+def _is_there(package: str, conf: Mapping[str, str]) -> bool:
+    """Whether Spark is told of ``package``, or has it among its own jars."""
+    artefact = package.partition(":")[2]
     said = [conf.get(PACKAGES, ""), os.environ.get("PYSPARK_SUBMIT_ARGS", "")]
     for key in _JARS:
         for path in filter(None, conf.get(key, "").replace(":", ",").split(",")):
             said += [path, *glob(path)]
-    homes = [os.environ.get("SPARK_HOME", ""), str(Path(pyspark.__file__).parent)]
-    said += [jar for home in homes if home for jar in glob(f"{home}/jars/{artefact}-*.jar")]
-    return any(artefact in text for text in said)
+    return any(artefact in text for text in (*said, *_own_jars(artefact)))
+
+
+def _own_jars(artefact: str) -> Iterator[str]:
+    for home in _homes():
+        yield from glob(f"{home}/jars/{artefact}-*.jar")
+
+
+def _homes() -> list[str]:
+    return [home for home in (os.environ.get("SPARK_HOME", ""), str(Path(pyspark.__file__).parent)) if home]
+
+
+def _defaults() -> dict[str, str]:
+    """What ``spark-defaults.conf`` says, which what a run is told replaces."""
+    folder = os.environ.get("SPARK_CONF_DIR") or f"{_homes()[0]}/conf"
+    try:
+        lines = Path(folder, "spark-defaults.conf").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return {}
+    pairs = (re.split(r"[\s=:]+", line.strip(), maxsplit=1) for line in lines)
+    return {pair[0]: pair[1] for pair in pairs if len(pair) == 2 and not pair[0].startswith(("#", "!"))}
 
 
 def _numbers(version: str) -> tuple[int, ...]:

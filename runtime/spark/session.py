@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -75,15 +76,37 @@ _MANAGED = {
 }
 
 
+_ON_COMMAND_LINES = re.compile(r"spark\.hadoop\.fs\.s3a\.(bucket\..+\.)?(access\.key|secret\.key|session\.token)")
+"""Settings with secrets that have a better place."""
+
 _ADAPTIVE = "spark.sql.adaptive.enabled"
 
 _BESIDE: WeakKeyDictionary[SparkSession, list[SparkSession]] = WeakKeyDictionary()
 """The sessions on Spark Connect that were made beside another one: each has a connection of its own."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionNeeds:
+    """What a session starts with for what it is to reach: ``settings``, unless Spark is configured otherwise, and the
+    names of variables of this ``environment`` that workers elsewhere must have too.
+    """
+
+    settings: Mapping[str, str] = field(default_factory=dict)
+    environment: tuple[str, ...] = ()
+
+
+NO_NEEDS = SessionNeeds()
+
+
 def refuse_managed(conf: Mapping[str, str]) -> None:
-    """RunError if ``conf`` sets what a run sets by itself, for it would have no effect."""
+    """RunError if ``conf`` sets what a run sets by itself, for it would have no effect, or what it must not tell."""
     for key in conf:
+        if _ON_COMMAND_LINES.fullmatch(key):
+            raise RunError(
+                f"{key} cannot be set for a run: everybody on this machine can read command lines",
+                hint="put keys into the environment: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and, if there is one, "
+                "AWS_SESSION_TOKEN; or use a profile, or a role of the machine",
+            )
         if key in _MANAGED:
             raise RunError(f"{key} cannot be set for a run", hint=_MANAGED[key])
         if key in _FIXED:
@@ -94,8 +117,12 @@ def refuse_managed(conf: Mapping[str, str]) -> None:
             raise RunError(f"{key} cannot be set for a run", hint=f"hintplan needs {key}={_SETTINGS[key]} and sets it")
 
 
-def start_session(master: str | None, conf: Mapping[str, str], *, remote: str | None = None) -> SparkSession:
+def start_session(
+    master: str | None, conf: Mapping[str, str], *, remote: str | None = None, needs: SessionNeeds = NO_NEEDS
+) -> SparkSession:
     """Start a session, or connect to ``remote``; ``conf`` wins over our defaults, and over what Spark is configured to.
+
+    A session that starts here has what it ``needs``; a server's is its own.
 
     ``master`` None is whatever spark-submit or spark-defaults.conf says, else ``local[*]``; the same goes for the name.
     RunError if Java is missing or too old, if the cluster cannot be reached, or if what is asked for here contradicts
@@ -107,7 +134,7 @@ def start_session(master: str | None, conf: Mapping[str, str], *, remote: str | 
     if remote is None or remote.startswith("local"):
         require_java()
     try:
-        return _connected(remote, conf) if remote is not None else _started(master, conf)
+        return _connected(remote, conf) if remote is not None else _started(master, conf, needs)
     except PySparkException as error:
         raise RunError(
             f"Spark cannot be started: {str(error).splitlines()[0]}", hint=_without_packages(conf)
@@ -145,7 +172,7 @@ def _connected(remote: str, conf: Mapping[str, str]) -> SparkSession:
     return _built(SparkSession.builder.remote(remote), conf)
 
 
-def _started(master: str | None, conf: Mapping[str, str]) -> SparkSession:
+def _started(master: str | None, conf: Mapping[str, str], needs: SessionNeeds) -> SparkSession:
     require_pandas(pyspark.__version__)
     fixed = _fixed(pyspark.__version__)
     given = _configured(master, conf)
@@ -158,6 +185,8 @@ def _started(master: str | None, conf: Mapping[str, str]) -> SparkSession:
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
         **_REDACTION,
+        **needs.settings,
+        **_worker_environment(master, needs),
     }
     if facts(pyspark.__version__).unix_sockets:
         # By TCP, what a small task says to its worker waits for 40 ms to be acknowledged.
@@ -177,6 +206,17 @@ def _started(master: str | None, conf: Mapping[str, str]) -> SparkSession:
         # A JVM that Python starts is a shell to Spark, which shows progress there.
         kept["spark.ui.showConsoleProgress"] = "false"
     return _built(SparkSession.builder, {**defaults, **kept, **fixed})
+
+
+def _worker_environment(master: str, needs: SessionNeeds) -> dict[str, str]:
+    """The settings that give workers elsewhere what this process has in its environment.
+
+    They are made when the JVM is up, so no command line has them, and Spark shows no values of those that are secret.
+    On Kubernetes they would stand in the description of each pod, which others may read.
+    """
+    if _is_local(master) or master.startswith("k8s:"):
+        return {}
+    return {f"spark.executorEnv.{name}": os.environ[name] for name in needs.environment if name in os.environ}
 
 
 def _fixed(version: str) -> Mapping[str, str]:
@@ -286,10 +326,11 @@ def plan_batches_as_a_whole(spark: SparkSession) -> None:
 
 
 def write_logs_by_renaming(spark: SparkSession) -> None:
-    """Let queries of ``spark`` write their logs to a directory of this machine without a process for each file.
+    """Let queries of ``spark`` write their logs by ``FileSystem.rename``, on a disk of this machine or on S3.
 
-    Spark's own way asks programs of the system about each, some twenty a batch. A rename is atomic on local disks;
-    object stores need Spark's own way.
+    Spark's own way asks programs of the system about each file, some twenty a batch; on S3 it makes 22 requests for an
+    entry instead of 10. On a disk a rename is atomic. On S3 both ways look whether the entry is there, and copy it to
+    its name as a whole. Elsewhere, Spark's own way stays.
     """
     spark.conf.set(
         "spark.sql.streaming.checkpointFileManagerClass",

@@ -2,7 +2,7 @@
 
 It has no rows. It looks into the manifests of the operator that parks rows, which say when each was last looked up, so
 an idle job in which nothing waits has no batches. Its code goes where Spark runs it by value, as in
-:mod:`runtime.spark.by_value`: it uses nothing of hintplan's.
+:mod:`runtime.spark.by_value`: of hintplan's it uses only what goes along.
 
     waking = waking_source(spark, place.folder, delay=10_000)
 """
@@ -18,7 +18,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
-cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
+from runtime import s3, stores
+
+for _module in (sys.modules[__name__], stores, s3):
+    cloudpickle.register_pickle_by_value(_module)  # type: ignore[no-untyped-call]
+
+_FIRST_LINE = 40
+"""Bytes of a manifest before its header, of which they say the length."""
 
 
 def waking_source(spark: SparkSession, root: str, delay: int) -> DataFrame:
@@ -48,6 +54,8 @@ class WakingReader(DataSourceStreamReader):
         self._root = root
         self._delay = delay
         self._last = 0
+        self._looked_up: dict[str, int | None] = {}
+        """When the rows that wait were last looked up, by the manifests in force, which never change."""
 
     def initialOffset(self) -> dict[str, int]:
         return {"due": 0}
@@ -71,12 +79,12 @@ class WakingReader(DataSourceStreamReader):
 
     def _oldest(self) -> int | None:
         """When the row that waits for longest was last looked up."""
-        import json
-
         import pyarrow.fs as pafs
 
-        root = self._root.replace("s3a://", "s3://", 1)
-        system, base = pafs.FileSystem.from_uri(root) if "://" in root else (pafs.LocalFileSystem(), root)
+        if "://" in self._root:
+            system, base = stores.opened(self._root)
+        else:
+            system, base = pafs.LocalFileSystem(), self._root
         newest: dict[tuple[int, int], tuple[tuple[int, int], str]] = {}
         try:  # Arrow's allow_not_found still fails if the directory is made while it looks
             found_files = system.get_file_info(pafs.FileSelector(base, recursive=True))
@@ -91,10 +99,17 @@ class WakingReader(DataSourceStreamReader):
                 place = scale, partition
                 newest[place] = max(newest.get(place, (number, info.path)), (number, info.path))
         in_force = max((scale for scale, _ in newest), default=0)
-        found = []
-        for path in (path for (scale, _), (_, path) in newest.items() if scale == in_force):
-            with system.open_input_stream(path) as source:
-                length = int(source.read(40).split()[2])
-                tables = json.loads(source.read(length))["tables"]
-            found += [] if tables is None else [each["at"] for each in json.loads(tables)["segments"]]
-        return min(found, default=None)
+        paths = [path for (scale, _), (_, path) in newest.items() if scale == in_force]
+        known = self._looked_up
+        self._looked_up = {path: known[path] if path in known else _looked_up(system, path) for path in paths}
+        return min((at for at in self._looked_up.values() if at is not None), default=None)
+
+
+def _looked_up(system: Any, path: str) -> int | None:
+    """When the rows that wait in a partition were last looked up, the oldest of them."""
+    import json
+
+    with system.open_input_file(path) as source:
+        data = source.read(source.size())  # all of it, for each read is a request
+    tables = json.loads(data[_FIRST_LINE : _FIRST_LINE + int(data[:_FIRST_LINE].split()[2])])["tables"]
+    return None if tables is None else min((each["at"] for each in json.loads(tables)["segments"]), default=None)

@@ -1,10 +1,9 @@
 """Files behind a URL, through pyarrow: each is read from a whole copy on this machine.
 
-    s3://bucket/path (also s3a://)   gs://bucket/path   abfs[s]://container@account.../path   hdfs://host:port/path
-
 A copy is called after the file, whose name is never used twice, so it is never stale; one that is damaged is fetched
 anew. An object store publishes a file when its last byte is there; elsewhere it is renamed. Credentials are those that
-the machine has for the store, in the environment or by its role, never in a plan.
+the machine has for the store, in the environment or by its role, never in a plan. Which URLs there are says
+:mod:`runtime.stores`.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ import atexit
 import hashlib
 import os
 import shutil
+import sys
 import tempfile
 import uuid
 from collections.abc import Iterator
@@ -20,7 +20,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from typing import BinaryIO
-from urllib.parse import urlsplit
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -28,6 +27,7 @@ import pyarrow.fs as pafs
 from plans.errors import RunError
 from runtime.storage.local_files import mapped
 from runtime.storage.operations import FileOperations
+from runtime.stores import move_onto, opened
 
 _OBJECT_STORES = ("s3", "gcs", "abfs")
 _COPIED_BYTES = 8 << 20
@@ -93,13 +93,16 @@ class RemoteFiles:
     def publish(self, path: str, data: bytes) -> bool:
         if self._is_there(path):
             return False
-        with self._published(path) as out:
-            out.write(data)
+        try:
+            with self._published(path) as out:
+                out.write(data)
+        except FileExistsError:
+            return False  # another attempt was first, where a rename tells
         return True
 
     def replace(self, path: str, data: bytes) -> None:
         """Write a file as a whole, in the place of one of that name; it is to be read with :meth:`fetched` only."""
-        with self._published(path) as out:
+        with self._published(path, onto=True) as out:
             out.write(data)
 
     def mark(self, path: str) -> None:
@@ -114,10 +117,10 @@ class RemoteFiles:
     def take(self, path: str, source: object, *, link: bool) -> bool:
         if not isinstance(source, RemoteFiles) or not self.system.equals(source.system):
             return False
+        if self.system.type_name not in _OBJECT_STORES:
+            return False  # HDFS copies nothing by itself
         self.operations.writes += 1
         target = f"{self.base}/{path}"
-        if self.system.type_name not in _OBJECT_STORES:
-            self.system.create_dir(target.rpartition("/")[0])
         try:
             self.system.copy_file(f"{source.base}/{path}", target)
         except FileNotFoundError:
@@ -171,7 +174,7 @@ class RemoteFiles:
                 os.unlink(draft)
 
     @contextmanager
-    def _published(self, path: str) -> Iterator[pa.NativeFile]:
+    def _published(self, path: str, *, onto: bool = False) -> Iterator[pa.NativeFile]:
         target = f"{self.base}/{path}"
         self.operations.writes += 1
         if self.system.type_name in _OBJECT_STORES:
@@ -181,35 +184,33 @@ class RemoteFiles:
         folder, _, name = target.rpartition("/")
         draft = f"{folder}/.{name}.{uuid.uuid4().hex}.tmp"
         self.system.create_dir(folder)
-        with self.system.open_output_stream(draft) as out:
-            yield out
-        self.system.move(draft, target)
+        try:
+            with self.system.open_output_stream(draft) as out:
+                yield out
+            move = move_onto if onto else pafs.FileSystem.move
+            move(self.system, draft, target)
+        except FileExistsError:
+            self.system.delete_file(draft)
+            raise
 
 
 def remote_files(root: str) -> RemoteFiles:
     """The files below a URL; RunError if nothing here can open its scheme."""
-    scheme = urlsplit(root).scheme
     try:
-        if scheme in ("s3", "s3a", "s3n"):
-            system, base = _s3(), root.partition("://")[2]
-        else:
-            system, base = pafs.FileSystem.from_uri(root)
+        system, base = opened(root)
+    except ImportError as error:
+        raise RunError(
+            f"the state in {root} cannot be reached: {error.name} is missing in this Python ({sys.executable})",
+            hint="pip install 'hintplan[hdfs]' here, and hdfs-native and fsspec on workers",
+        ) from error
     except (pa.ArrowException, OSError, ValueError) as error:
         raise RunError(
             f"the state in {root} cannot be reached: {error}",
-            hint="state is read and written by pyarrow, which knows s3://, gs://, abfs:// and, with Hadoop's native "
-            "library, hdfs://; or mount the file system on all workers and give its path",
+            hint="state is read and written by pyarrow, which knows s3://, hdfs://, gs:// and abfs://; or mount the "
+            "file system on all workers and give its path",
         ) from error
     digest = hashlib.sha256(root.encode()).hexdigest()[:16]
     return RemoteFiles(root.rstrip("/"), system, base.rstrip("/"), os.path.join(_scratch(), digest))
-
-
-def _s3() -> pafs.FileSystem:
-    """S3 as the environment says, with one request for a small file."""
-    return pafs.S3FileSystem(
-        endpoint_override=os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL"),
-        allow_delayed_open=True,
-    )
 
 
 @cache

@@ -12,6 +12,7 @@ from pyspark import cloudpickle
 from runtime.connectors.print_sink import PrintBatch
 from runtime.spark.by_value import Carried
 from runtime.spark.shipping import archive
+from runtime.spark.waking import WakingReader
 
 BARE = """
 import importlib.util, json, pickle, sys
@@ -82,3 +83,12 @@ sys.path.insert(1, sys.argv[1])
 import shop
 sys.stdout.buffer.write(cloudpickle.dumps(Carried(shop.version, own_code(["shop"], pathlib.Path(sys.argv[1])))))
 """
+
+
+def test_the_source_that_wakes_a_job_needs_nothing_of_hintplan(tmp_path: Path) -> None:
+    program = "print(found.latestOffset())"
+    assert bare(tmp_path, WakingReader(str(tmp_path / "nowhere"), 10), program) == ["{'due': 0}"]
+    (tmp_path / "remote").mkdir()
+    assert bare(tmp_path / "remote", WakingReader("file:///nowhere/at/all", 10), "print(found.latestOffset())") == [
+        "{'due': 0}"
+    ]

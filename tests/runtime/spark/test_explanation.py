@@ -37,6 +37,12 @@ CASES = {
         "a file cannot be used: Permission denied (/ck/sink_r/offsets/.7.tmp)",
         "the right to read and write there",
     ),
+    "no bucket": (
+        "software.amazon.awssdk.services.s3.model.NoSuchBucketException: The specified bucket does not exist (Service: "
+        "S3, Status Code: 404, Request ID: 57) (SDK Attempt Count: 1)",
+        "the bucket of a table, or of the checkpoint, is not there",
+        "AWS_ENDPOINT_URL says on which server it is",
+    ),
     "no topic": (
         "ExecutionException: org.apache.kafka.common.errors.UnknownTopicOrPartitionException: "
         "This server does not host this topic-partition.\n\tat java.base/java.util.concurrent",

@@ -1,0 +1,150 @@
+"""What Spark needs for the tables and the checkpoint of a plan beyond what every run needs: packages, access to S3.
+
+    needs = needs_of(plan, "s3a://lake/checkpoints/revenue", conf)
+    start_session(None, needs.conf, needs=needs.session)
+
+S3 is said once, by the ``AWS_*`` variables of the environment (:mod:`runtime.s3`). What Spark is configured to
+besides, and state would not go by, is refused.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from plans.connectors.reach import FilePlace, file_place
+from plans.connectors.table import places, spark_packages
+from plans.errors import RunError
+from plans.model.plan import Plan
+from runtime import s3
+from runtime.spark.failure import root_cause
+from runtime.spark.packages import hadoop_version, with_packages
+from runtime.spark.session import NO_NEEDS, SessionNeeds, is_remote, start_session
+from runtime.stores import silence
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_S3A = "s3a"
+_HADOOP_PACKAGES = {_S3A: "org.apache.hadoop:hadoop-aws"}
+"""By the scheme of a file system: what Hadoop has it in, if not in what comes with Spark."""
+_AWS = ".amazonaws.com"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """``conf`` with packages, what is to be said of them, and what a ``session`` starts with."""
+
+    conf: Mapping[str, str]
+    notes: tuple[str, ...] = ()
+    session: SessionNeeds = NO_NEEDS
+
+
+def needs_of(plan: Plan, checkpoint: str | None, conf: Mapping[str, str]) -> Needs:
+    """What a Spark that starts with ``conf`` needs for ``plan`` on ``checkpoint``; RunError if it cannot be told."""
+    schemes = {place.scheme for place in _reached(plan, checkpoint).values()}
+    hadoop = [package for scheme, package in _HADOOP_PACKAGES.items() if scheme in schemes]
+    found, notes = with_packages(conf, spark_packages(plan.tables.values()), hadoop)
+    session = SessionNeeds(settings=s3.settings(os.environ), environment=s3.VARIABLES) if _S3A in schemes else NO_NEEDS
+    return Needs(conf=found, notes=tuple(notes), session=session)
+
+
+def refuse_silent_server(needs: Needs) -> None:
+    """RunError if a session with these ``needs`` is to reach S3, and nothing listens there."""
+    if needs.session.settings and (why := silence(f"{_S3A}://")) is not None:
+        raise RunError(f"S3 cannot be reached: {why}", hint=f"correct {s3.ENDPOINT}, or start the server")
+
+
+def started_for(plan: Plan, checkpoint: str | None) -> SparkSession:
+    """A session that starts now, as Spark is configured, for ``plan`` on ``checkpoint``."""
+    needs = needs_of(plan, checkpoint, {})
+    refuse_silent_server(needs)
+    return start_session(None, needs.conf, needs=needs.session)
+
+
+def _reached(plan: Plan, checkpoint: str | None) -> dict[str, FilePlace]:
+    """The places in file systems that a run reaches, by where they are said."""
+    found = {
+        f"tables.{name}.options.{place.option}": place
+        for name, table in plan.tables.items()
+        for place in places(table)
+        if isinstance(place, FilePlace)
+    }
+    return found if checkpoint is None else {**found, "": file_place("", checkpoint)}
+
+
+def refuse_unreachable(spark: SparkSession, plan: Plan, checkpoint: str | None) -> None:
+    """RunError if ``spark`` has no file system for S3 and needs one, or reaches the bucket of the checkpoint otherwise
+    than the state in it would be reached. A server of Spark Connect is not asked.
+    """
+    if is_remote(spark):
+        return
+    for path, place in _reached(plan, checkpoint).items():
+        if place.scheme in s3.SCHEMES:
+            _refuse_lacking(spark, path, place)
+    if checkpoint is not None and s3.is_s3(checkpoint):
+        _refuse_apart(spark, checkpoint)
+
+
+def _refuse_lacking(spark: SparkSession, path: str, place: FilePlace) -> None:
+    from py4j.protocol import Py4JJavaError
+
+    jvm: Any = spark.sparkContext._jvm
+    try:
+        jvm.org.apache.hadoop.fs.Path(place.path).getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
+    except Py4JJavaError as error:
+        said = str(error.java_exception)
+        if f'No FileSystem for scheme "{place.scheme}"' in said:
+            raise RunError(
+                f"{place.path} cannot be reached: Spark has no file system for {place.scheme}://",
+                hint=f"Hadoop's file system for S3 is s3a: write {_S3A}{place.path[len(place.scheme) :]}",
+                path=path or None,
+            ) from error
+        if "S3AFileSystem not found" in said:
+            package = f"{_HADOOP_PACKAGES[_S3A]}:{hadoop_version()}"
+            raise RunError(
+                f"{place.path} cannot be reached: this Spark was started without {package}",
+                hint=f"start it with --packages {package}, or with its jars in --jars or on the class path",
+                path=path or None,
+            ) from error
+        raise RunError(f"{place.path} cannot be reached: {root_cause(error)}", path=path or None) from error
+
+
+def _refuse_apart(spark: SparkSession, checkpoint: str) -> None:
+    hadoop = spark.sparkContext._jsc.hadoopConfiguration()
+    bucket = urlsplit(checkpoint).netloc
+
+    def said(name: str) -> tuple[str, str]:
+        """The setting that counts for the bucket, and its value."""
+        own = f"fs.s3a.bucket.{bucket}.{name}"
+        key = own if hadoop.get(own) else f"fs.s3a.{name}"
+        return key, hadoop.get(key) or ""
+
+    if (problem := next(_apart(said("endpoint"), said("access.key")), None)) is not None:
+        raise problem
+
+
+def _apart(endpoint: tuple[str, str], access_key: tuple[str, str]) -> Iterator[RunError]:
+    """What is said to Spark otherwise than in the environment, by the settings that count and their values."""
+    ours, (key, theirs) = s3.endpoint(os.environ), endpoint
+    if _host(theirs) != _host(ours or ""):
+        where = f"{ours}, as {s3.ENDPOINT} says" if ours else f"AWS itself, for {s3.ENDPOINT} is not set"
+        yield RunError(
+            f"Spark's own files would be at {theirs or 'AWS itself'} ({key}), and state at {where}",
+            hint=f"say it once, in the environment: export {s3.ENDPOINT}={theirs or ours}, and leave {key} out",
+        )
+    key, theirs = access_key
+    if theirs and theirs != os.environ.get(s3.ACCESS_KEY):
+        yield RunError(
+            f"{key} has a key that only Spark's own files would be reached with, and not state",
+            hint=f"say it once, in the environment: {s3.ACCESS_KEY} and AWS_SECRET_ACCESS_KEY, and leave {key} out",
+        )
+
+
+def _host(endpoint: str) -> str:
+    """The server of an endpoint, with or without a scheme; all of AWS's are one."""
+    host = urlsplit(endpoint if "://" in endpoint else f"//{endpoint}").netloc.lower()
+    return "" if host.endswith(_AWS) else host

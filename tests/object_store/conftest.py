@@ -1,0 +1,40 @@
+"""A bucket for each test, of a server that all of a module have."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.object_store.jars import jars
+from tests.object_store.job import Job
+from tests.object_store.server import ObjectStore, running_store
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ObjectStore]:
+    with running_store() as found:
+        yield found
+
+
+@pytest.fixture
+def store(server: ObjectStore) -> Iterator[ObjectStore]:
+    """The server, which does not fail and has been asked nothing."""
+    server.asked.clear()
+    yield server
+    server.failing = None
+    server.mended.set()
+
+
+@pytest.fixture
+def job(store: ObjectStore, tmp_path: Path) -> Job:
+    """A job with tables and a checkpoint in a bucket of its own."""
+    if not jars():
+        pytest.skip(
+            "the jars for S3 are not there, or for another Hadoop than that of this Spark; make s3 fetches them"
+        )
+    bucket = f"lake-{uuid.uuid4().hex[:8]}"
+    store.make_bucket(bucket)
+    return Job(directory=tmp_path, store=store, bucket=bucket)
