@@ -14,12 +14,13 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -31,6 +32,10 @@ from runtime.stores import move_onto, opened
 
 _OBJECT_STORES = ("s3", "gcs", "abfs")
 _COPIED_BYTES = 8 << 20
+_PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0, 8.0, 8.0)
+"""In seconds, before the reading of a file is tried again."""
+
+_Got = TypeVar("_Got")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +68,12 @@ class RemoteFiles:
 
     def fetched(self, path: str) -> bytes:
         """What is in a file, without a copy here; FileNotFoundError if it is not there."""
-        with self.system.open_input_stream(f"{self.base}/{path}") as source:
-            return bytes(source.read())
+
+        def fetch() -> bytes:
+            with self.system.open_input_stream(f"{self.base}/{path}") as source:
+                return bytes(source.read())
+
+        return _patiently(fetch)
 
     def read(self, path: str) -> pa.Buffer:
         try:
@@ -74,9 +83,13 @@ class RemoteFiles:
             pass
         self.operations.reads += 1
         with self._drafted(path) as draft:
-            with self.system.open_input_stream(f"{self.base}/{path}") as source, open(draft, "wb") as file:
-                while part := source.read(_COPIED_BYTES):
-                    file.write(part)
+
+            def copy() -> None:
+                with self.system.open_input_stream(f"{self.base}/{path}") as source, open(draft, "wb") as file:
+                    while part := source.read(_COPIED_BYTES):
+                        file.write(part)
+
+            _patiently(copy)
             os.replace(draft, os.path.join(self.copies, path))
         return self.read(path)
 
@@ -192,6 +205,24 @@ class RemoteFiles:
         except FileExistsError:
             self.system.delete_file(draft)
             raise
+
+
+def _patiently(ask: Callable[[], _Got]) -> _Got:
+    """What ``ask`` gives. It is asked again where S3 has answered the reading of a file with an error.
+
+    Arrow makes other requests again itself. Of this one it says only that the answer does not fit, which was to have as
+    many bytes as the file.
+    """
+    for pause in _PAUSES:
+        try:
+            return ask()
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            if "during GetObject" not in str(error):
+                raise
+        time.sleep(pause)
+    return ask()
 
 
 def remote_files(root: str) -> RemoteFiles:
