@@ -8,8 +8,12 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 
 from plans.errors import NotInstalled
+
+IN_BUNDLE = Path(__file__).parents[1].joinpath("__main__.py").is_file()
+"""Whether this code has come in the archive of a bundle, whose program has unpacked it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,4 +36,9 @@ def require(extra: str) -> None:
     if lacking := [name for name in wanted.packages if find_spec(name) is None]:
         names = " and ".join(filter(None, [", ".join(lacking[:-1]), lacking[-1]]))
         needed = f"{wanted.purpose} needs {names}, which this Python ({sys.executable}) lacks"
-        raise NotInstalled(f"{needed}: pip install 'hintplan[{extra}]'")
+        raise NotInstalled(f"{needed}: pip install {_asked_for(extra, lacking)}")
+
+
+def _asked_for(extra: str, lacking: list[str]) -> str:
+    """What pip is to install; in a bundle hintplan is there, and was not installed."""
+    return " ".join(lacking) if IN_BUNDLE else f"'hintplan[{extra}]'"

@@ -35,6 +35,7 @@ READ_MORE = {
     "ci": ("review.md#ci",),
     "check": ("check.md",),
     "run": ("operations.md", "deployment.md", "security.md", "faults.md"),
+    "bundle": ("deployment.md#bundles",),
     "state": ("state.md",),
     "sql": ("sql-client.md", "security.md"),
     "init": ("editors.md",),
@@ -53,7 +54,8 @@ FOR_ALL = """\
 ## Common to all
 
 All take `-h`, `--help` and `--debug` (tracebacks); `hintplan --version` says which version this is. A plan can be `-`,
-standard input, except in `set` and `ci`. Data goes to standard output, talk to standard error; `NO_COLOR` is honoured.
+standard input, except in `set`, `ci` and `bundle`. Data goes to standard output, talk to standard error; `NO_COLOR` is
+honoured.
 
 | exit code | means |
 |---|---|

@@ -563,6 +563,18 @@ def test_what_moves_from_flink_with_a_note_is_refused_or_taken_as_the_page_says(
     assert "FLOOR(ts TO HOUR)" in str(caught.value.diagnostics[0].hint)
 
 
+def test_the_bundle_of_the_docs_is_what_the_command_writes(tmp_path: Path) -> None:
+    """Of the plan of the README; size and platform are those of this machine."""
+    (tmp_path / "paid.sql").write_text(blocks("README.md", "sql")[0], encoding="utf-8")
+    executed("hintplan compile paid.sql -o paid.json", tmp_path)
+    found = [session for session in sessions("docs/deployment.md") if session[0].startswith("hintplan bundle")]
+    ((line, shown),) = found
+    printed = executed(line, tmp_path)
+    of_here = r"[\d.]+ MiB, for linux-\w+"
+    assert re.sub(of_here, "SIZE", printed) == re.sub(of_here, "SIZE", shown)
+    assert re.search(of_here, printed)
+
+
 @pytest.mark.spark
 def test_the_run_of_the_readme_prints_what_it_shows(tmp_path: Path) -> None:
     """The run itself; times are others, and rows and what is said of them are two streams."""

@@ -25,6 +25,7 @@ RUNTIME_ORDER = (
     "s3",
     "stores",
     "classes",
+    "code_files",
     "spark",
     "worker",
     "storage",
@@ -44,6 +45,7 @@ RUNTIME_ORDER = (
     "batch",
     "supervision",
     "run",
+    "bundle",
     "inspect",
     "__init__",
 )

@@ -58,6 +58,9 @@ COMMANDS = {
         target="runtime.run.check:check_command", help="Tell what a run on a checkpoint does with each state."
     ),
     "run": LazyCommand(target="runtime.run.command:run_command", help="Run a plan on Spark."),
+    "bundle": LazyCommand(
+        target="runtime.bundle.command:bundle_command", help="Pack a plan and what runs it, for spark-submit."
+    ),
     "state": LazyCommand(
         target="runtime.inspect.command:state_command",
         help="Show what a checkpoint holds; copy or compact it.",

@@ -114,9 +114,9 @@ class Connector:
     with options and columns, with paths below the one it is given. ``metadata`` are the keys of METADATA
     columns. ``reaches`` gives the places that a checked table
     reads, writes or asks. ``overlaps`` says whether what is written to the second table could be read from the first.
-    ``extras`` are those of the distribution with the packages that its tables need. ``spark_package`` is what Spark
-    needs besides what PySpark brings: the group and artefact, in Maven's repositories, of a package that Spark
-    publishes with each of its versions.
+    ``extras`` are those of the distribution with the packages that its lookups need, ``extras_of`` those that a checked
+    table needs, whatever is done with it. ``spark_package`` is what Spark needs besides what PySpark brings: the group
+    and artefact, in Maven's repositories, of a package that Spark publishes with each of its versions.
     """
 
     name: str
@@ -132,6 +132,7 @@ class Connector:
     reaches: Callable[[Table], Iterable[Place]] = lambda table: ()
     overlaps: Callable[[Table, Table], bool] = lambda source, sink: False
     extras: tuple[str, ...] = ()
+    extras_of: Callable[[Table], tuple[str, ...]] = lambda table: ()
     spark_package: str = ""
 
     @property

@@ -114,4 +114,5 @@ HTTP = Connector(
     check=_check,
     reaches=lambda table: (http_host("url", table.options["url"]),),
     extras=("http",),
+    extras_of=lambda table: ("http",),
 )

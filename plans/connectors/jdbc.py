@@ -78,6 +78,12 @@ def _is_on_server(table: Table) -> bool:
     return table.options.get("url", "").startswith(_SERVERS)
 
 
+def _extras_of(table: Table) -> tuple[str, ...]:
+    if not _is_on_server(table):
+        return ()
+    return ("postgres",) if _is_postgres(table) else ("mysql",)
+
+
 def parse_server_url(url: str) -> ServerAddress:
     """The address in ``jdbc:postgresql://host[:port]/database[?parameter=value&...]``, or one of another server.
 
@@ -281,4 +287,5 @@ JDBC = Connector(
     reaches=_reaches,
     overlaps=_overlaps,
     extras=("mysql", "postgres"),
+    extras_of=_extras_of,
 )

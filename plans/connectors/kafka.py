@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from plans.connectors.connector import ALL_KINDS, INSERT_ONLY, Connector, MetadataKey, Reading, Writing
 from plans.connectors.messages.check_formats import check_formats
 from plans.connectors.messages.format_options import FORMAT_OPTIONS, FORMATS, PART_OPTIONS, PREFIXED
-from plans.connectors.messages.formats import is_changelog, key_columns, places_of_schemas
+from plans.connectors.messages.formats import has_binary_format, is_changelog, key_columns, places_of_schemas
 from plans.connectors.messages.properties import PROPERTY, SERVERS, check_properties, reached
 from plans.connectors.messages.startup import (
     BOUNDED,
@@ -126,6 +126,11 @@ def _overlaps(source: Table, sink: Table) -> bool:
     return sink.options.get("topic") in topics and source.options.get(SERVERS) == sink.options.get(SERVERS)
 
 
+def extras_of_topics(table: Table) -> tuple[str, ...]:
+    """The extras of the distribution that a checked table needs."""
+    return ("kafka",) if has_binary_format(table) else ()
+
+
 KAFKA = Connector(
     name="kafka",
     description="The messages of topics of Apache Kafka.",
@@ -163,5 +168,6 @@ KAFKA = Connector(
     check=_check,
     reaches=lambda table: (*reached(table), *places_of_schemas(table)),
     overlaps=_overlaps,
+    extras_of=extras_of_topics,
     spark_package=SPARK_PACKAGE,
 )

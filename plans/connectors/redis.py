@@ -75,4 +75,5 @@ REDIS = Connector(
     check=_check,
     reaches=_reaches,
     extras=("redis",),
+    extras_of=lambda table: ("redis",),
 )

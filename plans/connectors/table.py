@@ -97,6 +97,12 @@ def is_read_in_streams(table: Table) -> bool:
     return reading is not None and reading.in_streams
 
 
+def extras_of(tables: Iterable[Table]) -> tuple[str, ...]:
+    """The extras of the distribution that checked ``tables`` need, each once."""
+    found = ((connector, table) for table in tables if (connector := connector_of(table)) is not None)
+    return tuple(sorted({extra for connector, table in found for extra in connector.extras_of(table)}))
+
+
 def bounding_option(table: Table) -> str:
     """The option with which reading the table would end, if it does not; empty if there is none."""
     reading = _reading(table)

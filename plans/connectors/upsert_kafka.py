@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from plans.connectors.connector import UPSERT_KINDS, Connector, Reading, Writing
-from plans.connectors.kafka import METADATA, PARALLEL, SPARK_PACKAGE, TOPIC_OPTIONS, check_topic
+from plans.connectors.kafka import METADATA, PARALLEL, SPARK_PACKAGE, TOPIC_OPTIONS, check_topic, extras_of_topics
 from plans.connectors.messages.check_formats import check_formats
 from plans.connectors.messages.format_options import PART_OPTIONS, PREFIXED, ROWS
 from plans.connectors.messages.formats import places_of_schemas
@@ -59,5 +59,6 @@ UPSERT_KAFKA = Connector(
     check=_check,
     reaches=lambda table: (*reached(table), *places_of_schemas(table)),
     overlaps=lambda source, sink: all(source.options.get(key) == sink.options.get(key) for key in ("topic", SERVERS)),
+    extras_of=extras_of_topics,
     spark_package=SPARK_PACKAGE,
 )

@@ -9,9 +9,10 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
+from functools import reduce, wraps
 from typing import Any
 
 import click
@@ -55,38 +56,6 @@ def _address(ctx: click.Context, parameter: click.Parameter, value: str | None) 
         raise click.BadParameter(str(error)) from error
 
 
-@click.command("run")
-@click.argument("path", metavar="PLAN")
-@click.option("--once", is_flag=True, help="Take what is there, then stop.")
-@trigger_option("Time between two batches (default 1 s).")
-@click.option("--checkpoint", metavar="DIR", help="Where state is kept between runs; without it, it is forgotten.")
-@click.option("--expect", metavar="DIGEST", help="Refuse any plan but the one with this digest, as validate prints it.")
-@click.option("--take-over", is_flag=True, help="Use a checkpoint though a run on another machine may still use it.")
-@duration_option("--wait", "Wait so long for a run that holds the checkpoint (default: while it may have crashed).")
-@duration_option("--lease", "A checkpoint that machines share is free so long after a crash (default 60 s).")
-@duration_option("--grace", f"How long the batch may take after SIGTERM (default {GRACE_SECONDS:g} s).")
-@click.option(
-    "--max-restarts",
-    type=click.IntRange(min=0),
-    metavar="N",
-    help="Start again so often in a row after failures that may pass (default 0).",
-)
-@duration_option("--restart-delay", "The first pause before a restart, which grows to a minute (default 1 s).")
-@click.option("--health", callback=_address, metavar="[HOST:]PORT", help="Answer GET /healthz and /readyz there.")
-@master_option
-@remote_option
-@conf_option
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON record per batch or job; print sinks go to stderr.")
-@policy_options
-@allow_state_drop_option
-@allow_fact_edits_option
-@debug_option
-@with_spark_options
-def run_command(**given: Any) -> int:
-    """Run a plan on Spark, until it is stopped or, with --once, until its input is read."""
-    return _run(RunOptions(**given))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
     """The options of ``hintplan run``; ``path`` is its argument."""
@@ -110,16 +79,63 @@ class RunOptions:
     allow_fact_edits: bool
 
 
-def _run(options: RunOptions) -> int:
-    if options.once and options.trigger:
-        raise click.UsageError("--once takes what is there and stops; it has no --trigger")
-    _refuse_idle_options(options)
+def with_run_options(command: Callable[[RunOptions], Any]) -> Callable[..., Any]:
+    """``command`` with the argument and the options of ``hintplan run``, which it is handed as one record."""
+    options = (
+        click.argument("path", metavar="PLAN"),
+        click.option("--once", is_flag=True, help="Take what is there, then stop."),
+        trigger_option("Time between two batches (default 1 s)."),
+        click.option(
+            "--checkpoint", metavar="DIR", help="Where state is kept between runs; without it, it is forgotten."
+        ),
+        click.option(
+            "--expect", metavar="DIGEST", help="Refuse any plan but the one with this digest, as validate prints it."
+        ),
+        click.option(
+            "--take-over", is_flag=True, help="Use a checkpoint though a run on another machine may still use it."
+        ),
+        duration_option(
+            "--wait", "Wait so long for a run that holds the checkpoint (default: while it may have crashed)."
+        ),
+        duration_option("--lease", "A checkpoint that machines share is free so long after a crash (default 60 s)."),
+        duration_option("--grace", f"How long the batch may take after SIGTERM (default {GRACE_SECONDS:g} s)."),
+        click.option(
+            "--max-restarts",
+            type=click.IntRange(min=0),
+            metavar="N",
+            help="Start again so often in a row after failures that may pass (default 0).",
+        ),
+        duration_option("--restart-delay", "The first pause before a restart, which grows to a minute (default 1 s)."),
+        click.option(
+            "--health", callback=_address, metavar="[HOST:]PORT", help="Answer GET /healthz and /readyz there."
+        ),
+        master_option,
+        remote_option,
+        conf_option,
+        click.option(
+            "--json", "as_json", is_flag=True, help="Print a JSON record per batch or job; print sinks go to stderr."
+        ),
+        policy_options,
+        allow_state_drop_option,
+        allow_fact_edits_option,
+        debug_option,
+        with_spark_options,
+    )
+
+    @wraps(command)
+    def given(**values: Any) -> Any:
+        return command(RunOptions(**values))
+
+    return reduce(lambda wrapped, option: option(wrapped), reversed(options), given)
+
+
+@click.command("run")
+@with_run_options
+def run_command(options: RunOptions) -> int:
+    """Run a plan on Spark, until it is stopped or, with --once, until its input is read."""
+    refuse_wrong_usage(options)
     require("spark")
-    plan = read_plan(options.path, allow_fact_edits=options.allow_fact_edits)
-    _tell_digest(plan, options.path, options.expect)
-    if plan.mode == "batch":
-        _refuse_streaming_options(plan, options)
-    refuse_reach(plan.tables, options.policy, options.checkpoint)
+    plan = checked_plan(options)
     health = Health(plan=plan.name, digest=fingerprint(plan))
     with served(health, options.health) if options.health is not None else nullcontext() as url:
         if url is not None:
@@ -159,8 +175,10 @@ def _run_on_spark(plan: Plan, options: RunOptions, health: Health) -> int:
         return run_plan(plan, start, supervision, as_json=options.as_json, requests=_behind_url(options))
 
 
-def _refuse_idle_options(options: RunOptions) -> None:
-    """Wrong usage of what would have no effect."""
+def refuse_wrong_usage(options: RunOptions) -> None:
+    """Wrong usage of options that contradict each other, or would have no effect, whatever the plan is."""
+    if options.once and options.trigger:
+        raise click.UsageError("--once takes what is there and stops; it has no --trigger")
     lease_seconds(options.lease)
     given = [f"--{name}" for name in ("wait", "lease") if getattr(options, name) is not None]
     if given and options.checkpoint is None:
@@ -173,6 +191,16 @@ def _refuse_idle_options(options: RunOptions) -> None:
         raise click.UsageError("--restart-delay is about restarts; say how many with --max-restarts")
     if _seconds(options.restart_delay) == 0:
         raise click.UsageError("--restart-delay must be some time, for what is away needs some to come back")
+
+
+def checked_plan(options: RunOptions) -> Plan:
+    """The plan that ``options`` name, and say what its digest is; refused if it and they are not for each other."""
+    plan = read_plan(options.path, allow_fact_edits=options.allow_fact_edits)
+    _tell_digest(plan, options.path, options.expect)
+    if plan.mode == "batch":
+        _refuse_streaming_options(plan, options)
+    refuse_reach(plan.tables, options.policy, options.checkpoint)
+    return plan
 
 
 def _strategy(options: RunOptions) -> Strategy:
@@ -241,6 +269,9 @@ def opened_session(options: SparkOptions, plan: Plan | None = None, checkpoint: 
     """A Spark session for the time of the block; what Spark says goes to a file that an error names.
 
     If it starts here, it has what ``plan`` on ``checkpoint`` needs of Spark, and what it will fetch is said.
+    The application is called as the plan, unless whoever submits it has given it another name. A session that is there
+    already, as in a notebook, is used and left alone.
+
     NotInstalled if there is no PySpark.
     """
     require("spark")
@@ -249,9 +280,10 @@ def opened_session(options: SparkOptions, plan: Plan | None = None, checkpoint: 
 
     from runtime.run.needs import Needs, needs_of, refuse_silent_server
     from runtime.spark.explanation import failed
-    from runtime.spark.session import refuse_managed, start_session, stop_session, without_effect
+    from runtime.spark.session import is_started_by_others, refuse_managed, start_session, stop_session, without_effect
 
     refuse_managed(options.conf)
+    borrowed = options.remote is None and is_started_by_others()
     needs = Needs(conf=options.conf)
     if plan is not None and options.remote is None:
         needs = needs_of(plan, checkpoint, options.conf)
@@ -261,7 +293,8 @@ def opened_session(options: SparkOptions, plan: Plan | None = None, checkpoint: 
     log = None if options.debug else SparkLog()
     try:
         with _signals_kept(STOPS_WHEN_STARTED, log) as received, log.captured() if log else nullcontext():
-            spark = start_session(options.master, needs.conf, remote=options.remote, needs=needs.session)
+            name = "hintplan" if plan is None else plan.name
+            spark = start_session(options.master, needs.conf, remote=options.remote, needs=needs.session, name=name)
         if log and options.remote is None:
             log.mute_loss(spark)
         for note in without_effect(spark):
@@ -286,7 +319,7 @@ def opened_session(options: SparkOptions, plan: Plan | None = None, checkpoint: 
         finally:
             # It may be ending at this moment; and it is what a signal asks for.
             with _signals_kept("", None), suppress(Py4JNetworkError, ConnectionError):
-                if not _is_gone(spark):
+                if not _is_gone(spark) and not borrowed:
                     stop_session(spark)
     except RunError:
         if log and log.path.stat().st_size:

@@ -18,6 +18,7 @@ from runtime.running import Restart, RunningBatch
 from runtime.spark.explanation import failed
 from runtime.spark.failure import is_transient
 from runtime.supervision.health import RESTARTING, RUNNING, STARTING, STOPPING, WAITING, Health
+from runtime.supervision.jvm_shutdown import asked_before_the_jvm_ends
 from runtime.supervision.restarts import NEVER, Restarts, Strategy
 from runtime.supervision.stop import Stop, Stopped
 
@@ -75,7 +76,8 @@ def run_plan(
     stop, health = supervision.stop, supervision.health
     totals = Totals({"jobs": 0, "rows_out": 0} if plan.mode == "batch" else {"batches": 0, "rows_in": 0, "rows_out": 0})
     began, status, failure = time.monotonic(), "failed", {}
-    with stop.listening(), open_report(as_json=as_json, requests=requests) as report:
+    listening, asked = stop.listening(), asked_before_the_jvm_ends(stop.asked_by_jvm)
+    with listening, asked, open_report(as_json=as_json, requests=requests) as report:
         try:
             status = _run(plan, start, supervision, report, totals)
         except Stopped:

@@ -3,9 +3,6 @@
 Spark fetches them when it starts, and keeps them in ``~/.ivy2.5.2``. Whoever has them in ``spark.jars``, on the class
 path, or named in ``spark.jars.packages`` himself, also in ``spark-defaults.conf``, is not interfered with. A running
 JVM cannot be given any.
-
->>> package_version("4.1.1"), package_version("4.3.0")
-(('4.1.1', True), ('4.2.0', False))
 """
 
 from __future__ import annotations
@@ -20,18 +17,10 @@ import pyspark
 from pyspark import SparkContext
 
 from plans.errors import RunError
-from runtime.spark.versions import VERSIONS
+from runtime.spark.versions import package_version
 
 PACKAGES = "spark.jars.packages"
 _JARS = ("spark.jars", "spark.driver.extraClassPath")
-
-
-def package_version(spark: str) -> tuple[str, bool]:
-    """The version of the packages for Spark ``spark``: its own, or the newest before it; and whether it is its own."""
-    published = [version for facts in VERSIONS.values() for version in facts.published]
-    older = [version for version in published if _numbers(version) <= _numbers(spark)]
-    newest = max(older or published[:1], key=_numbers)
-    return newest, newest == spark
 
 
 def with_packages(

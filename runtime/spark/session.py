@@ -27,6 +27,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from plans.errors import RunError
+from plans.extras import IN_BUNDLE
+from runtime.code_files import HOME
 from runtime.spark.stopping import STOP_TIMEOUT
 from runtime.spark.versions import facts, lacking_client, new_session, require_pandas
 
@@ -66,8 +68,10 @@ _REDACTION = {
 _SETTLED = r"spark\.(master$|submit\.|jars|files$|archives$|driver\.(memory|cores|extra|default|bindAddress|host|port))"
 """Settings that a JVM which runs has read."""
 
-_UNNAMED = "pyspark-shell"
-"""The name of what Spark was started for if nobody has given one."""
+_PYTHONPATH = "spark.executorEnv.PYTHONPATH"
+
+_UNNAMED = ("pyspark-shell", "org.apache.spark.deploy.PythonRunner")
+"""What Spark is started for if nobody has given it a name, besides the program that spark-submit was given."""
 
 _MANAGED = {
     "spark.sql.shuffle.partitions": "SET 'parallelism.default' in the script, or edit it in the plan's config",
@@ -118,13 +122,19 @@ def refuse_managed(conf: Mapping[str, str]) -> None:
 
 
 def start_session(
-    master: str | None, conf: Mapping[str, str], *, remote: str | None = None, needs: SessionNeeds = NO_NEEDS
+    master: str | None,
+    conf: Mapping[str, str],
+    *,
+    remote: str | None = None,
+    needs: SessionNeeds = NO_NEEDS,
+    name: str = "hintplan",
 ) -> SparkSession:
     """Start a session, or connect to ``remote``; ``conf`` wins over our defaults, and over what Spark is configured to.
 
     A session that starts here has what it ``needs``; a server's is its own.
 
-    ``master`` None is whatever spark-submit or spark-defaults.conf says, else ``local[*]``; the same goes for the name.
+    ``master`` None is whatever spark-submit or spark-defaults.conf says, else ``local[*]``. The application is called
+    ``name`` if neither gives it a name.
     RunError if Java is missing or too old, if the cluster cannot be reached, or if what is asked for here contradicts
     what spark-submit has started.
     """
@@ -134,7 +144,7 @@ def start_session(
     if remote is None or remote.startswith("local"):
         require_java()
     try:
-        return _connected(remote, conf) if remote is not None else _started(master, conf, needs)
+        return _connected(remote, conf) if remote is not None else _started(master, conf, needs, name)
     except PySparkException as error:
         raise RunError(
             f"Spark cannot be started: {str(error).splitlines()[0]}", hint=_without_packages(conf)
@@ -172,7 +182,7 @@ def _connected(remote: str, conf: Mapping[str, str]) -> SparkSession:
     return _built(SparkSession.builder.remote(remote), conf)
 
 
-def _started(master: str | None, conf: Mapping[str, str], needs: SessionNeeds) -> SparkSession:
+def _started(master: str | None, conf: Mapping[str, str], needs: SessionNeeds, name: str) -> SparkSession:
     require_pandas(pyspark.__version__)
     fixed = _fixed(pyspark.__version__)
     given = _configured(master, conf)
@@ -191,8 +201,14 @@ def _started(master: str | None, conf: Mapping[str, str], needs: SessionNeeds) -
     if facts(pyspark.__version__).unix_sockets:
         # By TCP, what a small task says to its worker waits for 40 ms to be acknowledged.
         defaults["spark.python.unix.domain.socket.enabled"] = "true"
-    if given.get("spark.app.name", _UNNAMED) == _UNNAMED:
-        given.set("spark.app.name", "hintplan")
+        if master == "yarn":
+            # A container's own temporary directory has a path that is too long for a socket.
+            defaults["spark.python.unix.domain.socket.dir"] = "/tmp"
+    if given.get("spark.app.name", None) in (None, *_UNNAMED, Path(sys.argv[0]).name):
+        given.set("spark.app.name", name)
+    if IN_BUNDLE:
+        # For Python of Spark's on this machine, that of workers and that which reads sources; others have no such path.
+        given.set(_PYTHONPATH, ":".join(filter(None, (given.get(_PYTHONPATH, None), str(HOME)))))
     if _is_local(master):
         # What is shuffled never leaves the machine, and is mostly numbers: compressing it only takes time.
         defaults["spark.shuffle.compress"] = "false"
@@ -341,6 +357,11 @@ def write_logs_by_renaming(spark: SparkSession) -> None:
 def takes_what_is_there(spark: SparkSession) -> bool:
     """Whether :func:`prepare_session` has made ``spark`` for a run that ends when the input is read."""
     return spark.conf.get("spark.sql.streaming.noDataMicroBatches.enabled", "true") == "false"
+
+
+def is_started_by_others() -> bool:
+    """Whether Spark runs in this process before a run begins, so that it is not the run's to stop."""
+    return SparkContext._active_spark_context is not None
 
 
 def stop_session(spark: SparkSession) -> None:

@@ -9,26 +9,22 @@ from __future__ import annotations
 
 import atexit
 import hashlib
-import importlib.util
 import shutil
-import sysconfig
 import tempfile
-import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from runtime.code_files import HOME, PACKAGES, own_files, package_files, write_zip
 from runtime.spark.by_value import Carried
 from runtime.spark.session import is_remote, shares_machine
 
-_PACKAGES = ("plans", "runtime")
 _FOR_PEOPLE = frozenset({"ci", "client", "commands", "edit", "lint", "merge", "review", "show"})
 """The folders of ``plans`` that only commands use."""
 _SUFFIXES = (".py", ".json")
-_EPOCH = (1980, 1, 1, 0, 0, 0)
 _shipped: dict[str, list[Path]] = {}
 """What was shipped to each session of Spark Connect, by its id."""
 
@@ -60,8 +56,8 @@ def own_code(modules: Sequence[str], directory: Path) -> list[Path]:
     compiled parts, and belongs on the workers as pyarrow does. What is not found here may still be found there.
     """
     zips = []
-    for name in sorted({module.partition(".")[0] for module in modules} - set(_PACKAGES)):
-        files = dict(_own_files(name))
+    for name in sorted({module.partition(".")[0] for module in modules} - set(PACKAGES)):
+        files = dict(own_files(name))
         if files:
             zips.append(_write_zip(directory, name, files))
     return zips
@@ -86,36 +82,13 @@ def _kept_archive() -> Path:
 
 def archive(directory: Path) -> Path:
     """Write what tasks need of hintplan to a zip in ``directory``; same code, same bytes, a name that says which."""
-    files: dict[str, bytes] = {}
-    for package in _PACKAGES:
-        root = Path(__file__).parents[2] / package
-        for path in sorted(root.rglob("*")):
-            within = path.relative_to(root)
-            if path.suffix in _SUFFIXES and not (package == "plans" and within.parts[0] in _FOR_PEOPLE):
-                files[f"{package}/{within.as_posix()}"] = path.read_bytes()
+    files = {
+        f"{package}/{path}": data
+        for package in PACKAGES
+        for path, data in package_files(HOME / package)
+        if path.endswith(_SUFFIXES) and not (package == "plans" and path.partition("/")[0] in _FOR_PEOPLE)
+    }
     return _write_zip(directory, "hintplan", files)
-
-
-def _own_files(name: str) -> Iterator[tuple[str, bytes]]:
-    """The files of the module or package called ``name`` by their paths in a zip; none of what is installed."""
-    spec = importlib.util.find_spec(name)
-    if spec is None:
-        return
-    roots = [Path(place) for place in spec.submodule_search_locations or () if Path(place).is_dir()]
-    for root in roots:
-        if not _is_installed(root):
-            for path in sorted(root.rglob("*")):
-                if path.is_file() and "__pycache__" not in path.parts:
-                    yield f"{name}/{path.relative_to(root).as_posix()}", path.read_bytes()
-    origin = Path(spec.origin or "")
-    if not roots and origin.suffix == ".py" and origin.is_file() and not _is_installed(origin):
-        yield origin.name, origin.read_bytes()
-
-
-def _is_installed(path: Path) -> bool:
-    if {"site-packages", "dist-packages"} & set(path.parts):
-        return True
-    return any(path.is_relative_to(sysconfig.get_path(kind)) for kind in ("stdlib", "platstdlib"))
 
 
 def _write_zip(directory: Path, name: str, files: Mapping[str, bytes]) -> Path:
@@ -124,7 +97,5 @@ def _write_zip(directory: Path, name: str, files: Mapping[str, bytes]) -> Path:
         digest.update(f"{path}\0{len(data)}\0".encode() + data)
     target = directory / f"{name}-{digest.hexdigest()[:16]}.zip"
     if not target.exists():
-        with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as packed:  # who sends it squeezes it as a whole
-            for path, data in files.items():
-                packed.writestr(zipfile.ZipInfo(path, _EPOCH), data)
+        write_zip(target, files, squeezed=False)  # who sends it squeezes it as a whole
     return target

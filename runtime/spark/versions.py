@@ -141,7 +141,7 @@ def _minor(spark: str) -> str:
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    return tuple(int(number) for number in text.split(".")[:2] if number.isdecimal())
+    return tuple(int(number) for number in text.split(".") if number.isdecimal())
 
 
 def _has(module: str) -> bool:
@@ -149,3 +149,15 @@ def _has(module: str) -> bool:
         return find_spec(module) is not None
     except ModuleNotFoundError:
         return False  # nor the package that it would be in
+
+
+def package_version(spark: str) -> tuple[str, bool]:
+    """The version of the packages for Spark ``spark``: its own, or the newest before it; and whether it is its own.
+
+    >>> package_version("4.1.1"), package_version("4.3.0")
+    (('4.1.1', True), ('4.2.0', False))
+    """
+    published = [version for facts in VERSIONS.values() for version in facts.published]
+    older = [version for version in published if _numbers(version) <= _numbers(spark)]
+    newest = max(older or published[:1], key=_numbers)
+    return newest, newest == spark

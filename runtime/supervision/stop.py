@@ -42,8 +42,18 @@ class Stop:
     number: int = 0
     clock: Callable[[], float] = time.monotonic
     _until: float | None = None
+    _is_foreseen: bool = False
+
+    def asked_by_jvm(self) -> None:
+        """The JVM has got a SIGTERM; one that comes here as well is the same."""
+        if not self.received:
+            self(signal.SIGTERM, None)
+            self._is_foreseen = True
 
     def __call__(self, number: int, frame: Any) -> None:
+        if self._is_foreseen and number == signal.SIGTERM:
+            self._is_foreseen = False
+            return
         self.received += 1
         self.number = number
         if self.received > 1:

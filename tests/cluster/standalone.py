@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tests.cluster.installed import environment, installed
 
-__all__ = ["Cluster", "running_cluster", "running_connect_server"]
+__all__ = ["Cluster", "free_port", "kill", "poll", "running_cluster", "running_connect_server"]
 
 DEADLINE_SECONDS = 240
 POLL_SECONDS = 0.3
@@ -70,7 +70,7 @@ class Cluster:
     def kill_worker(self) -> None:
         """SIGKILL a worker and the executors that it has started."""
         victim = next(process for process in self.workers if process.poll() is None)
-        _kill(victim)
+        kill(victim)
 
 
 @contextmanager
@@ -87,7 +87,7 @@ def running_cluster(directory: Path, *, python: Path | None = None) -> Iterator[
         yield cluster
     finally:
         for process in (master, *cluster.workers):
-            _kill(process)
+            kill(process)
 
 
 @contextmanager
@@ -111,7 +111,7 @@ def running_connect_server(directory: Path, *, python: Path | None = None) -> It
         poll("the server", lambda: _listens(port), process)
         yield f"sc://127.0.0.1:{port}"
     finally:
-        _kill(process)
+        kill(process)
 
 
 def poll(what: str, holds: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
@@ -140,7 +140,8 @@ def _started(directory: Path, name: str, *arguments: str, **more: str) -> subpro
         )
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """SIGKILL what :func:`_started` has started, and what that has started."""
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()

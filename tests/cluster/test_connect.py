@@ -83,6 +83,7 @@ def test_a_batch_plan_shares_its_cached_results_on_a_server_of_its_own(run: Run,
     assert "job is a batch plan: it takes what is there and stops, with or without --once" in done.stderr
     assert read_rows(tmp_path / "counts") == [{"k": 1, "n": 2}]
 
+
 @pytest.mark.usefixtures("connect_port")
 def test_queries_with_state_write_what_functions_are_called_with(run: Run, tmp_path: Path) -> None:
     """Sinks whose batches a function gets: its tasks learn the batch of their own query, and state is kept by it."""

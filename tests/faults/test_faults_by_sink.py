@@ -27,7 +27,9 @@ SINKS: dict[str, Callable[[Path], list[dict[str, str]]]] = {
     "print": lambda at: [{"connector": "print"}],
     "blackhole": lambda at: [{"connector": "blackhole"}],
     "several": lambda at: [
-        {"connector": "blackhole"}, {"connector": "print"}, {"connector": "delta", "table-path": f"{at}/table"},
+        {"connector": "blackhole"},
+        {"connector": "print"},
+        {"connector": "delta", "table-path": f"{at}/table"},
     ],
 }
 

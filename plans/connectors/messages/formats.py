@@ -13,6 +13,7 @@ from typing import Literal
 
 from plans.connectors.columns import physical
 from plans.connectors.messages.format_options import (
+    AVRO,
     CHANGELOGS,
     DESCRIPTORS,
     INCLUDE,
@@ -99,3 +100,8 @@ def places_of_schemas(table: Table) -> Iterator[Place]:
             yield http_host(part.before + REGISTRY, part.options[REGISTRY])
         if part is not None and part.format == PROTOBUF:
             yield local_file(part.before + DESCRIPTORS, part.options[DESCRIPTORS])
+
+
+def has_binary_format(table: Table) -> bool:
+    """Whether messages of a checked table are in a format that Python reads and writes with a library of its own."""
+    return any(part is not None and part.format in (*AVRO, PROTOBUF) for part in (key_part(table), value_part(table)))

@@ -13,8 +13,8 @@ from plans.connectors.messages.properties import client_properties
 from plans.declarations.tables import Table
 from plans.errors import RunError
 from runtime.secrets import resolve
-from runtime.spark.packages import package_version
 from runtime.spark.session import is_remote
+from runtime.spark.versions import package_version
 
 FORMAT = "kafka"
 """The name of Spark's connector."""

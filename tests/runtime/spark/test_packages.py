@@ -8,8 +8,8 @@ import pyspark
 import pytest
 from pyspark import SparkContext
 
-from runtime.spark.packages import package_version, with_packages
-from runtime.spark.versions import VERSIONS
+from runtime.spark.packages import with_packages
+from runtime.spark.versions import VERSIONS, package_version
 
 TOPICS = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 

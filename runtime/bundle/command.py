@@ -1,0 +1,85 @@
+"""``hintplan bundle``: writes the archive and the program of a plan for clusters, and says how to submit them.
+
+What a run would refuse of the plan and its options is refused here. The same input gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import re
+import sysconfig
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from plans.connectors.policy import KEYS, Policy
+from plans.files.codec import fingerprint, read_plan_bytes
+from plans.text.terminal import show
+from runtime.bundle.contents import contents
+from runtime.bundle.distributions import PLATFORMS
+from runtime.bundle.program import program_text
+from runtime.bundle.submission import submission_text
+from runtime.code_files import write_zip
+from runtime.run.command import RunOptions, checked_plan, refuse_wrong_usage, with_run_options
+
+_SAID_OTHERWISE = frozenset({"--expect", "--policy", *(f"--{key}" for key in KEYS)})
+
+
+@click.command("bundle")
+@click.argument("path", metavar="PLAN")
+@click.argument("options", nargs=-1, metavar="[-- OPTIONS]")
+@click.option("-o", "--output", metavar="DIR", default=".", help="Where the two files go (default: this directory).")
+@click.option(
+    "--platform",
+    type=click.Choice(tuple(PLATFORMS)),
+    default=sysconfig.get_platform,
+    help="The machines of the cluster (default: such as this one).",
+)
+def bundle_command(path: str, options: tuple[str, ...], output: str, platform: str) -> int:
+    """Pack a plan, and all that runs it, for a cluster on which nothing of hintplan is installed.
+
+    Options of hintplan run that stand after -- are those of the bundle; spark-submit may be given more.
+
+    \b
+    hintplan bundle revenue.json -o dist -- --checkpoint hdfs:///state/revenue
+    spark-submit --py-files dist/revenue.zip dist/revenue_main.py --once
+    """
+    if path == "-":
+        raise click.UsageError("a bundle is called after the file of its plan: write the plan to one")
+    run: RunOptions = _as_run.main([path, *options], prog_name="hintplan run", standalone_mode=False)
+    if run.spark.master or run.spark.remote:
+        raise click.UsageError("which Spark runs a bundle is said to spark-submit: leave out --master and --remote")
+    refuse_wrong_usage(run)
+    plan = checked_plan(run)
+    name = re.sub(r"[^\w.-]", "_", Path(path).stem)
+    found = contents(plan, modules=run.policy.modules, platform=platform)
+    program = program_text(name=name, options=_options(options, run.policy, fingerprint(plan)), platform=platform)
+    files = {**found.files, f"{name}.json": read_plan_bytes(path), "__main__.py": program.encode()}
+    Path(output).mkdir(parents=True, exist_ok=True)
+    archive, main = Path(output, f"{name}.zip"), Path(output, f"{name}_main.py")
+    write_zip(archive, files, squeezed=True)
+    main.write_text(program, encoding="utf-8")
+    show(submission_text(plan, found, archive, main, platform))
+    return 0
+
+
+@click.command("run")
+@with_run_options
+def _as_run(options: RunOptions) -> RunOptions:
+    return options
+
+
+def _options(given: Sequence[str], policy: Policy, digest: str) -> list[str]:
+    """The options that the program begins with: the digest, those ``given``, and all that ``policy`` allows.
+
+    A policy file stays here.
+    """
+    words, kept = iter(given), []
+    for word in words:
+        flag, equals, _ = word.partition("=")
+        if flag not in _SAID_OTHERWISE:
+            kept.append(word)
+        elif not equals:
+            next(words)
+    allowed = (f"--{key}={value}" for key, field in KEYS.items() for value in dict.fromkeys(getattr(policy, field)))
+    return [f"--expect={digest}", *kept, *allowed]

@@ -1,0 +1,60 @@
+"""Files of code by their paths in an archive: hintplan's packages and modules of the user's; and archives of them.
+
+>>> "spark/shipping.py" in dict(package_files(Path(__file__).parent))
+True
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sysconfig
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+PACKAGES = ("plans", "runtime")
+"""The packages of hintplan's that a run needs. The planner is not among them."""
+
+HOME = Path(__file__).resolve().parents[1]
+"""Where they are."""
+
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+_READABLE = 0o100644 << 16
+
+
+def package_files(root: Path) -> Iterator[tuple[str, bytes]]:
+    """The files below ``root`` by their paths in it, in order; nothing that Python has compiled."""
+    for path in sorted(root.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            yield path.relative_to(root).as_posix(), path.read_bytes()
+
+
+def own_files(name: str) -> Iterator[tuple[str, bytes]]:
+    """The files of the module or package called ``name``, as a whole; none of what is installed or not there."""
+    spec = importlib.util.find_spec(name)
+    if spec is None:
+        return
+    roots = [Path(place) for place in spec.submodule_search_locations or () if Path(place).is_dir()]
+    for root in roots:
+        if not _is_installed(root):
+            yield from ((f"{name}/{path}", data) for path, data in package_files(root))
+    origin = Path(spec.origin or "")
+    if not roots and origin.suffix == ".py" and origin.is_file() and not _is_installed(origin):
+        yield origin.name, origin.read_bytes()
+
+
+def _is_installed(path: Path) -> bool:
+    if {"site-packages", "dist-packages"} & set(path.parts):
+        return True
+    return any(path.is_relative_to(sysconfig.get_path(kind)) for kind in ("stdlib", "platstdlib"))
+
+
+def write_zip(target: Path, files: Mapping[str, bytes], *, squeezed: bool) -> None:
+    """Write ``files`` to a zip in their order; the same files give the same bytes."""
+    method = zipfile.ZIP_DEFLATED if squeezed else zipfile.ZIP_STORED
+    with zipfile.ZipFile(target, "w", method) as packed:
+        for path, data in files.items():
+            entry = zipfile.ZipInfo(path, _EPOCH)
+            entry.compress_type = method
+            entry.external_attr = _READABLE
+            packed.writestr(entry, data)
