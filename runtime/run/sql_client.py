@@ -21,6 +21,7 @@ from plans.checkpoint.record import absolute, is_local_path
 from plans.connectors.policy import Policy
 from plans.connectors.table import bounding_options, dropping_options
 from plans.errors import RunError
+from plans.extras import require
 from plans.model.config import TIME_ZONE
 from plans.model.plan import Plan
 from plans.text.names import did_you_mean
@@ -71,6 +72,7 @@ class Engine:
 
     def insert(self, plan: Plan) -> int:
         """Run ``plan`` to the end of what is there; 0, or the exit code of the signal that stopped it."""
+        require("spark")
         from runtime.run.supervised import Supervision, run_plan
 
         # Spark sets a handler of its own for Ctrl-C when it starts, which must not replace that of the run.
@@ -87,6 +89,7 @@ class Engine:
 
     def start(self, plan: Plan) -> str:
         """Run ``plan`` in the background, until it is stopped, and say under which name."""
+        require("spark")
         from runtime.run.execute import execute
 
         execution = execute(plan, self._session(plan), **self._settings(plan, once=False), trigger=self.trigger)
@@ -100,6 +103,7 @@ class Engine:
 
         RunError if this machine cannot see what workers keep for it.
         """
+        require("spark")
         from runtime.results.files import KeptRows
         from runtime.run.execute import execute
         from runtime.run.supervised import follow
