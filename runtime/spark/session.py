@@ -68,8 +68,6 @@ _REDACTION = {
 _SETTLED = r"spark\.(master$|submit\.|jars|files$|archives$|driver\.(memory|cores|extra|default|bindAddress|host|port))"
 """Settings that a JVM which runs has read."""
 
-_PYTHONPATH = "spark.executorEnv.PYTHONPATH"
-
 _UNNAMED = ("pyspark-shell", "org.apache.spark.deploy.PythonRunner")
 """What Spark is started for if nobody has given it a name, besides the program that spark-submit was given."""
 
@@ -206,9 +204,6 @@ def _started(master: str | None, conf: Mapping[str, str], needs: SessionNeeds, n
             defaults["spark.python.unix.domain.socket.dir"] = "/tmp"
     if given.get("spark.app.name", None) in (None, *_UNNAMED, Path(sys.argv[0]).name):
         given.set("spark.app.name", name)
-    if IN_BUNDLE:
-        # For Python of Spark's on this machine, that of workers and that which reads sources; others have no such path.
-        given.set(_PYTHONPATH, ":".join(filter(None, (given.get(_PYTHONPATH, None), str(HOME)))))
     if _is_local(master):
         # What is shuffled never leaves the machine, and is mostly numbers: compressing it only takes time.
         defaults["spark.shuffle.compress"] = "false"
@@ -221,7 +216,18 @@ def _started(master: str | None, conf: Mapping[str, str], needs: SessionNeeds, n
     if "spark.ui.showConsoleProgress" not in conf and not _is_submitted():
         # A JVM that Python starts is a shell to Spark, which shows progress there.
         kept["spark.ui.showConsoleProgress"] = "false"
-    return _built(SparkSession.builder, {**defaults, **kept, **fixed})
+    session = _built(SparkSession.builder, {**defaults, **kept, **fixed})
+    if IN_BUNDLE:
+        _tell_where_the_bundle_is(session.sparkContext.environment)
+    return session
+
+
+def _tell_where_the_bundle_is(environment: dict[str, str]) -> None:
+    """Let Python that Spark starts on this machine, for local tasks and for sources, find what was unpacked here.
+
+    It is said with each function. As spark.executorEnv.PYTHONPATH, it would take the place of YARN's own.
+    """
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, (environment.get("PYTHONPATH"), str(HOME))))
 
 
 def _worker_environment(master: str, needs: SessionNeeds) -> dict[str, str]:

@@ -1,0 +1,45 @@
+"""How many times a run was told to stop, where a signal comes to the JVM, to Python or to both."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from runtime.supervision.stop import Stop
+
+
+def told(*steps: str) -> Stop:
+    """What ``jvm``, the request of a JVM that has got a SIGTERM, and signals by their names have come to."""
+    stop = Stop(clock=lambda: 0.0)
+    for step in steps:
+        if step == "jvm":
+            stop.asked_by_jvm()
+        else:
+            stop(signal.Signals[step], None)
+    return stop
+
+
+@pytest.mark.parametrize(
+    ("steps", "received"),
+    [
+        (("jvm",), 1),
+        (("jvm", "SIGTERM"), 1),
+        (("SIGTERM", "jvm"), 1),
+        (("SIGINT", "jvm"), 1),
+        (("jvm", "SIGTERM", "SIGTERM"), 2),
+        (("SIGTERM", "jvm", "SIGTERM"), 2),
+        (("jvm", "SIGINT"), 2),
+    ],
+)
+def test_a_signal_that_comes_to_both_counts_once(steps: tuple[str, ...], received: int) -> None:
+    assert told(*steps).received == received
+
+
+def test_the_batch_has_its_grace_time_wherever_the_signal_has_come() -> None:
+    now = [0.0]
+    stop = Stop(grace=20.0, clock=lambda: now[0])
+    stop.asked_by_jvm()
+    assert (stop.is_overdue, stop.exit_code) == (False, 143)
+    now[0] = 20.0
+    assert stop.is_overdue
