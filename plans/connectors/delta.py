@@ -65,4 +65,5 @@ DELTA = Connector(
     reaches=lambda table: reached(table, PATH),
     overlaps=lambda source, sink: source.options.get(PATH) == sink.options.get(PATH),
     extras=("delta",),
+    extras_of=lambda table: ("delta",),
 )  # fmt: skip

@@ -89,7 +89,3 @@ def _defaults() -> dict[str, str]:
         return {}
     pairs = (re.split(r"[\s=:]+", line.strip(), maxsplit=1) for line in lines)
     return {pair[0]: pair[1] for pair in pairs if len(pair) == 2 and not pair[0].startswith(("#", "!"))}
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(number) for number in version.split(".") if number.isdecimal())
