@@ -88,11 +88,17 @@ def prepared(target: Target) -> DeltaTable:
             os.makedirs(target.storage.root, exist_ok=True)
         DeltaTable.create(
             target.storage.root, schema=target.schema, mode="ignore", partition_by=list(target.partitioned_by),
-            storage_options=_store(target),
+            storage_options=_store(target), configuration=_configuration(target),
         )  # fmt: skip
     made = opened(target)
     assert made is not None
     return made
+
+
+def _configuration(target: Target) -> dict[str, str | None]:
+    """What makes delta-rs list all features of the table: with TIMESTAMP it forgets NOT NULL, and Spark reads none."""
+    ntz = '"timestamp_ntz"' in Schema.from_arrow(target.schema).to_json()
+    return {"delta.minWriterVersion": "7"} if ntz else {}
 
 
 def partitions(table: DeltaTable) -> tuple[str, ...]:

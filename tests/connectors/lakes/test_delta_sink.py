@@ -20,7 +20,7 @@ from runtime.connectors.delta.read import FileReading
 from runtime.connectors.lakes.target import target_of
 from runtime.connectors.lakes.tasks import written_files
 from runtime.connectors.table import batch_writer, batches_had, micro_batch_writer
-from tests.connectors.lakes.readers import delta_rows, transactions, versions
+from tests.connectors.lakes.readers import actions, delta_rows, transactions, versions
 from tests.connectors.lakes.sinks import Change, arrow, delta_table, micro_batch
 
 pytestmark = pytest.mark.spark
@@ -259,6 +259,19 @@ def test_a_table_that_does_not_fit_is_refused_before_anything_starts(
     assert said in str(caught.value)
     assert "tables.r" in str(caught.value)
     assert "hint: " in str(caught.value)
+
+
+@pytest.mark.parametrize("type_", ["TIMESTAMP(3)", "ROW<t TIMESTAMP(3)>", "INT"])
+def test_what_readers_and_writers_must_know_is_listed(spark: SparkSession, tmp_path: Path, type_: str) -> None:
+    """Of a table with features, Spark's own reader wants NOT NULL among them."""
+    table = delta_table(tmp_path / "t", ("id", "INT NOT NULL"), ("v", type_))
+    sink(spark, table)(arrow(table, [("+I", (1, None))], changelog=False), 0)
+    (protocol,) = (each["protocol"] for each in actions(tmp_path / "t") if "protocol" in each)
+    if type_ == "INT":
+        assert protocol == {"minReaderVersion": 1, "minWriterVersion": 2}
+    else:
+        assert {"invariants", "timestampNtz"} <= set(protocol["writerFeatures"])
+        assert protocol["readerFeatures"] == ["timestampNtz"]
 
 
 def test_a_version_that_is_there_is_not_written_to(spark: SparkSession, tmp_path: Path) -> None:
