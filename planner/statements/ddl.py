@@ -26,7 +26,7 @@ DEFAULT_PATH = ("default_catalog", "default_database")
 """The catalog and the database of all tables."""
 _NOT_CARRIED = {
     "PARTITIONED BY": "remove it: a source finds columns in names of directories, such as day=1, by itself, and a sink "
-    "writes one directory, with all columns in its files",
+    "writes one directory, with all columns in its files; a table of Delta Lake has the option 'partitioned-by'",
     "DISTRIBUTED": "remove it: rows are spread by the keys of operators",
 }
 _NEVER_OVERWRITTEN = ("ALL", "CONSTRAINTS", "DISTRIBUTION", "PARTITIONS")
