@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from runtime.inspect.read import read_state
     from runtime.inspect.snapshot import Snapshot, take_snapshot
     from runtime.inspect.visible import state_rows
+    from runtime.metrics.metrics import Metrics, open_metrics
     from runtime.run.checked import CheckResult, check
     from runtime.run.execute import execute
     from runtime.run.execution import Execution
@@ -57,6 +58,7 @@ __all__ = [
     "Execution",
     "Explanation",
     "HintplanError",
+    "Metrics",
     "Plan",
     "PlanError",
     "Policy",
@@ -75,6 +77,7 @@ __all__ = [
     "explain",
     "load",
     "loads",
+    "open_metrics",
     "read_state",
     "rebase",
     "set",
@@ -103,6 +106,7 @@ _NAMES_IN = {
     "runtime.inspect.read": ("read_state",),
     "runtime.inspect.snapshot": ("Snapshot", "take_snapshot"),
     "runtime.inspect.visible": ("state_rows",),
+    "runtime.metrics.metrics": ("Metrics", "open_metrics"),
     "runtime.run.checked": ("CheckResult", "check"),
     "runtime.run.execute": ("execute",),
     "runtime.run.execution": ("Execution",),

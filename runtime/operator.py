@@ -108,8 +108,10 @@ class Result:
     """What one call of an operator yields.
 
     ``output`` has the operator's output columns, and ``__kind`` if the operator emits a changelog; row order is
-    meaningful. ``manifest`` is to be stored and handed to the next call; ``None`` if no state is left. ``metrics`` are
-    the operator's own, in the order in which its builder names them.
+    meaningful. ``manifest`` is to be stored and handed to the next call; ``None`` if no state is left. ``oldest_write``
+    (ms) is when the oldest of what is stored was written, rows that are replaced or expired and not dropped yet
+    included; None if there are no rows. ``metrics`` are the operator's own, in the order in which its builder names
+    them.
     """
 
     output: pa.Table
@@ -117,6 +119,7 @@ class Result:
     rows_in: int
     state_rows: int
     state_bytes: int
+    oldest_write: int | None
     metrics: tuple[int, ...] = ()
 
 

@@ -8,7 +8,7 @@ counted. Knows neither terminals nor JSON.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -26,19 +26,22 @@ from runtime.storage.operations import OPERATIONS
 class OperatorProgress:
     """One stateful operator after a batch: rows of this batch, and its whole state; sizes in bytes.
 
-    ``counts`` is what operators of its kind count besides, and ``file_operations`` what was asked of the file system of
-    its state (:mod:`runtime.storage.operations`), both of this batch.
+    ``oldest_write`` is when the oldest row that is stored was written, in ms since 1970: nothing in the state is older.
+    Rows that are replaced or expired count until they are dropped. None if there are no rows. ``counts`` is what
+    operators of its kind count besides, and ``file_operations`` what was asked of the file system of its state
+    (:mod:`runtime.storage.operations`), both of this batch.
     """
 
     rows_in: int = 0
     rows_out: int = 0
     state_rows: int = 0
     state_bytes: int = 0
+    oldest_write: int | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
     file_operations: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(OPERATIONS, 0))
 
 
-_OF_ALL = {*METRICS, UNCOUNTED, *(name for name, _ in LOOKUP_METRICS)}
+_OF_ALL = {*(name for name, _ in METRICS), UNCOUNTED, *(name for name, _ in LOOKUP_METRICS)}
 """What operators of any kind report, and those that wait for lookups."""
 
 LookupProgress = Mapping[str, int]
@@ -103,13 +106,24 @@ def batch_progress(
     partitions: int,
     lookups_before: Mapping[str, LookupProgress] = MappingProxyType({}),
     unread_files: Mapping[str, int] = MappingProxyType({}),
+    scans: Sequence[str] = (),
 ) -> BatchProgress:
     """The record of Spark's ``progress``; ``before`` has the operators as they were after the previous batch.
 
-    ``unread_files`` says how many files wait to be read, by Spark's description of the source. The row that VALUES are
-    made of is not read: neither it nor its source is told of.
+    ``unread_files`` says how many files wait to be read, by Spark's description of the source, ``scans`` which operator
+    reads each of Spark's sources, as far as that is known. The row that VALUES are made of is not read: neither it nor
+    its source is told of.
     """
-    operators = dict(before)
+    # What says nothing in this batch has had no rows in it.
+    operators = {
+        name: OperatorProgress(
+            state_rows=found.state_rows,
+            state_bytes=found.state_bytes,
+            oldest_write=found.oldest_write,
+            counts=dict.fromkeys(found.counts, 0),
+        )
+        for name, found in before.items()
+    }
     lookups: dict[str, LookupProgress] = {}
     functions: dict[str, FunctionProgress] = {}
     of_values = [source for source in progress.sources if is_one_row(source.description, source.endOffset)]
@@ -138,7 +152,11 @@ def batch_progress(
         operators=operators,
         lookups=lookups,
         functions=functions,
-        sources=tuple(source_progress(s, unread_files) for s in progress.sources if s not in of_values),
+        sources=tuple(
+            source_progress(source, scans[number] if number < len(scans) else None, unread_files)
+            for number, source in enumerate(progress.sources)
+            if source not in of_values
+        ),
     )
 
 
@@ -174,11 +192,15 @@ def _lookup(metrics: Mapping[str, int], before: LookupProgress) -> LookupProgres
 
 def _operator(metrics: Mapping[str, int], before: OperatorProgress, partitions: int) -> OperatorProgress:
     whole = metrics["reports"] == partitions
+    # 0 stands for no rows. Of partitions that say nothing it is known that nothing in them got older.
+    writes = [write for write in (metrics["oldest_write"], 0 if whole else before.oldest_write) if write]
+    state_rows = metrics["state_rows"] if whole else before.state_rows + metrics["state_rows_delta"]
     return OperatorProgress(
         rows_in=metrics["rows_in"],
         rows_out=metrics["rows_out"],
-        state_rows=metrics["state_rows"] if whole else before.state_rows + metrics["state_rows_delta"],
+        state_rows=state_rows,
         state_bytes=metrics["state_bytes"] if whole else before.state_bytes + metrics["state_bytes_delta"],
+        oldest_write=min(writes, default=None) if state_rows else None,
         counts={name: value for name, value in metrics.items() if name not in _OF_ALL},
         file_operations={name: metrics.get(f"file_{name}", 0) for name in OPERATIONS},
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Mapping
@@ -21,13 +22,15 @@ _FALLS_BEHIND = 1.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceProgress:
-    """A source in a batch; ``source`` is Spark's description of it.
+    """A source in a batch; ``source`` is Spark's description of it, ``operator`` the one of the plan that reads it.
 
+    Of several that read the same, it is the first; None on Spark Connect if the query has several sources.
     Rows come and are processed by the second; None if Spark does not know. Offsets are those of the source, as text:
     where the batch ended, and the latest one there was; None if a source has none. ``metrics`` are the source's own.
     """
 
     source: str
+    operator: str | None = None
     rows_in: int = 0
     rows_in_per_second: float | None = None
     rows_processed_per_second: float | None = None
@@ -36,17 +39,44 @@ class SourceProgress:
     metrics: Mapping[str, str] = field(default_factory=dict)
 
 
-def source_progress(found: Any, unread_files: Mapping[str, int]) -> SourceProgress:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lag:
+    """What a source is behind, None as far as it does not say: files and bytes that it has found and not read.
+
+    ``offsets`` are those of all partitions of a topic between where the batch ended and the latest.
+    """
+
+    files: int | None
+    bytes: int | None
+    offsets: int | None
+
+
+def source_progress(found: Any, operator: str | None, unread_files: Mapping[str, int]) -> SourceProgress:
     """The record of Spark's progress of a source; ``unread_files`` has how many files wait, by its description."""
     waiting = unread_files.get(found.description)
     return SourceProgress(
         source=found.description,
+        operator=operator,
         rows_in=found.numInputRows,
         rows_in_per_second=_finite(found.inputRowsPerSecond),
         rows_processed_per_second=_finite(found.processedRowsPerSecond),
         end_offset=_known(found.endOffset),
         latest_offset=_known(found.latestOffset),
         metrics={**({} if waiting is None else {_FILES: str(waiting)}), **(found.metrics or {})},
+    )
+
+
+def lag(source: SourceProgress) -> Lag:
+    """What a source is behind, in numbers.
+
+    >>> lag(SourceProgress(source="KafkaV2[Subscribe[t]]",
+    ...     end_offset='{"t": {"0": 7, "1": 5}}', latest_offset='{"t": {"0": 9, "1": 5, "2": 4}}'))
+    Lag(files=None, bytes=None, offsets=6)
+    """
+    return Lag(
+        files=_number(source.metrics.get(_FILES)),
+        bytes=_number(source.metrics.get(_BYTES)),
+        offsets=_offsets_between(source.end_offset, source.latest_offset),
     )
 
 
@@ -73,6 +103,23 @@ def lag_text(source: SourceProgress) -> str:
     if files is None and offsets is None and come and processed and come > processed * _FALLS_BEHIND:
         return f"{name} falls behind: {come:,.0f} rows a second come, {processed:,.0f} are processed"
     return ""
+
+
+def _offsets_between(end: str | None, latest: str | None) -> int | None:
+    """The offsets from ``end`` to ``latest``, if these are numbers by topic and partition."""
+    ends, latests = _by_partition(end), _by_partition(latest)
+    if ends is None or latests is None:
+        return None
+    # A partition that is not in it was not there yet: it is read from its beginning, which is not known here.
+    return sum(max(0, offset - ends.get(partition, 0)) for partition, offset in latests.items())
+
+
+def _by_partition(offsets: str | None) -> dict[tuple[str, str], int] | None:
+    try:
+        topics = json.loads(offsets or "null")
+        return {(topic, number): int(at) for topic, found in topics.items() for number, at in found.items()}
+    except (ValueError, TypeError, AttributeError):
+        return None
 
 
 def _name(source: str) -> str:

@@ -34,7 +34,7 @@ READ_MORE = {
     "lint": ("lint.md",),
     "ci": ("review.md#ci",),
     "check": ("check.md",),
-    "run": ("operations.md", "deployment.md", "security.md", "faults.md"),
+    "run": ("operations.md", "metrics.md", "deployment.md", "security.md", "faults.md"),
     "bundle": ("deployment.md#bundles",),
     "state": ("state.md",),
     "sql": ("sql-client.md", "security.md"),

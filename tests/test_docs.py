@@ -38,7 +38,7 @@ from plans.settings.flink_keys import refused_key, why_idle
 from plans.settings.lookup import SETTINGS
 from plans.settings.setting import shown as written
 from plans.show.explain import explain
-from tests import commands_page
+from tests import commands_page, metrics_page
 from tests.planner import declared
 
 if TYPE_CHECKING:
@@ -94,6 +94,10 @@ def command_lines() -> list[str]:
 
 def test_the_page_of_commands_is_what_they_say_of_themselves() -> None:
     assert text("docs/commands.md") == commands_page.page(), "run python -m tests.commands_page"
+
+
+def test_the_table_of_metrics_is_that_of_the_code() -> None:
+    assert text("docs/metrics.md") == metrics_page.page(), "run python -m tests.metrics_page"
 
 
 @pytest.mark.parametrize("name", COMMANDS)

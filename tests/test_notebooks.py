@@ -197,6 +197,7 @@ def test_a_batch_run_is_a_table_of_its_sinks() -> None:
         return SimpleNamespace(sink=name)
 
     run = BatchExecution(
+        plan="p",
         spark=SimpleNamespace(),  # type: ignore[arg-type]
         jobs=(job("sink_a"), job("sink_<b>")),
         cache=SimpleNamespace(),  # type: ignore[arg-type]

@@ -39,6 +39,7 @@ RUNTIME_ORDER = (
     "results",
     "progress",
     "progress_table",
+    "metrics",
     "operators",
     "checkpoint",
     "build",

@@ -66,6 +66,14 @@ class QueryRecord:
         """The folder of the checkpoint with Spark's logs of the query."""
         return f"{self.id}/logs.{self.generation}" if self.generation else self.id
 
+    @property
+    def readers(self) -> tuple[str, ...]:
+        """The operator that reads each of Spark's sources, of several the first; empty if that is not known."""
+        if not self.order:
+            return (self.sources[0].operator,) if len(self.sources) == 1 else ()
+        first = {number: operator for operator, number in reversed(self.order)}
+        return tuple(first[number] for number in sorted(first))
+
 
 def query_records(plan: Plan, queries: Sequence[Query]) -> tuple[QueryRecord, ...]:
     """What a checkpoint records of ``plan`` when it runs as ``queries``."""

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -22,6 +23,11 @@ from runtime.batch.cache import ResultCache
 from runtime.progress import CachedProgress, JobProgress
 from runtime.progress_table import ProgressTable, as_html, as_text, job_table
 from runtime.spark.explanation import WrongLine, failed
+from runtime.spark.names import described, shown_as
+from runtime.spark.session import is_remote
+
+Told = Callable[[JobProgress], None]
+"""Is told of a job that has ended well."""
 
 _POLL_SECONDS = 0.2
 _CANCEL_SECONDS = 0.5
@@ -29,13 +35,15 @@ _CANCEL_SECONDS = 0.5
 
 @dataclass(slots=True, kw_only=True)
 class BatchExecution:
-    """A running batch plan. ``jobs`` are what it has to write.
+    """A running batch plan called ``plan``. ``jobs`` are what it has to write.
 
-    ``finished`` is called when it is done with them, and told whether all of them ended well.
+    ``finished`` is called when it is done with them, and told whether all of them ended well; ``told`` is told of each
+    job that has ended well.
 
     ``spark`` is a session that nobody else runs jobs in.
     """
 
+    plan: str
     spark: SparkSession
     jobs: tuple[BuiltSink, ...]
     cache: ResultCache
@@ -43,6 +51,7 @@ class BatchExecution:
     wrong_line: WrongLine = lambda file: None
     notes: tuple[str, ...] = ()
     temporary: bool = False
+    told: Told | None = None
     _done: list[JobProgress] = field(default_factory=list)
     _told: int = 0
     _stopping: threading.Event = field(default_factory=threading.Event)
@@ -127,14 +136,18 @@ class BatchExecution:
             for job in self.jobs:
                 if self._stopping.is_set():
                     return
-                self._done.append(self._written(job))
+                ended = self._written(job)
+                self._done.append(ended)
+                if self.told is not None:
+                    self.told(ended)
         finally:
             self.finished(len(self._done) == len(self.jobs))
 
     def _written(self, job: BuiltSink) -> JobProgress:
         timestamp = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         started = time.monotonic()
-        job.write()
+        with nullcontext() if is_remote(self.spark) else described(self.spark, shown_as(self.plan, job.sink)):
+            job.write()
         elapsed = int((time.monotonic() - started) * 1000)
         rows_out = job.observed.of(job.sink)["rows_out"]
         cached = {}

@@ -30,7 +30,7 @@ from plans.model.plan import Plan
 from plans.text.names import did_you_mean
 from runtime.batch.build import build_sinks
 from runtime.batch.cache import CachedResult, ResultCache
-from runtime.batch.execution import BatchExecution
+from runtime.batch.execution import BatchExecution, Told
 from runtime.build.table import builder_of
 from runtime.connectors.table import wrong_line
 from runtime.lookup.plan import LookupRun
@@ -111,10 +111,10 @@ class Session:
             self._stop()
             self._cache.close()
 
-    def execute_and_close(self, plan: Plan, *, results: str | None = None) -> BatchExecution:
-        """As :meth:`execute`; the session closes by itself when the jobs have ended."""
+    def execute_and_close(self, plan: Plan, *, results: str | None = None, told: Told | None = None) -> BatchExecution:
+        """As :meth:`execute`; the session closes by itself when the jobs have ended, each of which ``told`` is told."""
         try:
-            return self._started(plan, results, close=True)
+            return self._started(plan, results, close=True, told=told)
         except BaseException:
             self.close()
             raise
@@ -123,7 +123,7 @@ class Session:
         if self._execution is not None and self._execution.active:
             self._execution.stop()
 
-    def _started(self, plan: Plan, results: str | None, *, close: bool) -> BatchExecution:
+    def _started(self, plan: Plan, results: str | None, *, close: bool, told: Told | None = None) -> BatchExecution:
         self._refuse_if_closed()
         problems = validate(plan)
         if problems:
@@ -138,7 +138,7 @@ class Session:
             if self._execution is not None:
                 self._execution.wait(None)
             self._refuse_if_closed()
-            self._execution = self._built(plan, results, close=close)
+            self._execution = self._built(plan, results, close=close, told=told)
             self._execution.start()
             return self._execution
 
@@ -146,7 +146,7 @@ class Session:
         if self._closed:
             raise RunError("the session is closed", hint="open another one; what this one had cached is gone")
 
-    def _built(self, plan: Plan, results: str | None, *, close: bool) -> BatchExecution:
+    def _built(self, plan: Plan, results: str | None, *, close: bool, told: Told | None) -> BatchExecution:
         zone = plan.config.get(TIME_ZONE, "UTC")
         self._spark.conf.set("spark.sql.session.timeZone", zone)
         self._spark.conf.set(_SHUFFLE_PARTITIONS, plan.config.get(PARALLELISM, self._partitions))
@@ -171,12 +171,14 @@ class Session:
                 self._cache.close()
 
         return BatchExecution(
+            plan=plan.name,
             spark=self._spark,
             jobs=jobs,
             cache=self._cache,
             finished=finished,
             wrong_line=partial(wrong_line, self._spark, plan.tables),
             notes=(*_notes(plan), *version_notes(str(self._spark.version))),
+            told=told,
         )
 
 

@@ -25,8 +25,11 @@ ROWS = "rows"
 UNCOUNTED = "uncounted"
 """The metric that says how many rows a task has read beyond those that Spark has counted."""
 
-Metrics = list[int]
-"""What a task has counted, to which ``read`` adds at the end."""
+Metrics = list[int | None]
+"""What a task has counted, to which ``read`` adds at the end; None where it knows nothing."""
+
+Aggregate = Literal["sum", "max", "min"]
+"""How what tasks have counted becomes one number."""
 
 Read = Callable[[Iterable[pa.RecordBatch], Metrics], Iterator[pa.Table]]
 """What the batches of a task stand for; picklable."""
@@ -47,7 +50,7 @@ class ArrowRows:
     read: Read
     schema: pa.Schema
     steps: tuple[Step, ...] = ()
-    metrics: tuple[tuple[str, Literal["sum", "max"]], ...] = ()
+    metrics: tuple[tuple[str, Aggregate], ...] = ()
     observed_as: str | None = None
 
     def then(self, step: Step, schema: pa.Schema) -> ArrowRows:
@@ -85,10 +88,12 @@ class ArrowRows:
 _COUNTED = pa.schema([(ROWS, pa.int64())])
 
 
-def aggregated(column: str, index: int, name: str, how: Literal["sum", "max"]) -> Column:
+_AGGREGATES: dict[Aggregate, Callable[[Column], Column]] = {"sum": F.sum, "max": F.max, "min": F.min}
+
+
+def aggregated(column: str, index: int, name: str, how: Aggregate) -> Column:
     """The metric that stands at ``index`` of the arrays in ``column``, over all rows that have one."""
-    value = F.get(column, F.lit(index))
-    return (F.sum(value) if how == "sum" else F.max(value)).alias(name)
+    return _AGGREGATES[how](F.get(column, F.lit(index))).alias(name)
 
 
 def _tables(

@@ -6,14 +6,14 @@ The code is the worker's side, :mod:`runtime.worker.metered`. Works the same on 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from runtime.engine.arrow_rows import aggregated
+from runtime.engine.arrow_rows import Aggregate, aggregated
 from runtime.spark.map_in_arrow import map_in_arrow
 from runtime.worker.metered import METRICS_COLUMN, with_metrics
 
@@ -23,7 +23,7 @@ def map_batches(
     run: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]],
     output: pa.Schema,
     name: Any,
-    metrics: Sequence[tuple[str, Literal["sum", "max"]]],
+    metrics: Sequence[tuple[str, Aggregate]],
 ) -> DataFrame:
     """The rows in ``output`` that ``run`` makes of ``frame``; ``metrics`` of its tasks are observed under ``name``,
     which is an Observation in batch mode.

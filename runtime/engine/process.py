@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from plans.errors import RunError
-from runtime.engine.arrow_rows import Metrics
+from runtime.engine.arrow_rows import Aggregate, Metrics
 from runtime.engine.blobs import chunks, from_blob
 from runtime.engine.pack import hashed
 from runtime.engine.row_order import in_order
@@ -27,17 +27,19 @@ from runtime.storage.operations import OPERATIONS
 from runtime.storage.partition import Remembered, open_partition
 from runtime.storage.place import Place
 
-METRICS = (
-    "rows_in",
-    "rows_out",
-    "state_rows",
-    "state_rows_delta",
-    "state_bytes",
-    "state_bytes_delta",
-    "reports",
-    *(f"file_{name}" for name in OPERATIONS),
+METRICS: tuple[tuple[str, Aggregate], ...] = (
+    ("rows_in", "sum"),
+    ("rows_out", "sum"),
+    ("state_rows", "sum"),
+    ("state_rows_delta", "sum"),
+    ("state_bytes", "sum"),
+    ("state_bytes_delta", "sum"),
+    ("oldest_write", "min"),
+    ("reports", "sum"),
+    *((f"file_{name}", "sum") for name in OPERATIONS),
 )
-"""Metrics of one call, summed per batch; ``reports`` counts calls, so that totals are known to be whole or partial.
+"""Metrics of one call, and how those of a batch become one; ``reports`` counts calls, so that totals are known to be
+whole or partial.
 
 What was asked of the file system of the state is counted of the attempt that came to its end.
 """
@@ -111,6 +113,7 @@ class Process:
             result.state_rows - (0 if before is None else before.state_rows),
             result.state_bytes,
             result.state_bytes - (0 if before is None else before.state_bytes),
+            result.oldest_write,
             1,
             *asked,
             *result.metrics,

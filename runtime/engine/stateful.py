@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from functools import reduce
-from typing import Literal
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from runtime.engine.arrow_rows import ArrowRows
+from runtime.engine.arrow_rows import Aggregate, ArrowRows
 from runtime.engine.buckets import bucket_ids
 from runtime.engine.named import named
 from runtime.engine.pack import PACKED_DDL, Packing, Ticking, as_it_is
@@ -33,7 +32,7 @@ def apply_operator(
     place: Place,
     *,
     row_order: Collection[int] = (),
-    metrics: Sequence[tuple[str, Literal["sum", "max"]]] = (),
+    metrics: Sequence[tuple[str, Aggregate]] = (),
     waking: DataFrame | None = None,
 ) -> ArrowRows:
     """The output of ``operator`` over streaming ``inputs``, which have at least the columns their ``InputSpec`` names.
@@ -60,7 +59,7 @@ def apply_operator(
         frame=exchanged,
         read=Process(operator=operator, place=place, buckets=buckets),
         schema=operator.output,
-        metrics=(*((name, "sum") for name in METRICS), *metrics),
+        metrics=(*METRICS, *metrics),
         observed_as=place.operator,
     )
 

@@ -200,6 +200,7 @@ class LookupRetry:
             rows_in=rows_in,
             state_rows=sum(each.rows for each in waiting),
             state_bytes=sum(each.size for each in waiting),
+            oldest_write=min((each.at for each in waiting), default=None),
             metrics=tuple(counters.values()),
         )
 

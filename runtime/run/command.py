@@ -39,6 +39,7 @@ from plans.files.codec import fingerprint
 from plans.model.plan import Plan
 from plans.text.terminal import say
 from runtime.checkpoint.lease import Waited, Waiting, lease_seconds
+from runtime.metrics.exporter import destination
 from runtime.run.spark_options import SparkOptions, with_spark_options
 from runtime.spark.quiet import SparkLog
 from runtime.supervision.health import WAITING, Health, address, served
@@ -54,6 +55,15 @@ def _address(ctx: click.Context, parameter: click.Parameter, value: str | None) 
         return None if value is None else address(value)
     except ValueError as error:
         raise click.BadParameter(str(error)) from error
+
+
+def _good_destinations(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    for value in values:
+        try:
+            destination(value)
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from error
+    return values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +84,7 @@ class RunOptions:
     health: tuple[str, int] | None
     spark: SparkOptions
     as_json: bool
+    metrics: tuple[str, ...]
     policy: Policy
     allow_state_drop: bool
     allow_fact_edits: bool
@@ -115,6 +126,13 @@ def with_run_options(command: Callable[[RunOptions], Any]) -> Callable[..., Any]
         click.option(
             "--json", "as_json", is_flag=True, help="Print a JSON record per batch or job; print sinks go to stderr."
         ),
+        click.option(
+            "--metrics",
+            multiple=True,
+            callback=_good_destinations,
+            metavar="WHERE",
+            help="Metrics for prometheus=[HOST]:PORT or otlp=URL; repeatable.",
+        ),
         policy_options,
         allow_state_drop_option,
         allow_fact_edits_option,
@@ -140,10 +158,22 @@ def run_command(options: RunOptions) -> int:
     with served(health, options.health) if options.health is not None else nullcontext() as url:
         if url is not None:
             say(f"health: {url}/healthz")
-        return _run_on_spark(plan, options, health)
+        with _opened_metrics(options.metrics) if options.metrics else nullcontext() as metrics:
+            return _run_on_spark(plan, options, health, metrics)
 
 
-def _run_on_spark(plan: Plan, options: RunOptions, health: Health) -> int:
+@contextmanager
+def _opened_metrics(destinations: tuple[str, ...]) -> Iterator[Any]:
+    """Metrics for all destinations, which are said."""
+    from runtime.metrics.metrics import open_metrics
+
+    with open_metrics(*destinations) as metrics:
+        for exporter in metrics.exporters:
+            say(f"metrics: {exporter.place}")
+        yield metrics
+
+
+def _run_on_spark(plan: Plan, options: RunOptions, health: Health, metrics: Any) -> int:
     if options.checkpoint is not None and options.spark.remote is None:
         _refuse_checkpoint(plan, options.checkpoint, options, health)
     if sys.stderr.isatty():
@@ -164,6 +194,7 @@ def _run_on_spark(plan: Plan, options: RunOptions, health: Health) -> int:
                 waiting=replace(waiting, longest=_seconds(options.wait)),
                 policy=options.policy,
                 allow_state_drop=options.allow_state_drop,
+                metrics=metrics,
             )
 
         supervision = Supervision(

@@ -47,6 +47,7 @@ from runtime.checkpoint.record import write_record
 from runtime.checkpoint.run_lock import TELLS, acquire, await_free
 from runtime.connectors import table as connectors
 from runtime.lookup.plan import LookupRun
+from runtime.metrics.metrics import Metrics
 from runtime.results import files
 from runtime.run.building import Before, Building, before_run
 from runtime.run.execution import Execution
@@ -83,6 +84,7 @@ def execute(
     take_over: bool = False,
     lease: str | None = None,
     waiting: Waiting | None = None,
+    metrics: Metrics | None = None,
 ) -> Execution | BatchExecution:
     """Start ``plan`` on ``spark``, or on the active session, or on a new local one.
 
@@ -94,16 +96,22 @@ def execute(
     there for :class:`runtime.results.files.KeptRows` instead of written to the sink. A checkpoint has one run at a time
     (:mod:`runtime.checkpoint.run_lock`); ``take_over`` follows one on another machine, of which nothing is known.
     Where other machines see the checkpoint it is held by a ``lease``, such as ``'60 s'``, and ``waiting`` says how to
-    wait for that of another run; by default, as long as nothing says that it lives. A batch plan takes what is there
-    and ends; it has neither a checkpoint nor a trigger, and its cached results go with its last job. PlanError if the
-    plan is wrong; RunError if it cannot run here.
+    wait for that of another run; by default, as long as nothing says that it lives. The run is measured by ``metrics``
+    (:func:`runtime.metrics.metrics.open_metrics`). A batch plan takes what is there and ends; it has neither a
+    checkpoint nor a trigger, and its cached results go with its last job. PlanError if the plan is wrong; RunError if
+    it cannot run here.
     """
     problems = validate(plan)
     if problems:
         raise PlanError(diagnostics=problems)
     if plan.mode == "batch":
         _refuse_streaming_settings(checkpoint, trigger)
-        return Session(spark, policy=policy).execute_and_close(plan, results=results)
+        followed = None if metrics is None else metrics.begun(plan, {sink.id: (sink.id,) for sink in plan.sinks})
+        told = None if followed is None else followed.told
+        jobs = Session(spark, policy=policy).execute_and_close(plan, results=results, told=told)
+        if followed is not None:
+            followed.begin(jobs)
+        return jobs
     _refuse_cached(plan)
     refuse_reach(plan.tables, policy, checkpoint)
     settings, seconds = _trigger(once, trigger), lease_seconds(lease)
@@ -137,6 +145,7 @@ def execute(
     building = Building(plan=plan, spark=own, before=before, location=location, lookups=lookups)
     found, writers = building.writers(results, counts)
     running = found.queries
+    followed = None if metrics is None else metrics.begun(plan, {query.id: query.sinks for query in running})
     execution = Execution(
         queries={},
         checkpoint=location,
@@ -148,6 +157,8 @@ def execute(
             *version_notes(str(own.version)),
         ),
         sinks={query.id: query.sinks for query in running if query.is_shared},
+        scans={record.id: record.readers for record in found.records},
+        followed=followed,
         _counts=counts,
         _wrong_line=partial(connectors.wrong_line, own, plan.tables),
     )
@@ -171,6 +182,8 @@ def execute(
             if not is_remote(own) and any(old_logs(there, record)):
                 end_generations(files_at(reached_by_workers(own, location)), there, record)
             execution._note = noted(own, checkpoint, begun or record)
+        if followed is not None:
+            followed.begin(execution)
     except BaseException:
         execution.stop()
         raise

@@ -6,6 +6,7 @@ Knows no plans and no command line; :func:`runtime.run.execute.execute` starts o
 from __future__ import annotations
 
 import shutil
+import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,6 +20,7 @@ from pyspark.errors import PySparkException
 
 from plans.errors import RunError
 from runtime.checkpoint.run_lock import RunLock
+from runtime.metrics.followed import Followed
 from runtime.progress import BatchProgress, LookupProgress, OperatorProgress, batch_progress
 from runtime.progress_table import ProgressTable, as_html, as_text, stream_table
 from runtime.run.noted import Note
@@ -26,10 +28,21 @@ from runtime.spark.explanation import WrongLine, failed
 from runtime.spark.stopping import stop_query
 from runtime.spark.unread_files import unread_files
 
+_AT_WORK = "Processing new data"
+"""What Spark says of a query while a batch with data is in progress."""
+
 _POLL_SECONDS = 0.2
 
 _MOST_UNREAD = 1_000
 """Micro-batches that wait to be read; whoever reads none must not fill the memory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtWork:
+    """Whether a query works on a batch with data, and the last batch that ``ended``, None if none is known."""
+
+    working: bool
+    ended: int | None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -37,7 +50,9 @@ class Execution:
     """A running plan. ``queries`` has Spark's handle of each query by its id; ``checkpoint`` is where they keep state.
 
     A query has the id of its sink; one with several ``sinks`` (:mod:`plans.analysis.streaming_queries`) that of an
-    operator that they share.
+    operator that they share. ``scans`` has the operators that read the sources of a query, in Spark's order, as far as
+    that is known. ``followed`` is told of each batch that has ended, by whichever thread finds it first, and of the
+    end; ``times_read`` is how often one has looked.
     """
 
     queries: dict[str, Any]
@@ -46,6 +61,9 @@ class Execution:
     partitions: int
     notes: tuple[str, ...] = ()
     sinks: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    scans: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    followed: Followed | None = None
+    times_read: int = 0
     _lock: RunLock | None = None
     _lost: RunError | None = None
     _wrong_line: WrongLine = lambda file: None
@@ -57,6 +75,7 @@ class Execution:
     _last: dict[str, BatchProgress] = field(default_factory=dict)
     _unread: deque[BatchProgress] = field(default_factory=partial(deque, maxlen=_MOST_UNREAD))
     _stopping: dict[str, int] = field(default_factory=dict)
+    _reading: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def active(self) -> bool:
@@ -76,7 +95,7 @@ class Execution:
     @property
     def progress(self) -> dict[str, BatchProgress]:
         """The last finished micro-batch of each sink's query, as far as there is one."""
-        self._read_batches()
+        self.read_batches()
         return dict(self._last)
 
     def new_batches(self) -> Iterator[BatchProgress]:
@@ -84,11 +103,23 @@ class Execution:
 
         Of a multi-sink query each has its own; what the query read and keeps is reported with the first one.
         """
-        self._read_batches()
+        self.read_batches()
         while self._unread:
             yield self._unread.popleft()
 
-    def _read_batches(self) -> None:
+    def at_work(self, name: str) -> AtWork:
+        """How a query stands, as far as its batches have been read."""
+        status = self.queries[name].status
+        working = bool(status["isTriggerActive"]) and status["message"] == _AT_WORK
+        return AtWork(working=working, ended=self._seen.get(name))
+
+    def read_batches(self) -> None:
+        """Read which micro-batches have ended since the last time."""
+        with self._reading:
+            self.times_read += 1
+            self._read_new_batches()
+
+    def _read_new_batches(self) -> None:
         for name, query in self.queries.items():
             last = query.lastProgress
             if last is None or last.batchId <= self._seen.get(name, -1):
@@ -100,7 +131,8 @@ class Execution:
                     continue
                 first, *others = self.sinks.get(name, (name,))
                 lookups = self._lookups.get(name, {})
-                batch = batch_progress(first, found, self._operators.get(name, {}), self.partitions, lookups, waiting)
+                before, scans = self._operators.get(name, {}), self.scans.get(name, ())
+                batch = batch_progress(first, found, before, self.partitions, lookups, waiting, scans)
                 self._seen[name] = batch.batch
                 self._operators[name] = batch.operators
                 self._lookups[name] = batch.lookups
@@ -109,6 +141,8 @@ class Execution:
                 for one in (batch, *(self._of_other_sink(sink, batch) for sink in others)):
                     self._last[one.sink] = one
                     self._unread.append(one)
+                    if self.followed is not None:
+                        self.followed.told(one)
             if self._lock is None or self._lock.in_force:
                 self._note(self._operators)
 
@@ -139,7 +173,7 @@ class Execution:
                 return True
             if deadline is not None and time.monotonic() >= deadline:
                 return False
-            self._read_batches()
+            self.read_batches()
             self.wait(_POLL_SECONDS)
 
     def wait(self, seconds: float) -> None:
@@ -205,7 +239,7 @@ class Execution:
 
     def _table(self) -> ProgressTable:
         try:
-            self._read_batches()
+            self.read_batches()
             failed_one = any(query.exception() is not None for query in self.queries.values())
             status = "failed" if failed_one else "running" if self.active else "ended"
         except (Py4JError, OSError):
@@ -216,7 +250,9 @@ class Execution:
 
     def _discard(self) -> None:
         with suppress(Py4JError, PySparkException, OSError):  # Spark may have ended
-            self._read_batches()
+            self.read_batches()
+        if self.followed is not None:
+            self.followed.end()
         if self._lock is not None:
             self._lock.release()
             self._lock = None

@@ -21,6 +21,7 @@ from pyspark.storagelevel import StorageLevel
 from runtime.connectors.micro_batch import MicroBatch
 from runtime.engine.shared import Arrived, arrived
 from runtime.run.sink_rows import SinkRows
+from runtime.spark.names import described, shown_as
 
 RowCounts = MutableMapping[tuple[str, int], int]
 """How many rows a sink was given in a batch, by sink and batch."""
@@ -66,4 +67,5 @@ class MultiSinkWriter:
         for writer in self.writers:
             table = None if writer.rows.branch is None else found.tables.get(writer.rows.branch)
             batch_rows = writer.rows.of_kept(rows) if table is None else writer.rows.of_table(table)
-            self.counts[writer.rows.sink, batch] = writer.write(batch_rows, batch)
+            with described(rows.sparkSession, shown_as(writer.rows.edges.plan.name, writer.rows.sink)):
+                self.counts[writer.rows.sink, batch] = writer.write(batch_rows, batch)

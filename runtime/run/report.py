@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Protocol, TextIO
 from plans.text.terminal import clean, say
 from runtime.amounts import human_bytes, human_duration
 from runtime.checkpoint.lease import Waited
+from runtime.lookup.metrics import GAUGES
 from runtime.progress import BatchProgress, CachedProgress, JobProgress, OperatorProgress
 from runtime.run.running_text import (
     restart_text,
@@ -68,19 +69,37 @@ def open_report(*, as_json: bool, requests: bool = False) -> Iterator[Report]:
         yield LineReport(requests=requests)
 
 
+class _Idle:
+    """Tells batches in which nothing happened: no rows, lookups or calls, and as many rows in the state as before."""
+
+    def __init__(self) -> None:
+        self._states: dict[str, dict[str, int]] = {}
+
+    def __call__(self, batch: BatchProgress) -> bool:
+        kept = {name: found.state_rows for name, found in batch.operators.items()}
+        same = self._states.get(batch.sink, kept) == kept
+        self._states[batch.sink] = kept
+        asked = (found[name] for found in batch.lookups.values() for name in found if name not in GAUGES)
+        called = (found["calls"] for found in batch.functions.values())
+        return same and not any((batch.rows_in, batch.rows_out, *asked, *called))
+
+
 class JsonReport:
     """One JSON object a line: ``{"event": "batch", ...}`` or ``"job"``, and at the end ``{"event": "end", ...}``.
 
-    A batch that takes long has ``"running"`` and ``"stuck"`` before; a run that waits for another one, or is started
-    again, says ``"waiting"`` and ``"restart"``.
+    A batch that takes long has ``"running"`` and ``"stuck"`` before, one in which nothing happened has no line; a run
+    that waits for another one, or is started again, says ``"waiting"`` and ``"restart"``.
     """
 
     pace: ClassVar[float] = 10.0
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
+        self._idle = _Idle()
 
     def batch(self, batch: BatchProgress) -> None:
+        if self._idle(batch):
+            return
         self._print({"event": "batch", **asdict(batch)})
 
     def running(self, batch: RunningBatch) -> None:
@@ -107,19 +126,17 @@ class JsonReport:
 
 
 class LineReport:
-    """One line on stderr for each batch in which something happened; an idle stream has a batch a second."""
+    """One line on stderr for each batch in which something happened."""
 
     pace: ClassVar[float] = 10.0
 
     def __init__(self, *, requests: bool = False) -> None:
         self._requests = requests
-        self._states: dict[str, list[int]] = {}
+        self._idle = _Idle()
 
     def batch(self, batch: BatchProgress) -> None:
-        kept = [found.state_rows for found in batch.operators.values()]
-        if not batch.rows_in and not batch.rows_out and self._states.get(batch.sink) == kept:
+        if self._idle(batch):
             return
-        self._states[batch.sink] = kept
         states = [
             " ".join([name, f"{found.state_rows:,} rows {human_bytes(found.state_bytes)}", *counts_text(found)])
             for name, found in batch.operators.items()

@@ -11,9 +11,6 @@ from runtime.run.patience import Patience
 from runtime.running import RunningBatch, StuckBatch
 from runtime.spark.batch_stages import Contents, stages_of
 
-_AT_WORK = "Processing new data"
-"""What Spark says of a query while a batch with data is in progress."""
-
 _LOOK_SECONDS = 1.0
 
 
@@ -40,10 +37,9 @@ class Watch:
         self._due = now + _LOOK_SECONDS
         for name, query in self.execution.queries.items():
             patience = self._of(name)
-            status = query.status
-            working = bool(status["isTriggerActive"]) and status["message"] == _AT_WORK
-            ended, next_one = _last_batch(query.lastProgress)
-            running = patience.due(now, working=working, ended=ended)
+            at_work = self.execution.at_work(name)
+            ended = -1 if at_work.ended is None else at_work.ended
+            running = patience.due(now, working=at_work.working, ended=ended)
             if running is None:
                 continue
             if (name, ended) not in self._contents:
@@ -51,7 +47,7 @@ class Watch:
             found = stages_of(query, ended, self._contents.setdefault((name, ended), {}))
             batch = RunningBatch(
                 sinks=self._sinks(name),
-                batch=next_one if found is None or found.batch is None else found.batch,
+                batch=_following(at_work.ended) if found is None or found.batch is None else found.batch,
                 running_ms=int(running * 1000),
                 stages=None if found is None else found.stages,
                 last_failure=None if found is None else found.last_failure,
@@ -70,10 +66,5 @@ class Watch:
         return tuple(self.execution.sinks.get(name, (name,)))
 
 
-def _last_batch(progress: Any) -> tuple[int, int | None]:
-    """The last batch that has ended, -1 if none is known, and the next one, None if that is not known."""
-    if progress is None:
-        return -1, None
-    # A trigger that found nothing to do is reported under the number of the batch to come.
-    ended = progress.batchId if "addBatch" in progress.durationMs else progress.batchId - 1
-    return ended, ended + 1
+def _following(ended: int | None) -> int | None:
+    return None if ended is None else ended + 1

@@ -21,6 +21,7 @@ from runtime.operator import KIND
 from runtime.results import files
 from runtime.run.multi_sink import MultiSinkWriter, RowCounts, SinkWriter
 from runtime.run.sink_rows import sink_rows
+from runtime.spark.names import shown_as
 
 _BYTES_ON_DRIVER = 16 << 20
 """The most of a micro-batch that comes to the driver with it."""
@@ -31,14 +32,14 @@ def query_writer(
 ) -> Any:
     """Spark's writer of a query, configured but for its trigger, and not started; its logs are ``where``.
 
-    With ``results`` the rows of a single sink are kept in that directory. How many rows each of several sinks got goes
-    to ``counts``.
+    Spark's pages show it, and all that it does, under the names of the plan and of the query. With ``results`` the rows
+    of a single sink are kept in that directory. How many rows each of several sinks got goes to ``counts``.
     """
     if query.is_shared:
         writer = _multi_sink_writer(query, edges, rows, where, counts)
     else:
         writer = _single_sink_writer(query, edges, rows, where, results)
-    return writer.queryName(query.id).option("checkpointLocation", where)
+    return writer.queryName(shown_as(edges.plan.name, query.id)).option("checkpointLocation", where)
 
 
 def _multi_sink_writer(query: Query, edges: Edges, rows: Mapping[str, Rows], where: str, counts: RowCounts) -> Any:

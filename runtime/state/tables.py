@@ -39,5 +39,8 @@ def committed(
         rows_in=rows_in,
         state_rows=sum(table.rows for table in tables.values()),
         state_bytes=sum(segment.size for table in tables.values() for segment in table.segments),
+        oldest_write=min(
+            (segment.first_write for table in tables.values() if table.rows for segment in table.segments), default=None
+        ),
         metrics=metrics,
     )

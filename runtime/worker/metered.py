@@ -35,7 +35,7 @@ def data(tables: Iterable[pa.Table], output: pa.Schema) -> Iterator[pa.RecordBat
         yield from table.append_column(field, pa.nulls(table.num_rows, field.type)).to_batches(_MOST_ROWS)
 
 
-def counts(values: Sequence[int], output: pa.Schema) -> pa.RecordBatch:
+def counts(values: Sequence[int | None], output: pa.Schema) -> pa.RecordBatch:
     """The row with the counts of a task with ``output``."""
     schema = with_metrics(output)
     nothing = [pa.nulls(1, field.type) for field in output]

@@ -20,6 +20,7 @@ from tests.cluster.standalone import running_connect_server
 from tests.connectors.lakes.readers import delta_rows
 from tests.functions.test_functions_on_spark import FOUND, tuples
 from tests.lookup.test_lookups_on_spark import DEFERRED, results
+from tests.runtime.metrics.receiver import receiver
 
 FILES = "'connector' = 'filesystem', 'format' = 'json'"
 CHECKPOINT = ("--once", "--checkpoint", "state")
@@ -34,13 +35,21 @@ def test_the_module_of_a_function_goes_along_and_its_calls_are_counted(
 ) -> None:
     module = prepare_words(tmp_path)
     own = {"PYTHONPATH": str(tmp_path / "own")}
-    done = run("plan.json", "--json", *CHECKPOINT, "--allow-module", module, "--remote", connect_server, **own)
+    with receiver() as received:
+        where = ("--remote", connect_server, "--metrics", f"otlp={received.url}")
+        done = run("plan.json", "--json", *CHECKPOINT, "--allow-module", module, *where, **own)
     assert done.returncode == 0, done.stderr
     assert tuples(tmp_path) == FOUND
     *events, end = map(json.loads, done.stdout.splitlines())
     batches = [event for event in events if event["event"] == "batch"]
     assert batches[0]["functions"]["correlate_w"]["calls"] == 10
     assert end["functions"]["sink_result"]["correlate_w"]["rowsOut"] == 5
+    sent = received.series()
+    assert list(sent["hintplan.function.calls"].values()) == [10]
+    assert list(sent["hintplan.sink.rows"].values()) == [5]
+    ((labels, rows),) = sent["hintplan.source.rows"].items()
+    assert dict(labels)["operator"] == batches[0]["sources"][0]["operator"] is not None
+    assert rows == sum(batch["rows_in"] for batch in batches)
 
 
 @pytest.mark.parametrize("hint", ["", DEFERRED.replace("1 s", "10 ms").replace("'100'", "'2'")])

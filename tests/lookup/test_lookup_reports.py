@@ -57,10 +57,13 @@ def test_what_a_lookup_observed_is_in_the_record_of_the_batch() -> None:
 
 def test_a_deferred_lookup_reports_its_state_too() -> None:
     state = {
-        "rows_in": 5, "rows_out": 4, "state_rows": 7, "state_rows_delta": 7, "state_bytes": 90, "state_bytes_delta": 90
+        "rows_in": 5, "rows_out": 4, "state_rows": 7, "state_rows_delta": 7, "state_bytes": 90, "state_bytes_delta": 90,
+        "oldest_write": 1_700,
     }  # fmt: skip
     found = batch_progress("sink_r", Progress(lookup_r=Row(**state, reports=2, **COUNTED)), {}, 2)
-    assert found.operators["lookup_r"] == OperatorProgress(rows_in=5, rows_out=4, state_rows=7, state_bytes=90)
+    assert found.operators["lookup_r"] == OperatorProgress(
+        rows_in=5, rows_out=4, state_rows=7, state_bytes=90, oldest_write=1_700
+    )
     assert found.lookups["lookup_r"] == COUNTED
 
 

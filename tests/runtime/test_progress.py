@@ -19,7 +19,7 @@ class Observed:
 
 def operators(before: dict[str, OperatorProgress], **metrics: int) -> dict[str, OperatorProgress]:
     none = dict.fromkeys(
-        ("rows_in", "rows_out", "state_rows", "state_bytes", "state_rows_delta", "state_bytes_delta"), 0
+        ("rows_in", "rows_out", "state_rows", "state_bytes", "state_rows_delta", "state_bytes_delta", "oldest_write"), 0
     )
     progress = SimpleNamespace(
         numInputRows=0,
@@ -42,6 +42,27 @@ def test_all_partitions_say_what_is_there_and_fewer_what_has_changed() -> None:
     assert whole == {"join_o_c": OperatorProgress(rows_in=2, rows_out=0, state_rows=9, state_bytes=90)}
     part = operators(whole, reports=1, state_rows=1, state_rows_delta=-4, state_bytes_delta=-40, rows_out=1)
     assert part == {"join_o_c": OperatorProgress(rows_in=0, rows_out=1, state_rows=5, state_bytes=50)}
+
+
+def test_the_oldest_write_is_that_of_all_partitions_and_never_later_than_what_fewer_say() -> None:
+    whole = operators({}, reports=PARTITIONS, state_rows=9, oldest_write=1_700)
+    assert whole["join_o_c"].oldest_write == 1_700
+    # The partition that is silent may be the one with the row of 1,700.
+    assert operators(whole, reports=1, state_rows=3, oldest_write=1_900)["join_o_c"].oldest_write == 1_700
+    assert operators(whole, reports=PARTITIONS, state_rows=5, oldest_write=1_900)["join_o_c"].oldest_write == 1_900
+
+
+def test_state_without_rows_has_no_oldest_write() -> None:
+    whole = operators({}, reports=PARTITIONS, state_rows=9, oldest_write=1_700)
+    assert operators(whole, reports=PARTITIONS)["join_o_c"].oldest_write is None
+    assert operators(whole, reports=1, state_rows_delta=-9)["join_o_c"].oldest_write is None
+
+
+def test_an_operator_that_is_not_observed_keeps_its_state_and_had_no_rows() -> None:
+    whole = operators({}, reports=PARTITIONS, rows_in=5, rows_out=4, state_rows=9, state_bytes=90, rows_passed_over=2)
+    silent = SimpleNamespace(numInputRows=0, sources=(), batchId=8, timestamp="t", durationMs={}, observedMetrics={})
+    found = batch_progress("sink_r", silent, whole, PARTITIONS).operators["join_o_c"]
+    assert found == OperatorProgress(state_rows=9, state_bytes=90, counts={"rows_passed_over": 0})
 
 
 def test_what_a_kind_of_operators_counts_besides_stands_apart() -> None:
@@ -75,6 +96,9 @@ def test_the_row_that_values_are_made_of_is_not_read() -> None:
         durationMs={},
         observedMetrics={},
     )
-    found = batch_progress("sink_r", progress, {}, PARTITIONS)
+    readers = ("scan_t", "values_a", "values_b", "scan_g")
+    found = batch_progress("sink_r", progress, {}, PARTITIONS, scans=readers)
     assert found.rows_in == 8
-    assert [each.rows_in for each in found.sources] == [3, 5]
+    assert [(each.operator, each.rows_in) for each in found.sources] == [("scan_t", 3), ("scan_g", 5)]
+    unknown = batch_progress("sink_r", progress, {}, PARTITIONS)
+    assert [each.operator for each in unknown.sources] == [None, None]

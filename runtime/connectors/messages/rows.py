@@ -62,7 +62,7 @@ class Messages:
         kind = [pa.field(KIND, pa.int8())] if self.changes else []
         return pa.schema([*fields, *kind, *(ROW_ORDER if self.ordered else ())])
 
-    def read(self, batches: Iterable[pa.RecordBatch], metrics: list[int]) -> Iterator[pa.Table]:
+    def read(self, batches: Iterable[pa.RecordBatch], metrics: list[int | None]) -> Iterator[pa.Table]:
         """The rows of the messages of a task, a table for each batch; RunError for a message that does not fit."""
         schema = self.schema
         in_value = {column.name: place for place, column in enumerate(self.value.columns)}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from plans.compare.carryover import in_order
@@ -66,3 +68,13 @@ def test_another_order_of_sources_is_another_generation(
 
     found = in_order(record("a t 1", "b u 2", order=old), record("x t 1", "y u 2"), now)
     assert (found.order, found.generation) == (now, generation)
+
+
+def test_the_readers_of_sparks_sources_stand_in_the_order_of_their_numbers() -> None:
+    one = SourceRecord(operator="scan_a", table="a (filesystem)", lineage="1")
+    other = SourceRecord(operator="scan_b", table="b (filesystem)", lineage="2")
+    record = QueryRecord(id="q", sinks=("q",), sources=(one, other), states=())
+    assert record.readers == ()  # as on Spark Connect
+    assert replace(record, sources=(other,)).readers == ("scan_b",)
+    order = (("scan_b", 0), ("scan_a", 1), ("scan_c", 0))  # scan_c reads what scan_b reads
+    assert replace(record, order=order).readers == ("scan_b", "scan_a")

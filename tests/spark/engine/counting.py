@@ -48,6 +48,7 @@ class CountingOperator:
                 rows_in=0,
                 state_rows=sum(table.num_rows for table in kept),
                 state_bytes=sum(table.nbytes for table in kept),
+                oldest_write=None,
             )
         every = pa.concat_tables([*kept, *came])
         if kept:
@@ -62,6 +63,7 @@ class CountingOperator:
             rows_in=fresh.num_rows,
             state_rows=every.num_rows,
             state_bytes=size,
+            oldest_write=now,
         )
 
 

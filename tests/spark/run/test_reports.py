@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import Row
 
 from runtime.amounts import human_bytes, human_duration
+from runtime.lookup.metrics import LOOKUP_METRICS, LookupCounters
 from runtime.progress import BatchProgress, OperatorProgress, batch_progress
 from runtime.run.report import JsonReport, LineReport, TableReport
 from runtime.spark.failure import root_cause
@@ -22,7 +23,9 @@ METRICS = {
     "state_rows_delta": 3,
     "state_bytes": 900,
     "state_bytes_delta": -100,
+    "oldest_write": 1_704_067_200_000,
 }
+OLDEST = 1_704_067_200_000
 
 
 class Progress:
@@ -42,7 +45,8 @@ def test_a_batch_in_which_all_partitions_report_gives_totals() -> None:
     progress = Progress(sink_r=Row(rows_out=2), join_a=Row(**METRICS, reports=2))
     found = batch_progress("sink_r", progress, {}, 2)
     assert (found.batch, found.rows_in, found.rows_out, found.duration_ms) == (3, 5, 2, 250)
-    assert found.operators == {"join_a": OperatorProgress(rows_in=5, rows_out=4, state_rows=70, state_bytes=900)}
+    join = OperatorProgress(rows_in=5, rows_out=4, state_rows=70, state_bytes=900, oldest_write=OLDEST)
+    assert found.operators == {"join_a": join}
 
 
 def test_a_batch_in_which_some_partitions_report_changes_the_totals() -> None:
@@ -54,9 +58,9 @@ def test_a_batch_in_which_some_partitions_report_changes_the_totals() -> None:
 
 def test_a_batch_in_which_no_partition_reports_keeps_the_totals() -> None:
     nothing = Row(**dict.fromkeys(METRICS), reports=None)
-    before = {"join_a": OperatorProgress(rows_in=9, state_rows=100, state_bytes=5000)}
+    before = {"join_a": OperatorProgress(rows_in=9, state_rows=100, state_bytes=5000, oldest_write=OLDEST)}
     found = batch_progress("sink_r", Progress(join_a=nothing), before, 2).operators["join_a"]
-    assert found == OperatorProgress(state_rows=100, state_bytes=5000)
+    assert found == OperatorProgress(state_rows=100, state_bytes=5000, oldest_write=OLDEST)
 
 
 def test_metrics_read_the_same_through_spark_connect() -> None:
@@ -98,6 +102,20 @@ def test_idle_batches_have_no_line_until_state_expires(capsys: pytest.CaptureFix
         report.batch(batch)
     lines = capsys.readouterr().err.splitlines()
     assert [line.split(":")[0] for line in lines] == ["sink_r batch 12", "sink_r batch 15"]
+
+
+def test_idle_batches_have_no_record_until_state_expires_or_something_is_asked() -> None:
+    out = io.StringIO()
+    report = JsonReport(out)
+    idle = replace(BATCH, batch=13, rows_in=0, rows_out=0)
+    expired = replace(idle, batch=15, operators={"join_o_c": OperatorProgress(state_rows=399_999)})
+    nothing = LookupCounters(numCachedRecords=7)
+    names = [name for name, _ in LOOKUP_METRICS]
+    looked = replace(expired, batch=16, lookups={"lookup_p": dict(zip(names, nothing.values(), strict=True))})
+    failed = replace(looked, batch=17, lookups={"lookup_p": {**looked.lookups["lookup_p"], "numLoadFailures": 1}})
+    for batch in (replace(idle, batch=11), BATCH, idle, replace(idle, batch=14), expired, looked, failed):
+        report.batch(batch)
+    assert [json.loads(line)["batch"] for line in out.getvalue().splitlines()] == [12, 15, 17]
 
 
 def test_json_records_stand_on_a_line_each() -> None:

@@ -1,0 +1,140 @@
+"""What the progress of a run means in metrics.
+
+    measured = Measured(measurements, plan, queries={"sink_paid": ("sink_paid",)})
+    measured.progress(batch)
+
+Told of each batch once, in the order in which they ended. Knows neither Spark nor exporters, and no clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from plans.declarations.durations import parse_duration
+from plans.model.plan import Plan
+from plans.operators import Scan, kind_of, state_of
+from runtime.metrics import table
+from runtime.metrics.measurements import Measurements
+from runtime.metrics.table import Metric
+from runtime.progress import BatchProgress, JobProgress, OperatorProgress
+from runtime.sources import lag
+
+LOOKUP_METRICS: Mapping[str, tuple[Metric, float]] = {
+    "lookups": (table.LOOKUPS, 1),
+    "hitCount": (table.LOOKUP_HITS, 1),
+    "missCount": (table.LOOKUP_MISSES, 1),
+    "loadCount": (table.LOOKUP_LOADS, 1),
+    "numLoadFailures": (table.LOOKUP_LOAD_FAILURES, 1),
+    "retries": (table.LOOKUP_RETRIES, 1),
+    "timeouts": (table.LOOKUP_TIMEOUTS, 1),
+    "inFlightMax": (table.LOOKUP_IN_FLIGHT, 1),
+    "latestLoadTime": (table.LOOKUP_LOAD_TIME, 1 / 1000),
+    "numCachedRecords": (table.LOOKUP_CACHED_ROWS, 1),
+    "numCachedBytes": (table.LOOKUP_CACHED_SIZE, 1),
+}
+FUNCTION_METRICS: Mapping[str, tuple[Metric, float]] = {
+    "calls": (table.FUNCTION_CALLS, 1),
+    "retries": (table.FUNCTION_RETRIES, 1),
+    "failures": (table.FUNCTION_FAILURES, 1),
+    "inFlightMax": (table.FUNCTION_IN_FLIGHT, 1),
+    "rowsOut": (table.FUNCTION_ROWS_OUT, 1),
+}
+"""By what lookups and calls report, the metric, and what its unit is of theirs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The run of a ``plan``, whose ``queries`` have their sinks, the first of which a batch is reported with."""
+
+    into: Measurements
+    plan: Plan
+    queries: Mapping[str, Sequence[str]]
+
+    def begun(self) -> None:
+        """What is known before the first batch: the TTLs in force, and what can be counted, at 0."""
+        plan, into = self.plan, self.into
+        for operator in plan.operators:
+            for entry in state_of(operator):
+                labels = (plan.name, operator.id, kind_of(operator).op, entry.name)
+                into.set(table.STATE_TTL, parse_duration(entry.ttl) / 1000, *labels)
+        for query, sinks in self.queries.items():
+            for sink in sinks:
+                into.add(table.SINK_ROWS, 0, plan.name, query, sink)
+            if plan.mode == "streaming":
+                into.add(table.BATCH_ROWS_IN, 0, plan.name, query)
+                into.add(table.BATCH_ROWS_OUT, 0, plan.name, query)
+                into.set(table.BATCH_RUNNING, 0, plan.name, query)
+
+    def progress(self, ended: BatchProgress | JobProgress) -> None:
+        """A batch, or the job of a sink, has ended."""
+        query = next((name for name, sinks in self.queries.items() if ended.sink in sinks), ended.sink)
+        seconds, into = ended.duration_ms / 1000, self.into
+        into.add(table.SINK_ROWS, ended.rows_out, self.plan.name, query, ended.sink)
+        for counted, metrics in ((ended.lookups, LOOKUP_METRICS), (ended.functions, FUNCTION_METRICS)):
+            for name, found in counted.items():
+                self._counted(query, name, found, metrics)
+        if isinstance(ended, JobProgress):
+            into.record(table.JOB_DURATION, seconds, self.plan.name, query)
+            self._cached(query, ended)
+            return
+        into.add(table.BATCH_ROWS_IN, ended.rows_in, self.plan.name, query)
+        into.add(table.BATCH_ROWS_OUT, ended.rows_out, self.plan.name, query)
+        if ended.sink != self.queries.get(query, (query,))[0]:
+            return  # of a batch that is reported with another sink
+        into.record(table.BATCH_DURATION, seconds, self.plan.name, query)
+        into.set(table.BATCH_END, _seconds(ended.timestamp) + seconds, self.plan.name, query)
+        self._sources(query, ended)
+        for name, operator in ended.operators.items():
+            self._operator(query, name, operator)
+
+    def _sources(self, query: str, batch: BatchProgress) -> None:
+        scans = {operator.id for operator in self.plan.operators if isinstance(operator, Scan)}
+        for source in batch.sources:
+            if source.operator not in scans:
+                continue  # what wakes an operator is no table
+            labels = (self.plan.name, query, source.operator)
+            behind = lag(source)
+            self.into.add(table.SOURCE_ROWS, source.rows_in, *labels)
+            self.into.set(table.SOURCE_LAG_FILES, behind.files, *labels)
+            self.into.set(table.SOURCE_LAG_SIZE, behind.bytes, *labels)
+            self.into.set(table.SOURCE_LAG_OFFSETS, behind.offsets, *labels)
+
+    def _operator(self, query: str, name: str, found: OperatorProgress) -> None:
+        labels, into = self._labels(query, name), self.into
+        into.add(table.OPERATOR_ROWS_IN, found.rows_in, *labels)
+        into.add(table.OPERATOR_ROWS_OUT, found.rows_out, *labels)
+        into.set(table.STATE_ROWS, found.state_rows, *labels)
+        into.set(table.STATE_SIZE, found.state_bytes, *labels)
+        oldest = None if found.oldest_write is None else found.oldest_write / 1000
+        into.set(table.STATE_OLDEST, oldest, *labels)
+        for count, value in found.counts.items():
+            into.add(table.OPERATOR_COUNTED, value, *labels, count)
+        for operation, value in found.file_operations.items():
+            into.add(table.STATE_FILE_OPERATIONS, value, *labels, operation)
+
+    def _counted(
+        self, query: str, name: str, found: Mapping[str, int], metrics: Mapping[str, tuple[Metric, float]]
+    ) -> None:
+        labels = self._labels(query, name)
+        for counter, (metric, unit) in metrics.items():
+            if metric.type == "counter":
+                self.into.add(metric, found[counter] * unit, *labels)
+            else:
+                self.into.set(metric, found[counter] * unit, *labels)
+
+    def _cached(self, query: str, job: JobProgress) -> None:
+        for name, found in job.cached.items():
+            labels = self._labels(query, name)
+            self.into.add(table.CACHED_HITS, int(found.hit), *labels)
+            self.into.add(table.CACHED_MISSES, int(not found.hit), *labels)
+            self.into.set(table.CACHED_ROWS, found.rows, *labels)
+            self.into.set(table.CACHED_SIZE, found.bytes, *labels)
+
+    def _labels(self, query: str, name: str) -> tuple[str, str, str, str]:
+        return self.plan.name, query, name, kind_of(self.plan.by_id[name]).op
+
+
+def _seconds(timestamp: str) -> float:
+    return datetime.fromisoformat(timestamp).timestamp()

@@ -1,0 +1,109 @@
+"""Metrics of the runs of a process: measured while they go on, and given to Prometheus or OpenTelemetry.
+
+    with open_metrics("prometheus=:9090") as metrics:
+        execute(plan, checkpoint="state", metrics=metrics).await_termination()
+
+A plan that is run once more with the same metrics has been restarted: what was counted goes on being counted.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as version_of
+
+from plans.errors import RunError
+from plans.extras import require
+from plans.files.codec import fingerprint
+from plans.model.plan import Plan
+from plans.text.terminal import say
+from runtime.metrics import table
+from runtime.metrics.exporter import Destination, Exporter, destination
+from runtime.metrics.followed import Followed
+from runtime.metrics.measure import Measured
+from runtime.metrics.measurements import Measurements
+
+
+@dataclass(slots=True)
+class Metrics:
+    """What is measured of runs, and by which ``exporters`` others get it; closed when no run needs it any more.
+
+    ``now`` is in seconds since 1970, ``clock`` is monotonic.
+    """
+
+    measurements: Measurements = field(default_factory=Measurements)
+    exporters: tuple[Exporter, ...] = ()
+    now: Callable[[], float] = time.time
+    clock: Callable[[], float] = time.monotonic
+    _runs: dict[str, Followed] = field(default_factory=dict)
+
+    def begun(self, plan: Plan, queries: Mapping[str, Sequence[str]]) -> Followed:
+        """``plan`` is about to run, with ``queries`` and their sinks; what is to be told of it, and to follow it."""
+        into, before = self.measurements, self._runs.get(plan.name)
+        if before is not None:
+            before.end()
+        run = self._runs[plan.name] = Followed(Measured(into, plan, queries), self.clock)
+        for labels, _ in into.values(table.RUN_INFO):
+            if labels[0] == plan.name:
+                into.set(table.RUN_INFO, None, *labels)
+        into.set(table.RUN_INFO, 1, plan.name, fingerprint(plan), plan.mode, _version())
+        into.set(table.RUN_ACTIVE, 0, plan.name)
+        into.set(table.RUN_START, self.now(), plan.name)
+        into.add(table.RUN_RESTARTS, 0 if before is None else 1, plan.name)
+        run.measured.begun()
+        return run
+
+    def close(self) -> None:
+        """Follow no run any more, send what is to be sent, and answer no more."""
+        for run in self._runs.values():
+            run.end()
+        for exporter in self.exporters:
+            exporter.close()
+
+    def __enter__(self) -> Metrics:
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        self.close()
+
+
+def open_metrics(*destinations: str, tell: Callable[[str], None] = say) -> Metrics:
+    """Metrics that go to all ``destinations``: ``prometheus=[HOST]:PORT`` to be asked there, ``otlp=URL`` to be sent.
+
+    Without a host only this machine is answered; port 0 is any free one, and ``Metrics.exporters`` say which. ``tell``
+    is told of a collector that does not answer. RunError if a destination is none or a port cannot be had; NotInstalled
+    without the packages of ``hintplan[metrics]``.
+    """
+    try:
+        wanted = [destination(text) for text in destinations]
+    except ValueError as error:
+        raise RunError(str(error)) from error
+    require("metrics")
+    measurements = Measurements()
+    with ExitStack() as opened:
+        exporters = []
+        for each in wanted:
+            exporters.append(_exporter(each, measurements, tell))
+            opened.callback(exporters[-1].close)
+        opened.pop_all()
+    return Metrics(measurements, tuple(exporters))
+
+
+def _exporter(wanted: Destination, measurements: Measurements, tell: Callable[[str], None]) -> Exporter:
+    if wanted.url is None:
+        from runtime.metrics.prometheus import serve
+
+        return serve(measurements, wanted.host, wanted.port)
+    from runtime.metrics.otlp import send
+
+    return send(measurements, wanted.url, _version(), tell)
+
+
+def _version() -> str:
+    try:
+        return version_of("hintplan")
+    except PackageNotFoundError:
+        return "unknown"

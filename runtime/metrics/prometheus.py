@@ -1,0 +1,77 @@
+"""Metrics for Prometheus: a server of this process that answers whoever asks with what has been measured until then.
+
+Being asked costs a run nothing: it reads what is in memory, and not Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.core import Metric as Family
+from prometheus_client.registry import Collector
+
+from plans.errors import RunError
+from runtime.metrics.measurements import Histogram, Measurements
+from runtime.metrics.table import BUCKETS, METRICS, Metric
+
+
+@dataclass(frozen=True, slots=True)
+class PrometheusExporter:
+    """A server that runs; ``place`` is the URL for Prometheus."""
+
+    place: str
+    server: Any
+    thread: Any
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+
+def serve(measurements: Measurements, host: str, port: int) -> PrometheusExporter:
+    """Answer at an address, whose ``port`` is any free one if it is 0; RunError if it cannot be had."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Collector(measurements))
+    shown = f"[{host}]" if ":" in host else host
+    try:
+        server, thread = start_http_server(port, host, registry)
+    except OSError as error:
+        raise RunError(
+            f"metrics cannot be served at {shown}:{port}: {error.strerror or error}",
+            hint="give another port, such as --metrics prometheus=:0 for any free one",
+        ) from error
+    return PrometheusExporter(f"http://{shown}:{server.server_port}/metrics", server, thread)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Collector(Collector):
+    measurements: Measurements
+
+    def collect(self) -> Iterator[Family]:
+        for metric in METRICS:
+            family = self._family(metric)
+            if family.samples:
+                yield family
+
+    def _family(self, metric: Metric) -> Family:
+        if metric.type == "histogram":
+            histogram = HistogramMetricFamily(metric.prometheus, metric.description, labels=metric.labels)
+            for labels, found in self.measurements.histograms(metric):
+                histogram.add_metric(labels, _cumulative(found), found.sum)
+            return histogram
+        kind = CounterMetricFamily if metric.type == "counter" else GaugeMetricFamily
+        family = kind(metric.prometheus, metric.description, labels=metric.labels)
+        for labels, value in self.measurements.values(metric):
+            family.add_metric(labels, value)
+        return family
+
+
+def _cumulative(found: Histogram) -> list[tuple[str, float]]:
+    bounds = [*map(str, BUCKETS), "+Inf"]
+    return list(zip(bounds, accumulate(found.counts), strict=True))
